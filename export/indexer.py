@@ -1,0 +1,136 @@
+"""Passages become vectors and texts on disk; the bundle appears whole or not at all.
+
+Everything is written into a temporary folder beside the bundle, the manifest last; then the folders change names.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import save_file
+
+from export.corpus import Corpus
+from function.engine import bundle as layout
+from function.engine.bundle import BundleError, IndexInfo, Manifest, ModelInfo, describe_file
+from function.engine.embedder import Embedder
+from function.engine.passages import passage_tensors
+from function.engine.quantization import Codes, Embeddings, Scales, quantize
+
+TEXTS_PER_CHUNK = 4096  # sorted by length together: enough that a batch holds like lengths, little enough to hold
+LAYOUT = "int8 rows, one scale a row"
+
+
+def embed_documents(embedder: Embedder, texts: list[str]) -> Iterator[tuple[Embeddings, int]]:
+    """Embed the texts on all cores, chunk by chunk: unit embeddings (chunk, dim) float32, and how many were truncated."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for begin in range(0, len(texts), TEXTS_PER_CHUNK):
+            tokens = embedder.tokenize(texts[begin : begin + TEXTS_PER_CHUNK], role="document")
+            yield embedder.embed(tokens, pool.map), sum(one.is_truncated for one in tokens)
+
+
+def embed_corpus(
+    embedder: Embedder, texts: list[str], progress: Callable[[int], None] = lambda texts: None
+) -> tuple[Codes, Scales, int]:
+    """Give the index's rows, codes (n, dim) int8 and scales (n,) float32, and how many texts were truncated.
+
+    `progress` is told the number of texts done since the last call.
+    """
+    codes = np.empty((len(texts), embedder.model.dim), np.int8)
+    scales = np.empty(len(texts), np.float32)
+    truncated = row = 0
+    for embeddings, cut in embed_documents(embedder, texts):
+        rows = slice(row, row + len(embeddings))
+        codes[rows], scales[rows] = quantize(embeddings)
+        truncated += cut
+        row += len(embeddings)
+        progress(len(embeddings))
+    return codes, scales, truncated
+
+
+def write_model(folder: Path, model: ModelInfo) -> Manifest:
+    """Write the manifest of a folder that holds a model and a tokenizer, and give it."""
+    files = {name: describe_file(folder / name) for name in (layout.MODEL, layout.TOKENIZER)}
+    manifest = Manifest(model=model, index=None, files=files)
+    _write_manifest(folder, manifest)
+    return manifest
+
+
+def write_index(folder: Path, manifest: Manifest, corpus: Corpus, codes: Codes, scales: Scales, name: str) -> Manifest:
+    """Write the index and the passages beside the model, then the manifest, and give it."""
+    save_file({"codes": codes, "scales": scales}, folder / layout.INDEX)
+    save_file(passage_tensors(corpus.texts, corpus.ids, corpus.metadata), folder / layout.PASSAGES)
+    files = {file: describe_file(folder / file) for file in (layout.INDEX, layout.PASSAGES)}
+    index = IndexInfo(
+        rows=len(codes),
+        layout=LAYOUT,
+        model_sha256=manifest.files[layout.MODEL].sha256,
+        tokenizer_sha256=manifest.files[layout.TOKENIZER].sha256,
+        corpus=name,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    manifest = replace(manifest, index=index, files=manifest.files | files)
+    _write_manifest(folder, manifest)
+    return manifest
+
+
+def _write_manifest(folder: Path, manifest: Manifest) -> None:
+    (folder / layout.MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
+
+
+@contextmanager
+def replacing(out: Path) -> Iterator[Path]:
+    """Give an empty folder beside `out` that takes its place when the block ends without an error.
+
+    After an error or an interruption the old bundle is as it was. Raises BundleError if `out` is a file, or a folder
+    that is neither empty nor a bundle: it would be deleted.
+    """
+    out = out.resolve()
+    if out.exists() and not out.is_dir():
+        raise BundleError(f"{out}: is a file, expected a folder to write the bundle into")
+    retired = out.with_name(f".{out.name}.retired")
+    if retired.exists() and not out.exists():
+        retired.rename(out)  # an earlier export was stopped between its two renames
+    if out.is_dir() and any(out.iterdir()) and not (out / layout.MANIFEST).exists():
+        raise BundleError(f"{out}: holds files and no manifest.json, so it is no bundle; choose an empty or new folder")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    fresh = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".partial", dir=out.parent))
+    try:
+        yield fresh
+        fresh.chmod(0o755)
+        _flush(fresh)
+        shutil.rmtree(retired, ignore_errors=True)
+        if out.exists():
+            out.rename(retired)
+        fresh.rename(out)
+        shutil.rmtree(retired, ignore_errors=True)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _flush(folder: Path) -> None:
+    """Have the disk keep every file before the folder gets its final name."""
+    for path in [*folder.iterdir(), folder]:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def take_model(bundle: Path, folder: Path) -> Manifest:
+    """Copy a bundle's model and tokenizer into the folder and give the manifest, without an index.
+
+    Raises BundleError if the bundle or its model is not whole.
+    """
+    manifest = layout.read_manifest(bundle)
+    for name in (layout.MODEL, layout.TOKENIZER):
+        layout.check_size(bundle, name, manifest)
+        shutil.copyfile(bundle / name, folder / name)
+    return write_model(folder, manifest.model)

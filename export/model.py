@@ -1,0 +1,99 @@
+"""A sentence-transformer becomes the model half of a bundle: an 8-bit graph and a tokenizer.
+
+The texts that calibrate it are not the corpus's: a new corpus leaves the model as it is, and with it the larger part
+of a container image.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import onnx
+from tokenizers import Tokenizer, normalizers
+
+from export.graph import export_graph
+from export.quantize import RECIPE, compare, quantize_graph, save_ort
+from export.source import ModelError, Source
+from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
+from function.engine.embedder import Embedder, open_session
+from function.engine.quantization import Embeddings
+
+CALIBRATION_TEXTS = 512
+ACCURACY_TEXTS = 1_000  # none of them used for calibration, where there are enough
+LEAST_COSINE = 0.995  # on average; an export below this is refused, since its neighbours would be others
+
+
+def export_model(
+    source: Source, texts: list[str], folder: Path, progress: Callable[[str, float], None] = lambda step, share: None
+) -> ModelInfo:
+    """Write model.ort and tokenizer.json into the folder and give what the manifest says of them.
+
+    texts calibrate the 8 bit and measure it: a few hundred at least. `progress` is told the name of the step and the
+    share of it that is done, 0 to 1.
+    Raises ModelError if the model cannot be exported, or if its 8 bit strays from its float32.
+    """
+    write_tokenizer(source, folder / TOKENIZER)
+    calibration, held_out = _split(texts)
+    with tempfile.TemporaryDirectory() as name:
+        workdir = Path(name)
+        progress("export graph", 0)
+        graph = export_graph(source, workdir)
+        progress("export graph", 1)
+        model = ModelInfo(
+            name=source.name,
+            revision=source.revision,
+            source_sha256=source.weights_sha256,
+            pooling=source.pooling,
+            dim=graph.graph.output[0].type.tensor_type.shape.dim[1].dim_value,
+            max_tokens=source.max_tokens,
+            prompts=source.prompts,
+            quantization=RECIPE,
+        )
+        tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
+        onnx.save(graph, workdir / "exact.onnx")
+        exact = Embedder(tokenizer, open_session(workdir / "exact.onnx"), model)
+        tokens = exact.tokenize(calibration)
+        save_ort(quantize_graph(graph, tokens, lambda share: progress("quantize", share)), folder / MODEL)
+        progress("compare with float32", 0)
+        expected = _embed(exact, held_out)
+    found = _embed(Embedder.open(folder, model), held_out)
+    accuracy = compare(expected, found)
+    progress("compare with float32", 1)
+    if accuracy["cosine_mean"] < LEAST_COSINE:
+        raise ModelError(
+            f"{source.folder}: in 8 bit the mean cosine to float32 is {accuracy['cosine_mean']}, expected at least "
+            f"{LEAST_COSINE}; calibrate with texts like yours: --calibration FILE"
+        )
+    return replace(model, accuracy=accuracy)
+
+
+def _split(texts: list[str]) -> tuple[list[str], list[str]]:
+    """Give the texts to calibrate with and others to measure with, both spread over all of them."""
+    if len(texts) < 64:
+        raise ModelError(f"{len(texts)} calibration texts; expected at least 64, better {CALIBRATION_TEXTS}")
+    step = max(1, len(texts) // (CALIBRATION_TEXTS + ACCURACY_TEXTS))
+    spread = texts[::step]
+    count = min(CALIBRATION_TEXTS, len(spread) // 2)
+    every = len(spread) // count
+    calibration = spread[::every][:count]
+    taken = set(calibration)
+    return calibration, [text for text in spread if text not in taken][:ACCURACY_TEXTS]
+
+
+def _embed(embedder: Embedder, texts: list[str]) -> Embeddings:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return embedder.embed(embedder.tokenize(texts), pool.map)
+
+
+def write_tokenizer(source: Source, path: Path) -> None:
+    """Write the tokenizer without the padding and truncation it was saved with, lower-casing where the model does."""
+    tokenizer = Tokenizer.from_file(str(source.folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    if source.lower_case:
+        steps = [normalizers.Lowercase(), *([tokenizer.normalizer] if tokenizer.normalizer else [])]
+        tokenizer.normalizer = normalizers.Sequence(steps)
+    tokenizer.save(str(path), pretty=False)

@@ -1,0 +1,1 @@
+"""AWS and HTTP on top of the engine: what runs in Lambda."""

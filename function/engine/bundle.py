@@ -1,0 +1,152 @@
+"""The bundle: a folder that export writes and the function trusts, with `manifest.json` as the contract.
+
+Opening checks format version, file names, sizes and that the index was embedded by this very model. Checksums of the
+bytes are left to `python -m export verify`: reading every byte is what a cold start must not do.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+FORMAT_VERSION = 1
+
+MANIFEST = "manifest.json"
+MODEL = "model.ort"
+TOKENIZER = "tokenizer.json"
+INDEX = "index.safetensors"
+PASSAGES = "passages.safetensors"
+
+
+_Info = TypeVar("_Info", "FileInfo", "ModelInfo", "IndexInfo")
+
+
+class BundleError(ValueError):
+    """A bundle that cannot be used: the message says where, what was found, what was expected and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """What one file of the bundle must be: its length and the hexadecimal SHA-256 of its bytes."""
+
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """The embedding model: where it came from, what it expects and how close its 8 bit stayed to its float32."""
+
+    name: str
+    revision: str | None
+    source_sha256: str  # of the weights file it was exported from
+    pooling: str  # mean, cls or max; inside the graph, like the normalization
+    dim: int
+    max_tokens: int  # special tokens included; longer texts are truncated
+    prompts: dict[str, str]  # "query" and "document": put before a text of that role
+    quantization: str
+    accuracy: dict[str, float] = field(default_factory=dict)  # against float32: see export/quantize.py
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """The embedded corpus: its size, its layout and the model that embedded it."""
+
+    rows: int
+    layout: str
+    model_sha256: str  # of model.ort
+    tokenizer_sha256: str
+    corpus: str  # file name of the texts, or what else they are
+    created: str  # UTC, ISO 8601
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """manifest.json. `index` is None in a bundle that holds a model and no corpus yet."""
+
+    model: ModelInfo
+    index: IndexInfo | None
+    files: dict[str, FileInfo]
+    format_version: int = FORMAT_VERSION
+
+    def to_json(self) -> str:
+        """Give the file's text: indented, so that people can read and compare it."""
+        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
+
+
+def read_manifest(bundle: Path) -> Manifest:
+    """Read and check the manifest alone. Raises BundleError if there is none or it is of another format."""
+    path = bundle / MANIFEST
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        state = "holds no manifest.json" if bundle.is_dir() else "is no folder"
+        raise BundleError(f"{bundle}: {state}; make a bundle with `python -m export --out {bundle}`") from None
+    except (OSError, ValueError) as error:
+        raise BundleError(f"{path}: {error}; run `python -m export` again") from error
+    version = found.get("format_version") if isinstance(found, dict) else None
+    if version != FORMAT_VERSION:
+        raise BundleError(
+            f"{path}: format_version is {version}, this code reads {FORMAT_VERSION}; run `python -m export` again"
+        )
+    try:
+        index = found["index"]
+        return Manifest(
+            model=_read(ModelInfo, found["model"]),
+            index=None if index is None else _read(IndexInfo, index),
+            files={name: _read(FileInfo, entry) for name, entry in found["files"].items()},
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise BundleError(f"{path}: {error} is missing or wrong; run `python -m export` again") from error
+
+
+def _read(kind: type[_Info], values: dict[str, Any]) -> _Info:
+    """Make the dataclass from a JSON object that has just its fields, numbers and names of the right type."""
+    wanted = {entry.name: entry.type for entry in fields(kind)}
+    if values.keys() != wanted.keys():
+        raise KeyError(", ".join(sorted(values.keys() ^ wanted.keys())))
+    for name, expected in wanted.items():
+        if expected in (int, str) and type(values[name]) is not expected:
+            raise TypeError(f"{name} {values[name]!r}")
+    return kind(**values)
+
+
+def open_bundle(bundle: Path) -> Manifest:
+    """Check the bundle as far as a cold start can afford, and give its manifest.
+
+    Raises BundleError if a file is missing, has another length than when it was written, or if the index was
+    embedded by another model or tokenizer than the ones beside it.
+    """
+    manifest = read_manifest(bundle)
+    if manifest.index is None:
+        raise BundleError(f"{bundle}: holds a model and no texts; run `python -m export corpus {bundle} --corpus FILE`")
+    for name in (MODEL, TOKENIZER, INDEX, PASSAGES):
+        check_size(bundle, name, manifest)
+    for name, embedded_by in ((MODEL, manifest.index.model_sha256), (TOKENIZER, manifest.index.tokenizer_sha256)):
+        if manifest.files[name].sha256 != embedded_by:
+            raise BundleError(
+                f"{bundle / INDEX}: was embedded by {name} {embedded_by[:12]}, the bundle holds "
+                f"{manifest.files[name].sha256[:12]}; run `python -m export corpus {bundle} --corpus FILE`"
+            )
+    return manifest
+
+
+def check_size(bundle: Path, name: str, manifest: Manifest) -> None:
+    """Raise BundleError unless the file is there with the length that the manifest states."""
+    if name not in manifest.files:
+        raise BundleError(f"{bundle / MANIFEST}: lists no {name}; run `python -m export` again")
+    expected = manifest.files[name].bytes
+    try:
+        found = (bundle / name).stat().st_size
+    except FileNotFoundError:
+        raise BundleError(f"{bundle / name}: is missing; run `python -m export` again") from None
+    if found != expected:
+        raise BundleError(f"{bundle / name}: {found} bytes, the manifest says {expected}; run `python -m export` again")
+
+
+def describe_file(path: Path) -> FileInfo:
+    """Give a file's length and checksum by reading all of it."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256")
+        return FileInfo(bytes=file.tell(), sha256=digest.hexdigest())

@@ -1,0 +1,74 @@
+"""The corpus beside the index: texts, ids and metadata as bytes with offsets, so that a hit reads only its own."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from function.engine.tensors import TensorsError, map_tensors
+
+COLUMNS = ("texts", "ids", "metadata")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One row of the corpus: its id, its text and its other columns."""
+
+    id: str
+    text: str
+    metadata: dict[str, Any]
+
+
+class Passages:
+    """All rows of the corpus, memory-mapped; `passages[row]` reads one."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a passages.safetensors.
+
+        Raises TensorsError if the file is not whole or its columns do not belong together.
+        """
+        tensors = map_tensors(path)
+        missing = {name for column in COLUMNS for name in (column, f"{column}.offsets")} - tensors.keys()
+        if missing:
+            raise TensorsError(f"{path}: has no {', '.join(sorted(missing))}; run `python -m export` again")
+        self._bytes = {column: tensors[column] for column in COLUMNS}
+        self._offsets = {column: tensors[f"{column}.offsets"] for column in COLUMNS}
+        lengths = {len(offsets) for offsets in self._offsets.values()}
+        ends = all(int(self._offsets[column][-1]) == len(self._bytes[column]) for column in COLUMNS if max(lengths))
+        if len(lengths) != 1 or not max(lengths) or not ends:
+            raise TensorsError(f"{path}: offsets and bytes do not belong together; run `python -m export` again")
+
+    def __len__(self) -> int:
+        return len(self._offsets["texts"]) - 1
+
+    def __getitem__(self, row: int) -> Passage:
+        metadata = json.loads(self._read("metadata", row))
+        return Passage(self._read("ids", row), self._read("texts", row), metadata)
+
+    def text(self, row: int) -> str:
+        """Give one row's text alone."""
+        return self._read("texts", row)
+
+    def _read(self, column: str, row: int) -> str:
+        if not 0 <= row < len(self):
+            raise IndexError(f"row {row} of {len(self)} passages")
+        begin, end = self._offsets[column][row : row + 2]
+        return str(self._bytes[column][int(begin) : int(end)].tobytes(), "utf-8")
+
+
+def passage_tensors(texts: list[str], ids: list[str], metadata: list[str]) -> dict[str, NDArray[Any]]:
+    """Give the tensors of a passages.safetensors: bytes (uint8) and offsets (rows + 1, uint64) for each column.
+
+    metadata holds one JSON object a row. Raises ValueError if the three differ in length.
+    """
+    tensors: dict[str, NDArray[Any]] = {}
+    for column, values in zip(COLUMNS, (texts, ids, metadata), strict=True):
+        if len(values) != len(texts):
+            raise ValueError(f"{column} has {len(values)} rows, texts {len(texts)}")
+        encoded = [value.encode() for value in values]
+        tensors[column] = np.frombuffer(b"".join(encoded), np.uint8)
+        tensors[f"{column}.offsets"] = np.cumsum([0, *map(len, encoded)], dtype=np.uint64)
+    return tensors

@@ -1,0 +1,49 @@
+"""Error replies: one shape for all, `{"error": …, "error_type": …}`, as text-embeddings-inference has it."""
+
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+ERROR_TYPES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "media_type"}
+LONGEST_ECHO = 60  # characters of a wrong value that are shown
+
+
+def error_reply(status: int, message: str) -> JSONResponse:
+    """Give the reply for an error."""
+    kind = ERROR_TYPES.get(status, "invalid" if status < 500 else "internal")
+    return JSONResponse({"error": message, "error_type": kind}, status)
+
+
+def add_error_replies(app: FastAPI) -> None:
+    """Have the app answer in this shape what its routes refuse and what it has no route for."""
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+        errors = error.errors()
+        first = errors[0]
+        if first["type"] == "json_invalid":
+            return error_reply(400, f"body: not JSON: {first['ctx']['error']} at character {first['loc'][-1]}")
+        content_type = request.headers.get("content-type", "")
+        if first["loc"] == ("body",) and "json" not in content_type:
+            return error_reply(415, f"body: content-type {content_type!r}, expected application/json")
+        return error_reply(422, "; ".join(map(describe, errors)))
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException) -> JSONResponse:
+        reply = error_reply(error.status_code, f"{request.method} {request.url.path}: {error.detail}")
+        reply.headers.update(error.headers or {})
+        return reply
+
+
+def describe(error: dict[str, Any]) -> str:
+    """Say of one of pydantic's errors which field is wrong, what it may hold and what it holds."""
+    # "body" comes first in a location; a name in angle brackets is the form of a value, not a field
+    field = ".".join(str(part) for part in error["loc"][1:] if not str(part).startswith("<")) or "body"
+    message = error["msg"][:1].lower() + error["msg"][1:]
+    if error["type"] in ("missing", "extra_forbidden"):
+        return f"{field}: {message}"
+    found = repr(error["input"])
+    return f"{field}: {message}, found {found if len(found) <= LONGEST_ECHO else found[:LONGEST_ECHO] + '…'}"

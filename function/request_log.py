@@ -1,0 +1,84 @@
+"""Around every request: its size is limited, its time measured, told and logged, and its crash caught."""
+
+from logging import Logger
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from function.errors import error_reply
+from function.stopwatch import Stopwatch, server_timing
+
+
+class RequestLog:
+    """ASGI middleware, the outermost of the app's own."""
+
+    def __init__(self, app: ASGIApp, logger: Logger, max_body_bytes: int) -> None:
+        """Log to `logger`; refuse bodies of more than max_body_bytes with 413."""
+        self._app = app
+        self._logger = logger
+        self._max_body_bytes = max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request. The routes find its stopwatch in `request.state`."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        stopwatch = Stopwatch()
+        scope.setdefault("state", {})["stopwatch"] = stopwatch
+        status = 0
+
+        async def timed_send(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers["server-timing"] = server_timing(stopwatch.phases, stopwatch.total())
+            await send(message)
+
+        body, payload_bytes = await self._read(receive)
+        try:
+            if body is None:
+                message = f"body: {payload_bytes} bytes or more, at most {self._max_body_bytes}; send fewer or shorter texts"
+                await error_reply(413, message)(scope, receive, timed_send)
+            else:
+                await self._app(scope, _replay(body, receive), timed_send)
+        except Exception:  # the top: what nobody foresaw is logged once, with its trace, and the caller is told
+            self._logger.exception("request failed")
+            if status:
+                raise  # the reply has begun and cannot be taken back
+            await error_reply(500, "the request failed; its trace is in the log")(scope, receive, timed_send)
+        context = scope.get("aws.context")
+        fields = {
+            "method": scope["method"],
+            "path": scope["path"],
+            "status": status,
+            "payload_bytes": payload_bytes,
+            "milliseconds": round(stopwatch.total(), 3),
+            "phases": {phase: round(milliseconds, 3) for phase, milliseconds in stopwatch.phases.items()},
+            "request_id": getattr(context, "aws_request_id", None),
+        }
+        self._logger.info("request", extra=fields)
+
+    async def _read(self, receive: Receive) -> tuple[bytes | None, int]:
+        """Give the body and its bytes; no body as soon as it is over the limit."""
+        parts, length = [], 0
+        while True:
+            message = await receive()
+            parts.append(message.get("body", b""))
+            length += len(parts[-1])
+            if length > self._max_body_bytes:
+                return None, length
+            if not message.get("more_body", False):
+                return b"".join(parts), length
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Give the body that was read as one message, then whatever comes next."""
+    unread = [body]
+
+    async def replay() -> Message:
+        if unread:
+            return {"type": "http.request", "body": unread.pop(), "more_body": False}
+        return await receive()
+
+    return replay

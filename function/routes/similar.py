@@ -1,0 +1,68 @@
+"""POST /similar: which texts are most like these words."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, Field
+
+from function.engine.embedder import Embedder
+from function.engine.index import Index
+from function.engine.passages import Passages
+from function.replies import json_reply
+from function.texts import RequestText, StrictRequest
+
+MOST_RESULTS = 100
+
+
+class SimilarRequest(StrictRequest):
+    """Words, and how many of the texts most like them are wanted."""
+
+    text: RequestText
+    num_results: Annotated[int, Field(ge=1, le=MOST_RESULTS)] = 5
+
+
+class Result(BaseModel):
+    """One text of the corpus: its row, its id, its cosine to the words (-1 to 1), itself and its other columns."""
+
+    index: int
+    id: str
+    score: float
+    text: str
+    metadata: dict[str, Any]
+
+
+class SimilarReply(BaseModel):
+    """Results, best first. `truncated`: the words were more than the model reads, the rest was left out."""
+
+    results: list[Result]
+    truncated: bool
+
+
+def similar_router(embedder: Embedder, index: Index, passages: Passages) -> APIRouter:
+    """Give the route over this model and this corpus."""
+    router = APIRouter()
+
+    @router.post("/similar", response_model=SimilarReply, summary="The texts most like these words")
+    async def similar(body: SimilarRequest, request: Request) -> Response:
+        stopwatch = request.state.stopwatch
+        stopwatch.lap("parse")
+        tokens = embedder.tokenize([body.text], role="query")
+        embedding = embedder.embed(tokens)[0]
+        stopwatch.lap("embed")
+        hits = index.search(embedding, body.num_results)
+        stopwatch.lap("search")
+        results = []
+        for hit in hits:
+            passage = passages[hit.row]
+            results.append(
+                {
+                    "index": hit.row,
+                    "id": passage.id,
+                    "score": round(hit.score, 6),
+                    "text": passage.text,
+                    "metadata": passage.metadata,
+                }
+            )
+        return json_reply({"results": results, "truncated": tokens[0].is_truncated})
+
+    return router

@@ -1,0 +1,31 @@
+"""GET /health and GET /info: is it up, and what is it."""
+
+import platform
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from function.engine.bundle import Manifest
+from function.replies import json_reply
+
+REPORTED = ("onnxruntime", "tokenizers", "numpy", "simsimd", "fastapi", "mangum")
+
+
+def status_router(manifest: Manifest, phases: dict[str, float]) -> APIRouter:
+    """Give the routes; phases are the cold start's, in milliseconds."""
+    router = APIRouter()
+
+    @router.get("/health", summary="Is it up")
+    async def health() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @router.get("/info", summary="The model, the corpus and the versions behind the answers")
+    async def info() -> Response:
+        versions = {"python": platform.python_version()} | {name: version(name) for name in REPORTED}
+        cold_start = {phase: round(milliseconds, 2) for phase, milliseconds in phases.items()}
+        content: dict[str, Any] = asdict(manifest)
+        return json_reply(content | {"versions": versions, "cold_start_milliseconds": cold_start})
+
+    return router

@@ -1,0 +1,40 @@
+"""The same app as an ordinary server on this machine, for a look."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from function.app import load_app
+from function.engine.bundle import BundleError
+from function.engine.tensors import TensorsError
+from function.settings import SettingsError, read_settings
+from function.stopwatch import Stopwatch
+from function.telemetry import logger
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until interrupted; give the exit code: 0 stopped, 1 the bundle cannot be served, 2 unusable arguments."""
+    parser = argparse.ArgumentParser(
+        "python -m function", description="Serve a bundle on this machine, with the app that runs in Lambda."
+    )
+    parser.add_argument("--bundle", type=Path, help="the bundle's folder (default: BUNDLE_DIR, or bundle/)")
+    parser.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1, this machine alone")
+    parser.add_argument("--port", type=int, default=8000, help="default: 8000")
+    options = parser.parse_args(arguments)
+    try:
+        import uvicorn
+    except ModuleNotFoundError:
+        print("error: uvicorn is not installed; run `pip install uvicorn`", file=sys.stderr)
+        return 1
+    try:
+        settings = read_settings()
+        if options.bundle is not None:
+            settings = replace(settings, bundle_dir=options.bundle)
+        app = load_app(settings, logger, Stopwatch())
+    except (BundleError, TensorsError, SettingsError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    uvicorn.run(app, host=options.host, port=options.port, lifespan="off", access_log=False)
+    return 0

@@ -1,0 +1,40 @@
+"""What an operator may set, and the only reader of the environment."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+DEFAULT_BUNDLE = Path(__file__).resolve().parent.parent / "bundle"
+DEFAULT_BODY_LIMIT = 1024 * 1024  # bytes
+DEFAULT_TEXTS = 256
+LAMBDA_BODY_LIMIT = 6 * 1024 * 1024  # bytes; what Lambda lets through, base64 included
+
+
+class SettingsError(ValueError):
+    """An environment variable that cannot be used: the message names it, what was found and what was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One field for each environment variable, named like it in lower case."""
+
+    bundle_dir: Path = DEFAULT_BUNDLE
+    max_body_bytes: int = DEFAULT_BODY_LIMIT
+    max_texts: int = DEFAULT_TEXTS  # in one request to /predict
+
+
+def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
+    """Read the settings. Raises SettingsError if a number is none, or out of its range."""
+    return Settings(
+        bundle_dir=Path(environment.get("BUNDLE_DIR") or DEFAULT_BUNDLE),
+        max_body_bytes=_whole_number(environment, "MAX_BODY_BYTES", DEFAULT_BODY_LIMIT, LAMBDA_BODY_LIMIT),
+        max_texts=_whole_number(environment, "MAX_TEXTS", DEFAULT_TEXTS, 10_000),
+    )
+
+
+def _whole_number(environment: Mapping[str, str], name: str, default: int, largest: int) -> int:
+    found = environment.get(name) or str(default)
+    if not (found.isascii() and found.isdecimal() and 1 <= int(found) <= largest):
+        raise SettingsError(f"{name}: {found!r}, expected a whole number from 1 to {largest}")
+    return int(found)
