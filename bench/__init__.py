@@ -1,0 +1,1 @@
+"""Measures the export and the function from outside; nothing imports it."""

@@ -201,7 +201,9 @@ def _finish(out: Path, manifest: Manifest, summary: list[tuple[str, str]], start
     passed = _print_checks(out)
     took = ("took", f"{time.perf_counter() - started:.0f} s")
     _print_table([*_model_rows(manifest), *summary, *_size_rows(manifest), took])
-    console.print(f"{out}/ is ready. Try it: python -m function --bundle {out}" if passed else "[red]not as it should be[/]")
+    console.print(
+        f"{out}/ is ready. Try it: python -m function --bundle {out}" if passed else "[red]not as it should be[/]"
+    )
     return 0 if passed else 1
 
 

@@ -126,9 +126,7 @@ def _listed(columns: Collection[str]) -> str:
 # CSV and JSON lines
 
 
-def _collect(
-    path: Path, rows: Callable[[], Iterator[Row]], text_column: str | None, id_column: str | None
-) -> Corpus:
+def _collect(path: Path, rows: Callable[[], Iterator[Row]], text_column: str | None, id_column: str | None) -> Corpus:
     """Give back the passages of a file read row by row; rows() starts from the first row."""
     wanted = {text_column or "text"} | ({id_column} if id_column is not None else set())
     columns: dict[str, None] = {}
@@ -220,7 +218,7 @@ def _json_rows(path: Path) -> Iterator[Row]:
             remedy = "write one object per line; for an array: jq -c '.[]' FILE"
             raise _error(path, line, repr(start), "a JSON object on each line", remedy)
         try:
-            row = cast(dict[str, object], _DECODER.decode(text))
+            row = cast(dict[str, object], _DECODER.decode(text.rstrip()))
             if "\\u" in text:
                 _encode(row).encode()  # half a surrogate pair is no text
         except (ValueError, RecursionError) as error:

@@ -8,6 +8,7 @@ and a LayerNormalization (285 against 32 us a text of 11 tokens, onnxruntime 1.3
 import logging
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -36,7 +37,7 @@ def _export_transformer(source: Source, workdir: Path) -> onnx.ModelProto:
     from optimum.exporters.onnx import main_export  # seconds to import: only when it is used
     from transformers import logging as transformers_logging
 
-    transformers_logging.set_verbosity_error()
+    transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     logging.getLogger("optimum").setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
@@ -50,7 +51,9 @@ def _export_transformer(source: Source, workdir: Path) -> onnx.ModelProto:
                 do_validation=False,  # the tests compare with the original model
             )
     except (ValueError, KeyError, NotImplementedError, OSError) as error:
-        raise ModelError(f"{source.folder}: optimum cannot export it: {error}; expected a model of the BERT family") from error
+        raise ModelError(
+            f"{source.folder}: optimum cannot export it: {error}; expected a model of the BERT family"
+        ) from error
     return onnx.load(workdir / "transformer" / "model.onnx")
 
 
@@ -86,8 +89,8 @@ def _add_pooling(model: onnx.ModelProto, pooling: str) -> None:
         graph.initializer.append(numpy_helper.from_array(np.array(values, np.int64), name))
         return name
 
-    def node(op: str, inputs: list[str], output: str, **attributes: int) -> str:
-        graph.node.append(helper.make_node(op, inputs, [output], name=output, **attributes))
+    def node(op: str, inputs: list[str], output: str, **attributes: Any) -> str:
+        graph.node.append(helper.make_node(op, inputs, [output], output, **attributes))
         return output
 
     if pooling == "cls":

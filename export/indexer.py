@@ -28,7 +28,7 @@ LAYOUT = "int8 rows, one scale a row"
 
 
 def embed_documents(embedder: Embedder, texts: list[str]) -> Iterator[tuple[Embeddings, int]]:
-    """Embed the texts on all cores, chunk by chunk: unit embeddings (chunk, dim) float32, and how many were truncated."""
+    """Embed the texts on all cores; yield chunks: unit embeddings (n, dim) float32, and how many were truncated."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for begin in range(0, len(texts), TEXTS_PER_CHUNK):
             tokens = embedder.tokenize(texts[begin : begin + TEXTS_PER_CHUNK], role="document")

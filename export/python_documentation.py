@@ -102,12 +102,12 @@ def _metadata(entry: _Entry) -> str:
 
 def _summary(doc: str) -> str:
     """Give the first paragraphs of a docstring until they say enough, on one line and cut after a word."""
-    lines = inspect.cleandoc(doc).splitlines()
+    lines = re.split(r"(?:\n.*:)?\s*\n\s*>>>", inspect.cleandoc(doc))[0].splitlines()  # no examples
     prose = list(itertools.dropwhile(lambda line: not line.strip() or _SIGNATURE.fullmatch(line), lines))
     words: list[str] = []
     is_prose = False
     for paragraph in re.split(r"\n\s*\n", "\n".join(prose or lines)):
-        if words and ((is_prose and len(words) >= ENOUGH_WORDS) or paragraph.lstrip().startswith(">>>")):
+        if is_prose and len(words) >= ENOUGH_WORDS:
             break
         is_prose = _CALL.match(paragraph) is None
         words += [word for word in paragraph.split() if not _RULE.fullmatch(word)]
@@ -115,7 +115,7 @@ def _summary(doc: str) -> str:
 
 
 _CALL = re.compile(r"(\w+ = )?[\w.]+\(")
-_SIGNATURE = re.compile(_CALL.pattern + r".*\)(\s*-+>\s*\w+( \w+){0,2}\.?)?\s*")  # "time() -> float"
+_SIGNATURE = re.compile(_CALL.pattern + r".*\)(\s*-+>\s*[\w-]+( \w+){0,2}\.?)?\s*")  # "time() -> float"
 _RULE = re.compile(r"[-=~*#]{3,}")  # a line under a heading
 
 
@@ -245,14 +245,17 @@ def _from_c() -> Iterator[_Entry]:
                 continue
             kind = "class" if inspect.isclass(value) else "function" if inspect.isroutine(value) else ""
             if kind:
-                yield _Entry(module, name, kind, _signature(name, value), value.__doc__ or "")
+                yield _Entry(module, name, kind, _signature(name, kind, value), value.__doc__ or "")
             for member, attribute in sorted(vars(value).items()) if kind == "class" else ():
                 if not member.startswith("_") and inspect.isroutine(attribute):
-                    signature, doc = _signature(member, attribute), attribute.__doc__ or ""
+                    signature, doc = _signature(member, "method", attribute), attribute.__doc__ or ""
                     yield _Entry(module, f"{name}.{member}", "method", signature, doc)
 
 
-def _signature(name: str, value: object) -> str:
-    """Give the call of a C function as its source states it, without self; "(...)" where that says nothing."""
+def _signature(name: str, kind: str, value: object) -> str:
+    """Give the call of a C object as its source states it; "(...)" where that says nothing."""
     stated = getattr(getattr(value, "__func__", value), "__text_signature__", None) or "(...)"
-    return name + " ".join(re.sub(r"\$?\b(module|self|type|cls)\b(, /)?(, )?", "", stated, count=1).split())
+    stated = " ".join(stated.replace("<unrepresentable>", "...").split())
+    if kind == "method":
+        return name + stated.replace("$type", "cls").replace("$", "")
+    return name + re.sub(r"\$\w+(, /)?(, )?", "", stated, count=1)

@@ -71,7 +71,9 @@ def quantize_graph(
     quantized.CopyFrom(model)
     groups = _find_products(quantized)
     if not groups or not calibration:
-        raise ModelError(f"{len(groups)} products and {len(calibration)} calibration texts; expected at least one of each")
+        raise ModelError(
+            f"{len(groups)} products and {len(calibration)} calibration texts; expected at least one of each"
+        )
     for done, tokens in enumerate(_calibrate(quantized, groups, calibration), 1):
         progress(0.5 * done / tokens)
     for done, products in enumerate(groups, 1):
@@ -105,7 +107,9 @@ def _calibrate(model: ModelProto, groups: list[Products], calibration: Sequence[
     """Fill in the groups' hessian and largest, text by text; yields the number of texts after each."""
     watched = ModelProto()
     watched.CopyFrom(model)
-    watched.graph.output.extend(helper.make_tensor_value_info(one.activation, TensorProto.FLOAT, None) for one in groups)
+    watched.graph.output.extend(
+        helper.make_tensor_value_info(one.activation, TensorProto.FLOAT, None) for one in groups
+    )
     session = ort.InferenceSession(watched.SerializeToString(), providers=["CPUExecutionProvider"])
     names = [one.activation for one in groups]
     waiting: list[list[Weights]] = [[] for _ in groups]  # tokens not yet in a hessian: large products are fast ones
@@ -123,9 +127,7 @@ def _calibrate(model: ModelProto, groups: list[Products], calibration: Sequence[
         yield len(calibration)
 
 
-def round_weights(
-    weights: Weights, hessian: NDArray[np.float64]
-) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+def round_weights(weights: Weights, hessian: NDArray[np.float64]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Give the weights as signed bytes and a scale for each output, so that the products change least (GPTQ).
 
     weights is (inputs, outputs) float32, hessian (inputs, inputs) float64; the result is (inputs, outputs) int8 and
@@ -224,14 +226,11 @@ def _quantize_tables(model: ModelProto) -> None:
         codes, scales = quantize(table)
         graph.initializer.append(numpy_helper.from_array(codes, f"{name}/codes"))
         graph.initializer.append(numpy_helper.from_array(scales[:, np.newaxis], f"{name}/scales"))
-        for op, inputs, output in (
-            ("Gather", [f"{name}/codes", rows], f"{name}/row_codes"),
-            ("Gather", [f"{name}/scales", rows], f"{name}/row_scales"),
-            ("Cast", [f"{name}/row_codes"], f"{name}/row_values"),
-            ("Mul", [f"{name}/row_values", f"{name}/row_scales"], node.output[0]),
-        ):
-            attributes = {"to": TensorProto.FLOAT} if op == "Cast" else {}
-            graph.node.append(helper.make_node(op, inputs, [output], name=output, **attributes))
+        parts = [f"{name}/row_codes", f"{name}/row_scales", f"{name}/row_values"]
+        graph.node.append(helper.make_node("Gather", [f"{name}/codes", rows], parts[:1], parts[0]))
+        graph.node.append(helper.make_node("Gather", [f"{name}/scales", rows], parts[1:2], parts[1]))
+        graph.node.append(helper.make_node("Cast", parts[:1], parts[2:], parts[2], to=TensorProto.FLOAT))
+        graph.node.append(helper.make_node("Mul", [parts[2], parts[1]], node.output, node.name))
         graph.node.remove(node)
 
 

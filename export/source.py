@@ -98,7 +98,9 @@ def hash_weights(folder: Path) -> str:
     """Give the SHA-256 of the model's weights, over all their files in the order of their names."""
     files = sorted(folder.glob("*.safetensors"))
     if not files:
-        raise ModelError(f"{folder}: has no *.safetensors; other weight files may run code when read, convert them first")
+        raise ModelError(
+            f"{folder}: has no *.safetensors; other weight files may run code when read, convert them first"
+        )
     digest = hashlib.sha256()
     for path in files:
         digest.update(path.read_bytes())
@@ -130,7 +132,9 @@ def read_source(folder: Path, name: str, revision: str | None = None, pooling: s
             lower_case=bool(sentence.get("do_lower_case", False)),
             prompts=_prompts(_read_json(folder / "config_sentence_transformers.json", optional=True)),
             hidden_size=int(config["hidden_size"] if "hidden_size" in config else config["dim"]),
-            attention_heads=int(config["num_attention_heads"] if "num_attention_heads" in config else config["n_heads"]),
+            attention_heads=int(
+                config["num_attention_heads"] if "num_attention_heads" in config else config["n_heads"]
+            ),
         )
     except KeyError as error:
         raise ModelError(f"{folder / 'config.json'}: has no {error}; expected a model of the BERT family") from error
@@ -175,7 +179,7 @@ def _pooling(path: Path) -> str:
         raise ModelError(f"{path}: asks for {', '.join(names) or 'no pooling'}; expected one of {', '.join(POOLINGS)}")
     if config.get("include_prompt") is False:
         raise ModelError(f"{path}: include_prompt is false; pooling without the prompt's tokens cannot be exported")
-    return names[0]
+    return str(names[0])
 
 
 def _max_tokens(folder: Path, config: dict[str, Any], sentence: dict[str, Any]) -> int:

@@ -1,7 +1,5 @@
 """The HTTP application: routes over a model and a corpus, limits around them, errors in one shape."""
 
-from logging import Logger
-
 from fastapi import FastAPI
 
 from function.engine.bundle import INDEX, PASSAGES, Manifest, open_bundle
@@ -9,7 +7,7 @@ from function.engine.embedder import Embedder
 from function.engine.index import Index
 from function.engine.passages import Passages
 from function.errors import add_error_replies
-from function.request_log import RequestLog
+from function.request_log import Log, RequestLog
 from function.routes.embeddings import embeddings_router
 from function.routes.similar import similar_router
 from function.routes.status import status_router
@@ -23,7 +21,7 @@ def create_app(
     passages: Passages,
     manifest: Manifest,
     settings: Settings,
-    logger: Logger,
+    logger: Log,
     cold_start: dict[str, float],
 ) -> FastAPI:
     """Give the app over an open bundle; cold_start is what `GET /info` shows of the start, in milliseconds."""
@@ -37,7 +35,7 @@ def create_app(
     return app
 
 
-def load_app(settings: Settings, logger: Logger, stopwatch: Stopwatch) -> FastAPI:
+def load_app(settings: Settings, logger: Log, stopwatch: Stopwatch) -> FastAPI:
     """Open the bundle and give the app over it, each phase on the stopwatch.
 
     The first embedding and the first search are paid for here and not by the first request.

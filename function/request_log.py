@@ -1,6 +1,7 @@
 """Around every request: its size is limited, its time measured, told and logged, and its crash caught."""
 
-from logging import Logger
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -9,10 +10,20 @@ from function.errors import error_reply
 from function.stopwatch import Stopwatch, server_timing
 
 
+class Log(Protocol):
+    """What is needed of a logger: the standard library's, powertools' or a test's."""
+
+    def info(self, msg: object, *, extra: Mapping[str, Any]) -> None:
+        """Log one line with further fields."""
+
+    def exception(self, msg: object) -> None:
+        """Log one line with the trace of the exception at hand."""
+
+
 class RequestLog:
     """ASGI middleware, the outermost of the app's own."""
 
-    def __init__(self, app: ASGIApp, logger: Logger, max_body_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, logger: Log, max_body_bytes: int) -> None:
         """Log to `logger`; refuse bodies of more than max_body_bytes with 413."""
         self._app = app
         self._logger = logger
@@ -38,7 +49,9 @@ class RequestLog:
         body, payload_bytes = await self._read(receive)
         try:
             if body is None:
-                message = f"body: {payload_bytes} bytes or more, at most {self._max_body_bytes}; send fewer or shorter texts"
+                message = (
+                    f"body: {payload_bytes} bytes or more, at most {self._max_body_bytes}; send fewer or shorter texts"
+                )
                 await error_reply(413, message)(scope, receive, timed_send)
             else:
                 await self._app(scope, _replay(body, receive), timed_send)

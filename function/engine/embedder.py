@@ -18,7 +18,9 @@ from tokenizers import Tokenizer
 from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
 from function.engine.quantization import Embeddings
 
-TOKENS_PER_BATCH = 128  # padding included: activations of this many tokens stay in a core's cache; 2,048 is 1.1 times slower
+TOKENS_PER_BATCH = (
+    128  # padding included: activations of this many tokens stay in a core's cache; 2,048 is 1.1 times slower
+)
 SESSION_OPTIONS = {
     "session.intra_op.allow_spinning": "0",  # a waiting thread must not burn the vCPU the function pays for
     "session.use_memory_mapped_ort_model": "1",  # weights are mapped, not copied: half the time to load
@@ -79,11 +81,14 @@ class Embedder:
         """
         embeddings = np.empty((len(tokens), self.model.dim), np.float32)
         batches = plan_batches([len(one.ids) for one in tokens])
-        for batch, result in zip(batches, run(lambda rows: self._run([tokens[i].ids for i in rows]), batches), strict=True):
+        for batch, result in zip(
+            batches, run(lambda rows: self.embed_padded([tokens[i].ids for i in rows]), batches), strict=True
+        ):
             embeddings[batch] = result
         return embeddings
 
-    def _run(self, ids: list[list[int]]) -> Embeddings:
+    def embed_padded(self, ids: list[list[int]]) -> Embeddings:
+        """Give the unit embeddings of one batch, padded to its longest text: (n, dim) float32."""
         longest = max(map(len, ids))
         input_ids = np.zeros((len(ids), longest), np.int64)
         attention_mask = np.zeros((len(ids), longest), np.int64)
@@ -95,7 +100,7 @@ class Embedder:
 
 
 def open_session(path: Path) -> ort.InferenceSession:
-    """Open a graph for one thread: .ort files (optimized when they were made) mapped, .onnx files for tests and export."""
+    """Open a graph for one thread: .ort, optimized when it was made, is mapped; .onnx is what export compares with."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1

@@ -36,7 +36,9 @@ def map_tensors(path: Path) -> dict[str, NDArray[Any]]:
     header_length = int.from_bytes(mapped[:8], "little")
     begin = 8 + header_length
     if header_length > HEADER_LIMIT or begin > size:
-        raise TensorsError(f"{path}: header of {header_length} bytes in a file of {size}; it is cut short or no safetensors")
+        raise TensorsError(
+            f"{path}: header of {header_length} bytes in a file of {size}; it is cut short or no safetensors"
+        )
     try:
         header = json.loads(mapped[8:begin])
         header.pop("__metadata__", None)

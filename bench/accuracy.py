@@ -1,0 +1,141 @@
+"""How close 8 bit stays to float32: benchmarks, neighbours, alone and in a batch, and on a CPU with only AVX2.
+
+SciFact and STSBenchmark move little whatever is done to a model; the ten nearest neighbours of a headline tell.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.data import Retrieval, add_data_argument, read_headlines, read_scifact, read_sts
+from bench.models import EXACT, make_models, open_embedder
+from bench.report import console, report
+from function.engine.embedder import Embedder
+from function.engine.quantization import Embeddings
+
+QUERIES, OTHERS = 1_000, 20_000
+TOP_K = 10
+ALONE = 256  # texts embedded one by one and in batches of 32
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's own arguments."""
+    add_data_argument(parser)
+    parser.add_argument(
+        "--emulated-texts", type=int, default=64, help="headlines for the emulated AVX2 CPU; 0 for none"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure every precision and report."""
+    paths = make_models(options.work)
+    headlines = read_headlines(options.data, QUERIES + OTHERS)
+    sts, scifact = read_sts(options.data), read_scifact(options.data)
+    results: dict[str, dict[str, Any]] = {}
+    exact: Embeddings | None = None
+    for name, path in paths.items():
+        console.print(f"measuring {name} ...")
+        embedder = open_embedder(path)
+        found = embed(embedder, headlines)
+        exact = found if exact is None else exact
+        results[name] = {
+            "megabytes": round(path.stat().st_size / 1e6, 1),
+            "scifact_ndcg_at_10": round(ndcg(embedder, scifact), 5),
+            "stsb_dev_spearman": round(spearman(embedder, *sts), 5),
+            "cosine_mean": round(float((exact * found).sum(axis=1).mean()), 6),
+            "recall_both_sides": round(recall(exact, found[:QUERIES], found[QUERIES:]), 4),
+            "recall_query_alone": round(recall(exact, found[:QUERIES], exact[QUERIES:]), 4),
+            "alone_or_in_a_batch": alone_or_in_a_batch(embedder, headlines[:ALONE]),
+        }
+        if options.emulated_texts and name != EXACT:
+            results[name]["avx2_cosine_to_here"] = on_avx2(path, options)
+    columns = (
+        "weights", "MB", "SciFact nDCG@10", "STSb dev Spearman", "cosine to float32", "recall@10 both sides",
+        "recall@10 query alone", "1 - cosine alone / in a batch", "1 - cosine AVX2 / here",
+    )  # fmt: skip
+    rows = [
+        (
+            name, one["megabytes"], one["scifact_ndcg_at_10"], one["stsb_dev_spearman"], one["cosine_mean"],
+            one["recall_both_sides"], one["recall_query_alone"], f"{one['alone_or_in_a_batch']:.1e}",
+            f"{one['avx2_cosine_to_here']:.1e}" if "avx2_cosine_to_here" in one else "",
+        )
+        for name, one in results.items()
+    ]  # fmt: skip
+    report("accuracy", columns, rows, {"results": results, "queries": QUERIES, "others": OTHERS})
+    return 0
+
+
+def embed(embedder: Embedder, texts: list[str]) -> Embeddings:
+    """Embed on all cores."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return embedder.embed(embedder.tokenize(texts), pool.map)
+
+
+def recall(exact: Embeddings, queries: Embeddings, others: Embeddings) -> float:
+    """Give the share of each query's exact ten nearest among the others that are still its ten nearest."""
+
+    def nearest(left: Embeddings, right: Embeddings) -> Any:
+        return np.argpartition(-(left @ right.T), TOP_K, axis=1)[:, :TOP_K]
+
+    pairs = zip(nearest(exact[:QUERIES], exact[QUERIES:]), nearest(queries, others), strict=True)
+    return float(np.mean([len(np.intersect1d(a, b)) / TOP_K for a, b in pairs]))
+
+
+def ndcg(embedder: Embedder, test: Retrieval) -> float:
+    """Give the mean nDCG@10 over the queries, relevance being yes or no (Järvelin and Kekäläinen, 2002)."""
+    ids = list(test.documents)
+    documents = embed(embedder, list(test.documents.values()))
+    queries = embed(embedder, list(test.queries.values()))
+    discounts = 1 / np.log2(np.arange(2, TOP_K + 2))
+    gains = []
+    for query_id, query in zip(test.queries, queries, strict=True):
+        best = np.argsort(-(documents @ query), kind="stable")[:TOP_K]
+        relevant = test.relevant[query_id]
+        gain = sum(discounts[rank] for rank, row in enumerate(best) if ids[row] in relevant)
+        gains.append(gain / discounts[: len(relevant)].sum())
+    return float(np.mean(gains))
+
+
+def spearman(embedder: Embedder, left: list[str], right: list[str], scores: list[float]) -> float:
+    """Give the rank correlation of cosines and human scores, ties sharing their mean rank."""
+    cosines = (embed(embedder, left) * embed(embedder, right)).sum(axis=1)
+    return float(np.corrcoef(ranks(cosines), ranks(np.array(scores)))[0, 1])
+
+
+def ranks(values: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
+    """Give each value's rank, ties sharing the mean of theirs."""
+    _, groups, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return (last - (counts - 1) / 2)[groups]
+
+
+def alone_or_in_a_batch(embedder: Embedder, texts: list[str]) -> float:
+    """Give the largest 1 - cosine between a text embedded alone and padded in a batch of 32 of mixed lengths."""
+    tokens = embedder.tokenize(texts)
+    alone = np.concatenate([embedder.embed([one]) for one in tokens])
+    batches = [embedder.embed_padded([one.ids for one in tokens[i : i + 32]]) for i in range(0, len(tokens), 32)]
+    return float(1 - (alone * np.concatenate(batches)).sum(axis=1).min())
+
+
+def on_avx2(path: Path, options: argparse.Namespace) -> float:
+    """Give the largest 1 - cosine between this CPU's embeddings and those of an emulated Haswell."""
+    qemu = shutil.which("qemu-x86_64")
+    if qemu is None:
+        raise SystemExit("qemu-x86_64 is missing; install Debian's qemu-user, or pass --emulated-texts 0")
+    with tempfile.TemporaryDirectory() as folder:
+        saved: list[Embeddings] = []
+        for prefix in ([], [qemu, "-cpu", "Haswell"]):
+            out = Path(folder) / f"{len(saved)}.npy"
+            command = [*prefix, sys.executable, "-m", "bench", "embed", str(path), "--out", str(out)]
+            command += ["--data", str(options.data), "--texts", str(options.emulated_texts)]
+            subprocess.run(command, check=True, stderr=subprocess.DEVNULL if prefix else None)
+            saved.append(np.load(out))
+    return float(1 - (saved[0] * saved[1]).sum(axis=1).min())

@@ -1,0 +1,59 @@
+"""Ask the exported bundle questions through the real handler, with the events that API Gateway sends."""
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bench.events import Context, http_event
+from bench.report import console
+
+QUESTIONS = (
+    "unpack all files of an archive",
+    "how many seconds until the program continues",
+    "square root of a number",
+    "split a text at white space",
+    "run another program and read what it prints",
+)
+RESULTS = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's own arguments."""
+    parser.add_argument("questions", nargs="*", default=QUESTIONS, metavar="QUESTION", help="default: five of our own")
+    parser.add_argument("--bundle", type=Path, default=Path("bundle"), help="default: bundle/")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Ask and print."""
+    os.environ["BUNDLE_DIR"] = str(options.bundle)
+    os.environ.setdefault("POWERTOOLS_LOG_LEVEL", "WARNING")  # no log line for each request
+    begin = time.perf_counter()
+    from function.handler import handler
+
+    loaded = (time.perf_counter() - begin) * 1e3
+    info = json.loads(handle(handler, "/info"))
+    model, index = info["model"], info["index"]
+    console.print(f"{index['rows']:,} texts of {index['corpus']}, {model['name']}, ready in {loaded:.0f} ms\n")
+    for question in options.questions:
+        begin = time.perf_counter()
+        reply = json.loads(handle(handler, "/similar", {"text": question, "num_results": RESULTS}))
+        milliseconds = (time.perf_counter() - begin) * 1e3
+        console.print(f"[bold]{question}[/]  [dim]{milliseconds:.1f} ms[/]")
+        for result in reply["results"]:
+            console.print(f"  {result['score']:.2f}  {result['text'][:110]}", markup=False)
+    console.print(f"\nServe it: python -m function --bundle {options.bundle}")
+    return 0
+
+
+def handle(
+    handler: Callable[[dict[str, Any], Any], dict[str, Any]], path: str, body: dict[str, Any] | None = None
+) -> str:
+    """Send one event and give the reply's body."""
+    reply = handler(http_event(path, body), Context())
+    if reply["statusCode"] != 200:
+        raise SystemExit(f"{path}: {reply['body']}")
+    return str(reply["body"])

@@ -1,0 +1,59 @@
+"""The same model in several precisions, so that they can be held against each other."""
+
+import logging
+import tempfile
+from pathlib import Path
+
+import onnx
+from onnx import TensorProto
+from tokenizers import Tokenizer
+
+from bench.report import console
+from export.graph import export_graph
+from export.model import CALIBRATION_TEXTS, export_model, write_tokenizer
+from export.python_documentation import python_documentation
+from export.source import find_model, read_source
+from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
+from function.engine.embedder import Embedder, open_session
+
+EXACT, NAIVE, BLOCKS, SHIPPED = "float32", "naive dynamic int8", "MatMulNBits 8 bit, block 32", "w8a14 (shipped)"
+FILES = {EXACT: "float32.onnx", NAIVE: "naive.onnx", BLOCKS: "blocks.onnx", SHIPPED: MODEL}
+
+
+def make_models(work: Path) -> dict[str, Path]:
+    """Give the file of each precision of the default model, made in `work` unless they are there."""
+    paths = {name: work / "models" / file for name, file in FILES.items()}
+    if all(path.exists() for path in paths.values()):
+        return paths
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+    from onnxruntime.quantization.matmul_nbits_quantizer import DefaultWeightOnlyQuantConfig, MatMulNBitsQuantizer
+
+    logging.getLogger().setLevel(logging.ERROR)
+    console.print("making the models ...")
+    paths[EXACT].parent.mkdir(parents=True, exist_ok=True)
+    folder, name = find_model(None, None)
+    source = read_source(folder, name)
+    with tempfile.TemporaryDirectory() as scratch:
+        graph = export_graph(source, Path(scratch))
+    onnx.save(graph, paths[EXACT])
+    quantize_dynamic(
+        paths[EXACT], paths[NAIVE], weight_type=QuantType.QInt8, extra_options={"DefaultTensorType": TensorProto.FLOAT}
+    )
+    config = DefaultWeightOnlyQuantConfig(block_size=32, is_symmetric=True, accuracy_level=4, bits=8)
+    blocks = MatMulNBitsQuantizer(graph, algo_config=config)
+    blocks.process()
+    blocks.model.save_model_to_file(str(paths[BLOCKS]), False)
+    texts = python_documentation().texts
+    assert len(texts) > CALIBRATION_TEXTS
+    info = export_model(source, texts, paths[SHIPPED].parent)
+    (paths[SHIPPED].parent / "accuracy.txt").write_text(f"{info.accuracy}\n")
+    write_tokenizer(source, paths[SHIPPED].parent / TOKENIZER)
+    return paths
+
+
+def open_embedder(path: Path) -> Embedder:
+    """Open one precision of the default model."""
+    folder, name = find_model(None, None)
+    source = read_source(folder, name)
+    model = ModelInfo(name, None, "", source.pooling, source.hidden_size, source.max_tokens, source.prompts, path.name)
+    return Embedder(Tokenizer.from_file(str(path.parent / TOKENIZER)), open_session(path), model)

@@ -1,0 +1,169 @@
+"""The world all tests share: one small bundle, written by the export's own writer, and the app over it.
+
+The model is a table of random word vectors and their mean: no torch, two milliseconds to load, and still a real ONNX
+graph, a real tokenizer and real files. Texts that share words are alike; that is all the tests need of a meaning.
+"""
+
+import asyncio
+import json
+import logging
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import hypothesis
+import httpx
+import numpy as np
+import pytest
+from fastapi import FastAPI
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
+from tokenizers.processors import TemplateProcessing
+
+from export.corpus import Corpus
+from export.indexer import embed_corpus, write_index, write_model
+from export.quantize import save_ort
+from function.app import create_app
+from function.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, Manifest, ModelInfo, open_bundle
+from function.engine.embedder import Embedder
+from function.engine.index import Index
+from function.engine.passages import Passages
+from function.settings import Settings
+
+hypothesis.settings.register_profile("tests", derandomize=True, deadline=None, max_examples=50, database=None)
+hypothesis.settings.load_profile("tests")
+
+DIM = 48
+MAX_TOKENS = 24
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
+
+WHO = [
+    *("the baker", "a lighthouse keeper", "my grandmother", "the night nurse", "an old sailor", "the chess champion"),
+    *("a young violinist", "our neighbour", "the mountain guide", "a retired judge", "the train driver", "his sister"),
+    *("the village doctor", "a quiet librarian", "the beekeeper", "an angry goose", "the football coach"),
+    *("a travelling salesman", "the museum guard", "her best friend"),
+]
+WHAT = [
+    *("opened the wooden door before sunrise", "lost a silver key in the snow", "wrote a long letter to the mayor"),
+    *("repaired the radio with a spoon", "sold forty apples at the market", "missed the last ferry of the year"),
+    *("planted cherry trees along the river", "told the same joke twice", "painted the kitchen bright yellow"),
+    *("won first prize and gave it back",),
+]
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Corpus:
+    """200 short sentences, all different, one of them in other scripts too; every tenth has no metadata."""
+    texts = [f"{who.capitalize()} {what}." for who in WHO for what in WHAT]
+    texts[7] += " Żółć, naïve café, 東京, 🦆."
+    ids = [f"story-{row:03}" for row in range(len(texts))]
+    metadata = [json.dumps({"chapter": row // 10, "who": WHO[row // 10]}) if row % 10 else "{}" for row in range(200)]
+    return Corpus(texts, ids, metadata, empty_texts=0)
+
+
+@pytest.fixture(scope="session")
+def bundle(tmp_path_factory: pytest.TempPathFactory, corpus: Corpus) -> Path:
+    """A whole bundle. It is everyone's: a test that breaks something takes `bundle_copy`."""
+    folder = tmp_path_factory.mktemp("world") / "bundle"
+    folder.mkdir()
+    tokenizer = make_tokenizer(corpus.texts)
+    tokenizer.save(str(folder / TOKENIZER))
+    save_ort(make_graph(tokenizer.get_vocab_size()), folder / MODEL)
+    model = ModelInfo("tests/mean-of-words", None, "0" * 64, "mean", DIM, MAX_TOKENS, {}, "none")
+    manifest = write_model(folder, model)
+    codes, scales, _ = embed_corpus(Embedder.open(folder, model), corpus.texts)
+    write_index(folder, manifest, corpus, codes, scales, "stories.csv")
+    return folder
+
+
+@pytest.fixture
+def bundle_copy(bundle: Path, tmp_path: Path) -> Path:
+    """A whole bundle that the test may break."""
+    return Path(shutil.copytree(bundle, tmp_path / "bundle"))
+
+
+@pytest.fixture(scope="session")
+def manifest(bundle: Path) -> Manifest:
+    return open_bundle(bundle)
+
+
+@pytest.fixture(scope="session")
+def embedder(bundle: Path, manifest: Manifest) -> Embedder:
+    return Embedder.open(bundle, manifest.model)
+
+
+@pytest.fixture(scope="session")
+def connect(bundle: Path, manifest: Manifest, embedder: Embedder) -> Callable[..., httpx.Client]:
+    """Give a client of the real app over the bundle; the embedder and the settings may be others.
+
+    The app logs to the logger "tests".
+    """
+    index, passages = Index.open(bundle / INDEX), Passages(bundle / PASSAGES)
+
+    def connect_to(embedder: Embedder = embedder, settings: Settings | None = None) -> httpx.Client:
+        settings = settings or Settings(bundle_dir=bundle)
+        cold_start = {"imports": 1.0, "model": 2.345678}
+        app = create_app(embedder, index, passages, manifest, settings, logging.getLogger("tests"), cold_start)
+        return httpx.Client(transport=InProcess(app), base_url="http://tests")
+
+    return connect_to
+
+
+@pytest.fixture(scope="session")
+def client(connect: Callable[..., httpx.Client]) -> httpx.Client:
+    return connect()
+
+
+class InProcess(httpx.BaseTransport):
+    """Calls the app without a network. Starlette's TestClient would do, but it warns unless httpx2 is installed."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self.app = app
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        async def answer() -> httpx.Response:
+            reply = await httpx.ASGITransport(self.app).handle_async_request(request)
+            return httpx.Response(reply.status_code, headers=reply.headers, content=await reply.aread())
+
+        return asyncio.run(answer())
+
+
+def make_tokenizer(texts: list[str]) -> Tokenizer:
+    """Give a tokenizer that knows the texts' words, with [CLS] and [SEP] around them as BERT's has."""
+    normalizer, pre_tokenizer = BertNormalizer(), BertPreTokenizer()
+    words = {word for text in texts for word, _ in pre_tokenizer.pre_tokenize_str(normalizer.normalize_str(text))}
+    vocabulary = {word: number for number, word in enumerate([*SPECIAL_TOKENS, *sorted(words)])}
+    tokenizer = Tokenizer(WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizer
+    tokenizer.pre_tokenizer = pre_tokenizer
+    tokenizer.post_processor = TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[(token, vocabulary[token]) for token in ("[CLS]", "[SEP]")]
+    )
+    return tokenizer
+
+
+def make_graph(words: int) -> ModelProto:
+    """Give the graph: each token's vector, their sum where the mask is 1, made a unit vector."""
+    table = np.random.default_rng(seed=7).standard_normal((words, DIM)).astype(np.float32)
+    nodes = [
+        helper.make_node("Gather", ["table", "input_ids"], ["vectors"]),  # (batch, tokens, dim)
+        helper.make_node("Cast", ["attention_mask"], ["mask"], to=TensorProto.FLOAT),
+        helper.make_node("Unsqueeze", ["mask", "axis"], ["weights"]),  # (batch, 1, tokens)
+        helper.make_node("MatMul", ["weights", "vectors"], ["sums"]),  # (batch, 1, dim)
+        helper.make_node("Squeeze", ["sums", "axis"], ["sum"]),
+        helper.make_node("LpNormalization", ["sum"], ["embeddings"], axis=1, p=2),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "mean-of-words",
+        [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]) for name in INPUTS],
+        [helper.make_tensor_value_info("embeddings", TensorProto.FLOAT, ["batch", DIM])],
+        [numpy_helper.from_array(table, "table"), numpy_helper.from_array(np.array([1]), "axis")],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+INPUTS = ("input_ids", "attention_mask")
