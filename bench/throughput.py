@@ -7,16 +7,14 @@ import subprocess
 import sys
 import tempfile
 import time
-import venv
 from pathlib import Path
 
 from bench.data import add_data_argument, read_headlines
+from bench.environments import PEERS, peer_python
 from bench.models import SHIPPED, make_models, open_embedder
 from bench.report import console, report
 from export.indexer import embed_corpus
 from export.source import find_model
-
-PEERS = Path(__file__).parent / "peers"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,21 +22,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data_argument(parser)
     parser.add_argument("--texts", type=int, default=10_000, help="headlines to embed (194182 are there)")
     parser.add_argument("--rounds", type=int, default=5)
-
-
-def peer_python(work: Path) -> Path:
-    """Give the interpreter of the peers' environment, made with its pinned packages unless it is there."""
-    folder = work / "peer-environment"
-    python = folder / "bin" / "python"
-    marker = folder / "installed.txt"
-    wanted = (PEERS / "requirements.txt").read_text()
-    if not marker.exists() or marker.read_text() != wanted:
-        console.print("installing the peers' environment ...")
-        venv.create(folder, with_pip=True, clear=True)
-        for requirement in wanted.split():  # torch first, so that nothing else chooses its build
-            subprocess.run([python, "-m", "pip", "install", "--quiet", requirement], check=True)
-        marker.write_text(wanted)
-    return python
 
 
 def run(options: argparse.Namespace) -> int:

@@ -20,11 +20,12 @@ from export.corpus import Corpus
 from function.engine import bundle as layout
 from function.engine.bundle import BundleError, IndexInfo, Manifest, ModelInfo, describe_file
 from function.engine.embedder import Embedder
+from function.engine.index import signs
 from function.engine.passages import passage_tensors
 from function.engine.quantization import Codes, Embeddings, Scales, quantize
 
 TEXTS_PER_CHUNK = 4096  # sorted by length together: enough that a batch holds like lengths, little enough to hold
-LAYOUT = "int8 rows, one scale a row"
+LAYOUT = "int8 codes, a scale a row, sign bits"
 
 
 def embed_documents(embedder: Embedder, texts: list[str]) -> Iterator[tuple[Embeddings, int]]:
@@ -64,7 +65,7 @@ def write_model(folder: Path, model: ModelInfo) -> Manifest:
 
 def write_index(folder: Path, manifest: Manifest, corpus: Corpus, codes: Codes, scales: Scales, name: str) -> Manifest:
     """Write the index and the passages beside the model, then the manifest, and give it."""
-    save_file({"codes": codes, "scales": scales}, folder / layout.INDEX)
+    save_file({"codes": codes, "scales": scales, "bits": signs(codes)}, folder / layout.INDEX)
     save_file(passage_tensors(corpus.texts, corpus.ids, corpus.metadata), folder / layout.PASSAGES)
     files = {file: describe_file(folder / file) for file in (layout.INDEX, layout.PASSAGES)}
     index = IndexInfo(

@@ -1,20 +1,35 @@
-"""Embedding to hits: a scan over memory-mapped 8-bit rows, then rescoring of the best with the full query.
+"""Embedding to hits: a coarse scan over memory-mapped rows, then the best of them again, exactly.
 
-The scan multiplies 8-bit codes with 8-bit codes (simsimd, in the widest instructions the CPU has). Its mistakes are
-near the border of the result, so RESCORE_MULTIPLIER times as many candidates are scored again with the query in
-float32, whose only error left is that of the stored rows.
+A row is kept twice: as its signs, a bit a value, and as 8-bit codes with a scale. A search
+
+1. counts the signs that differ from the query's in every row (an eighth of the bytes of a scan over codes), and keeps
+   the closest as candidates,
+2. multiplies the candidates' codes with the query's own codes, and keeps RESCORE_MULTIPLIER times what was asked for,
+3. scores those with the query in float32, whose only error left is that of the stored codes.
+
+Up to EXHAUSTIVE_ROWS the first step is left out, since the second is quick enough for all rows. Both scans are
+simsimd's, in the widest instructions the CPU has.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import simsimd
+from numpy.typing import NDArray
 
 from function.engine.quantization import Codes, Embeddings, Scales, quantize
 from function.engine.tensors import TensorsError, map_tensors
 
-RESCORE_MULTIPLIER = 4  # candidates for each hit asked for; recall@10 stays at that of rescoring every row
+Bits = NDArray[np.uint8]  # (rows, dim / 8 rounded up)
+Rows = NDArray[np.intp]
+
+EXHAUSTIVE_ROWS = 8_192
+CANDIDATES = 1_000  # that the signs choose; of 30,000 headlines the ten best are then found with recall 0.998
+ROWS_PER_CANDIDATE = 100  # one more candidate for each so many rows
+CANDIDATES_PER_HIT = 50  # and never fewer than this
+RESCORE_MULTIPLIER = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +41,13 @@ class Hit:
 
 
 class Index:
-    """The corpus's embeddings, 8 bit, ready to be searched."""
+    """The corpus's embeddings, ready to be searched."""
 
-    def __init__(self, codes: Codes, scales: Scales) -> None:
-        """Take the rows as `quantize` gives them: codes (rows, dim) int8, scales (rows,) float32."""
+    def __init__(self, codes: Codes, scales: Scales, bits: Bits) -> None:
+        """Take codes (rows, dim) int8 and scales (rows,) float32 as `quantize` gives them, and their `signs`."""
         self._codes = codes
         self._scales = scales
+        self._bits = bits
 
     @classmethod
     def open(cls, path: Path) -> "Index":
@@ -40,11 +56,12 @@ class Index:
         Raises TensorsError if the file is not whole or holds something else.
         """
         tensors = map_tensors(path)
-        codes, scales = tensors.get("codes"), tensors.get("scales")
-        if codes is None or scales is None or codes.ndim != 2 or scales.shape != codes.shape[:1]:
-            shapes = {name: tensor.shape for name, tensor in tensors.items()}
-            raise TensorsError(f"{path}: holds {shapes}, expected codes (rows, dim) and scales (rows,)")
-        return cls(codes, scales)
+        shapes = {name: tensor.shape for name, tensor in tensors.items()}
+        rows, dim = shapes.get("codes", (0, 0))
+        expected = {"codes": (rows, dim), "scales": (rows,), "bits": (rows, -(-dim // 8))}
+        if shapes != expected:
+            raise TensorsError(f"{path}: holds {shapes}, expected {expected}; run `python -m export` again")
+        return cls(tensors["codes"], tensors["scales"], tensors["bits"])
 
     def __len__(self) -> int:
         return len(self._codes)
@@ -62,15 +79,36 @@ class Index:
         """
         if top_k < 1 or query.shape != (self.dim,):
             raise ValueError(f"top_k {top_k} and query {query.shape}; expected at least 1 and ({self.dim},)")
-        candidates = self._candidates(query, top_k * RESCORE_MULTIPLIER)
-        scores = (self._codes[candidates].astype(np.float32) @ query) * self._scales[candidates]
-        best = np.lexsort((candidates, -scores))[:top_k]
-        return [Hit(int(candidates[i]), min(1.0, max(-1.0, float(scores[i])))) for i in best]
+        rows = self._candidates(query, top_k)
+        scores = (self._codes[rows].astype(np.float32) @ query) * self._scales[rows]
+        best = np.lexsort((rows, -scores))[:top_k]
+        return [Hit(int(rows[i]), min(1.0, max(-1.0, float(scores[i])))) for i in best]
 
-    def _candidates(self, query: Embeddings, count: int) -> "np.ndarray[tuple[int], np.dtype[np.intp]]":
-        if count >= len(self):
+    def _candidates(self, query: Embeddings, top_k: int) -> Rows:
+        wanted = top_k * RESCORE_MULTIPLIER
+        if wanted >= len(self):
             return np.arange(len(self))
-        codes, _ = quantize(query[np.newaxis])  # the query's own scale does not change the order
-        products = np.asarray(simsimd.cdist(codes, self._codes, metric="dot", out_dtype="float32"))[0]
-        products *= self._scales
-        return np.argpartition(products, len(self) - count)[-count:]
+        coarse = max(CANDIDATES + len(self) // ROWS_PER_CANDIDATE, top_k * CANDIDATES_PER_HIT)
+        if len(self) <= max(EXHAUSTIVE_ROWS, coarse):
+            return _largest(self._products(query, self._codes) * self._scales, wanted)
+        differing = simsimd.cdist(signs(query[np.newaxis]), self._bits, metric="hamming", dtype="bin8")
+        rows = np.argpartition(np.asarray(differing)[0], coarse)[:coarse]
+        rows.sort()  # in the order of the file, so that reading it is one sweep
+        products = self._products(query, self._codes[rows]) * self._scales[rows]
+        return rows[_largest(products, wanted)]
+
+    @staticmethod
+    def _products(query: Embeddings, codes: Codes) -> Embeddings:
+        """Give each row's product with the query, but for a factor that all rows share: (rows,) float32."""
+        query_codes, _ = quantize(query[np.newaxis])
+        return np.asarray(simsimd.cdist(query_codes, codes, metric="dot", out_dtype="float32"))[0]
+
+
+def _largest(values: NDArray[Any], count: int) -> Rows:
+    """Give the places of the `count` largest values, in no order."""
+    return np.argpartition(values, len(values) - count)[-count:]
+
+
+def signs(embeddings: NDArray[Any]) -> Bits:
+    """Give a bit for each value, set where it is positive: (n, dim) to (n, dim / 8 rounded up) uint8."""
+    return np.packbits(embeddings > 0, axis=1)

@@ -1,0 +1,202 @@
+"""Cold starts under Lambda's own emulator: the function, an empty one, and FastAPI with sentence-transformers.
+
+Every start is a new emulator and a new process. INIT is what the emulator reports; the first response is measured from
+outside, from sending the event, which starts INIT, to the last byte of the answer.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.data import add_data_argument, read_headlines
+from bench.environments import PEERS, PROJECT, emulator, function_python, peer_python
+from bench.events import http_event
+from bench.report import RESULTS, console, report
+from bench.warm import headlines_bundle
+from export.source import find_model
+from function.engine.bundle import INDEX
+from function.engine.quantization import dequantize
+from function.engine.tensors import map_tensors
+
+EMPTY, OURS, PEER = "empty handler", "this function", "FastAPI + sentence-transformers"
+WARM_CACHE, DROPPED_CACHE = "page cache warm", "page cache dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One function under test."""
+
+    python: Path
+    handler: str
+    folder: Path  # the working folder, from which the handler is imported
+    environment: dict[str, str]
+    event: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Starts:
+    """What was seen of a candidate's starts, in milliseconds and megabytes."""
+
+    init: list[float] = field(default_factory=list)
+    first_response: list[float] = field(default_factory=list)
+    peak_megabytes: list[float] = field(default_factory=list)
+    phases: list[dict[str, float]] = field(default_factory=list)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's own arguments."""
+    add_data_argument(parser)
+    parser.add_argument("--rows", type=int, default=30_000, help="headlines in the index")
+    parser.add_argument("--starts", type=int, default=10, help="starts of each function")
+    parser.add_argument("--no-peer", action="store_true", help="leave FastAPI + sentence-transformers out")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure and report."""
+    rie = emulator(options.work)
+    candidates = make_candidates(options)
+    is_root = os.geteuid() == 0
+    if not is_root:
+        console.print("not root: starts with the page cache dropped are left out")
+    results: dict[str, dict[str, Starts]] = {}
+    for cache in (WARM_CACHE, DROPPED_CACHE) if is_root else (WARM_CACHE,):
+        results[cache] = {name: Starts() for name in candidates}
+        for number in range(options.starts + 1):
+            for name, candidate in candidates.items():
+                if cache == DROPPED_CACHE:
+                    subprocess.run(["sync"], check=True)
+                    Path("/proc/sys/vm/drop_caches").write_text("3\n")
+                start(rie, candidate, results[cache][name] if number else Starts())  # the first warms the cache
+            console.print(f"{cache}: {number} of {options.starts}")
+    footprints = {name: footprint(candidate) for name, candidate in candidates.items()}
+    write(results, footprints, options)
+    return 0
+
+
+def make_candidates(options: argparse.Namespace) -> dict[str, Candidate]:
+    """Give the functions under test over the same corpus."""
+    work = options.work.absolute()
+    bundle = headlines_bundle(work, options.data, options.rows)
+    python = function_python(work)
+    query = http_event("/similar", {"text": "self driving cars navigation", "num_results": 5})
+    ours = {"BUNDLE_DIR": str(bundle), "POWERTOOLS_SERVICE_NAME": "bench"}
+    found = {
+        EMPTY: Candidate(python, "empty_handler.handler", PEERS, {}, query),
+        OURS: Candidate(python, "function.handler.handler", PROJECT, ours, query),
+    }
+    if not options.no_peer:
+        corpus = work / f"peer-corpus-{options.rows}"
+        if not (corpus / "texts.json").exists():
+            corpus.mkdir(parents=True, exist_ok=True)
+            tensors = map_tensors(bundle / INDEX)
+            np.save(corpus / "embeddings.npy", dequantize(tensors["codes"], tensors["scales"]))
+            (corpus / "texts.json").write_text(json.dumps(read_headlines(options.data, options.rows)))
+        environment = {"PEER_MODEL": str(find_model(None, None)[0]), "PEER_CORPUS": str(corpus), "HF_HUB_OFFLINE": "1"}
+        peer = "fastapi_sentence_transformers.handler"
+        found[PEER] = Candidate(peer_python(work), peer, PEERS, environment, query)
+    return found
+
+
+def free_port() -> int:
+    """Give a port of the loopback interface that nothing uses now."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def start(rie: Path, candidate: Candidate, starts: Starts) -> None:
+    """Start the candidate once, ask it once, and stop it; what was seen is added to starts."""
+    address, runtime_api = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
+    command = [str(rie), "--log-level", "info", "--runtime-interface-emulator-address", address]
+    command += ["--runtime-api-address", runtime_api, str(candidate.python), "-m", "awslambdaric", candidate.handler]
+    environment = {"PATH": os.environ["PATH"], "HOME": "/tmp", "AWS_LAMBDA_FUNCTION_TIMEOUT": "60", "PYTHONPATH": "."}
+    with tempfile.TemporaryFile("w+") as log:
+        process = subprocess.Popen(
+            command, cwd=candidate.folder, env=environment | candidate.environment, stdout=log, stderr=log
+        )
+        try:
+            wait_for(address)
+            begin = time.perf_counter()
+            reply = invoke(address, candidate.event)
+            first_response = (time.perf_counter() - begin) * 1e3
+            peak = peak_megabytes(process.pid)
+        finally:
+            process.terminate()
+            process.wait()
+        log.seek(0)
+        printed = log.read()
+    init = re.search(r"INIT REPORT\(durationMs: ([\d.]+)", printed)
+    if reply.get("statusCode") != 200 or init is None:
+        raise SystemExit(f"{candidate.handler} answered {reply}\n{printed[-2000:]}")
+    starts.init.append(float(init[1]))
+    starts.first_response.append(first_response)
+    starts.peak_megabytes.append(peak)
+    timing = reply.get("headers", {}).get("server-timing", "")
+    starts.phases.append({name: float(ms) for name, ms in re.findall(r"init-([\w-]+);dur=([\d.]+)", timing)})
+
+
+def wait_for(address: str) -> None:
+    """Wait until the emulator listens."""
+    host, port = address.split(":")
+    for _ in range(500):
+        with socket.socket() as one:
+            if one.connect_ex((host, int(port))) == 0:
+                return
+        time.sleep(0.01)
+    raise SystemExit("the emulator did not start within 5 s")
+
+
+def invoke(address: str, event: dict[str, Any]) -> dict[str, Any]:
+    """Send one event and give what the handler returned."""
+    url = f"http://{address}/2015-03-31/functions/function/invocations"
+    with urllib.request.urlopen(urllib.request.Request(url, json.dumps(event).encode()), timeout=60) as reply:
+        answer: dict[str, Any] = json.load(reply)
+        return answer
+
+
+def peak_megabytes(emulator_pid: int) -> float:
+    """Give the largest resident memory that the emulator's child had so far."""
+    children = Path(f"/proc/{emulator_pid}/task/{emulator_pid}/children").read_text().split()
+    for task in Path(f"/proc/{emulator_pid}/task").iterdir():
+        children += (task / "children").read_text().split()
+    peaks = [re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{child}/status").read_text()) for child in set(children)]
+    return max((int(peak[1]) / 1024 for peak in peaks if peak), default=0.0)
+
+
+FOOTPRINT = """
+import importlib, json, sys
+files = set()
+def hook(event, arguments):
+    if event == "open" and isinstance(arguments[0], (str, bytes)) and not arguments[2] & 3:
+        files.add(arguments[0])
+sys.addaudithook(hook)
+def read():
+    return int(open("/proc/self/io").read().split("rchar: ")[1].split()[0])
+before = read()
+importlib.import_module(sys.argv[1])
+print(json.dumps({"modules": len(sys.modules), "files_opened": len(files), "megabytes_read": (read() - before) / 1e6}))
+"""
+
+
+def footprint(candidate: Candidate) -> dict[str, float]:
+    """Give the modules imported, files opened by Python and megabytes read in INIT, mapped files not counted."""
+    module = candidate.handler.rpartition(".")[0]
+    environment = {"PATH": os.environ["PATH"], "HOME": "/tmp", "PYTHONPATH": "."} | candidate.environment
+    command = [str(candidate.python), "-c", FOOTPRINT, module]
+    done = subprocess.run(command, cwd=candidate.folder, env=environment, check=True, capture_output=True, text=True)
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found

@@ -1,0 +1,145 @@
+"""The index against brute force: every row scored in float64, sorted."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.numpy import save_file
+
+from export.corpus import Corpus
+from function.engine.bundle import INDEX
+from function.engine.embedder import Embedder
+from function.engine.index import Hit, Index
+from function.engine.quantization import Embeddings, dequantize, quantize
+from function.engine.tensors import TensorsError
+
+AWKWARD_DIM = 37  # a multiple of nothing that a CPU's instructions like
+
+
+def unit_rows(rows: int, dim: int, seed: int) -> Embeddings:
+    values = np.random.default_rng(seed).standard_normal((rows, dim))
+    return (values / np.linalg.norm(values, axis=1, keepdims=True)).astype(np.float32)
+
+
+def brute_force(embeddings: Embeddings, query: Embeddings, top_k: int) -> list[Hit]:
+    """Score every stored row in float64 and sort: no candidates, no rescoring."""
+    scores = dequantize(*quantize(embeddings)).astype(np.float64) @ query.astype(np.float64)
+    return sorted((Hit(row, float(score)) for row, score in enumerate(scores)), key=lambda hit: (-hit.score, hit.row))[
+        :top_k
+    ]
+
+
+@given(rows=st.integers(1, 400), dim=st.integers(1, 100), top_k=st.integers(1, 12), seed=st.integers(0, 1 << 16))
+def test_hits_are_those_of_brute_force(rows: int, dim: int, top_k: int, seed: int) -> None:
+    embeddings = unit_rows(rows + 1, dim, seed)
+    corpus, query = embeddings[:-1], embeddings[-1]
+    hits = Index(*quantize(corpus)).search(query, top_k)
+    expected = brute_force(corpus, query, top_k)
+    np.testing.assert_allclose([hit.score for hit in hits], [hit.score for hit in expected], atol=1e-5)
+    scores = {hit.row: hit.score for hit in brute_force(corpus, query, rows)}
+    np.testing.assert_allclose([hit.score for hit in hits], [scores[hit.row] for hit in hits], atol=1e-5)
+    assert len({hit.row for hit in hits}) == len(hits) == min(top_k, rows)
+
+
+def test_the_order_of_the_rows_is_that_of_brute_force() -> None:
+    embeddings = unit_rows(2000, AWKWARD_DIM, seed=11)
+    index = Index(*quantize(embeddings))
+    for query in unit_rows(20, AWKWARD_DIM, seed=12):
+        assert [hit.row for hit in index.search(query, 10)] == [hit.row for hit in brute_force(embeddings, query, 10)]
+
+
+def test_the_rows_of_a_bundle_are_found_as_brute_force_over_its_embeddings_finds_them(
+    bundle: Path, embedder: Embedder, corpus: Corpus
+) -> None:
+    index = Index.open(bundle / INDEX)
+    embeddings = embedder.embed(embedder.tokenize(corpus.texts, role="document"))
+    query = embedder.embed(embedder.tokenize(["The judge painted a door"], role="query"))[0]
+    expected = brute_force(embeddings, query, 5)
+    np.testing.assert_allclose(
+        [hit.score for hit in index.search(query, 5)], [hit.score for hit in expected], atol=1e-5
+    )
+    assert (len(index), index.dim) == (len(corpus.texts), embedder.model.dim)
+
+
+def test_recall_at_10_of_clustered_embeddings_is_99_of_100() -> None:
+    rng = np.random.default_rng(seed=13)
+    centres = rng.standard_normal((50, 384))
+    near = centres[rng.integers(0, 50, 5050)] + 0.5 * rng.standard_normal((5050, 384))
+    embeddings = (near / np.linalg.norm(near, axis=1, keepdims=True)).astype(np.float32)
+    corpus, queries = embeddings[:5000], embeddings[5000:]
+    index = Index(*quantize(corpus))
+    exact = np.argsort(-(queries.astype(np.float64) @ corpus.T.astype(np.float64)), axis=1)[:, :10]
+    found = [{hit.row for hit in index.search(query, 10)} for query in queries]
+    assert np.mean([len(a & set(b)) / 10 for a, b in zip(found, exact.tolist(), strict=True)]) >= 0.99
+
+
+def test_rescoring_repairs_what_the_scan_mistakes() -> None:
+    # one large value makes the query's steps coarse: its other values, which decide, become code 0 in the scan
+    dim = 64
+    query = np.full(dim, 0.003, np.float32)
+    query[0] = np.sqrt(1 - (dim - 1) * 0.003**2)
+    assert (quantize(query[np.newaxis])[0][0, 1:] == 0).all()
+    corpus = unit_rows(8, dim, seed=14)
+    corpus[:, 0] = 0.5  # alike in the only value that the scan sees
+    expected = brute_force(corpus, query, 2)
+    assert [hit.row for hit in Index(*quantize(corpus)).search(query, 2)] == [hit.row for hit in expected]
+
+
+def test_more_results_than_rows_give_every_row() -> None:
+    embeddings = unit_rows(7, AWKWARD_DIM, seed=15)
+    hits = Index(*quantize(embeddings)).search(embeddings[0], 1000)
+    assert sorted(hit.row for hit in hits) == list(range(7))
+
+
+def test_one_result_is_the_best() -> None:
+    embeddings = unit_rows(500, AWKWARD_DIM, seed=16)
+    (hit,) = Index(*quantize(embeddings)).search(embeddings[321], 1)
+    assert hit.row == 321
+    assert hit.score == pytest.approx(1, abs=1e-4)
+
+
+def test_an_empty_index_has_no_hits() -> None:
+    index = Index(np.empty((0, 8), np.int8), np.empty(0, np.float32))
+    assert index.search(unit_rows(1, 8, seed=17)[0], 3) == []
+
+
+@given(seed=st.integers(0, 1 << 16), dim=st.integers(1, 50))
+def test_scores_fall_and_stay_within_1(seed: int, dim: int) -> None:
+    embeddings = unit_rows(60, dim, seed)
+    embeddings[1] = -embeddings[0]
+    scores = [hit.score for hit in Index(*quantize(embeddings)).search(embeddings[0], 60)]
+    assert scores == sorted(scores, reverse=True)
+    assert -1 <= scores[-1] <= scores[0] <= 1
+
+
+@pytest.mark.parametrize("top_k", [0, -1])
+def test_fewer_than_one_result_is_refused(top_k: int) -> None:
+    embeddings = unit_rows(3, 8, seed=18)
+    with pytest.raises(ValueError, match=f"top_k {top_k}.*expected at least 1"):
+        Index(*quantize(embeddings)).search(embeddings[0], top_k)
+
+
+@pytest.mark.parametrize("shape", [(7,), (9,), (1, 8), ()])
+def test_a_query_of_another_dim_is_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"expected at least 1 and \(8,\)"):
+        Index(*quantize(unit_rows(3, 8, seed=19))).search(np.ones(shape, np.float32), 1)
+
+
+@pytest.mark.parametrize(
+    "tensors",
+    [
+        {"codes": np.ones((3, 4), np.int8)},
+        {"scales": np.ones(3, np.float32)},
+        {"codes": np.ones(12, np.int8), "scales": np.ones(3, np.float32)},
+        {"codes": np.ones((3, 4), np.int8), "scales": np.ones(4, np.float32)},
+        {"codes": np.ones((3, 4), np.int8), "scales": np.ones((3, 1), np.float32)},
+    ],
+)
+def test_a_file_of_something_else_is_refused(tmp_path: Path, tensors: dict[str, np.ndarray]) -> None:
+    path = tmp_path / "other.safetensors"
+    save_file(tensors, path)
+    with pytest.raises(TensorsError, match=r"expected codes \(rows, dim\) and scales \(rows,\)") as caught:
+        Index.open(path)
+    assert str(caught.value).startswith(f"{path}: holds ")

@@ -1,0 +1,201 @@
+"""safetensors files: byte for byte, against the library, and broken in every way we could think of."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.numpy import save_file
+
+from function.engine.tensors import TensorsError, map_tensors
+
+PROC_IO = Path("/proc/self/io")
+PROC_STATUS = Path("/proc/self/status")
+
+
+def write(path: Path, header: object, data: bytes = b"") -> Path:
+    """Write a safetensors file by hand; a header of bytes is taken as it is."""
+    encoded = header if isinstance(header, bytes) else json.dumps(header).encode()
+    path.write_bytes(len(encoded).to_bytes(8, "little") + encoded + data)
+    return path
+
+
+def entry(dtype: str = "U8", shape: object = (2,), data_offsets: object = (0, 2)) -> dict[str, object]:
+    return {"dtype": dtype, "shape": shape, "data_offsets": data_offsets}
+
+
+def test_bytes_written_by_hand_are_read_as_the_format_says(tmp_path: Path) -> None:
+    header = (
+        b'{"a":{"dtype":"I8","shape":[2,2],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}'
+    )
+    path = tmp_path / "hand.safetensors"
+    path.write_bytes(
+        bytes([len(header), 0, 0, 0, 0, 0, 0, 0])
+        + header
+        + bytes([1, 255, 128, 127])  # 1, -1, -128, 127 in two's complement
+        + bytes([0, 0, 192, 63])  # 1.5: 0x3fc00000, the lowest byte first
+    )
+    tensors = map_tensors(path)
+    assert tensors["a"].tolist() == [[1, -1], [-128, 127]]
+    assert tensors["b"].tolist() == [1.5]
+    assert list(tensors) == ["a", "b"]
+
+
+def test_what_the_library_writes_is_read_the_same(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    written: dict[str, Any] = {
+        "codes": rng.integers(-127, 128, (50, 37), np.int8),
+        "texts": rng.integers(0, 256, 1001, np.uint8),
+        "offsets": rng.integers(0, 1 << 60, 7, np.uint64),
+        "scales": rng.standard_normal((5, 3, 2)).astype(np.float32),
+        "nothing": np.empty((0, 4), np.float32),
+    }
+    save_file(written, tmp_path / "library.safetensors", metadata={"made": "by the library"})
+    read = map_tensors(tmp_path / "library.safetensors")
+    assert read.keys() == written.keys()
+    for name, tensor in written.items():
+        assert read[name].dtype == tensor.dtype
+        np.testing.assert_array_equal(read[name], tensor)
+
+
+def test_the_arrays_are_views_of_the_file_and_cannot_be_written(tmp_path: Path) -> None:
+    path = tmp_path / "view.safetensors"
+    save_file({"a": np.arange(6, dtype=np.uint8)}, path)
+    array = map_tensors(path)["a"]
+    assert not array.flags.owndata
+    with pytest.raises(ValueError, match="read-only"):
+        array[0] = 9
+    with path.open("r+b") as file:  # a copy would not see this
+        file.seek(-1, 2)
+        file.write(b"\x63")
+    assert array.tolist() == [0, 1, 2, 3, 4, 99]
+
+
+@pytest.mark.skipif(not PROC_IO.exists(), reason="needs Linux's counters of bytes read")
+def test_opening_a_file_of_200_megabytes_reads_its_header_alone(tmp_path: Path) -> None:
+    size = 200_000_000
+    path = write(tmp_path / "large.safetensors", {"a": entry("U8", [size], [0, size])})
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size + size)  # a hole: no bytes on disk
+    read_before, resident_before = _count(PROC_IO, "rchar"), _count(PROC_STATUS, "VmRSS")
+    array = map_tensors(path)["a"]
+    assert array[size // 2] == 0
+    assert _count(PROC_IO, "rchar") - read_before < 1_000_000
+    assert _count(PROC_STATUS, "VmRSS") - resident_before < 20_000  # kilobytes
+
+
+def _count(path: Path, name: str) -> int:
+    (line,) = (line for line in path.read_text().splitlines() if line.startswith(f"{name}:"))
+    return int(line.split()[1])
+
+
+def test_tensors_stay_readable_after_the_file_is_deleted(tmp_path: Path) -> None:
+    path = write(tmp_path / "gone.safetensors", {"a": entry()}, b"ab")
+    array = map_tensors(path)["a"]
+    path.unlink()
+    assert array.tobytes() == b"ab"
+
+
+BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "an empty file": (lambda path: _bytes(path, b""), "0 bytes, a safetensors file has at least 8"),
+    "seven bytes": (lambda path: _bytes(path, b"1234567"), "7 bytes, a safetensors file has at least 8"),
+    "text": (lambda path: _bytes(path, b"this is a text file\n"), "it is cut short or no safetensors"),
+    "a header longer than the file": (
+        lambda path: _bytes(path, (50).to_bytes(8, "little") + b"{}"),
+        "header of 50 bytes in a file of 10",
+    ),
+    "a header over the format's limit": (
+        lambda path: _bytes(path, (100_000_001).to_bytes(8, "little") + b"{}"),
+        "header of 100000001 bytes",
+    ),
+    "a header that is not JSON": (lambda path: write(path, b"{nonsense}"), "no safetensors"),
+    "a header that is not UTF-8": (lambda path: write(path, b'{"\xff": 1}'), "no safetensors"),
+    "a header that is a list": (lambda path: write(path, [1, 2]), "no safetensors"),
+    "an entry that is a number": (lambda path: write(path, {"a": 5}), "no safetensors"),
+    "an entry without shape": (
+        lambda path: write(path, {"a": {"dtype": "U8", "data_offsets": [0, 2]}}, b"ab"),
+        "'shape'",
+    ),
+    "a dtype no bundle has": (
+        lambda path: write(path, {"a": entry("F64", [1], [0, 8])}, bytes(8)),
+        "dtype F64, expected one of I8, U8, U64, F32",
+    ),
+    "data cut short": (lambda path: write(path, {"a": entry()}, b"a"), "bytes 0 to 2 of 1 for shape [2] of U8"),
+    "offsets that begin before the data": (
+        lambda path: write(path, {"a": entry("U8", [4], [-2, 2])}, b"abcd"),
+        "bytes -2 to 2 of 4",
+    ),
+    "offsets that run backwards": (
+        lambda path: write(path, {"a": entry("U8", [2], [2, 0])}, b"ab"),
+        "bytes 2 to 0 of 2",
+    ),
+    "offsets of another length than the shape": (
+        lambda path: write(path, {"a": entry("F32", [2], [0, 4])}, bytes(8)),
+        "bytes 0 to 4 of 8 for shape [2] of F32",
+    ),
+    "a negative shape": (lambda path: write(path, {"a": entry("U8", [-1, -2], [0, 2])}, b"ab"), "no safetensors"),
+    "a shape whose product overflows": (
+        lambda path: write(path, {"a": entry("U8", [1 << 32, 1 << 32], [0, 0])}),
+        "no safetensors",
+    ),
+    "a shape in words": (lambda path: write(path, {"a": entry("U8", ["2"], [0, 2])}, b"ab"), "no safetensors"),
+    "three offsets": (lambda path: write(path, {"a": entry("U8", [2], [0, 1, 2])}, b"ab"), "no safetensors"),
+}
+
+
+def _bytes(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_file_is_refused_by_name_with_what_was_found(kind: str, tmp_path: Path) -> None:
+    make, found = BROKEN[kind]
+    path = make(tmp_path / "broken.safetensors")
+    with pytest.raises(TensorsError) as caught:
+        map_tensors(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert found in str(caught.value)
+
+
+def test_a_missing_file_is_an_error_of_the_system(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        map_tensors(tmp_path / "none.safetensors")
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("fuzz") / "file.safetensors"
+
+
+@given(data=st.data())
+def test_a_file_cut_anywhere_is_refused(scratch: Path, data: st.DataObject) -> None:
+    save_file({"codes": np.ones((3, 4), np.int8), "scales": np.ones(3, np.float32)}, scratch)
+    whole = scratch.read_bytes()
+    scratch.write_bytes(whole[: data.draw(st.integers(0, len(whole) - 1))])
+    with pytest.raises(TensorsError):
+        map_tensors(scratch)
+
+
+@given(st.binary(max_size=200))
+def test_random_bytes_are_never_read_as_tensors(scratch: Path, content: bytes) -> None:
+    scratch.write_bytes(content)
+    try:
+        tensors = map_tensors(scratch)
+    except TensorsError:
+        return
+    assert tensors == {}  # "{}" is a header too
+
+
+@given(st.dictionaries(st.text(max_size=3), st.lists(st.integers(0, 255), min_size=1, max_size=30), max_size=5))
+def test_any_names_and_bytes_come_back(scratch: Path, columns: dict[str, list[int]]) -> None:
+    header, data = {}, b""
+    for name, values in columns.items():
+        header[name] = entry("U8", [len(values)], [len(data), len(data) + len(values)])
+        data += bytes(values)
+    tensors = map_tensors(write(scratch, header, data))
+    assert {name: tensor.tolist() for name, tensor in tensors.items()} == columns
