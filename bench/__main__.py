@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from bench import accuracy, demo, embed, latency, throughput, warm
+from bench import accuracy, cold_start, demo, embed, latency, throughput, warm
 
 COMMANDS = {
     "demo": demo,
@@ -12,6 +12,7 @@ COMMANDS = {
     "latency": latency,
     "throughput": throughput,
     "warm": warm,
+    "cold-start": cold_start,
     "embed": embed,
 }
 

@@ -8,15 +8,13 @@ import argparse
 import json
 import os
 import re
-import shutil
 import socket
 import statistics
 import subprocess
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
                 start(rie, candidate, results[cache][name] if number else Starts())  # the first warms the cache
             console.print(f"{cache}: {number} of {options.starts}")
     footprints = {name: footprint(candidate) for name, candidate in candidates.items()}
-    write(results, footprints, options)
+    write(results, footprints, options.starts)
     return 0
 
 
@@ -200,3 +198,72 @@ def footprint(candidate: Candidate) -> dict[str, float]:
     done = subprocess.run(command, cwd=candidate.folder, env=environment, check=True, capture_output=True, text=True)
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return found
+
+
+def write(results: dict[str, dict[str, Starts]], footprints: dict[str, dict[str, float]], starts: int) -> None:
+    """Report the medians, the spread and the ratios, and draw them."""
+    columns = ["", "INIT ms", "x empty", "first response ms", "times faster than the peer", "peak MB"]
+    columns += ["modules", "files opened", "MB read"]
+    rows = []
+    for cache, by_name in results.items():
+        empty = statistics.median(by_name[EMPTY].init)
+        peer = statistics.median(by_name[PEER].first_response) if PEER in by_name else None
+        for name, seen in by_name.items():
+            init, first = statistics.median(seen.init), statistics.median(seen.first_response)
+            rows.append(
+                (
+                    f"{name}, {cache}",
+                    f"{init:.0f} ({min(seen.init):.0f} to {max(seen.init):.0f})",
+                    f"{init / empty:.1f}",
+                    f"{first:.0f} ({min(seen.first_response):.0f} to {max(seen.first_response):.0f})",
+                    f"{peer / first:.1f}" if peer else "",
+                    f"{statistics.median(seen.peak_megabytes):.0f}",
+                    *(f"{footprints[name][key]:.0f}" for key in ("modules", "files_opened", "megabytes_read")),
+                )
+            )
+    details = {cache: {name: asdict(seen) for name, seen in by_name.items()} for cache, by_name in results.items()}
+    report("cold_start", columns, rows, {"starts": starts, "footprint": footprints, "seen": details})
+    draw(results)
+
+
+def draw(results: dict[str, dict[str, Starts]]) -> None:
+    """Draw each function's median start as a bar of its phases."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    plt.rcParams["svg.hashsalt"] = "cold-start"  # the same picture from the same numbers
+    labels, stacks = [], []
+    for cache, by_name in results.items():
+        for name, seen in by_name.items():
+            labels.append(f"{name}\n{cache}")
+            phases = median_phases(seen)
+            init, first = statistics.median(seen.init), statistics.median(seen.first_response)
+            known = sum(phases.values())
+            stacks.append({"interpreter and runtime": max(0.0, init - known), **phases, "first request": first - init})
+    names = list(dict.fromkeys(phase for stack in stacks for phase in stack))
+    figure, axes = plt.subplots(figsize=(9, 0.7 * len(labels) + 1.6))
+    left = np.zeros(len(labels))
+    for number, name in enumerate(names):
+        widths = np.array([stack.get(name, 0.0) for stack in stacks])
+        axes.barh(labels, widths, left=left, label=name, color=plt.get_cmap("tab10")(number))
+        left += widths
+    for place, total in enumerate(left):
+        axes.text(total, place, f" {total:,.0f} ms", va="center")
+    axes.invert_yaxis()
+    axes.set_xlabel("milliseconds from sending the first event to its answer, median; logarithmic beyond 500")
+    axes.set_xscale("symlog", linthresh=500, linscale=2)
+    axes.set_xlim(0, left.max() * 2)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(loc="lower right", fontsize=8)
+    figure.tight_layout()
+    figure.savefig(RESULTS / "cold_start.svg", metadata={"Date": None})
+    figure.savefig(RESULTS.parent.parent / "build" / "cold_start.png", dpi=110)
+    plt.close(figure)
+
+
+def median_phases(seen: Starts) -> dict[str, float]:
+    """Give the median of each phase that the function told of."""
+    names = dict.fromkeys(name for phases in seen.phases for name in phases)
+    return {name: statistics.median(phases[name] for phases in seen.phases if name in phases) for name in names}

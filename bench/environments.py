@@ -22,7 +22,7 @@ def _make(folder: Path, marker: str, installs: Sequence[Sequence[str]]) -> Path:
         console.print(f"making the environment {folder.name} ...")
         venv.create(folder, with_pip=True, clear=True)
         for words in installs:
-            command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *words]
+            command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *words]
             subprocess.run(command, check=True)
         subprocess.run([python, "-m", "compileall", "-q", folder / "lib"], check=False)
         made.write_text(marker)

@@ -11,8 +11,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import hypothesis
 import httpx
+import hypothesis
 import numpy as np
 import pytest
 from fastapi import FastAPI
@@ -67,16 +67,7 @@ def corpus() -> Corpus:
 @pytest.fixture(scope="session")
 def bundle(tmp_path_factory: pytest.TempPathFactory, corpus: Corpus) -> Path:
     """A whole bundle. It is everyone's: a test that breaks something takes `bundle_copy`."""
-    folder = tmp_path_factory.mktemp("world") / "bundle"
-    folder.mkdir()
-    tokenizer = make_tokenizer(corpus.texts)
-    tokenizer.save(str(folder / TOKENIZER))
-    save_ort(make_graph(tokenizer.get_vocab_size()), folder / MODEL)
-    model = ModelInfo("tests/mean-of-words", None, "0" * 64, "mean", DIM, MAX_TOKENS, {}, "none")
-    manifest = write_model(folder, model)
-    codes, scales, _ = embed_corpus(Embedder.open(folder, model), corpus.texts)
-    write_index(folder, manifest, corpus, codes, scales, "stories.csv")
-    return folder
+    return write_bundle(tmp_path_factory.mktemp("world") / "bundle", corpus)
 
 
 @pytest.fixture
@@ -96,18 +87,23 @@ def embedder(bundle: Path, manifest: Manifest) -> Embedder:
 
 
 @pytest.fixture(scope="session")
-def connect(bundle: Path, manifest: Manifest, embedder: Embedder) -> Callable[..., httpx.Client]:
-    """Give a client of the real app over the bundle; the embedder and the settings may be others.
+def make_app(bundle: Path, embedder: Embedder) -> Callable[..., FastAPI]:
+    """Give the real app; another bundle, embedder or settings may be asked for. It logs to the logger "tests"."""
 
-    The app logs to the logger "tests".
-    """
-    index, passages = Index.open(bundle / INDEX), Passages(bundle / PASSAGES)
+    def make(bundle: Path = bundle, embedder: Embedder = embedder, settings: Settings | None = None) -> FastAPI:
+        index, passages, manifest = Index.open(bundle / INDEX), Passages(bundle / PASSAGES), open_bundle(bundle)
+        settings, logger = settings or Settings(), logging.getLogger("tests")
+        return create_app(embedder, index, passages, manifest, settings, logger, {"imports": 1.0, "model": 2.345678})
 
-    def connect_to(embedder: Embedder = embedder, settings: Settings | None = None) -> httpx.Client:
-        settings = settings or Settings(bundle_dir=bundle)
-        cold_start = {"imports": 1.0, "model": 2.345678}
-        app = create_app(embedder, index, passages, manifest, settings, logging.getLogger("tests"), cold_start)
-        return httpx.Client(transport=InProcess(app), base_url="http://tests")
+    return make
+
+
+@pytest.fixture(scope="session")
+def connect(make_app: Callable[..., FastAPI]) -> Callable[..., httpx.Client]:
+    """Give a client of the app that `make_app` makes of the same arguments."""
+
+    def connect_to(**changes: object) -> httpx.Client:
+        return httpx.Client(transport=InProcess(make_app(**changes)), base_url="http://tests")
 
     return connect_to
 
@@ -131,10 +127,25 @@ class InProcess(httpx.BaseTransport):
         return asyncio.run(answer())
 
 
-def make_tokenizer(texts: list[str]) -> Tokenizer:
-    """Give a tokenizer that knows the texts' words, with [CLS] and [SEP] around them as BERT's has."""
+def write_bundle(folder: Path, corpus: Corpus) -> Path:
+    """Write a bundle of these texts with the export's own writer, and give its folder."""
+    folder.mkdir()
+    tokenizer = make_tokenizer()
+    tokenizer.save(str(folder / TOKENIZER))
+    save_ort(make_graph(tokenizer.get_vocab_size()), folder / MODEL)
+    model = ModelInfo("tests/mean-of-words", None, "0" * 64, "mean", DIM, MAX_TOKENS, {}, "none")
+    manifest = write_model(folder, model)
+    codes, scales, _ = embed_corpus(Embedder.open(folder, model), corpus.texts)
+    write_index(folder, manifest, corpus, codes, scales, "stories.csv")
+    return folder
+
+
+def make_tokenizer() -> Tokenizer:
+    """Give a tokenizer that knows the words of WHO and WHAT, with [CLS] and [SEP] around them as BERT's has."""
     normalizer, pre_tokenizer = BertNormalizer(), BertPreTokenizer()
-    words = {word for text in texts for word, _ in pre_tokenizer.pre_tokenize_str(normalizer.normalize_str(text))}
+    words = {
+        word for text in [*WHO, *WHAT] for word, _ in pre_tokenizer.pre_tokenize_str(normalizer.normalize_str(text))
+    }
     vocabulary = {word: number for number, word in enumerate([*SPECIAL_TOKENS, *sorted(words)])}
     tokenizer = Tokenizer(WordLevel(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = normalizer
@@ -156,14 +167,12 @@ def make_graph(words: int) -> ModelProto:
         helper.make_node("Squeeze", ["sums", "axis"], ["sum"]),
         helper.make_node("LpNormalization", ["sum"], ["embeddings"], axis=1, p=2),
     ]
+    inputs = ("input_ids", "attention_mask")
     graph = helper.make_graph(
         nodes,
         "mean-of-words",
-        [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]) for name in INPUTS],
+        [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]) for name in inputs],
         [helper.make_tensor_value_info("embeddings", TensorProto.FLOAT, ["batch", DIM])],
         [numpy_helper.from_array(table, "table"), numpy_helper.from_array(np.array([1]), "axis")],
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-
-
-INPUTS = ("input_ids", "attention_mask")

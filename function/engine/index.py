@@ -101,7 +101,8 @@ class Index:
     def _products(query: Embeddings, codes: Codes) -> Embeddings:
         """Give each row's product with the query, but for a factor that all rows share: (rows,) float32."""
         query_codes, _ = quantize(query[np.newaxis])
-        return np.asarray(simsimd.cdist(query_codes, codes, metric="dot", out_dtype="float32"))[0]
+        products = np.asarray(simsimd.cdist(query_codes, codes, metric="dot", out_dtype="float32"), np.float32)
+        return products.reshape(-1)
 
 
 def _largest(values: NDArray[Any], count: int) -> Rows:

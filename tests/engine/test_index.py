@@ -20,7 +20,7 @@ AWKWARD_DIM = 37  # a multiple of nothing that a CPU's instructions like
 
 def unit_rows(rows: int, dim: int, seed: int) -> Embeddings:
     values = np.random.default_rng(seed).standard_normal((rows, dim))
-    return (values / np.linalg.norm(values, axis=1, keepdims=True)).astype(np.float32)
+    return np.asarray(values / np.linalg.norm(values, axis=1, keepdims=True), np.float32)
 
 
 def brute_force(embeddings: Embeddings, query: Embeddings, top_k: int) -> list[Hit]:

@@ -1,0 +1,213 @@
+"""What a caller may do wrong: refused with a 4xx, and a body that names the field and the limit; never a 500."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from function.settings import Settings
+
+JSON = {"content-type": "application/json"}
+LIMIT = 1024 * 1024
+
+# path, body as sent, status, error_type, what the message must contain
+REFUSED: dict[str, tuple[str, bytes, int, str, list[str]]] = {
+    "empty text": ("/similar", b'{"text": ""}', 422, "invalid", ["text: ", "empty or blank"]),
+    "blank text": ("/similar", b'{"text": " \\t\\n"}', 422, "invalid", ["text: ", "empty or blank"]),
+    "blank in other scripts": ("/similar", '{"text": "\u3000"}'.encode(), 422, "invalid", ["text: ", "empty or blank"]),
+    "text as a number": ("/similar", b'{"text": 5}', 422, "invalid", ["text: ", "string", "found 5"]),
+    "text as a list": ("/similar", b'{"text": ["a"]}', 422, "invalid", ["text: ", "string", "found ['a']"]),
+    "text null": ("/similar", b'{"text": null}', 422, "invalid", ["text: ", "string", "found None"]),
+    "no text": ("/similar", b'{"num_results": 5}', 422, "invalid", ["text: field required"]),
+    "half a surrogate pair": ("/similar", b'{"text": "\\ud800"}', 422, "invalid", ["text: "]),
+    "unknown field": ("/similar", b'{"text": "a", "top_k": 5}', 422, "invalid", ["top_k: ", "not permitted"]),
+    "unknown surrogate field": ("/similar", b'{"text": "a", "\\ud800": 5}', 422, "invalid", ["body: "]),
+    "num_results 0": (
+        "/similar",
+        b'{"text": "a", "num_results": 0}',
+        422,
+        "invalid",
+        ["num_results: ", "to 1", "found 0"],
+    ),
+    "num_results -1": ("/similar", b'{"text": "a", "num_results": -1}', 422, "invalid", ["num_results: ", "to 1"]),
+    "num_results 101": ("/similar", b'{"text": "a", "num_results": 101}', 422, "invalid", ["num_results: ", "100"]),
+    "num_results '5'": ("/similar", b'{"text": "a", "num_results": "5"}', 422, "invalid", ["num_results: ", "integer"]),
+    "num_results true": (
+        "/similar",
+        b'{"text": "a", "num_results": true}',
+        422,
+        "invalid",
+        ["num_results: ", "integer"],
+    ),
+    "num_results 2.5": ("/similar", b'{"text": "a", "num_results": 2.5}', 422, "invalid", ["num_results: ", "integer"]),
+    "num_results 2.0": ("/similar", b'{"text": "a", "num_results": 2.0}', 422, "invalid", ["num_results: ", "integer"]),
+    "num_results null": (
+        "/similar",
+        b'{"text": "a", "num_results": null}',
+        422,
+        "invalid",
+        ["num_results: ", "integer"],
+    ),
+    "num_results NaN": ("/similar", b'{"text": "a", "num_results": NaN}', 422, "invalid", ["num_results: ", "nan"]),
+    "two mistakes": ("/similar", b'{"text": "", "num_results": 0}', 422, "invalid", ["text: ", "; num_results: "]),
+    "not JSON": ("/similar", b'{"text": ', 400, "bad_request", ["body: not JSON", "character"]),
+    "not JSON at all": ("/similar", b"text=words", 400, "bad_request", ["body: not JSON", "character 0"]),
+    "not UTF-8": ("/similar", b'{"text": "\xff"}', 400, "bad_request", ["body"]),
+    "brackets without end": ("/similar", b"[" * 100_000, 400, "bad_request", ["body"]),
+    "a number of 5,000 digits": ("/similar", b'{"num_results": %s}' % (b"1" * 5000), 400, "bad_request", ["body"]),
+    "no body": ("/similar", b"", 422, "invalid", ["body: field required"]),
+    "a list as body": ("/similar", b'["a"]', 422, "invalid", ["body: ", "found ['a']"]),
+    "a text as body": ("/similar", b'"a"', 422, "invalid", ["body: ", "found 'a'"]),
+    "null as body": ("/similar", b"null", 422, "invalid", ["body: "]),
+    "predict: empty text": ("/predict", b'{"text": ""}', 422, "invalid", ["text: ", "empty or blank"]),
+    "predict: no texts": ("/predict", b'{"text": []}', 422, "invalid", ["text: ", "at least 1"]),
+    "predict: an empty text of several": ("/predict", b'{"text": ["a", " "]}', 422, "invalid", ["text.1: ", "blank"]),
+    "predict: a number of several": ("/predict", b'{"text": ["a", "b", 7]}', 422, "invalid", ["text.2: ", "found 7"]),
+    "predict: half a surrogate pair": ("/predict", b'{"text": ["a", "\\udfff"]}', 422, "invalid", ["text.1: "]),
+    "predict: an object": ("/predict", b'{"text": {"a": 1}}', 422, "invalid", ["text: ", "string"]),
+    "predict: no text": ("/predict", b"{}", 422, "invalid", ["text: field required"]),
+    "predict: too many texts": (
+        "/predict",
+        json.dumps({"text": ["a"] * 257}).encode(),
+        422,
+        "invalid",
+        ["text: 257 texts, at most 256"],
+    ),
+    "predict: unknown prompt": (
+        "/predict",
+        b'{"text": "a", "prompt_name": "passage"}',
+        422,
+        "invalid",
+        ["prompt_name: ", "'query' or 'document'", "found 'passage'"],
+    ),
+    "predict: prompt as a number": ("/predict", b'{"text": "a", "prompt_name": 1}', 422, "invalid", ["prompt_name: "]),
+    "predict: unknown field": ("/predict", b'{"text": "a", "num_results": 1}', 422, "invalid", ["num_results: "]),
+}
+
+
+def check_refusal(reply: httpx.Response, status: int, error_type: str, parts: list[str]) -> None:
+    body = reply.json()
+    assert (reply.status_code, body["error_type"]) == (status, error_type), body
+    assert body.keys() == {"error", "error_type"}
+    assert reply.headers["content-type"] == "application/json"
+    for part in parts:
+        assert part in body["error"]
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_a_bad_request_is_refused_and_told_why(client: httpx.Client, kind: str) -> None:
+    path, content, status, error_type, parts = REFUSED[kind]
+    check_refusal(client.post(path, content=content, headers=JSON), status, error_type, parts)
+
+
+@pytest.mark.parametrize("path", ["/similar", "/predict"])
+@pytest.mark.parametrize("content_type", [None, "text/plain", "application/x-www-form-urlencoded"])
+def test_another_content_type_is_refused_with_the_one_expected(
+    client: httpx.Client, path: str, content_type: str | None
+) -> None:
+    headers = {"content-type": content_type} if content_type else {}
+    reply = client.post(path, content=b'{"text": "goose"}', headers=headers)
+    check_refusal(reply, 415, "media_type", [f"content-type {content_type or ''!r}", "expected application/json"])
+
+
+@pytest.mark.parametrize("content_type", ["application/json; charset=utf-8", "APPLICATION/JSON"])
+def test_json_may_be_named_with_a_charset_and_in_capitals(client: httpx.Client, content_type: str) -> None:
+    reply = client.post("/similar", content=b'{"text": "goose"}', headers={"content-type": content_type})
+    assert reply.status_code == 200
+
+
+def test_a_long_wrong_value_is_shown_in_part(client: httpx.Client) -> None:
+    reply = client.post("/similar", json={"text": "goose", "num_results": "9" * 10_000})
+    assert "found '" + "9" * 59 + "…" in reply.json()["error"]
+    assert len(reply.content) < 300
+
+
+def body_of(length: int) -> bytes:
+    """Give a valid request of just so many bytes."""
+    return b'{"text": "goose %s"}' % (b" " * (length - 18))
+
+
+@pytest.mark.parametrize("path", ["/similar", "/predict", "/health", "/nothing"])
+def test_a_body_over_the_limit_is_refused(client: httpx.Client, path: str) -> None:
+    reply = client.post(path, content=body_of(LIMIT + 1), headers=JSON)
+    check_refusal(reply, 413, "too_large", [f"body: {LIMIT + 1} bytes", f"at most {LIMIT}"])
+
+
+def test_a_body_at_the_limit_is_taken(client: httpx.Client) -> None:
+    assert len(body_of(LIMIT)) == LIMIT
+    assert client.post("/similar", content=body_of(LIMIT), headers=JSON).status_code == 200
+
+
+def test_the_limit_is_that_of_the_settings(connect: Callable[..., httpx.Client]) -> None:
+    client = connect(settings=Settings(max_body_bytes=100))
+    assert client.post("/similar", content=body_of(100), headers=JSON).status_code == 200
+    check_refusal(client.post("/similar", content=body_of(101), headers=JSON), 413, "too_large", ["at most 100"])
+
+
+def send_in_chunks(app: FastAPI, chunks: list[bytes]) -> tuple[httpx.Response, int]:
+    """Send a body that does not say its length; give the reply and how many of its chunks were read."""
+    read = 0
+
+    async def stream() -> AsyncIterator[bytes]:
+        nonlocal read
+        for chunk in chunks:
+            read += 1
+            yield chunk
+
+    async def send() -> httpx.Response:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://tests") as client:
+            request = client.build_request("POST", "/similar", content=stream(), headers=JSON)
+            assert "content-length" not in request.headers
+            return await client.send(request)
+
+    return asyncio.run(send()), read
+
+
+def test_a_body_in_chunks_is_put_together(make_app: Callable[..., FastAPI]) -> None:
+    reply, _ = send_in_chunks(make_app(), [b'{"text": "The go', b'ose ", "num_', b'results": 2}'])
+    assert len(reply.json()["results"]) == 2
+
+
+def test_a_body_in_chunks_is_refused_as_soon_as_it_is_over_the_limit(make_app: Callable[..., FastAPI]) -> None:
+    reply, read = send_in_chunks(make_app(), [b" " * 100_000] * 50)
+    check_refusal(reply, 413, "too_large", ["1100000 bytes or more", f"at most {LIMIT}"])
+    assert read == 11
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=8,
+)
+bodies = json_values | st.fixed_dictionaries(
+    {}, optional={"text": json_values, "num_results": json_values, "prompt_name": json_values}
+)
+
+
+@settings(max_examples=150)
+@given(path=st.sampled_from(["/similar", "/predict"]), body=bodies)
+def test_any_json_is_answered_or_refused(client: httpx.Client, path: str, body: object) -> None:
+    check_answer(client.post(path, content=json.dumps(body), headers=JSON))
+
+
+@given(path=st.sampled_from(["/similar", "/predict"]), content=st.binary(max_size=50))
+def test_any_bytes_are_answered_or_refused(client: httpx.Client, path: str, content: bytes) -> None:
+    check_answer(client.post(path, content=content, headers=JSON))
+
+
+@pytest.mark.parametrize("depth", range(400, 1000, 40))
+def test_nesting_of_any_depth_is_refused(client: httpx.Client, depth: int) -> None:
+    content = b'{"text": ' + b"[" * depth + b"]" * depth + b"}"
+    assert client.post("/similar", content=content, headers=JSON).status_code in (400, 422)
+
+
+def check_answer(reply: httpx.Response) -> None:
+    if reply.status_code != 200:
+        assert reply.status_code in (400, 422)
+        assert reply.json().keys() == {"error", "error_type"}

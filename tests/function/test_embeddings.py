@@ -1,0 +1,89 @@
+"""POST /predict: embeddings of one text or of several, compared with the embedder's own."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from function.engine.bundle import Manifest
+from function.engine.embedder import Embedder
+from function.settings import Settings
+
+TEXTS = ["The goose won", "the ferry", "An old sailor painted the mayor's kitchen door bright yellow"]
+
+
+def predict(client: httpx.Client, **body: object) -> dict[str, Any]:
+    reply = client.post("/predict", json=body)
+    assert reply.status_code == 200, reply.text
+    found: dict[str, Any] = reply.json()
+    return found
+
+
+def test_several_texts_give_the_embedders_embeddings_in_their_order(client: httpx.Client, embedder: Embedder) -> None:
+    found = predict(client, text=TEXTS)["embeddings"]
+    np.testing.assert_allclose(found, embedder.embed(embedder.tokenize(TEXTS)), atol=1e-8)
+
+
+def test_one_text_gives_a_list_of_one_embedding(client: httpx.Client) -> None:
+    alone, listed = predict(client, text=TEXTS[2]), predict(client, text=[TEXTS[2]])
+    assert alone == listed
+    assert np.shape(alone["embeddings"]) == (1, 48)
+
+
+def test_a_text_embeds_the_same_alone_and_among_others(client: httpx.Client) -> None:
+    together = predict(client, text=TEXTS)["embeddings"]
+    alone = [predict(client, text=text)["embeddings"][0] for text in TEXTS]
+    np.testing.assert_allclose(together, alone, atol=1e-6)
+
+
+def test_embeddings_have_unit_length(client: httpx.Client) -> None:
+    embeddings = predict(client, text=TEXTS)["embeddings"]
+    np.testing.assert_allclose(np.linalg.norm(embeddings, axis=1), 1, atol=1e-6)
+
+
+def test_the_reply_has_these_keys_and_no_others(client: httpx.Client) -> None:
+    assert predict(client, text=TEXTS).keys() == {"embeddings", "truncated"}
+
+
+def test_the_reply_says_of_each_text_whether_it_was_cut(client: httpx.Client) -> None:
+    texts = ["goose " * 22, "goose " * 23, "goose"]
+    assert predict(client, text=texts)["truncated"] == [False, True, False]
+
+
+@pytest.mark.parametrize(("prompt_name", "prompt"), [("query", "the angry goose "), ("document", "ferry "), (None, "")])
+def test_prompt_name_puts_the_models_prompt_before_each_text(
+    connect: Callable[..., httpx.Client],
+    client: httpx.Client,
+    bundle: Path,
+    manifest: Manifest,
+    prompt_name: str | None,
+    prompt: str,
+) -> None:
+    model = replace(manifest.model, prompts={"query": "the angry goose ", "document": "ferry "})
+    prompted = connect(embedder=Embedder.open(bundle, model))
+    expected = predict(client, text=[prompt + text for text in TEXTS])
+    assert predict(prompted, text=TEXTS, prompt_name=prompt_name) == expected
+
+
+def test_without_a_prompt_name_there_is_no_prompt(
+    connect: Callable[..., httpx.Client], client: httpx.Client, bundle: Path, manifest: Manifest
+) -> None:
+    prompted = connect(
+        embedder=Embedder.open(bundle, replace(manifest.model, prompts={"query": "goose ", "document": "ferry "}))
+    )
+    assert predict(prompted, text=TEXTS) == predict(client, text=TEXTS)
+
+
+def test_as_many_texts_are_taken_as_the_settings_say(connect: Callable[..., httpx.Client]) -> None:
+    client = connect(settings=Settings(max_texts=3))
+    assert len(predict(client, text=["goose"] * 3)["embeddings"]) == 3
+    refused = client.post("/predict", json={"text": ["goose"] * 4})
+    assert refused.status_code == 422
+    assert refused.json() == {
+        "error": "text: 4 texts, at most 3 in one request; send them in parts",
+        "error_type": "invalid",
+    }

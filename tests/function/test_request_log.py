@@ -1,0 +1,115 @@
+"""Around each request: Server-Timing for the caller, one line for the operator, and a crash told to both."""
+
+import json
+import logging
+import re
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from function.engine.embedder import Embedder, TokenIds
+
+PHASES = re.compile(r"([a-z]+);dur=(\d+\.\d\d)")
+
+
+@pytest.fixture(autouse=True)
+def listening(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="tests")
+
+
+def only_line(caplog: pytest.LogCaptureFixture) -> dict[str, object]:
+    """Give the fields of the one line that the requests so far have logged."""
+    (record,) = [record for record in caplog.records if record.name == "tests"]
+    assert (record.levelname, record.message) == ("INFO", "request")
+    return vars(record)
+
+
+@pytest.mark.parametrize(
+    ("path", "phases"), [("/similar", ["parse", "embed", "search", "total"]), ("/predict", ["parse", "embed", "total"])]
+)
+def test_server_timing_tells_the_milliseconds_of_each_phase(client: httpx.Client, path: str, phases: list[str]) -> None:
+    header = client.post(path, json={"text": "goose"}).headers["server-timing"]
+    found = {name: float(milliseconds) for name, milliseconds in PHASES.findall(header)}
+    assert list(found) == phases
+    assert ", ".join(f"{name};dur={milliseconds:.2f}" for name, milliseconds in found.items()) == header
+    assert sum(found.values()) - found["total"] <= found["total"] + 0.05  # each was rounded
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/health"), ("GET", "/nothing"), ("POST", "/similar")])
+def test_every_reply_has_a_total(client: httpx.Client, method: str, path: str) -> None:
+    assert re.fullmatch(r"total;dur=\d+\.\d\d", client.request(method, path).headers["server-timing"])
+
+
+def test_a_request_is_logged_in_one_line(client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+    body = json.dumps({"text": "żółty ferry", "num_results": 3}).encode()
+    client.post("/similar", content=body, headers={"content-type": "application/json"})
+    line = only_line(caplog)
+    assert (line["method"], line["path"], line["status"]) == ("POST", "/similar", 200)
+    assert line["payload_bytes"] == len(body)
+    assert line["request_id"] is None  # Lambda's; see test_handler.py
+    assert isinstance(line["milliseconds"], float)
+    phases = line["phases"]
+    assert isinstance(phases, dict)
+    assert list(phases) == ["parse", "embed", "search"]
+    assert 0 <= sum(phases.values()) <= line["milliseconds"] + 0.01
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "content", "status"),
+    [
+        ("POST", "/similar", b"{", 400),
+        ("POST", "/predict", b"[]", 422),
+        ("POST", "/nothing", b"abc", 404),
+        ("POST", "/health", b"", 405),
+        ("POST", "/similar", b" " * 2_000_000, 413),
+    ],
+)
+def test_a_refused_request_is_logged_with_its_status(
+    client: httpx.Client, caplog: pytest.LogCaptureFixture, method: str, path: str, content: bytes, status: int
+) -> None:
+    client.request(method, path, content=content, headers={"content-type": "application/json"})
+    line = only_line(caplog)
+    assert (line["method"], line["path"], line["status"], line["payload_bytes"]) == (method, path, status, len(content))
+
+
+def test_the_text_of_a_request_is_not_logged(client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+    client.post("/similar", json={"text": "a private matter"})
+    assert "private" not in repr(only_line(caplog))
+
+
+class BrokenEmbedder(Embedder):
+    """An embedder whose model is gone."""
+
+    def __init__(self, whole: Embedder) -> None:
+        self.model = whole.model
+
+    def tokenize(self, texts: object, role: str = "") -> list[TokenIds]:
+        raise RuntimeError("the model is gone")
+
+
+@pytest.fixture
+def broken_client(connect: Callable[..., httpx.Client], embedder: Embedder) -> httpx.Client:
+    return connect(embedder=BrokenEmbedder(embedder))
+
+
+@pytest.mark.parametrize("path", ["/similar", "/predict"])
+def test_a_crash_is_a_500_that_gives_nothing_away(broken_client: httpx.Client, path: str) -> None:
+    reply = broken_client.post(path, json={"text": "goose"})
+    assert reply.status_code == 500
+    assert reply.json() == {"error": "the request failed; its trace is in the log", "error_type": "internal"}
+    assert "total" in reply.headers["server-timing"]
+
+
+def test_a_crash_is_logged_once_with_its_trace(broken_client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+    broken_client.post("/similar", json={"text": "goose"})
+    failures = [record for record in caplog.records if record.exc_info]
+    assert [record.message for record in failures] == ["request failed"]
+    assert "the model is gone" in caplog.text
+    assert "in tokenize" in caplog.text
+    assert [vars(record)["status"] for record in caplog.records if record.message == "request"] == [500]
+
+
+def test_the_app_answers_on_after_a_crash(broken_client: httpx.Client) -> None:
+    broken_client.post("/similar", json={"text": "goose"})
+    assert broken_client.get("/health").status_code == 200

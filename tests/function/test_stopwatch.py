@@ -1,0 +1,56 @@
+"""Phases in milliseconds, on a clock that the test turns by hand."""
+
+from collections.abc import Callable
+
+import pytest
+
+from function import stopwatch as clock
+from function.stopwatch import Stopwatch, server_timing
+
+
+@pytest.fixture
+def wait(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Give a function that lets milliseconds pass on the stopwatch's clock."""
+    now = 5_000_000_000
+
+    def pass_time(milliseconds: float) -> None:
+        nonlocal now
+        now += round(milliseconds * 1e6)
+
+    monkeypatch.setattr(clock, "perf_counter_ns", lambda: now)
+    return pass_time
+
+
+def test_a_phase_has_the_milliseconds_since_the_phase_before(wait: Callable[[float], None]) -> None:
+    stopwatch = Stopwatch()
+    wait(1.5)
+    stopwatch.lap("model")
+    wait(20)
+    stopwatch.lap("index")
+    assert stopwatch.phases == {"model": 1.5, "index": 20}
+
+
+def test_a_phase_that_comes_again_adds_up(wait: Callable[[float], None]) -> None:
+    stopwatch = Stopwatch()
+    for milliseconds, phase in ((1, "embed"), (2, "search"), (4, "embed")):
+        wait(milliseconds)
+        stopwatch.lap(phase)
+    assert stopwatch.phases == {"embed": 5, "search": 2}
+
+
+def test_the_total_runs_on_after_the_last_phase(wait: Callable[[float], None]) -> None:
+    stopwatch = Stopwatch()
+    wait(3)
+    stopwatch.lap("embed")
+    wait(0.25)
+    assert stopwatch.total() == 3.25
+    assert stopwatch.phases == {"embed": 3}
+
+
+def test_server_timing_names_each_phase_in_order_and_the_total_last() -> None:
+    header = server_timing({"embed": 1.23456, "search": 0.0}, total=2)
+    assert header == "embed;dur=1.23, search;dur=0.00, total;dur=2.00"
+
+
+def test_server_timing_without_phases_is_the_total() -> None:
+    assert server_timing({}, total=0.125) == "total;dur=0.12"
