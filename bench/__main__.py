@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from bench import accuracy, cold_start, demo, embed, latency, throughput, warm
+from bench import accuracy, cold_start, demo, embed, latency, readme, throughput, warm
 
 COMMANDS = {
     "demo": demo,
@@ -14,6 +14,7 @@ COMMANDS = {
     "warm": warm,
     "cold-start": cold_start,
     "embed": embed,
+    "readme": readme,
 }
 
 

@@ -2,7 +2,7 @@
 
 from fastapi import FastAPI
 
-from function.engine.bundle import INDEX, PASSAGES, Manifest, open_bundle
+from function.engine.bundle import Manifest
 from function.engine.embedder import Embedder
 from function.engine.index import Index
 from function.engine.passages import Passages
@@ -12,7 +12,6 @@ from function.routes.embeddings import embeddings_router
 from function.routes.similar import similar_router
 from function.routes.status import status_router
 from function.settings import Settings
-from function.stopwatch import Stopwatch
 
 
 def create_app(
@@ -32,24 +31,4 @@ def create_app(
     app.include_router(similar_router(embedder, index, passages))
     app.include_router(embeddings_router(embedder, settings.max_texts))
     app.include_router(status_router(manifest, cold_start))
-    return app
-
-
-def load_app(settings: Settings, logger: Log, stopwatch: Stopwatch) -> FastAPI:
-    """Open the bundle and give the app over it, each phase on the stopwatch.
-
-    The first embedding and the first search are paid for here and not by the first request.
-    Raises BundleError or TensorsError if the bundle cannot be used.
-    """
-    bundle = settings.bundle_dir
-    manifest = open_bundle(bundle)
-    embedder = Embedder.open(bundle, manifest.model)
-    stopwatch.lap("model")
-    index = Index.open(bundle / INDEX)
-    passages = Passages(bundle / PASSAGES)
-    stopwatch.lap("index")
-    index.search(embedder.embed(embedder.tokenize(["warm up"], role="query"))[0], top_k=1)
-    stopwatch.lap("warm-up")
-    app = create_app(embedder, index, passages, manifest, settings, logger, stopwatch.phases)
-    stopwatch.lap("app")
     return app

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from function.app import load_app
+from function.app import create_app
 from function.engine.bundle import BundleError
+from function.engine.loading import load_bundle
 from function.engine.tensors import TensorsError
 from function.settings import SettingsError, read_settings
 from function.stopwatch import Stopwatch
@@ -30,11 +31,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     try:
         settings = read_settings()
+        stopwatch = Stopwatch()
         if options.bundle is not None:
             settings = replace(settings, bundle_dir=options.bundle)
-        app = load_app(settings, logger, Stopwatch())
+        loaded = load_bundle(settings.bundle_dir)
+        stopwatch.lap("load")
     except (BundleError, TensorsError, SettingsError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    app = create_app(
+        loaded.embedder, loaded.index, loaded.passages, loaded.manifest, settings, logger, stopwatch.phases
+    )
     uvicorn.run(app, host=options.host, port=options.port, lifespan="off", access_log=False)
     return 0

@@ -1,0 +1,34 @@
+"""A bundle, open and warm: what a process needs to answer, in one piece."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from function.engine.bundle import INDEX, PASSAGES, Manifest, open_bundle
+from function.engine.embedder import Embedder
+from function.engine.index import Index
+from function.engine.passages import Passages
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedBundle:
+    """The bundle's four parts; they stay open as long as the process lives."""
+
+    manifest: Manifest
+    embedder: Embedder
+    index: Index
+    passages: Passages
+
+
+def load_bundle(bundle: Path) -> LoadedBundle:
+    """Open a bundle, embed and search once, so that the first request finds everything in place.
+
+    Raises BundleError or TensorsError if it cannot be used.
+    """
+    manifest = open_bundle(bundle)
+    loaded = LoadedBundle(
+        manifest, Embedder.open(bundle, manifest.model), Index.open(bundle / INDEX), Passages(bundle / PASSAGES)
+    )
+    embedding = loaded.embedder.embed(loaded.embedder.tokenize(["warm up"], role="query"))[0]
+    for hit in loaded.index.search(embedding, top_k=1):
+        loaded.passages.text(hit.row)
+    return loaded
