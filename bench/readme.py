@@ -18,9 +18,9 @@ def run(options: argparse.Namespace) -> int:
     for table in sorted(RESULTS.glob("*.md")):
         name = table.stem
         pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
-        text, found = re.subn(
-            pattern, lambda match, table=table: match[1] + table.read_text() + match[2], text, flags=re.S
-        )
+        marked = re.search(pattern, text, flags=re.DOTALL)
+        if marked is not None:
+            text = text[: marked.end(1)] + table.read_text() + text[marked.start(2) :]
         console.print(f"{name}: {'put in' if marked else 'README.md has no place for it'}")
     readme.write_text(text, encoding="utf-8")
     return 0

@@ -17,6 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 from export.source import ModelError, Source
 
 OPSET = 18  # what optimum-onnx 0.1 chooses for BERT
+DOMAIN = "com.microsoft"  # of the operators that ONNX Runtime adds
 EMBEDDINGS = "embeddings"  # the graph's output
 
 
@@ -135,4 +136,6 @@ def _fuse(path: Path, source: Source) -> onnx.ModelProto:
         opt_level=0,
     )
     model: onnx.ModelProto = fused.model
+    if all(opset.domain != DOMAIN for opset in model.opset_import):
+        model.opset_import.append(helper.make_opsetid(DOMAIN, 1))
     return model

@@ -26,6 +26,7 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
+from export.graph import DOMAIN
 from export.source import ModelError
 from function.engine.embedder import TokenIds
 from function.engine.quantization import Embeddings, quantize
@@ -40,7 +41,6 @@ DAMPING = 0.01  # of the mean of the Hessian's diagonal, as in the paper
 BLOCK = 128  # inputs rounded between two updates of all later weights: a matter of speed alone
 TOKENS_PER_UPDATE = 4096  # of the calibration, between two updates of a Hessian: speed alone
 SMALLEST_TABLE = 1 << 20  # values; smaller look-up tables (positions) stay float32
-DOMAIN = "com.microsoft"
 
 Weights = NDArray[np.float32]  # (inputs, outputs)
 

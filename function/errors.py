@@ -5,10 +5,27 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 ERROR_TYPES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "media_type"}
+MOST_DESCRIBED = 3  # of one body's errors
 LONGEST_ECHO = 60  # characters of a wrong value that are shown
+
+
+class ErrorReply(BaseModel):
+    """What was wrong: where, what was found, what was expected."""
+
+    error: str
+    error_type: str
+
+
+REPLIES: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorReply, "description": kind.replace("_", " ")}
+    for status, kind in (
+        {status: ERROR_TYPES[status] for status in (400, 413, 415)} | {422: "invalid", 500: "internal"}
+    ).items()
+}
 
 
 def error_reply(status: int, message: str) -> JSONResponse:
@@ -26,10 +43,13 @@ def add_error_replies(app: FastAPI) -> None:
         first = errors[0]
         if first["type"] == "json_invalid":
             return error_reply(400, f"body: not JSON: {first['ctx']['error']} at character {first['loc'][-1]}")
-        content_type = request.headers.get("content-type", "")
-        if first["loc"] == ("body",) and "json" not in content_type:
+        if isinstance(first["input"], bytes):  # FastAPI parses a body only if it is said to be JSON
+            content_type = request.headers.get("content-type", "")
             return error_reply(415, f"body: content-type {content_type!r}, expected application/json")
-        return error_reply(422, "; ".join(map(describe, errors)))
+        described = [describe(one) for one in errors[:MOST_DESCRIBED]]
+        if len(errors) > MOST_DESCRIBED:
+            described.append(f"and {len(errors) - MOST_DESCRIBED} more")
+        return error_reply(422, "; ".join(described))
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> JSONResponse:

@@ -10,9 +10,9 @@ stopwatch = Stopwatch()
 
 from concurrent.futures import ThreadPoolExecutor  # noqa: E402  the clock runs while the rest is imported
 
-from function.quick_start import deferred_models, no_collection  # noqa: E402
+from function.quick_start import deferred_models, no_collection, no_pydantic_extras  # noqa: E402
 
-with no_collection(), ThreadPoolExecutor(1) as background:
+with no_collection(), no_pydantic_extras(), ThreadPoolExecutor(1) as background:
     from function.engine.loading import load_bundle
     from function.settings import read_settings
     from function.telemetry import logger

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from function.errors import error_reply
@@ -23,11 +24,16 @@ class Log(Protocol):
 class RequestLog:
     """ASGI middleware, the outermost of the app's own."""
 
-    def __init__(self, app: ASGIApp, logger: Log, max_body_bytes: int) -> None:
-        """Log to `logger`; refuse bodies of more than max_body_bytes with 413."""
+    def __init__(self, app: ASGIApp, logger: Log, max_body_bytes: int, cold_start: dict[str, float]) -> None:
+        """Log to `logger`; refuse bodies of more than max_body_bytes with 413.
+
+        cold_start holds the phases of the start in milliseconds: the first reply carries them and the log has them.
+        """
         self._app = app
         self._logger = logger
         self._max_body_bytes = max_body_bytes
+        self._cold_start = cold_start
+        self._is_first = True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. The routes find its stopwatch in `request.state`."""
@@ -35,6 +41,7 @@ class RequestLog:
             await self._app(scope, receive, send)
             return
         stopwatch = Stopwatch()
+        is_first, self._is_first = self._is_first, False
         scope.setdefault("state", {})["stopwatch"] = stopwatch
         status = 0
 
@@ -43,10 +50,19 @@ class RequestLog:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
-                headers["server-timing"] = server_timing(stopwatch.phases, stopwatch.total())
+                phases = stopwatch.phases
+                if is_first:
+                    phases = {
+                        f"init-{phase}": milliseconds for phase, milliseconds in self._cold_start.items()
+                    } | phases
+                headers["server-timing"] = server_timing(phases, stopwatch.total())
             await send(message)
 
-        body, payload_bytes = await self._read(receive)
+        try:
+            body, payload_bytes = await self._read(receive)
+        except ClientDisconnect:
+            self._logger.info("the caller left before the body was whole", extra={"path": scope["path"]})
+            return
         try:
             if body is None:
                 message = (
@@ -60,6 +76,8 @@ class RequestLog:
             if status:
                 raise  # the reply has begun and cannot be taken back
             await error_reply(500, "the request failed; its trace is in the log")(scope, receive, timed_send)
+        if is_first:
+            self._logger.info("cold start", extra={"milliseconds": self._cold_start})
         context = scope.get("aws.context")
         fields = {
             "method": scope["method"],
@@ -77,6 +95,8 @@ class RequestLog:
         parts, length = [], 0
         while True:
             message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
             parts.append(message.get("body", b""))
             length += len(parts[-1])
             if length > self._max_body_bytes:

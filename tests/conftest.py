@@ -31,6 +31,7 @@ from function.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, Manifest, 
 from function.engine.embedder import Embedder
 from function.engine.index import Index
 from function.engine.passages import Passages
+from function.engine.quantization import Embeddings
 from function.settings import Settings
 
 hypothesis.settings.register_profile("tests", derandomize=True, deadline=None, max_examples=50, database=None)
@@ -110,7 +111,10 @@ def connect(make_app: Callable[..., FastAPI]) -> Callable[..., httpx.Client]:
 
 @pytest.fixture(scope="session")
 def client(connect: Callable[..., httpx.Client]) -> httpx.Client:
-    return connect()
+    """A client of an app that has answered before: the first reply tells of the cold start too."""
+    client = connect()
+    client.get("/health")
+    return client
 
 
 class InProcess(httpx.BaseTransport):
@@ -124,7 +128,9 @@ class InProcess(httpx.BaseTransport):
             reply = await httpx.ASGITransport(self.app).handle_async_request(request)
             return httpx.Response(reply.status_code, headers=reply.headers, content=await reply.aread())
 
-        return asyncio.run(answer())
+        # unlike asyncio.run, this lets the thread keep the event loop that it has: Mangum's
+        with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+            return runner.run(answer())
 
 
 def write_bundle(folder: Path, corpus: Corpus) -> Path:
@@ -156,9 +162,13 @@ def make_tokenizer() -> Tokenizer:
     return tokenizer
 
 
+def word_table(words: int) -> Embeddings:
+    """Give the vector of each word of the vocabulary, (words, DIM) float32."""
+    return np.random.default_rng(seed=7).standard_normal((words, DIM), np.float32)
+
+
 def make_graph(words: int) -> ModelProto:
     """Give the graph: each token's vector, their sum where the mask is 1, made a unit vector."""
-    table = np.random.default_rng(seed=7).standard_normal((words, DIM)).astype(np.float32)
     nodes = [
         helper.make_node("Gather", ["table", "input_ids"], ["vectors"]),  # (batch, tokens, dim)
         helper.make_node("Cast", ["attention_mask"], ["mask"], to=TensorProto.FLOAT),
@@ -173,6 +183,6 @@ def make_graph(words: int) -> ModelProto:
         "mean-of-words",
         [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]) for name in inputs],
         [helper.make_tensor_value_info("embeddings", TensorProto.FLOAT, ["batch", DIM])],
-        [numpy_helper.from_array(table, "table"), numpy_helper.from_array(np.array([1]), "axis")],
+        [numpy_helper.from_array(word_table(words), "table"), numpy_helper.from_array(np.array([1]), "axis")],
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)

@@ -107,8 +107,12 @@ def _read(kind: type[_Info], values: dict[str, Any]) -> _Info:
     if values.keys() != wanted.keys():
         raise KeyError(", ".join(sorted(values.keys() ^ wanted.keys())))
     for name, expected in wanted.items():
-        if expected in (int, str) and type(values[name]) is not expected:
-            raise TypeError(f"{name} {values[name]!r}")
+        value = values[name]
+        if (expected in (int, str) and type(value) is not expected) or (expected is int and value < 1):
+            raise TypeError(f"{name} {value!r}")
+    prompts = values.get("prompts", {})
+    if not isinstance(prompts, dict) or not all(isinstance(prompt, str) for prompt in prompts.values()):
+        raise TypeError(f"prompts {prompts!r}")
     return kind(**values)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import onnxruntime as ort
 from tokenizers import Tokenizer
 
-from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
+from function.engine.bundle import MODEL, TOKENIZER, BundleError, ModelInfo
 from function.engine.quantization import Embeddings
 
 TOKENS_PER_BATCH = (
@@ -50,8 +50,25 @@ class Embedder:
 
     @classmethod
     def open(cls, bundle: Path, model: ModelInfo) -> "Embedder":
-        """Open a bundle's model and tokenizer. The session runs in the calling thread alone."""
-        return cls(Tokenizer.from_file(str(bundle / TOKENIZER)), open_session(bundle / MODEL), model)
+        """Open a bundle's model and tokenizer. The session runs in the calling thread alone.
+
+        Raises BundleError if one of them is damaged.
+        """
+        try:
+            tokenizer = Tokenizer.from_file(str(bundle / TOKENIZER))
+        except Exception as error:
+            raise BundleError(f"{bundle / TOKENIZER}: {error}; run `python -m export` again") from error
+        try:
+            session = open_session(bundle / MODEL)
+        except Exception as error:
+            raise BundleError(f"{bundle / MODEL}: {error}; run `python -m export` again") from error
+        (output,) = session.get_outputs()
+        if output.shape[-1] != model.dim:
+            raise BundleError(
+                f"{bundle / MODEL}: embeddings of {output.shape[-1]} values, the manifest says {model.dim}; "
+                "run `python -m export` again"
+            )
+        return cls(tokenizer, session, model)
 
     def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
         """Give each text's ids, at most max_tokens of them.

@@ -30,11 +30,12 @@ CANDIDATES = 1_000  # that the signs choose; of 30,000 headlines the ten best ar
 ROWS_PER_CANDIDATE = 100  # one more candidate for each so many rows
 CANDIDATES_PER_HIT = 50  # and never fewer than this
 RESCORE_MULTIPLIER = 4
+DECIMALS = 6  # of a score; what follows is the noise of float32 sums
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One row of the corpus and its cosine to the query, -1 to 1."""
+    """One row of the corpus and its cosine to the query, -1 to 1, to six decimals."""
 
     row: int
     score: float
@@ -56,11 +57,12 @@ class Index:
         Raises TensorsError if the file is not whole or holds something else.
         """
         tensors = map_tensors(path)
-        shapes = {name: tensor.shape for name, tensor in tensors.items()}
-        rows, dim = shapes.get("codes", (0, 0))
-        expected = {"codes": (rows, dim), "scales": (rows,), "bits": (rows, -(-dim // 8))}
-        if shapes != expected:
-            raise TensorsError(f"{path}: holds {shapes}, expected {expected}; run `python -m export` again")
+        found = {name: (tensor.dtype.name, *tensor.shape) for name, tensor in tensors.items()}
+        _, rows, dim = found["codes"] if len(found.get("codes", ())) == 3 else ("", 0, 0)
+        bytes_per_row = -(-dim // 8)
+        expected = {"codes": ("int8", rows, dim), "scales": ("float32", rows), "bits": ("uint8", rows, bytes_per_row)}
+        if found != expected or not rows:
+            raise TensorsError(f"{path}: holds {found}, expected {expected}; run `python -m export` again")
         return cls(tensors["codes"], tensors["scales"], tensors["bits"])
 
     def __len__(self) -> int:
@@ -72,8 +74,9 @@ class Index:
         return int(self._codes.shape[1])
 
     def search(self, query: Embeddings, top_k: int) -> list[Hit]:
-        """Give the top_k rows most like the query, best first, ties by row; all rows if there are fewer.
+        """Give the top_k rows most like the query, best first; all rows if there are fewer.
 
+        Equal rows come in the order of the corpus; of more equal ones than there are candidates, any are found.
         query is (dim,) float32 of unit length, so that the scores are cosines.
         Raises ValueError if top_k is below 1 or the query has another dim.
         """
@@ -81,6 +84,8 @@ class Index:
             raise ValueError(f"top_k {top_k} and query {query.shape}; expected at least 1 and ({self.dim},)")
         rows = self._candidates(query, top_k)
         scores = (self._codes[rows].astype(np.float32) @ query) * self._scales[rows]
+        # rounded, because the last bits of equal rows depend on where they lie in the product
+        scores = np.round(scores.astype(np.float64), DECIMALS)
         best = np.lexsort((rows, -scores))[:top_k]
         return [Hit(int(rows[i]), min(1.0, max(-1.0, float(scores[i])))) for i in best]
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from function.engine.bundle import INDEX, PASSAGES, Manifest, open_bundle
+from function.engine.bundle import INDEX, PASSAGES, BundleError, Manifest, open_bundle
 from function.engine.embedder import Embedder
 from function.engine.index import Index
 from function.engine.passages import Passages
@@ -25,9 +25,16 @@ def load_bundle(bundle: Path) -> LoadedBundle:
     Raises BundleError or TensorsError if it cannot be used.
     """
     manifest = open_bundle(bundle)
-    loaded = LoadedBundle(
-        manifest, Embedder.open(bundle, manifest.model), Index.open(bundle / INDEX), Passages(bundle / PASSAGES)
-    )
+    index, passages = Index.open(bundle / INDEX), Passages(bundle / PASSAGES)
+    assert manifest.index is not None  # open_bundle checked it
+    found = (len(index), len(passages), index.dim)
+    expected = (manifest.index.rows, manifest.index.rows, manifest.model.dim)
+    if found != expected:
+        raise BundleError(
+            f"{bundle}: rows of the index, rows of the passages and dim are {found}, the manifest says {expected}; "
+            "run `python -m export` again"
+        )
+    loaded = LoadedBundle(manifest, Embedder.open(bundle, manifest.model), index, passages)
     embedding = loaded.embedder.embed(loaded.embedder.tokenize(["warm up"], role="query"))[0]
     for hit in loaded.index.search(embedding, top_k=1):
         loaded.passages.text(hit.row)

@@ -36,10 +36,19 @@ class Passages:
             raise TensorsError(f"{path}: has no {', '.join(sorted(missing))}; run `python -m export` again")
         self._bytes = {column: tensors[column] for column in COLUMNS}
         self._offsets = {column: tensors[f"{column}.offsets"] for column in COLUMNS}
-        lengths = {len(offsets) for offsets in self._offsets.values()}
-        ends = all(int(self._offsets[column][-1]) == len(self._bytes[column]) for column in COLUMNS if max(lengths))
-        if len(lengths) != 1 or not max(lengths) or not ends:
-            raise TensorsError(f"{path}: offsets and bytes do not belong together; run `python -m export` again")
+        for column in COLUMNS:
+            offsets, content = self._offsets[column], self._bytes[column]
+            kinds = (offsets.dtype.name, offsets.ndim, content.dtype.name, content.ndim)
+            if kinds != ("uint64", 1, "uint8", 1) or len(offsets) != len(self._offsets["texts"]) or not len(offsets):
+                raise TensorsError(
+                    f"{path}: {column} is {content.dtype}{content.shape} with offsets {offsets.dtype}{offsets.shape}, "
+                    "expected bytes and as many uint64 offsets in each column; run `python -m export` again"
+                )
+            if int(offsets[0]) != 0 or int(offsets[-1]) != len(content):
+                raise TensorsError(
+                    f"{path}: {column} has {len(content)} bytes, its offsets go from {offsets[0]} to {offsets[-1]}; "
+                    "run `python -m export` again"
+                )
 
     def __len__(self) -> int:
         return len(self._offsets["texts"]) - 1

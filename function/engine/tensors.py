@@ -43,7 +43,7 @@ def map_tensors(path: Path) -> dict[str, NDArray[Any]]:
         header = json.loads(mapped[8:begin])
         header.pop("__metadata__", None)
         return {name: _view(mapped, begin, size, entry) for name, entry in header.items()}
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise TensorsError(f"{path}: {error}; the file is cut short or no safetensors") from error
 
 
@@ -57,5 +57,7 @@ def _view(mapped: mmap.mmap, begin: int, size: int, entry: dict[str, Any]) -> ND
     if not 0 <= first <= last <= size - begin or last - first != count * dtype.itemsize:
         raise ValueError(f"bytes {first} to {last} of {size - begin} for shape {list(shape)} of {entry['dtype']}")
     if count == 0:
-        return np.empty(shape, dtype)
+        empty = np.empty(shape, dtype)
+        empty.flags.writeable = False
+        return empty
     return np.frombuffer(mapped, dtype, count, begin + first).reshape(shape)

@@ -7,7 +7,6 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Discriminator, Field, Tag
 
 from function.engine.embedder import Embedder
-from function.errors import error_reply
 from function.replies import json_reply
 from function.texts import RequestText, StrictRequest
 
@@ -16,16 +15,6 @@ DECIMALS = 9  # as far as a float32 of this size goes
 
 def _form(value: object) -> str:
     return "<texts>" if isinstance(value, list) else "<text>"
-
-
-class PredictRequest(StrictRequest):
-    """One text or several; `prompt_name` puts the model's prompt for that role before each."""
-
-    text: Annotated[
-        Annotated[RequestText, Tag("<text>")] | Annotated[list[RequestText], Field(min_length=1), Tag("<texts>")],
-        Discriminator(_form),
-    ]
-    prompt_name: Literal["query", "document"] | None = None
 
 
 class PredictReply(BaseModel):
@@ -38,14 +27,22 @@ class PredictReply(BaseModel):
 def embeddings_router(embedder: Embedder, max_texts: int) -> APIRouter:
     """Give the route over this model."""
     router = APIRouter()
+    texts_type = Annotated[list[RequestText], Field(min_length=1, max_length=max_texts, fail_fast=True)]
+
+    class PredictRequest(StrictRequest):
+        """One text or several; `prompt_name` puts the model's prompt for that role before each."""
+
+        text: Annotated[
+            Annotated[RequestText, Tag("<text>")] | Annotated[texts_type, Tag("<texts>")],
+            Discriminator(_form),
+        ]
+        prompt_name: Literal["query", "document"] | None = None
 
     @router.post("/predict", response_model=PredictReply, summary="The embeddings of one text or of several")
     async def predict(body: PredictRequest, request: Request) -> Response:
         stopwatch = request.state.stopwatch
         stopwatch.lap("parse")
         texts = [body.text] if isinstance(body.text, str) else body.text
-        if len(texts) > max_texts:
-            return error_reply(422, f"text: {len(texts)} texts, at most {max_texts} in one request; send them in parts")
         tokens = embedder.tokenize(texts, role=body.prompt_name or "")
         embeddings = embedder.embed(tokens)
         stopwatch.lap("embed")

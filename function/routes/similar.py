@@ -58,7 +58,7 @@ def similar_router(embedder: Embedder, index: Index, passages: Passages) -> APIR
                 {
                     "index": hit.row,
                     "id": passage.id,
-                    "score": round(hit.score, 6),
+                    "score": hit.score,
                     "text": passage.text,
                     "metadata": passage.metadata,
                 }

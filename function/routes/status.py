@@ -2,7 +2,6 @@
 
 import platform
 from dataclasses import asdict
-from importlib.metadata import version
 from typing import Any
 
 from fastapi import APIRouter, Response
@@ -23,6 +22,8 @@ def status_router(manifest: Manifest, phases: dict[str, float]) -> APIRouter:
 
     @router.get("/info", summary="The model, the corpus and the versions behind the answers")
     async def info() -> Response:
+        from importlib.metadata import version  # not needed to start
+
         versions = {"python": platform.python_version()} | {name: version(name) for name in REPORTED}
         cold_start = {phase: round(milliseconds, 2) for phase, milliseconds in phases.items()}
         content: dict[str, Any] = asdict(manifest)

@@ -1,17 +1,19 @@
 """The index against brute force: every row scored in float64, sorted."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
 from export.corpus import Corpus
 from function.engine.bundle import INDEX
 from function.engine.embedder import Embedder
-from function.engine.index import Hit, Index
+from function.engine.index import EXHAUSTIVE_ROWS, Hit, Index, signs
 from function.engine.quantization import Embeddings, dequantize, quantize
 from function.engine.tensors import TensorsError
 
@@ -21,6 +23,12 @@ AWKWARD_DIM = 37  # a multiple of nothing that a CPU's instructions like
 def unit_rows(rows: int, dim: int, seed: int) -> Embeddings:
     values = np.random.default_rng(seed).standard_normal((rows, dim))
     return np.asarray(values / np.linalg.norm(values, axis=1, keepdims=True), np.float32)
+
+
+def index_of(embeddings: Embeddings) -> Index:
+    """Give an index of these rows, as the export makes it."""
+    codes, scales = quantize(embeddings)
+    return Index(codes, scales, signs(codes))
 
 
 def brute_force(embeddings: Embeddings, query: Embeddings, top_k: int) -> list[Hit]:
@@ -35,7 +43,7 @@ def brute_force(embeddings: Embeddings, query: Embeddings, top_k: int) -> list[H
 def test_hits_are_those_of_brute_force(rows: int, dim: int, top_k: int, seed: int) -> None:
     embeddings = unit_rows(rows + 1, dim, seed)
     corpus, query = embeddings[:-1], embeddings[-1]
-    hits = Index(*quantize(corpus)).search(query, top_k)
+    hits = index_of(corpus).search(query, top_k)
     expected = brute_force(corpus, query, top_k)
     np.testing.assert_allclose([hit.score for hit in hits], [hit.score for hit in expected], atol=1e-5)
     scores = {hit.row: hit.score for hit in brute_force(corpus, query, rows)}
@@ -45,7 +53,7 @@ def test_hits_are_those_of_brute_force(rows: int, dim: int, top_k: int, seed: in
 
 def test_the_order_of_the_rows_is_that_of_brute_force() -> None:
     embeddings = unit_rows(2000, AWKWARD_DIM, seed=11)
-    index = Index(*quantize(embeddings))
+    index = index_of(embeddings)
     for query in unit_rows(20, AWKWARD_DIM, seed=12):
         assert [hit.row for hit in index.search(query, 10)] == [hit.row for hit in brute_force(embeddings, query, 10)]
 
@@ -63,53 +71,77 @@ def test_the_rows_of_a_bundle_are_found_as_brute_force_over_its_embeddings_finds
     assert (len(index), index.dim) == (len(corpus.texts), embedder.model.dim)
 
 
-def test_recall_at_10_of_clustered_embeddings_is_99_of_100() -> None:
+@pytest.mark.parametrize("rows", [5_000, 12_000], ids=["every row's codes are scanned", "signs are scanned first"])
+def test_recall_at_10_of_clustered_embeddings_is_99_of_100(rows: int) -> None:
     rng = np.random.default_rng(seed=13)
     centres = rng.standard_normal((50, 384))
-    near = centres[rng.integers(0, 50, 5050)] + 0.5 * rng.standard_normal((5050, 384))
-    embeddings = (near / np.linalg.norm(near, axis=1, keepdims=True)).astype(np.float32)
-    corpus, queries = embeddings[:5000], embeddings[5000:]
-    index = Index(*quantize(corpus))
-    exact = np.argsort(-(queries.astype(np.float64) @ corpus.T.astype(np.float64)), axis=1)[:, :10]
+    # 1.5: in tighter clusters the neighbours are nearer to each other than 8 bits can tell, whatever the search does
+    near = centres[rng.integers(0, 50, rows + 200)] + 1.5 * rng.standard_normal((rows + 200, 384))
+    embeddings = np.asarray(near / np.linalg.norm(near, axis=1, keepdims=True), np.float32)
+    corpus, queries = embeddings[:rows], embeddings[rows:]
+    index = index_of(corpus)
+    exact = np.argsort(-(queries @ corpus.T), axis=1)[:, :10]
     found = [{hit.row for hit in index.search(query, 10)} for query in queries]
     assert np.mean([len(a & set(b)) / 10 for a, b in zip(found, exact.tolist(), strict=True)]) >= 0.99
 
 
+@pytest.mark.parametrize("rows", [EXHAUSTIVE_ROWS, EXHAUSTIVE_ROWS + 1])
+@pytest.mark.parametrize("dim", [AWKWARD_DIM, 64])
+def test_a_stored_row_finds_itself_with_and_without_the_scan_of_signs(rows: int, dim: int) -> None:
+    embeddings = unit_rows(rows, dim, seed=20)
+    index = index_of(embeddings)
+    for row in (0, 4321, rows - 1):
+        assert index.search(embeddings[row], 3)[0].row == row
+
+
+def test_scores_found_by_way_of_the_signs_are_those_of_brute_force() -> None:
+    embeddings = unit_rows(EXHAUSTIVE_ROWS + 500, AWKWARD_DIM, seed=21)
+    query = unit_rows(1, AWKWARD_DIM, seed=22)[0]
+    scores = {hit.row: hit.score for hit in brute_force(embeddings, query, len(embeddings))}
+    hits = index_of(embeddings).search(query, 10)
+    np.testing.assert_allclose([hit.score for hit in hits], [scores[hit.row] for hit in hits], atol=1e-5)
+
+
+def test_the_signs_of_eight_values_are_a_byte_the_first_value_its_highest_bit() -> None:
+    values = np.array([[0.5, -0.5, 0.0, 1e-9, -1e-9, 2.0, -3.0, 4.0, 5.0, -6.0]], np.float32)
+    assert signs(values).tolist() == [[0b10010101, 0b10000000]]
+
+
 def test_rescoring_repairs_what_the_scan_mistakes() -> None:
-    # one large value makes the query's steps coarse: its other values, which decide, become code 0 in the scan
+    # one large value makes the query's steps coarse: its other values, which decide, have code 0 in the scan
     dim = 64
     query = np.full(dim, 0.003, np.float32)
     query[0] = np.sqrt(1 - (dim - 1) * 0.003**2)
-    assert (quantize(query[np.newaxis])[0][0, 1:] == 0).all()
-    corpus = unit_rows(8, dim, seed=14)
-    corpus[:, 0] = 0.5  # alike in the only value that the scan sees
+    assert not quantize(query[np.newaxis])[0][0, 1:].any()
+    corpus = unit_rows(108, dim, seed=14)
+    corpus[:8, 0] = 1  # alike in the only value that the scan sees, so that these are its eight candidates
+    corpus[8:, 0] = -1
     expected = brute_force(corpus, query, 2)
-    assert [hit.row for hit in Index(*quantize(corpus)).search(query, 2)] == [hit.row for hit in expected]
+    assert [hit.row for hit in index_of(corpus).search(query, 2)] == [hit.row for hit in expected]
 
 
 def test_more_results_than_rows_give_every_row() -> None:
     embeddings = unit_rows(7, AWKWARD_DIM, seed=15)
-    hits = Index(*quantize(embeddings)).search(embeddings[0], 1000)
+    hits = index_of(embeddings).search(embeddings[0], 1000)
     assert sorted(hit.row for hit in hits) == list(range(7))
 
 
 def test_one_result_is_the_best() -> None:
     embeddings = unit_rows(500, AWKWARD_DIM, seed=16)
-    (hit,) = Index(*quantize(embeddings)).search(embeddings[321], 1)
+    (hit,) = index_of(embeddings).search(embeddings[321], 1)
     assert hit.row == 321
     assert hit.score == pytest.approx(1, abs=1e-4)
 
 
 def test_an_empty_index_has_no_hits() -> None:
-    index = Index(np.empty((0, 8), np.int8), np.empty(0, np.float32))
-    assert index.search(unit_rows(1, 8, seed=17)[0], 3) == []
+    assert index_of(np.empty((0, 8), np.float32)).search(unit_rows(1, 8, seed=17)[0], 3) == []
 
 
 @given(seed=st.integers(0, 1 << 16), dim=st.integers(1, 50))
 def test_scores_fall_and_stay_within_1(seed: int, dim: int) -> None:
     embeddings = unit_rows(60, dim, seed)
     embeddings[1] = -embeddings[0]
-    scores = [hit.score for hit in Index(*quantize(embeddings)).search(embeddings[0], 60)]
+    scores = [hit.score for hit in index_of(embeddings).search(embeddings[0], 60)]
     assert scores == sorted(scores, reverse=True)
     assert -1 <= scores[-1] <= scores[0] <= 1
 
@@ -118,28 +150,77 @@ def test_scores_fall_and_stay_within_1(seed: int, dim: int) -> None:
 def test_fewer_than_one_result_is_refused(top_k: int) -> None:
     embeddings = unit_rows(3, 8, seed=18)
     with pytest.raises(ValueError, match=f"top_k {top_k}.*expected at least 1"):
-        Index(*quantize(embeddings)).search(embeddings[0], top_k)
+        index_of(embeddings).search(embeddings[0], top_k)
 
 
 @pytest.mark.parametrize("shape", [(7,), (9,), (1, 8), ()])
 def test_a_query_of_another_dim_is_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match=r"expected at least 1 and \(8,\)"):
-        Index(*quantize(unit_rows(3, 8, seed=19))).search(np.ones(shape, np.float32), 1)
+        index_of(unit_rows(3, 8, seed=19)).search(np.ones(shape, np.float32), 1)
+
+
+WHOLE: dict[str, NDArray[Any]] = {
+    "codes": np.ones((3, 12), np.int8),
+    "scales": np.ones(3, np.float32),
+    "bits": np.ones((3, 2), np.uint8),
+}
+
+
+def test_a_file_of_codes_scales_and_bits_opens(tmp_path: Path) -> None:
+    save_file(WHOLE, tmp_path / "index.safetensors")
+    index = Index.open(tmp_path / "index.safetensors")
+    assert (len(index), index.dim) == (3, 12)
 
 
 @pytest.mark.parametrize(
-    "tensors",
+    "changes",
     [
-        {"codes": np.ones((3, 4), np.int8)},
-        {"scales": np.ones(3, np.float32)},
-        {"codes": np.ones(12, np.int8), "scales": np.ones(3, np.float32)},
-        {"codes": np.ones((3, 4), np.int8), "scales": np.ones(4, np.float32)},
-        {"codes": np.ones((3, 4), np.int8), "scales": np.ones((3, 1), np.float32)},
+        {"codes": None},
+        {"scales": None},
+        {"bits": None},
+        {"scales": np.ones(4, np.float32)},
+        {"scales": np.ones((3, 1), np.float32)},
+        {"bits": np.ones((3, 12), np.uint8)},
+        {"bits": np.ones((2, 2), np.uint8)},
+        {"colours": np.ones(3, np.uint8)},
     ],
+    ids=str,
 )
-def test_a_file_of_something_else_is_refused(tmp_path: Path, tensors: dict[str, np.ndarray]) -> None:
+def test_a_file_of_something_else_is_refused(tmp_path: Path, changes: dict[str, NDArray[Any] | None]) -> None:
     path = tmp_path / "other.safetensors"
-    save_file(tensors, path)
-    with pytest.raises(TensorsError, match=r"expected codes \(rows, dim\) and scales \(rows,\)") as caught:
+    save_file({name: tensor for name, tensor in (WHOLE | changes).items() if tensor is not None}, path)
+    with pytest.raises(TensorsError, match=r"expected .*; run `python -m export` again") as caught:
         Index.open(path)
     assert str(caught.value).startswith(f"{path}: holds ")
+
+
+@pytest.mark.parametrize("rows", [100, 9_000])
+def test_equal_rows_come_in_the_order_of_the_candidates(rows: int) -> None:
+    embeddings = np.repeat(unit_rows(1, 384, seed=1), rows, axis=0)
+    hits = index_of(embeddings).search(unit_rows(1, 384, seed=2)[0], 3)
+    assert len({hit.score for hit in hits}) == 1
+    assert [hit.row for hit in hits] == sorted(hit.row for hit in hits)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"codes": np.ones(12, np.int8)},
+        {"codes": np.ones((3, 8), np.uint8)},
+        {"scales": np.ones(3, np.uint8)},
+        {"bits": np.ones((3, 2), np.uint8)},
+        {"codes": np.ones((0, 8), np.int8), "scales": np.ones(0, np.float32), "bits": np.ones((0, 1), np.uint8)},
+    ],
+)
+def test_tensors_of_another_kind_are_refused(wrong: dict[str, NDArray[Any]], tmp_path: Path) -> None:
+    right: dict[str, NDArray[Any]] = {
+        "codes": np.ones((3, 8), np.int8),
+        "scales": np.ones(3, np.float32),
+        "bits": np.ones((3, 1), np.uint8),
+    }
+    path = tmp_path / "index.safetensors"
+    save_file(right, path)
+    assert len(Index.open(path)) == 3
+    save_file(right | wrong, path)
+    with pytest.raises(TensorsError, match="expected"):
+        Index.open(path)

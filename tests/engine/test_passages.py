@@ -108,6 +108,6 @@ def test_a_file_without_a_column_is_refused_and_the_column_named(path: Path, col
 )
 def test_offsets_that_do_not_fit_the_bytes_are_refused(path: Path, broken: dict[str, NDArray[Any]]) -> None:
     save_file(load_file(path) | broken, path)
-    with pytest.raises(TensorsError, match="offsets and bytes do not belong together") as caught:
+    with pytest.raises(TensorsError, match="run `python -m export` again") as caught:
         Passages(path)
     assert str(caught.value).startswith(f"{path}: ")

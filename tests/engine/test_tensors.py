@@ -199,3 +199,20 @@ def test_any_names_and_bytes_come_back(scratch: Path, columns: dict[str, list[in
         data += bytes(values)
     tensors = map_tensors(write(scratch, header, data))
     assert {name: tensor.tolist() for name, tensor in tensors.items()} == columns
+
+
+def test_a_shape_beyond_counting_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TensorsError):
+        map_tensors(write(tmp_path / "huge.safetensors", {"a": entry(shape=[2**70])}, b"ab"))
+
+
+def test_a_header_nested_beyond_reading_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "deep.safetensors"
+    path.write_bytes((100_000).to_bytes(8, "little") + b"[" * 100_000)
+    with pytest.raises(TensorsError):
+        map_tensors(path)
+
+
+def test_an_array_without_elements_cannot_be_written_either(tmp_path: Path) -> None:
+    path = write(tmp_path / "none.safetensors", {"a": entry(shape=[0], data_offsets=(0, 0))})
+    assert not map_tensors(path)["a"].flags.writeable

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import httpx
 import pytest
@@ -76,7 +77,7 @@ REFUSED: dict[str, tuple[str, bytes, int, str, list[str]]] = {
         json.dumps({"text": ["a"] * 257}).encode(),
         422,
         "invalid",
-        ["text: 257 texts, at most 256"],
+        ["text: list should have at most 256 items", "257"],
     ),
     "predict: unknown prompt": (
         "/predict",
@@ -211,3 +212,31 @@ def check_answer(reply: httpx.Response) -> None:
     if reply.status_code != 200:
         assert reply.status_code in (400, 422)
         assert reply.json().keys() == {"error", "error_type"}
+
+
+@pytest.mark.parametrize(
+    "body", [{"text": [1] * 200_000}, {"text": "goose"} | {f"field{number}": number for number in range(40_000)}]
+)
+def test_the_reply_to_a_large_wrong_body_is_small(client: httpx.Client, body: dict[str, object]) -> None:
+    refused = client.post("/predict", json=body)
+    assert refused.status_code == 422
+    assert len(refused.content) < 1_000
+
+
+def test_a_body_that_the_caller_does_not_finish_is_not_answered(make_app: Callable[..., FastAPI]) -> None:
+    messages: list[dict[str, Any]] = [
+        {"type": "http.request", "body": b'{"text": "goose"}', "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    sent: list[object] = []
+
+    async def receive() -> dict[str, Any]:
+        return messages.pop(0)
+
+    async def send(message: object) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/similar", "headers": [], "query_string": b""}
+    asyncio.run(make_app()(scope, receive, send))
+    assert sent == []
+    assert messages == []

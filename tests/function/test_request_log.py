@@ -10,12 +10,14 @@ import pytest
 
 from function.engine.embedder import Embedder, TokenIds
 
-PHASES = re.compile(r"([a-z]+);dur=(\d+\.\d\d)")
+PHASES = re.compile(r"([a-z-]+);dur=(\d+\.\d\d)")
 
 
 @pytest.fixture(autouse=True)
-def listening(caplog: pytest.LogCaptureFixture) -> None:
+def listening(client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+    """Have the log from here on: what `client` logged when it was made is not of interest."""
     caplog.set_level(logging.INFO, logger="tests")
+    caplog.clear()
 
 
 def only_line(caplog: pytest.LogCaptureFixture) -> dict[str, object]:
@@ -76,6 +78,24 @@ def test_a_refused_request_is_logged_with_its_status(
 def test_the_text_of_a_request_is_not_logged(client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
     client.post("/similar", json={"text": "a private matter"})
     assert "private" not in repr(only_line(caplog))
+
+
+def test_the_first_reply_of_an_app_tells_the_phases_of_the_cold_start(connect: Callable[..., httpx.Client]) -> None:
+    client = connect()
+    first, second = (client.get("/health").headers["server-timing"] for _ in range(2))
+    assert first.startswith("init-imports;dur=1.00, init-model;dur=2.35, total;dur=")
+    assert second.startswith("total;dur=")
+
+
+def test_the_cold_start_is_logged_once(connect: Callable[..., httpx.Client], caplog: pytest.LogCaptureFixture) -> None:
+    client = connect()
+    for _ in range(3):
+        client.get("/health")
+    assert sorted(record.message for record in caplog.records if record.name == "tests") == [
+        *("cold start", "request", "request", "request")
+    ]
+    (cold_start,) = (vars(record) for record in caplog.records if record.message == "cold start")
+    assert cold_start["milliseconds"] == {"imports": 1.0, "model": 2.345678}
 
 
 class BrokenEmbedder(Embedder):

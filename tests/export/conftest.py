@@ -1,0 +1,90 @@
+"""The tiny BERT and what its export makes, once for all tests of the export."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto
+from tokenizers import Tokenizer
+
+from export.corpus import Corpus
+from export.graph import export_graph
+from export.model import export_model, write_tokenizer
+from export.source import Source, read_source
+from function.engine.bundle import ModelInfo
+from function.engine.embedder import TokenIds
+from function.engine.quantization import Embeddings
+
+TINY_BERT = Path(__file__).parents[1] / "data" / "tiny-bert"
+EditJson = Callable[[str, Callable[[dict[str, Any]], object]], None]
+
+
+@pytest.fixture
+def tiny_copy(tmp_path: Path) -> Path:
+    """The tiny BERT, for a test that changes its files."""
+    return Path(shutil.copytree(TINY_BERT, tmp_path / "tiny-bert"))
+
+
+@pytest.fixture(scope="session")
+def tiny_source() -> Source:
+    return read_source(TINY_BERT, "tests/tiny-bert")
+
+
+@pytest.fixture(scope="session")
+def tiny_graph(tiny_source: Source, tmp_path_factory: pytest.TempPathFactory) -> ModelProto:
+    """The float32 graph."""
+    return export_graph(tiny_source, tmp_path_factory.mktemp("graph"))
+
+
+@pytest.fixture(scope="session")
+def tiny_tokens(tiny_source: Source, corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> list[TokenIds]:
+    """The corpus as the tiny BERT reads it."""
+    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
+    write_tokenizer(tiny_source, path)
+    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.enable_truncation(tiny_source.max_tokens)
+    return [TokenIds(encoding.ids, bool(encoding.overflowing)) for encoding in tokenizer.encode_batch(corpus.texts)]
+
+
+@pytest.fixture(scope="session")
+def tiny_export(
+    tiny_source: Source, corpus: Corpus, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, ModelInfo]:
+    """The folder that export_model fills from the tiny BERT and the corpus, and what it says of it."""
+    folder = tmp_path_factory.mktemp("export")
+    return folder, export_model(tiny_source, corpus.texts, folder)
+
+
+def edit_json(path: Path, **changes: object) -> None:
+    """Change some keys of a JSON object on disk; None takes a key out."""
+    content = json.loads(path.read_text()) | changes
+    path.write_text(json.dumps({key: value for key, value in content.items() if value is not None}))
+
+
+def embed_with_transformers(folder: Path, ids: list[list[int]], pooling: str, batch: int = 16) -> Embeddings:
+    """Give the unit embeddings as the original model has them: transformers' own code, then torch; padded batches."""
+    import torch
+    from transformers import AutoModel
+
+    model = AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+    found = []
+    for begin in range(0, len(ids), batch):
+        part = ids[begin : begin + batch]
+        longest = max(map(len, part))
+        input_ids = torch.tensor([[*one, *[0] * (longest - len(one))] for one in part])
+        mask = torch.tensor([[1] * len(one) + [0] * (longest - len(one)) for one in part])
+        with torch.no_grad():
+            tokens = model(input_ids=input_ids, attention_mask=mask).last_hidden_state
+        seen = mask.unsqueeze(-1).bool()
+        if pooling == "mean":
+            pooled = (tokens * seen).sum(1) / seen.sum(1)
+        elif pooling == "cls":
+            pooled = tokens[:, 0]
+        else:
+            pooled = tokens.masked_fill(~seen, -torch.inf).amax(1)
+        found.append(torch.nn.functional.normalize(pooled, dim=1).numpy())
+    return np.concatenate(found)

@@ -1,0 +1,489 @@
+"""python -m export, as its user sees it: what is printed, what lies on disk, and the exit code."""
+
+import csv
+import io
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from export.cli import main
+from export.corpus import Corpus
+from export.verify import Check
+from function.engine.bundle import (
+    INDEX,
+    MANIFEST,
+    MODEL,
+    PASSAGES,
+    TOKENIZER,
+    BundleError,
+    describe_file,
+    open_bundle,
+    read_manifest,
+)
+from function.engine.embedder import Embedder
+from function.engine.index import Index
+from function.engine.passages import Passages, passage_tensors
+from tests.export.conftest import TINY_BERT
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a run left behind: its exit code and what it printed."""
+
+    code: int | str | None
+    out: str
+    err: str
+
+
+def run(*arguments: object) -> Run:
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            code: int | str | None = main([str(argument) for argument in arguments])
+        except SystemExit as stop:
+            code = stop.code
+    return Run(code, out.getvalue(), err.getvalue())
+
+
+@pytest.fixture(autouse=True, scope="module")
+def wide_terminal() -> Iterator[None]:
+    """Have tables printed whole."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "300")
+        yield
+
+
+def write_csv(path: Path, rows: list[dict[str, str]]) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+@pytest.fixture(scope="module")
+def calibration(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("calibration") / "calibration.csv"
+    return write_csv(path, [{"text": text} for text in corpus.texts[:100]])
+
+
+@pytest.fixture(scope="module")
+def stories(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """150 stories under "title", among them 3 empty ones and 2 that the model cannot read to their end."""
+    rows = [
+        {"number": f"s{row}", "title": text, "teller": text.split()[1]} for row, text in enumerate(corpus.texts[:150])
+    ]
+    for row in (3, 70, 149):
+        rows[row]["title"] = " "
+    for row in (5, 71):
+        rows[row]["title"] = " ".join(corpus.texts[row : row + 6])
+    return write_csv(tmp_path_factory.mktemp("stories") / "stories.csv", rows)
+
+
+@pytest.fixture(scope="module")
+def whole(stories: Path, calibration: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
+    """The bundle of one command that does everything, and what that printed."""
+    out = tmp_path_factory.mktemp("whole") / "bundle"
+    columns = ("--text-column", "title", "--id-column", "number")
+    return out, run(TINY_BERT, "--corpus", stories, *columns, "--calibration", calibration, "--out", out)
+
+
+@pytest.fixture(scope="module")
+def model_alone(calibration: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
+    out = tmp_path_factory.mktemp("model") / "bundle"
+    return out, run("model", TINY_BERT, "--calibration", calibration, "--out", out)
+
+
+@pytest.fixture
+def bundle_of_stories(whole: tuple[Path, Run], tmp_path: Path) -> Path:
+    """A copy of the whole bundle, to be broken or replaced."""
+    return Path(shutil.copytree(whole[0], tmp_path / "out" / "bundle"))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+# The whole way
+
+
+def test_one_command_makes_a_bundle_that_opens(whole: tuple[Path, Run]) -> None:
+    out, done = whole
+    assert (done.code, done.err) == (0, "")
+    manifest = open_bundle(out)
+    assert sorted(path.name for path in out.iterdir()) == sorted([MANIFEST, MODEL, TOKENIZER, INDEX, PASSAGES])
+    assert manifest.index is not None
+    assert (manifest.index.corpus, manifest.index.rows, manifest.model.name) == ("stories.csv", 147, "tiny-bert")
+    assert sorted(path.name for path in out.parent.iterdir()) == ["bundle"]
+
+
+def test_the_bundle_finds_each_text_by_itself(whole: tuple[Path, Run]) -> None:
+    out, _ = whole
+    embedder, index = Embedder.open(out, open_bundle(out).model), Index.open(out / INDEX)
+    passages = Passages(out / PASSAGES)
+    queries = embedder.embed(embedder.tokenize([passages.text(row) for row in range(147)], role="document"))
+    assert [index.search(query, 1)[0].row for query in queries] == list(range(147))
+
+
+def test_columns_become_text_id_and_metadata(whole: tuple[Path, Run], corpus: Corpus) -> None:
+    passage = Passages(whole[0] / PASSAGES)[3]  # row 3 of the file was empty
+    assert (passage.id, passage.text, passage.metadata) == ("s4", corpus.texts[4], {"teller": "baker"})
+
+
+def test_counts_of_texts_of_empty_and_of_truncated_ones_are_printed(whole: tuple[Path, Run]) -> None:
+    out, done = whole
+    assert "147 from stories.csv, 3 empty ones skipped" in done.out
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(TINY_BERT)  # type: ignore[no-untyped-call]
+    passages = Passages(out / PASSAGES)
+    texts = [f"passage: {passages.text(row)}" for row in range(len(passages))]
+    too_long = sum(len(ids) > 32 for ids in tokenizer(texts, truncation=False, padding=False)["input_ids"])
+    assert 2 <= too_long < 30
+    assert f"{too_long} texts longer than 32 tokens" in done.out
+    assert "tiny-bert, 32 dimensions, mean pooling, 32 tokens" in done.out
+
+
+def test_sizes_accuracy_and_checks_are_printed(whole: tuple[Path, Run]) -> None:
+    out, done = whole
+    accuracy = read_manifest(out).model.accuracy
+    assert f"cosine mean {accuracy['cosine_mean']:g}" in done.out
+    assert f"recall at 10 {accuracy['recall_at_10']:g}" in done.out
+    for name in (MODEL, TOKENIZER, INDEX, PASSAGES):
+        assert f"checksum of {name}" in done.out
+        assert f"{name} {(out / name).stat().st_size / 1e6:.1f} MB" in done.out
+    assert done.out.count(" ok\n") == 7
+    assert "FAILED" not in done.out
+    assert f"{out}/ is ready. Try it: python -m function --bundle {out}" in done.out
+
+
+def test_each_step_is_shown_with_its_progress(whole: tuple[Path, Run]) -> None:
+    for step in ("export graph", "quantize", "compare with float32", "embed texts"):
+        (line,) = [line for line in whole[1].out.splitlines() if line.startswith(step)]
+        assert "100%" in line
+
+
+def test_without_a_corpus_the_texts_are_pythons_own_documentation(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("export.python_documentation.python_documentation", lambda: corpus)
+    done = run(TINY_BERT, "--out", tmp_path / "bundle")
+    assert done.code == 0
+    assert "200 from Python's own documentation, 0 empty ones skipped" in done.out
+    index = open_bundle(tmp_path / "bundle").index
+    assert index is not None
+    assert index.corpus == "Python's own documentation"
+
+
+def test_without_calibration_the_documentation_calibrates_whatever_the_corpus(
+    stories: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = Corpus(corpus.texts[:64], corpus.ids[:64], corpus.metadata[:64], 0)
+    monkeypatch.setattr("export.python_documentation.python_documentation", lambda: texts)
+    assert run(TINY_BERT, "--corpus", stories, "--text-column", "title", "--out", tmp_path / "bundle").code == 0
+    assert open_bundle(tmp_path / "bundle").model.accuracy["texts"] == 32
+
+
+def test_the_bundle_is_called_bundle_unless_told_otherwise(
+    calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("model", TINY_BERT, "--calibration", calibration).code == 0
+    assert read_manifest(tmp_path / "bundle").index is None
+
+
+# Step by step
+
+
+def test_the_model_alone_has_no_texts_and_says_what_comes_next(model_alone: tuple[Path, Run]) -> None:
+    out, done = model_alone
+    assert done.code == 0
+    assert sorted(path.name for path in out.iterdir()) == sorted([MANIFEST, MODEL, TOKENIZER])
+    assert read_manifest(out).index is None
+    assert f"Next: python -m export corpus --corpus FILE --out {out}" in done.out
+
+
+def test_a_corpus_given_to_a_model_makes_it_whole(model_alone: tuple[Path, Run], stories: Path, tmp_path: Path) -> None:
+    out = Path(shutil.copytree(model_alone[0], tmp_path / "bundle"))
+    done = run("corpus", "--corpus", stories, "--text-column", "title", "--out", out)
+    assert done.code == 0
+    assert "147 from stories.csv, 3 empty ones skipped" in done.out
+    assert len(Index.open(out / INDEX)) == open_bundle(out).index.rows == 147  # type: ignore[union-attr]
+
+
+def test_a_new_corpus_leaves_the_model_byte_for_byte(bundle_of_stories: Path, corpus: Corpus, tmp_path: Path) -> None:
+    before = contents(bundle_of_stories)
+    other = write_csv(tmp_path / "other.csv", [{"text": text} for text in corpus.texts[100:]])
+    assert run("corpus", "--corpus", other, "--out", bundle_of_stories).code == 0
+    after = contents(bundle_of_stories)
+    assert [name for name in after if after[name] == before[name]] == [
+        name for name in after if name in (MODEL, TOKENIZER)
+    ]
+    assert Passages(bundle_of_stories / PASSAGES).text(0) == corpus.texts[100]
+    assert open_bundle(bundle_of_stories).model == read_manifest(bundle_of_stories).model
+
+
+def test_the_steps_make_the_same_rows_as_the_one_command(
+    whole: tuple[Path, Run], model_alone: tuple[Path, Run], stories: Path, tmp_path: Path
+) -> None:
+    out = Path(shutil.copytree(model_alone[0], tmp_path / "bundle"))
+    run("corpus", "--corpus", stories, "--text-column", "title", "--id-column", "number", "--out", out)
+    assert describe_file(out / PASSAGES) == describe_file(whole[0] / PASSAGES)
+    assert describe_file(out / INDEX) == describe_file(whole[0] / INDEX)
+
+
+def test_a_good_bundle_is_verified_with_exit_code_0(whole: tuple[Path, Run]) -> None:
+    done = run("verify", whole[0])
+    assert (done.code, done.err) == (0, "")
+    assert done.out.count(" ok\n") == 7
+    assert "least cosine of 147 rows to their texts" in done.out
+
+
+def test_a_damaged_bundle_fails_with_exit_code_1_and_the_check_is_named(bundle_of_stories: Path) -> None:
+    content = bytearray((bundle_of_stories / PASSAGES).read_bytes())
+    content[content.index(b"s0s1s2")] ^= 1
+    (bundle_of_stories / PASSAGES).write_bytes(content)
+    done = run("verify", bundle_of_stories)
+    assert done.code == 1
+    (failed,) = [line for line in done.out.splitlines() if "FAILED" in line]
+    assert failed.startswith(f"checksum of {PASSAGES}")
+    assert f"{bundle_of_stories}: not what it says it is; run `python -m export` again" in done.out
+
+
+def cut_the_passages(bundle: Path) -> None:
+    from safetensors.numpy import save_file
+
+    save_file(passage_tensors(["a b"] * 3, ["1", "2", "3"], ["{}"] * 3), bundle / PASSAGES)
+    manifest = json.loads((bundle / MANIFEST).read_text())
+    manifest["files"][PASSAGES] = {"bytes": (bundle / PASSAGES).stat().st_size, "sha256": "0" * 64}
+    (bundle / MANIFEST).write_text(json.dumps(manifest))
+
+
+def spoil(name: str) -> Callable[[Path], None]:
+    def spoil_the_beginning(bundle: Path) -> None:
+        content = bytearray((bundle / name).read_bytes())
+        content[:8] = b"\xff" * 8
+        (bundle / name).write_bytes(content)
+
+    return spoil_the_beginning
+
+
+@pytest.mark.xfail(strict=True, reason="an error while checking hides the checks that failed before it")
+@pytest.mark.parametrize(
+    ("damage", "named"),
+    [
+        (spoil(MODEL), f"checksum of {MODEL}"),
+        (spoil(TOKENIZER), f"checksum of {TOKENIZER}"),
+        (spoil(INDEX), f"checksum of {INDEX}"),
+        (cut_the_passages, "rows in index, texts, manifest"),
+    ],
+)
+def test_damage_that_stops_the_checks_is_told_with_the_checks_that_failed(
+    bundle_of_stories: Path, damage: Callable[[Path], None], named: str
+) -> None:
+    damage(bundle_of_stories)
+    done = run("verify", bundle_of_stories)
+    assert done.code == 1
+    assert any(line.startswith(named) and "FAILED" in line for line in done.out.splitlines())
+
+
+def test_an_export_whose_own_check_fails_ends_with_exit_code_1(
+    bundle_of_stories: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = [Check("recall@10 against exact search", "0.5", ">= 0.98", False)]
+    monkeypatch.setattr("export.verify.verify", lambda bundle: iter(failing))
+    done = run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories)
+    assert done.code == 1
+    assert "FAILED" in done.out
+    assert "not as it should be" in done.out
+    assert "is ready" not in done.out
+
+
+# Options
+
+
+def test_another_pooling_and_the_revision_are_recorded(calibration: Path, tmp_path: Path) -> None:
+    options = ("--pooling", "cls", "--revision", "v2", "--calibration", calibration)
+    done = run("model", TINY_BERT, *options, "--out", tmp_path / "bundle")
+    assert done.code == 0
+    assert "cls pooling" in done.out
+    model = read_manifest(tmp_path / "bundle").model
+    assert (model.pooling, model.revision) == ("cls", "v2")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--no-such-option"],
+        ["model", "--corpus", "x.csv"],
+        ["corpus", "--calibration", "x.csv"],
+        ["corpus", "some-model"],
+        ["verify"],
+        ["verify", "a", "b"],
+        ["--pooling", "lasttoken"],
+        ["--out"],
+    ],
+)
+def test_unusable_arguments_end_with_exit_code_2(arguments: list[str]) -> None:
+    done = run(*arguments)
+    assert done.code == 2
+    assert "usage: python -m export" in done.err
+
+
+@pytest.mark.parametrize(
+    ("step", "mentions"),
+    [
+        (
+            (),
+            ["MODEL", "--corpus", "--text-column", "--id-column", "--out", "--pooling", "--revision", "--calibration"],
+        ),
+        (("model",), ["MODEL", "--out", "--pooling", "--revision", "--calibration"]),
+        (("corpus",), ["--corpus", "--text-column", "--id-column", "--out"]),
+        (("verify",), ["bundle"]),
+    ],
+)
+def test_each_steps_help_has_its_options(step: tuple[str, ...], mentions: list[str]) -> None:
+    done = run(*step, "--help")
+    assert done.code == 0
+    assert done.out.startswith(" ".join(["usage: python -m export", *step]))
+    assert [option for option in mentions if option not in done.out] == []
+
+
+def test_help_as_a_command_mentions_every_step_and_loads_nothing_heavy() -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "export", "--help"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    for step in ("python -m export --corpus", "python -m export model", "python -m export corpus"):
+        assert step in done.stdout
+    assert "python -m export verify" in done.stdout
+    loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}
+    assert "argparse" in loaded
+    assert not loaded & {"torch", "transformers", "onnx", "onnxruntime", "polars", "optimum"}
+
+
+# Errors
+
+
+def error_line(done: Run) -> str:
+    """Give the one line that was printed as an error."""
+    assert done.code == 1
+    (line,) = done.err.splitlines()
+    assert line.startswith("error: ")
+    return line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{tiny}", "--corpus", "{here}/none.csv"], "none.csv: found no file, expected a file ending in .csv"),
+        (
+            ["{tiny}", "--corpus", "{stories}"],
+            "found the columns 'number', 'title', 'teller', expected one named 'text'",
+        ),
+        (["{tiny}", "--corpus", "{stories}", "--text-column", "titel"], "did you mean --text-column 'title'?"),
+        (["{tiny}", "--corpus", "{few}", "--calibration", "{few}"], "3 calibration texts; expected at least 64"),
+        (["{tiny}", "--corpus", "{few}", "--calibration", "{here}/none.csv"], "none.csv: found no file"),
+        (["{here}/no/model", "--corpus", "{few}", "--calibration", "{few}"], "is no folder, and no hub name"),
+        (["{here}", "--corpus", "{few}", "--calibration", "{few}"], "config.json: is missing"),
+        (["model", "{here}/no/model", "--calibration", "{few}"], "is no folder, and no hub name"),
+        (["corpus", "--corpus", "{here}/none.csv"], "none.csv: found no file"),
+        (["corpus", "--corpus", "{stories}"], "expected one named 'text'"),
+    ],
+)
+def test_an_error_is_one_line_and_leaves_the_old_bundle_byte_for_byte(
+    arguments: list[str], message: str, bundle_of_stories: Path, stories: Path, tmp_path: Path
+) -> None:
+    few = write_csv(tmp_path / "few.csv", [{"text": text} for text in ("one", "two", "three")])
+    before = contents(bundle_of_stories)
+    places = {"tiny": TINY_BERT, "here": tmp_path, "stories": stories, "few": few}
+    done = run(*[argument.format(**places) for argument in arguments], "--out", bundle_of_stories)
+    assert message in error_line(done)
+    assert contents(bundle_of_stories) == before
+    assert [path.name for path in bundle_of_stories.parent.iterdir()] == ["bundle"]
+
+
+def test_an_error_late_in_the_export_leaves_the_old_bundle_byte_for_byte(
+    bundle_of_stories: Path, stories: Path, calibration: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = contents(bundle_of_stories)
+
+    def fail(*arguments: object) -> None:
+        raise BundleError("the disk: is full")
+
+    monkeypatch.setattr("export.indexer.write_index", fail)
+    options = ("--corpus", stories, "--text-column", "title", "--calibration", calibration)
+    assert error_line(run(TINY_BERT, *options, "--out", bundle_of_stories)) == "error: the disk: is full"
+    assert contents(bundle_of_stories) == before
+    assert [path.name for path in bundle_of_stories.parent.iterdir()] == ["bundle"]
+
+
+def test_an_interruption_leaves_the_old_bundle_byte_for_byte(
+    bundle_of_stories: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = contents(bundle_of_stories)
+
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("export.indexer.embed_corpus", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories)
+    assert contents(bundle_of_stories) == before
+    assert [path.name for path in bundle_of_stories.parent.iterdir()] == ["bundle"]
+
+
+def test_a_corpus_for_a_bundle_that_is_not_there_is_an_error(stories: Path, tmp_path: Path) -> None:
+    done = run("corpus", "--corpus", stories, "--text-column", "title", "--out", tmp_path / "new")
+    assert f"{tmp_path / 'new'}: is no folder; make a bundle with `python -m export --out" in error_line(done)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("step", [["corpus"], ["model", str(TINY_BERT)], [str(TINY_BERT)]])
+def test_a_folder_of_other_files_is_not_written_into(
+    step: list[str], stories: Path, calibration: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "holiday.jpg").write_bytes(b"precious")
+    with_model = [] if step == ["corpus"] else ["--calibration", calibration]
+    with_corpus = [] if step[0] == "model" else ["--corpus", stories, "--text-column", "title"]
+    done = run(*step, *with_model, *with_corpus, "--out", tmp_path / "photos")
+    assert "photos: holds files and no manifest.json" in error_line(done)
+    assert contents(tmp_path / "photos") == {"holiday.jpg": b"precious"}
+
+
+def test_verifying_what_is_no_bundle_is_an_error(tmp_path: Path) -> None:
+    assert "holds no manifest.json; make a bundle with" in error_line(run("verify", tmp_path))
+
+
+def test_brackets_in_a_message_are_printed_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "[red]news[/red] [1].csv"
+    done = run("corpus", "--corpus", path, "--out", tmp_path / "bundle")
+    assert str(path) in error_line(done)
+
+
+def test_a_long_message_is_not_broken_into_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    path = tmp_path / f"{'long' * 50}.csv"
+    assert str(path) in error_line(run("corpus", "--corpus", path, "--out", tmp_path / "bundle"))
+
+
+@pytest.mark.xfail(strict=True, reason="bundle.py says `export corpus BUNDLE`, the command line wants --out BUNDLE")
+def test_the_command_that_an_error_names_repairs_the_bundle(
+    model_alone: tuple[Path, Run], calibration: Path, tmp_path: Path
+) -> None:
+    out = Path(shutil.copytree(model_alone[0], tmp_path / "bundle"))
+    with pytest.raises(BundleError) as caught:
+        open_bundle(out)
+    command = shlex.split(str(caught.value).split("`")[1].replace("FILE", str(calibration)))
+    assert command[:3] == ["python", "-m", "export"]
+    assert run(*command[3:]).code == 0
+    open_bundle(out)

@@ -1,0 +1,293 @@
+"""The Lambda entry point: events as AWS sends them, and what a cold start may and may not do.
+
+The events are cut down from AWS's own examples:
+https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
+https://docs.aws.amazon.com/lambda/latest/dg/services-alb.html
+"""
+
+import ast
+import asyncio
+import base64
+import gc
+import importlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HEADERS = {"Content-Type": "application/json", "Host": "stories.example.com", "X-Forwarded-Proto": "https"}
+
+Event = dict[str, Any]
+Handler = Callable[[Event, object], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What of Lambda's context object is read."""
+
+    aws_request_id: str = "c6af9ac6-7b61-11e6-9a41-93e8deadbeef"
+
+
+def http_api(method: str, path: str, body: str | None) -> Event:
+    """API Gateway HTTP API, payload format 2.0."""
+    event: Event = {
+        "version": "2.0",
+        "routeKey": "$default",
+        "rawPath": path,
+        "rawQueryString": "",
+        "headers": {name.lower(): value for name, value in HEADERS.items()},
+        "requestContext": {
+            "accountId": "123456789012",
+            "apiId": "r3pmxmplak",
+            "domainName": "r3pmxmplak.execute-api.eu-central-1.amazonaws.com",
+            "http": {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "203.0.113.7"},
+            "requestId": "JKJaXmPLvHcESHA=",
+            "routeKey": "$default",
+            "stage": "$default",
+            "timeEpoch": 1583348638390,
+        },
+        "isBase64Encoded": False,
+    }
+    return event if body is None else event | {"body": body}  # absent, not null
+
+
+def function_url(method: str, path: str, body: str | None) -> Event:
+    """A function URL: the HTTP API's format, with other values."""
+    event = http_api(method, path, body)
+    event["requestContext"] |= {"apiId": "abc123", "domainName": "abc123.lambda-url.eu-central-1.on.aws"}
+    return event
+
+
+def rest_api(method: str, path: str, body: str | None) -> Event:
+    """API Gateway REST API, payload format 1.0."""
+    return {
+        "resource": "/{proxy+}",
+        "path": path,
+        "httpMethod": method,
+        "headers": HEADERS,
+        "multiValueHeaders": {name: [value] for name, value in HEADERS.items()},
+        "queryStringParameters": None,
+        "multiValueQueryStringParameters": None,
+        "pathParameters": {"proxy": path.removeprefix("/")},
+        "stageVariables": None,
+        "requestContext": {
+            "accountId": "123456789012",
+            "apiId": "wt6mne2s9k",
+            "httpMethod": method,
+            "identity": {"sourceIp": "203.0.113.7", "userAgent": "curl/8.5.0"},
+            "path": f"/prod{path}",
+            "resourcePath": "/{proxy+}",
+            "stage": "prod",
+        },
+        "body": body,
+        "isBase64Encoded": False,
+    }
+
+
+def load_balancer(method: str, path: str, body: str | None) -> Event:
+    """An Application Load Balancer."""
+    group = "arn:aws:elasticloadbalancing:eu-central-1:123456789012:targetgroup/stories/6d0ecf831eec9f09"
+    return {
+        "requestContext": {"elb": {"targetGroupArn": group}},
+        "httpMethod": method,
+        "path": path,
+        "queryStringParameters": {},
+        "headers": {name.lower(): value for name, value in HEADERS.items()} | {"x-forwarded-for": "203.0.113.7"},
+        "body": body or "",
+        "isBase64Encoded": False,
+    }
+
+
+def load_balancer_with_lists(method: str, path: str, body: str | None) -> Event:
+    """A load balancer whose target group has multi-value headers turned on."""
+    event = load_balancer(method, path, body)
+    event["multiValueHeaders"] = {name: [value] for name, value in event.pop("headers").items()}
+    event["multiValueQueryStringParameters"] = event.pop("queryStringParameters")
+    return event
+
+
+EVENTS = [http_api, function_url, rest_api, load_balancer, load_balancer_with_lists]
+every_event = pytest.mark.parametrize("make", EVENTS, ids=[make.__name__ for make in EVENTS])
+
+
+@pytest.fixture(scope="module")
+def handler(bundle: Path) -> Iterator[Handler]:
+    """The module's handler, imported as Lambda imports it: once, with the bundle in the environment."""
+    with pytest.MonkeyPatch.context() as patch, closing(asyncio.new_event_loop()) as loop:
+        asyncio.set_event_loop(loop)  # Mangum would make one, and leave it open
+        patch.setenv("BUNDLE_DIR", str(bundle))
+        patch.delitem(sys.modules, "function.handler", raising=False)
+        module = importlib.import_module("function.handler")
+        module.handler(http_api("GET", "/health", None), Context())  # the first reply tells of the cold start too
+        yield module.handler
+        del sys.modules["function.handler"]
+        gc.unfreeze()  # undoes function/quick_start.py, which a process does once in its life
+        asyncio.set_event_loop(None)
+
+
+REQUESTS: dict[str, tuple[str, str, str | None]] = {
+    "similar": ("POST", "/similar", '{"text": "An old sailor lost a key 🦆", "num_results": 3}'),
+    "predict": ("POST", "/predict", '{"text": ["żółć", "the ferry"]}'),
+    "health": ("GET", "/health", None),
+    "a field out of its range": ("POST", "/similar", '{"text": "a", "num_results": 0}'),
+    "not JSON": ("POST", "/similar", "{"),
+    "no body": ("POST", "/similar", None),
+    "no route": ("GET", "/nothing", None),
+    "another method": ("GET", "/similar", None),
+}
+
+
+@every_event
+@pytest.mark.parametrize("kind", REQUESTS)
+def test_every_kind_of_event_gets_the_answer_that_http_gets(
+    handler: Handler, client: httpx.Client, make: Callable[..., Event], kind: str
+) -> None:
+    method, path, body = REQUESTS[kind]
+    found = handler(make(method, path, body), Context())
+    expected = client.request(method, path, content=body, headers=HEADERS)
+    assert found["statusCode"] == expected.status_code
+    assert found["isBase64Encoded"] is False
+    assert found["body"] == expected.text
+
+
+@every_event
+def test_a_body_in_base64_is_the_body_it_stands_for(handler: Handler, make: Callable[..., Event]) -> None:
+    body = '{"text": "An old sailor lost a key 🦆"}'
+    encoded = make("POST", "/similar", base64.b64encode(body.encode()).decode()) | {"isBase64Encoded": True}
+    plain = handler(make("POST", "/similar", body), Context())
+    assert plain["statusCode"] == 200
+    assert handler(encoded, Context())["body"] == plain["body"]
+
+
+@every_event
+def test_the_reply_to_an_event_has_the_headers_of_the_app(handler: Handler, make: Callable[..., Event]) -> None:
+    found = handler(make("POST", "/similar", '{"text": "goose"}'), Context())
+    headers = found.get("headers") or {name: value for name, (value,) in found["multiValueHeaders"].items()}
+    assert headers["content-type"] == "application/json"
+    assert [phase.partition(";")[0] for phase in headers["server-timing"].split(", ")] == [
+        *("parse", "embed", "search", "total")
+    ]
+
+
+def test_a_load_balancer_gets_its_headers_in_the_form_it_sends_them(handler: Handler) -> None:
+    assert "multiValueHeaders" not in handler(load_balancer("GET", "/health", None), Context())
+    assert "headers" not in handler(load_balancer_with_lists("GET", "/health", None), Context())
+
+
+@every_event
+def test_an_event_over_the_body_limit_is_refused(handler: Handler, make: Callable[..., Event]) -> None:
+    found = handler(make("POST", "/similar", json.dumps({"text": "a" * 1024 * 1024})), Context())
+    assert found["statusCode"] == 413
+    assert json.loads(found["body"])["error_type"] == "too_large"
+
+
+def test_info_shows_each_phase_of_the_cold_start(handler: Handler) -> None:
+    info = json.loads(handler(http_api("GET", "/info", None), Context())["body"])
+    phases = info["cold_start_milliseconds"]
+    assert list(phases) == ["import-engine", "import-http", "model", "app"]
+    assert all(milliseconds >= 0 for milliseconds in phases.values())
+
+
+def run(script: str, bundle: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a script in a process of its own, as a cold start does, warnings being errors."""
+    mangum = "ignore:There is no current event loop:DeprecationWarning"  # since Python 3.12; it makes one
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-W", mangum, "-c", script],
+        cwd=ROOT,
+        env=os.environ | {"BUNDLE_DIR": str(bundle)} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_a_missing_bundle_fails_the_cold_start_and_says_what_to_do(tmp_path: Path) -> None:
+    bundle = tmp_path / "none"
+    failed = run("import function.handler", bundle)
+    assert failed.returncode == 1
+    message = f"BundleError: {bundle}: is no folder; make a bundle with `python -m export --out {bundle}`"
+    assert failed.stderr.rstrip().endswith(message)
+
+
+def test_a_wrong_setting_fails_the_cold_start_and_is_named(bundle: Path) -> None:
+    failed = run("import function.handler", bundle, MAX_TEXTS="many")
+    assert failed.returncode == 1
+    assert "SettingsError: MAX_TEXTS: 'many', expected a whole number from 1 to 10000" in failed.stderr
+
+
+# what the export, the bench and the tests need, and a cold start must not pay for
+FORBIDDEN = {
+    *("torch", "transformers", "optimum", "polars", "pandas", "onnx", "boto3", "botocore", "requests", "rich"),
+    *("httpx", "huggingface_hub", "uvicorn", "scipy", "sympy", "google", "yaml", "export", "bench"),
+}
+
+
+def test_a_cold_start_imports_nothing_that_it_does_not_need(bundle: Path) -> None:
+    script = "import sys, json, function.handler; print(json.dumps(sorted(sys.modules)))"
+    found = run(script, bundle)
+    assert found.returncode == 0, found.stderr
+    modules = {name.partition(".")[0] for name in json.loads(found.stdout.splitlines()[-1])}
+    assert "onnxruntime" in modules
+    assert not modules & FORBIDDEN
+
+
+def test_no_module_of_the_function_imports_the_export() -> None:
+    sources = list((ROOT / "function").rglob("*.py"))
+    assert len(sources) > 10
+    for source in sources:
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom | ast.Import):
+                names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names]
+                assert not any(name.partition(".")[0] in ("export", "bench", "tests") for name in names), source
+
+
+def test_a_cold_start_and_a_request_write_no_file(bundle_copy: Path) -> None:
+    script = f"""
+import json, os, sys
+written = []
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+CHANGES = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate", "os.link", "os.symlink", "os.chmod")
+def watch(event, args):
+    if event == "open" and isinstance(args[2], int) and args[2] & WRITES or event in CHANGES:
+        written.append([event, str(args[0])])
+sys.addaudithook(watch)
+import function.handler
+reply = function.handler.handler({http_api("POST", "/similar", '{"text": "goose"}')!r}, None)
+assert reply["statusCode"] == 200, reply
+print(json.dumps(written))
+"""
+    before = {path.name: path.read_bytes() for path in bundle_copy.iterdir()}
+    for path in [*bundle_copy.iterdir(), bundle_copy]:
+        path.chmod(path.stat().st_mode & ~0o222)
+    found = run(script, bundle_copy, PYTHONDONTWRITEBYTECODE="1")
+    bundle_copy.chmod(0o755)
+    assert found.returncode == 0, found.stderr
+    assert json.loads(found.stdout.splitlines()[-1]) == []
+    assert {path.name: path.read_bytes() for path in bundle_copy.iterdir()} == before
+
+
+def test_a_request_is_logged_as_one_line_of_json_with_lambdas_request_id(bundle: Path) -> None:
+    script = f"""
+from types import SimpleNamespace
+from function.handler import handler
+context = SimpleNamespace(aws_request_id="c6af9ac6")
+handler({http_api("POST", "/similar", '{"text": "goose"}')!r}, context)
+"""
+    found = run(script, bundle)
+    assert found.returncode == 0, found.stderr
+    lines = [json.loads(line) for line in found.stdout.splitlines()]
+    (request,) = (line for line in lines if line["message"] == "request")
+    assert (request["level"], request["service"]) == ("INFO", "semantic-search")
+    assert (request["method"], request["path"], request["status"]) == ("POST", "/similar", 200)
+    assert (request["payload_bytes"], request["request_id"]) == (17, "c6af9ac6")
+    assert list(request["phases"]) == ["parse", "embed", "search"]

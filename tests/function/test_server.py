@@ -1,0 +1,91 @@
+"""python -m function: the same app over real HTTP, started and stopped as an operator would."""
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from export.corpus import Corpus
+from function.server import main
+
+ROOT = Path(__file__).parents[2]
+RUNNING = re.compile(r"running on (http://127\.0\.0\.1:\d+)")
+
+
+@pytest.fixture
+def server(bundle: Path) -> Iterator[subprocess.Popen[str]]:
+    """A server on a port that the system chooses; killed at the end if the test did not stop it."""
+    command = [sys.executable, "-m", "function", "--bundle", str(bundle), "--port", "0"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        yield process
+        process.kill()
+
+
+def address_of(server: subprocess.Popen[str]) -> str:
+    """Wait until the server says where it listens."""
+    assert server.stdout is not None
+    output = ""
+    for line in server.stdout:
+        output += line
+        if found := RUNNING.search(line):
+            return found[1]
+    pytest.fail(f"the server ended before it listened:\n{output}")
+
+
+def test_it_answers_over_http_and_stops_when_told_to(
+    server: subprocess.Popen[str], client: httpx.Client, corpus: Corpus
+) -> None:
+    with httpx.Client(base_url=address_of(server), trust_env=False) as over_http:
+        assert over_http.get("/health").json() == {"status": "ok"}
+        found = over_http.post("/similar", json={"text": corpus.texts[64]})
+        assert found.status_code == 200
+        assert found.json() == client.post("/similar", json={"text": corpus.texts[64]}).json()
+        assert over_http.post("/similar", content=b" " * 2_000_000).status_code == 413
+    server.send_signal(signal.SIGTERM)
+    # uvicorn ends itself with the signal it was given once it has closed; before 0.29 it ended with 0
+    assert server.wait(timeout=30) in (0, -signal.SIGTERM)
+
+
+def test_it_logs_each_request_as_a_line_of_json(server: subprocess.Popen[str]) -> None:
+    httpx.get(f"{address_of(server)}/health", trust_env=False)
+    server.send_signal(signal.SIGTERM)
+    output, _ = server.communicate(timeout=30)
+    assert '"message":"request"' in output
+    assert '"path":"/health"' in output
+
+
+def test_a_wrong_bundle_ends_it_with_1_and_the_reason(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "function", "--bundle", str(tmp_path / "none")]
+    failed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    reason = f"{tmp_path / 'none'}: is no folder; make a bundle with `python -m export --out {tmp_path / 'none'}`"
+    assert (failed.returncode, failed.stdout, failed.stderr) == (1, "", f"error: {reason}\n")
+
+
+def test_a_wrong_setting_ends_it_with_1_and_the_reason(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MAX_BODY_BYTES", "lots")
+    assert main(["--bundle", str(bundle)]) == 1
+    assert capsys.readouterr().err.startswith("error: MAX_BODY_BYTES: 'lots', expected a whole number")
+
+
+def test_the_bundle_of_the_environment_is_served_unless_another_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("BUNDLE_DIR", str(tmp_path / "from-environment"))
+    assert main([]) == 1
+    assert "from-environment: is no folder" in capsys.readouterr().err
+    assert main(["--bundle", str(tmp_path / "from-option")]) == 1
+    assert "from-option: is no folder" in capsys.readouterr().err
+
+
+def test_an_unknown_argument_ends_it_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--colour", "red"])
+    assert ended.value.code == 2
+    assert "--colour" in capsys.readouterr().err
