@@ -8,8 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from bench.events import Context, http_event
-from bench.report import console
+from bench.report import RESULTS
 
 QUESTIONS = (
     "unpack all files of an archive",
@@ -18,17 +20,19 @@ QUESTIONS = (
     "split a text at white space",
     "run another program and read what it prints",
 )
-RESULTS = 3
+SHOWN = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's own arguments."""
     parser.add_argument("questions", nargs="*", default=QUESTIONS, metavar="QUESTION", help="default: five of our own")
     parser.add_argument("--bundle", type=Path, default=Path("bundle"), help="default: bundle/")
+    parser.add_argument("--save", action="store_true", help="keep what is printed for the README")
 
 
 def run(options: argparse.Namespace) -> int:
     """Ask and print."""
+    console = Console(highlight=False, soft_wrap=True, record=options.save)
     os.environ["BUNDLE_DIR"] = str(options.bundle)
     os.environ.setdefault("POWERTOOLS_LOG_LEVEL", "WARNING")  # no log line for each request
     begin = time.perf_counter()
@@ -40,12 +44,15 @@ def run(options: argparse.Namespace) -> int:
     console.print(f"{index['rows']:,} texts of {index['corpus']}, {model['name']}, ready in {loaded:.0f} ms\n")
     for question in options.questions:
         begin = time.perf_counter()
-        reply = json.loads(handle(handler, "/similar", {"text": question, "num_results": RESULTS}))
+        reply = json.loads(handle(handler, "/similar", {"text": question, "num_results": SHOWN}))
         milliseconds = (time.perf_counter() - begin) * 1e3
         console.print(f"[bold]{question}[/]  [dim]{milliseconds:.1f} ms[/]")
         for result in reply["results"]:
             console.print(f"  {result['score']:.2f}  {result['text'][:110]}", markup=False)
     console.print(f"\nServe it: python -m function --bundle {options.bundle}")
+    if options.save:
+        RESULTS.mkdir(exist_ok=True)
+        (RESULTS / "demo.md").write_text(f"```\n{console.export_text()}```\n", encoding="utf-8")
     return 0
 
 

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 
 from bench.report import console
 from export.graph import export_graph
-from export.model import CALIBRATION_TEXTS, export_model, write_tokenizer
+from export.model import export_model, write_tokenizer
 from export.python_documentation import python_documentation
 from export.source import find_model, read_source
 from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
@@ -43,10 +43,7 @@ def make_models(work: Path) -> dict[str, Path]:
     blocks = MatMulNBitsQuantizer(graph, algo_config=config)
     blocks.process()
     blocks.model.save_model_to_file(str(paths[BLOCKS]), False)
-    texts = python_documentation().texts
-    assert len(texts) > CALIBRATION_TEXTS
-    info = export_model(source, texts, paths[SHIPPED].parent)
-    (paths[SHIPPED].parent / "accuracy.txt").write_text(f"{info.accuracy}\n")
+    export_model(source, python_documentation().texts, paths[SHIPPED].parent)
     write_tokenizer(source, paths[SHIPPED].parent / TOKENIZER)
     return paths
 

