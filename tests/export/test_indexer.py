@@ -73,7 +73,8 @@ def tiny_embedder(tiny_export: tuple[Path, object]) -> Embedder:
     return Embedder.open(*tiny_export)  # type: ignore[arg-type]
 
 
-def test_texts_whose_end_was_cut_off_are_counted(embedder: Embedder) -> None:
+def test_texts_whose_end_was_cut_off_are_counted(embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexer, "TEXTS_PER_CHUNK", 2)  # one of them in each chunk
     room = embedder.model.max_tokens - 2
     texts = ["the " * room, "the " * (room + 1), "the", "the " * 500]
     _, _, truncated = embed_corpus(embedder, texts)

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
+from export import quantize
 from export.quantize import (
     HEADROOM,
     HIGH_STEP,
@@ -405,6 +406,16 @@ def test_the_same_calibration_gives_the_same_graph(
 ) -> None:
     again = quantize_graph(tiny_graph, tiny_tokens[::2])
     assert again.SerializeToString(deterministic=True) == tiny_quantized.SerializeToString(deterministic=True)
+
+
+def test_calibration_in_parts_counts_each_token_once(
+    tiny_graph: ModelProto, tiny_tokens: list[TokenIds], tiny_quantized: ModelProto, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert sum(len(tokens.ids) for tokens in tiny_tokens[::2]) < quantize.TOKENS_PER_UPDATE  # tiny_quantized: one part
+    monkeypatch.setattr(quantize, "TOKENS_PER_UPDATE", 50)
+    parts, whole = initializers(quantize_graph(tiny_graph, tiny_tokens[::2])), initializers(tiny_quantized)
+    for name in (name for name in whole if name.endswith("/codes")):
+        assert (parts[name] == whole[name]).mean() > 0.999, name  # sums in another order round differently
 
 
 def test_progress_rises_to_one(tiny_graph: ModelProto, tiny_tokens: list[TokenIds]) -> None:
