@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from bench.data import Retrieval, add_data_argument, read_headlines, read_scifact, read_sts
-from bench.models import EXACT, make_models, open_embedder
+from bench.embed import open_embedder
+from bench.models import EXACT, make_models
 from bench.report import console, report
 from function.engine.embedder import Embedder
 from function.engine.quantization import Embeddings
@@ -134,7 +135,7 @@ def on_avx2(path: Path, options: argparse.Namespace) -> float:
         saved: list[Embeddings] = []
         for prefix in ([], [qemu, "-cpu", "Haswell"]):
             out = Path(folder) / f"{len(saved)}.npy"
-            command = [*prefix, sys.executable, "-m", "bench", "embed", str(path), "--out", str(out)]
+            command = [*prefix, sys.executable, "-m", "bench.embed", str(path), "--out", str(out)]
             command += ["--data", str(options.data), "--texts", str(options.emulated_texts)]
             subprocess.run(command, check=True, stderr=subprocess.DEVNULL if prefix else None)
             saved.append(np.load(out))

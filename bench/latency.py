@@ -10,7 +10,8 @@ import time
 import numpy as np
 
 from bench.data import add_data_argument, read_headlines
-from bench.models import NAIVE, make_models, open_embedder
+from bench.embed import open_embedder
+from bench.models import NAIVE, make_models
 from bench.report import report
 
 LENGTHS = (8, 16, 32)  # tokens

@@ -1,20 +1,21 @@
 """The same model in several precisions, so that they can be held against each other."""
 
+import json
 import logging
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 
 import onnx
 from onnx import TensorProto
-from tokenizers import Tokenizer
 
+from bench.embed import INFO
 from bench.report import console
 from export.graph import export_graph
 from export.model import export_model, write_tokenizer
 from export.python_documentation import python_documentation
 from export.source import find_model, read_source
-from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
-from function.engine.embedder import Embedder, open_session
+from function.engine.bundle import MODEL, TOKENIZER
 
 EXACT, NAIVE, BLOCKS, SHIPPED = "float32", "naive dynamic int8", "MatMulNBits 8 bit, block 32", "w8a14 (shipped)"
 FILES = {EXACT: "float32.onnx", NAIVE: "naive.onnx", BLOCKS: "blocks.onnx", SHIPPED: MODEL}
@@ -43,14 +44,7 @@ def make_models(work: Path) -> dict[str, Path]:
     blocks = MatMulNBitsQuantizer(graph, algo_config=config)
     blocks.process()
     blocks.model.save_model_to_file(str(paths[BLOCKS]), False)
-    export_model(source, python_documentation().texts, paths[SHIPPED].parent)
+    info = export_model(source, python_documentation().texts, paths[SHIPPED].parent)
+    (paths[SHIPPED].parent / INFO).write_text(json.dumps(asdict(info)), encoding="utf-8")
     write_tokenizer(source, paths[SHIPPED].parent / TOKENIZER)
     return paths
-
-
-def open_embedder(path: Path) -> Embedder:
-    """Open one precision of the default model."""
-    folder, name = find_model(None, None)
-    source = read_source(folder, name)
-    model = ModelInfo(name, None, "", source.pooling, source.hidden_size, source.max_tokens, source.prompts, path.name)
-    return Embedder(Tokenizer.from_file(str(path.parent / TOKENIZER)), open_session(path), model)

@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 
 from bench.data import add_data_argument, read_headlines
+from bench.embed import open_embedder
 from bench.environments import PEERS, peer_python
-from bench.models import SHIPPED, make_models, open_embedder
+from bench.models import SHIPPED, make_models
 from bench.report import console, report
 from export.indexer import embed_corpus
 from export.source import find_model

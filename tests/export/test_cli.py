@@ -278,6 +278,12 @@ def spoil(name: str) -> Callable[[Path], None]:
     return spoil_the_beginning
 
 
+def spoil_a_letter(bundle: Path) -> None:
+    content = bytearray((bundle / PASSAGES).read_bytes())
+    content[content.index(b"The baker")] ^= 0x80  # no UTF-8 any more
+    (bundle / PASSAGES).write_bytes(content)
+
+
 @pytest.mark.xfail(strict=True, reason="an error while checking hides the checks that failed before it")
 @pytest.mark.parametrize(
     ("damage", "named"),
@@ -285,6 +291,7 @@ def spoil(name: str) -> Callable[[Path], None]:
         (spoil(MODEL), f"checksum of {MODEL}"),
         (spoil(TOKENIZER), f"checksum of {TOKENIZER}"),
         (spoil(INDEX), f"checksum of {INDEX}"),
+        (spoil_a_letter, f"checksum of {PASSAGES}"),
         (cut_the_passages, "rows in index, texts, manifest"),
     ],
 )
