@@ -16,7 +16,7 @@ from export.source import POOLINGS, ModelError, find_model, read_source
 from function.engine.bundle import BundleError, Manifest
 from function.engine.tensors import TensorsError
 
-console = Console(highlight=False)
+console = Console(highlight=False, soft_wrap=True)
 
 DESCRIPTION = """\
 Turn a sentence-transformer and a file of texts into a bundle that the function serves.
@@ -213,11 +213,15 @@ def _print_checks(bundle: Path) -> bool:
 
     table = Table("check", "found", "expected", "", box=None, pad_edge=False)
     passed = True
-    with console.status("verifying"):
-        for check in verify(bundle):
-            passed &= check.passed
-            table.add_row(check.name, check.found, check.expected, "[green]ok[/]" if check.passed else "[red]FAILED[/]")
-    console.print(table)
+    try:
+        with console.status("verifying"):
+            for check in verify(bundle):
+                passed &= check.passed
+                state = "[green]ok[/]" if check.passed else "[red]FAILED[/]"
+                table.add_row(check.name, check.found, check.expected, state)
+    finally:  # an error tells why there are no more checks, the table what the others found
+        if table.row_count:
+            console.print(table)
     return passed
 
 

@@ -25,6 +25,7 @@ from function.engine.passages import passage_tensors
 from function.engine.quantization import Codes, Embeddings, Scales, quantize
 
 TEXTS_PER_CHUNK = 4096  # sorted by length together: enough that a batch holds like lengths, little enough to hold
+BUNDLE_FILES = {layout.MANIFEST, layout.MODEL, layout.TOKENIZER, layout.INDEX, layout.PASSAGES}
 LAYOUT = "int8 codes, a scale a row, sign bits"
 
 
@@ -90,7 +91,7 @@ def replacing(out: Path) -> Iterator[Path]:
     """Give an empty folder beside `out` that takes its place when the block ends without an error.
 
     After an error or an interruption the old bundle is as it was. Raises BundleError if `out` is a file, or a folder
-    that is neither empty nor a bundle: it would be deleted.
+    that holds anything but a bundle: it would be deleted.
     """
     out = out.resolve()
     if out.exists() and not out.is_dir():
@@ -98,8 +99,9 @@ def replacing(out: Path) -> Iterator[Path]:
     retired = out.with_name(f".{out.name}.retired")
     if retired.exists() and not out.exists():
         retired.rename(out)  # an earlier export was stopped between its two renames
-    if out.is_dir() and any(out.iterdir()) and not (out / layout.MANIFEST).exists():
-        raise BundleError(f"{out}: holds files and no manifest.json, so it is no bundle; choose an empty or new folder")
+    foreign = {entry.name for entry in out.iterdir()} - BUNDLE_FILES if out.is_dir() else set()
+    if foreign:
+        raise BundleError(f"{out}: holds {min(foreign)}, so it is no bundle; choose an empty or new folder")
     out.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".partial", dir=out.parent))
     try:

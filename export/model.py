@@ -15,7 +15,7 @@ import onnx
 from tokenizers import Tokenizer, normalizers
 
 from export.graph import export_graph
-from export.quantize import RECIPE, compare, quantize_graph, save_ort
+from export.quantize import NEIGHBOURS, RECIPE, compare, quantize_graph, save_ort
 from export.source import ModelError, Source
 from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
 from function.engine.embedder import Embedder, open_session
@@ -62,7 +62,7 @@ def export_model(
     found = _embed(Embedder.open(folder, model), held_out)
     accuracy = compare(expected, found)
     progress("compare with float32", 1)
-    if accuracy["cosine_mean"] < LEAST_COSINE:
+    if not accuracy["cosine_mean"] >= LEAST_COSINE:  # nor if it is not a number
         raise ModelError(
             f"{source.folder}: in 8 bit the mean cosine to float32 is {accuracy['cosine_mean']}, expected at least "
             f"{LEAST_COSINE}; calibrate with texts like yours: --calibration FILE"
@@ -80,7 +80,10 @@ def _split(texts: list[str]) -> tuple[list[str], list[str]]:
     every = len(spread) // count
     calibration = spread[::every][:count]
     taken = set(calibration)
-    return calibration, [text for text in spread if text not in taken][:ACCURACY_TEXTS]
+    held_out = [text for text in spread if text not in taken][:ACCURACY_TEXTS]
+    if len(held_out) <= NEIGHBOURS:
+        raise ModelError(f"{len(held_out)} calibration texts unlike the others; expected more than {NEIGHBOURS}")
+    return calibration, held_out
 
 
 def _embed(embedder: Embedder, texts: list[str]) -> Embeddings:

@@ -25,7 +25,7 @@ POOLING_KEYS = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_max_tokens": "max",
 }
-DOCUMENT_PROMPTS = ("document", "passage", "corpus")  # in sentence-transformers' own order
+DOCUMENT_PROMPTS = ("document", "passage", "corpus")  # names in use for it, the first one there is taken
 
 
 class ModelError(ValueError):
@@ -120,14 +120,15 @@ def read_source(folder: Path, name: str, revision: str | None = None, pooling: s
     sentence = _read_json(transformer / "sentence_bert_config.json", optional=True)
     if modules and "Pooling" not in modules:
         raise ModelError(f"{folder / 'modules.json'}: lists no Pooling; expected Transformer, Pooling and Normalize")
-    own = _pooling(folder / modules["Pooling"] / "config.json") if modules else "mean"
+    if pooling is None:
+        pooling = _pooling(folder / modules["Pooling"] / "config.json") if modules else "mean"
     try:
         return Source(
             folder=folder,
             name=name,
             revision=revision,
             weights_sha256=hash_weights(folder),
-            pooling=pooling or own,
+            pooling=pooling,
             max_tokens=_max_tokens(folder, config, sentence),
             lower_case=bool(sentence.get("do_lower_case", False)),
             prompts=_prompts(_read_json(folder / "config_sentence_transformers.json", optional=True)),
@@ -159,7 +160,13 @@ def _modules(folder: Path) -> dict[str, str]:
     path = folder / "modules.json"
     if not path.is_file():
         return {}
-    modules = {str(one["type"]).rsplit(".", 1)[-1]: str(one["path"]) for one in json.loads(path.read_bytes())}
+    try:
+        listed = json.loads(path.read_bytes())
+        modules = {str(one["type"]).rsplit(".", 1)[-1]: str(one["path"]) for one in listed}
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"{path}: {error}; expected a list of modules, each with type and path") from error
+    if not modules:
+        raise ModelError(f"{path}: lists no modules; expected Transformer, Pooling and Normalize")
     further = modules.keys() - {"Transformer", "Pooling", "Normalize"}
     if further:
         raise ModelError(
@@ -189,12 +196,12 @@ def _max_tokens(folder: Path, config: dict[str, Any], sentence: dict[str, Any]) 
         positions -= int(config.get("pad_token_id", 1)) + 1  # they count positions from behind the padding id
     stated = sentence.get("max_seq_length")
     if stated is None:
-        stated = _read_json(folder / "tokenizer_config.json", optional=True).get("model_max_length", positions)
-    return min(int(stated), positions)
+        stated = _read_json(folder / "tokenizer_config.json", optional=True).get("model_max_length")
+    return positions if stated is None else min(int(stated), positions)
 
 
 def _prompts(config: dict[str, Any]) -> dict[str, str]:
-    """Give the prompts by role, as sentence-transformers' encode_query and encode_document choose them."""
+    """Give the prompts by role: of that role's own name, or else the one that the model says is its default."""
     prompts = config.get("prompts") or {}
     default = prompts.get(config.get("default_prompt_name"), "")
     query = prompts.get("query") or default

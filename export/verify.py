@@ -51,8 +51,14 @@ def verify(bundle: Path, progress: Callable[[int], None] = lambda texts: None) -
     rows = (len(index), len(passages), manifest.index.rows)
     yield Check("rows in index, texts, manifest", ", ".join(map(str, rows)), "the same", len(set(rows)) == 1)
 
+    if len(set(rows)) != 1:
+        return
     sample = np.sort(np.random.default_rng(SEED).permutation(len(index))[:SAMPLE])
-    texts = [passages.text(int(row)) for row in sample]
+    try:
+        texts = [passages.text(int(row)) for row in sample]
+    except UnicodeDecodeError as error:
+        yield Check("texts are UTF-8", str(error), "UTF-8", passed=False)
+        return
     again = np.concatenate(list(_embed(Embedder.open(bundle, manifest.model), texts, progress)))
     tensors = map_tensors(bundle / layout.INDEX)
     codes, scales = tensors["codes"][sample], tensors["scales"][sample]

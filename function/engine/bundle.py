@@ -124,14 +124,16 @@ def open_bundle(bundle: Path) -> Manifest:
     """
     manifest = read_manifest(bundle)
     if manifest.index is None:
-        raise BundleError(f"{bundle}: holds a model and no texts; run `python -m export corpus {bundle} --corpus FILE`")
+        raise BundleError(
+            f"{bundle}: holds a model and no texts; run `python -m export corpus --corpus FILE --out {bundle}`"
+        )
     for name in (MODEL, TOKENIZER, INDEX, PASSAGES):
         check_size(bundle, name, manifest)
     for name, embedded_by in ((MODEL, manifest.index.model_sha256), (TOKENIZER, manifest.index.tokenizer_sha256)):
         if manifest.files[name].sha256 != embedded_by:
             raise BundleError(
                 f"{bundle / INDEX}: was embedded by {name} {embedded_by[:12]}, the bundle holds "
-                f"{manifest.files[name].sha256[:12]}; run `python -m export corpus {bundle} --corpus FILE`"
+                f"{manifest.files[name].sha256[:12]}; run `python -m export corpus --corpus FILE --out {bundle}`"
             )
     return manifest
 
