@@ -172,13 +172,13 @@ def test_an_index_of_another_model_or_tokenizer_is_refused(bundle_copy: Path, na
     held = describe_file(bundle_copy / name).sha256[:12]
     assert refusal(bundle_copy) == (
         f"{bundle_copy / INDEX}: was embedded by {name} ffffffffffff, the bundle holds {held}; "
-        f"run `python -m export corpus {bundle_copy} --corpus FILE`"
+        f"run `python -m export corpus --corpus FILE --out {bundle_copy}`"
     )
 
 
 def test_a_model_without_texts_is_refused_with_the_command_that_adds_them(bundle_copy: Path) -> None:
     rewrite(bundle_copy, lambda found: found.update(index=None))
-    expected = f"holds a model and no texts; run `python -m export corpus {bundle_copy} --corpus FILE`"
+    expected = f"holds a model and no texts; run `python -m export corpus --corpus FILE --out {bundle_copy}`"
     assert refusal(bundle_copy) == f"{bundle_copy}: {expected}"
 
 
