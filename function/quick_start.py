@@ -1,4 +1,4 @@
-"""Ways to spend less time importing, all undone when the app is made.
+"""Ways to spend less time importing; but for the variable that stops the search for plugins, undone with the imports.
 
 - pydantic builds a validator for each model class when the class is made. FastAPI makes some fifty of them to describe
   OpenAPI documents, which no request for an answer needs: `defer_build` leaves each to its first use.
