@@ -68,6 +68,8 @@ def write_index(folder: Path, manifest: Manifest, corpus: Corpus, codes: Codes, 
     """Write the index and the passages beside the model, then the manifest, and give it."""
     save_file({"codes": codes, "scales": scales, "bits": signs(codes)}, folder / layout.INDEX)
     save_file(passage_tensors(corpus.texts, corpus.ids, corpus.metadata), folder / layout.PASSAGES)
+    for file in (layout.INDEX, layout.PASSAGES):
+        (folder / file).chmod(0o644)  # safetensors lets only the owner read, and a container's user is another
     files = {file: describe_file(folder / file) for file in (layout.INDEX, layout.PASSAGES)}
     index = IndexInfo(
         rows=len(codes),

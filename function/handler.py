@@ -8,29 +8,51 @@ from function.stopwatch import Stopwatch
 
 stopwatch = Stopwatch()
 
-from concurrent.futures import ThreadPoolExecutor  # noqa: E402  the clock runs while the rest is imported
+from function.quick_start.archive import use_archive  # noqa: E402  the clock runs while the rest is imported
 
-from function.quick_start import deferred_models, no_collection, no_pydantic_extras  # noqa: E402
+use_archive()
+
+import os  # noqa: E402
+from concurrent.futures import ThreadPoolExecutor  # noqa: E402
+
+from function.quick_start.collection import no_collection  # noqa: E402
+from function.quick_start.lazy import lazy_modules  # noqa: E402
+from function.quick_start.models import deferred_models, import_core_schema, no_pydantic_extras  # noqa: E402
+from function.quick_start.openapi import described_later  # noqa: E402
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts one for each core, and nothing here needs a second
 
 with no_collection(), no_pydantic_extras(), ThreadPoolExecutor(1) as background:
-    from function.engine.loading import load_bundle
-    from function.settings import read_settings
-    from function.telemetry import logger
+    with lazy_modules():
+        from function.engine.loading import load_bundle
+        from function.settings import read_settings
 
-    settings = read_settings()
-    stopwatch.lap("import-engine")
-    opening = background.submit(load_bundle, settings.bundle_dir)
-    with deferred_models():
-        import fastapi  # noqa: F401
-    from mangum import Mangum
+        settings = read_settings()
+        stopwatch.lap("import-engine")
+        opening = background.submit(load_bundle, settings.bundle_dir)
+        import_core_schema()
+        with deferred_models(), described_later():
+            import fastapi  # noqa: F401
+        from mangum import Mangum
 
-    from function.app import create_app
-
+        from function.app import create_app
+        from function.cold_start import ColdStart
+        from function.quick_start.endpoints import place_endpoints
+        from function.telemetry import cold_start_report, make_logger
+        from function.warm_up import warm_up
     stopwatch.lap("import-http")
-    loaded = opening.result()
+    bundle = opening.result()
     stopwatch.lap("model")  # what was left to do of opening it
-    app = create_app(
-        loaded.embedder, loaded.index, loaded.passages, loaded.manifest, settings, logger, stopwatch.phases
-    )
+    logger = make_logger(settings)
+    cold_start = ColdStart(stopwatch.phases, cold_start_report(settings, logger))
+    app = create_app(bundle, settings, logger, cold_start)
+    place_endpoints(app)
     handler = Mangum(app, lifespan="off")  # with it on, Mangum starts and stops the app for every event
     stopwatch.lap("app")
+    warm_up(handler)
+    stopwatch.lap("warm-up")
+    if settings.aws_lambda_initialization_type == "snap-start":
+        from function.snap_start import warm_up_after_restore
+
+        warm_up_after_restore(handler, cold_start)
+    cold_start.end()

@@ -7,6 +7,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from function.cold_start import ColdStart
 from function.errors import error_reply
 from function.stopwatch import Stopwatch, server_timing
 
@@ -24,16 +25,15 @@ class Log(Protocol):
 class RequestLog:
     """ASGI middleware, the outermost of the app's own."""
 
-    def __init__(self, app: ASGIApp, logger: Log, max_body_bytes: int, cold_start: dict[str, float]) -> None:
+    def __init__(self, app: ASGIApp, logger: Log, max_body_bytes: int, cold_start: ColdStart) -> None:
         """Log to `logger`; refuse bodies of more than max_body_bytes with 413.
 
-        cold_start holds the phases of the start in milliseconds: the first reply carries them and the log has them.
+        The first reply after the start carries the start's phases, and then they are reported.
         """
         self._app = app
         self._logger = logger
         self._max_body_bytes = max_body_bytes
         self._cold_start = cold_start
-        self._is_first = True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. The routes find its stopwatch in `request.state`."""
@@ -41,7 +41,7 @@ class RequestLog:
             await self._app(scope, receive, send)
             return
         stopwatch = Stopwatch()
-        is_first, self._is_first = self._is_first, False
+        start = self._cold_start.take()
         scope.setdefault("state", {})["stopwatch"] = stopwatch
         status = 0
 
@@ -50,11 +50,7 @@ class RequestLog:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
-                phases = stopwatch.phases
-                if is_first:
-                    phases = {
-                        f"init-{phase}": milliseconds for phase, milliseconds in self._cold_start.items()
-                    } | phases
+                phases = {f"init-{phase}": milliseconds for phase, milliseconds in start.items()} | stopwatch.phases
                 headers["server-timing"] = server_timing(phases, stopwatch.total())
             await send(message)
 
@@ -76,8 +72,10 @@ class RequestLog:
             if status:
                 raise  # the reply has begun and cannot be taken back
             await error_reply(500, "the request failed; its trace is in the log")(scope, receive, timed_send)
-        if is_first:
-            self._logger.info("cold start", extra={"milliseconds": self._cold_start})
+        if not self._cold_start.is_over:
+            return
+        if start:
+            self._cold_start.report(start)
         context = scope.get("aws.context")
         fields = {
             "method": scope["method"],
@@ -86,6 +84,7 @@ class RequestLog:
             "payload_bytes": payload_bytes,
             "milliseconds": round(stopwatch.total(), 3),
             "phases": {phase: round(milliseconds, 3) for phase, milliseconds in stopwatch.phases.items()},
+            "cold_start": bool(start),
             "request_id": getattr(context, "aws_request_id", None),
         }
         self._logger.info("request", extra=fields)

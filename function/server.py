@@ -7,12 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from function.app import create_app
+from function.cold_start import ColdStart
 from function.engine.bundle import BundleError
 from function.engine.loading import load_bundle
 from function.engine.tensors import TensorsError
 from function.settings import SettingsError, read_settings
 from function.stopwatch import Stopwatch
-from function.telemetry import logger
+from function.telemetry import make_logger
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,13 +35,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         stopwatch = Stopwatch()
         if options.bundle is not None:
             settings = replace(settings, bundle_dir=options.bundle)
-        loaded = load_bundle(settings.bundle_dir)
+        bundle = load_bundle(settings.bundle_dir)
         stopwatch.lap("load")
     except (BundleError, TensorsError, SettingsError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    app = create_app(
-        loaded.embedder, loaded.index, loaded.passages, loaded.manifest, settings, logger, stopwatch.phases
-    )
+    logger = make_logger(settings)
+    cold_start = ColdStart(stopwatch.phases, lambda phases: logger.info("start", extra={"milliseconds": phases}))
+    cold_start.end()
+    app = create_app(bundle, settings, logger, cold_start)
     uvicorn.run(app, host=options.host, port=options.port, lifespan="off", access_log=False)
     return 0

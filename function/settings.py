@@ -8,6 +8,8 @@ from pathlib import Path
 DEFAULT_BUNDLE = Path(__file__).resolve().parent.parent / "bundle"
 DEFAULT_BODY_LIMIT = 1024 * 1024  # bytes
 DEFAULT_TEXTS = 256
+DEFAULT_SERVICE = "semantic-search"
+DEFAULT_NAMESPACE = "SemanticSearch"
 LAMBDA_BODY_LIMIT = 6 * 1024 * 1024  # bytes; what Lambda lets through, base64 included
 
 
@@ -22,6 +24,9 @@ class Settings:
     bundle_dir: Path = DEFAULT_BUNDLE
     max_body_bytes: int = DEFAULT_BODY_LIMIT
     max_texts: int = DEFAULT_TEXTS  # in one request to /predict
+    powertools_service_name: str = DEFAULT_SERVICE
+    powertools_metrics_namespace: str = DEFAULT_NAMESPACE
+    aws_lambda_initialization_type: str = "on-demand"
 
 
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
@@ -30,6 +35,9 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         bundle_dir=Path(environment.get("BUNDLE_DIR") or DEFAULT_BUNDLE),
         max_body_bytes=_whole_number(environment, "MAX_BODY_BYTES", DEFAULT_BODY_LIMIT, LAMBDA_BODY_LIMIT),
         max_texts=_whole_number(environment, "MAX_TEXTS", DEFAULT_TEXTS, 10_000),
+        powertools_service_name=environment.get("POWERTOOLS_SERVICE_NAME") or DEFAULT_SERVICE,
+        powertools_metrics_namespace=environment.get("POWERTOOLS_METRICS_NAMESPACE") or DEFAULT_NAMESPACE,
+        aws_lambda_initialization_type=environment.get("AWS_LAMBDA_INITIALIZATION_TYPE") or "on-demand",
     )
 
 

@@ -27,9 +27,11 @@ from export.corpus import Corpus
 from export.indexer import embed_corpus, write_index, write_model
 from export.quantize import save_ort
 from function.app import create_app
+from function.cold_start import ColdStart
 from function.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, Manifest, ModelInfo, open_bundle
 from function.engine.embedder import Embedder
 from function.engine.index import Index
+from function.engine.loading import LoadedBundle
 from function.engine.passages import Passages
 from function.engine.quantization import Embeddings
 from function.settings import Settings
@@ -92,9 +94,15 @@ def make_app(bundle: Path, embedder: Embedder) -> Callable[..., FastAPI]:
     """Give the real app; another bundle, embedder or settings may be asked for. It logs to the logger "tests"."""
 
     def make(bundle: Path = bundle, embedder: Embedder = embedder, settings: Settings | None = None) -> FastAPI:
-        index, passages, manifest = Index.open(bundle / INDEX), Passages(bundle / PASSAGES), open_bundle(bundle)
-        settings, logger = settings or Settings(), logging.getLogger("tests")
-        return create_app(embedder, index, passages, manifest, settings, logger, {"imports": 1.0, "model": 2.345678})
+        index, passages = Index.open(bundle / INDEX), Passages(bundle / PASSAGES)
+        logger = logging.getLogger("tests")
+        cold_start = ColdStart(
+            {"imports": 1.0, "model": 2.345678},
+            lambda phases: logger.info("cold start", extra={"milliseconds": dict(phases)}),
+        )
+        cold_start.end()
+        loaded = LoadedBundle(open_bundle(bundle), embedder, index, passages)
+        return create_app(loaded, settings or Settings(), logger, cold_start)
 
     return make
 

@@ -1,1 +1,1 @@
-"""One file for each family of routes; each gives a router and receives what it needs."""
+"""One file for each family of routes; each adds its own to the app and receives what it needs."""

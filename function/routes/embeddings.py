@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 import numpy as np
-from fastapi import APIRouter, Request, Response
+from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel, Discriminator, Field, Tag
 
 from function.engine.embedder import Embedder
@@ -24,9 +24,8 @@ class PredictReply(BaseModel):
     truncated: list[bool]
 
 
-def embeddings_router(embedder: Embedder, max_texts: int) -> APIRouter:
-    """Give the route over this model."""
-    router = APIRouter()
+def add_embeddings(app: FastAPI, embedder: Embedder, max_texts: int) -> None:
+    """Have the app answer with this model, for at most max_texts at a time."""
     texts_type = Annotated[list[RequestText], Field(min_length=1, max_length=max_texts, fail_fast=True)]
 
     class PredictRequest(StrictRequest):
@@ -38,7 +37,7 @@ def embeddings_router(embedder: Embedder, max_texts: int) -> APIRouter:
         ]
         prompt_name: Literal["query", "document"] | None = None
 
-    @router.post("/predict", response_model=PredictReply, summary="The embeddings of one text or of several")
+    @app.post("/predict", response_model=PredictReply, summary="The embeddings of one text or of several")
     async def predict(body: PredictRequest, request: Request) -> Response:
         stopwatch = request.state.stopwatch
         stopwatch.lap("parse")
@@ -47,6 +46,6 @@ def embeddings_router(embedder: Embedder, max_texts: int) -> APIRouter:
         embeddings = embedder.embed(tokens)
         stopwatch.lap("embed")
         rounded = np.round(embeddings.astype(np.float64), DECIMALS).tolist()
-        return json_reply({"embeddings": rounded, "truncated": [one.is_truncated for one in tokens]})
-
-    return router
+        reply = json_reply({"embeddings": rounded, "truncated": [one.is_truncated for one in tokens]})
+        stopwatch.lap("reply")
+        return reply

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel, Field
 
 from function.engine.embedder import Embedder
@@ -38,11 +38,10 @@ class SimilarReply(BaseModel):
     truncated: bool
 
 
-def similar_router(embedder: Embedder, index: Index, passages: Passages) -> APIRouter:
-    """Give the route over this model and this corpus."""
-    router = APIRouter()
+def add_similar(app: FastAPI, embedder: Embedder, index: Index, passages: Passages) -> None:
+    """Have the app answer over this model and this corpus."""
 
-    @router.post("/similar", response_model=SimilarReply, summary="The texts most like these words")
+    @app.post("/similar", response_model=SimilarReply, summary="The texts most like these words")
     async def similar(body: SimilarRequest, request: Request) -> Response:
         stopwatch = request.state.stopwatch
         stopwatch.lap("parse")
@@ -63,6 +62,6 @@ def similar_router(embedder: Embedder, index: Index, passages: Passages) -> APIR
                     "metadata": passage.metadata,
                 }
             )
-        return json_reply({"results": results, "truncated": tokens[0].is_truncated})
-
-    return router
+        reply = json_reply({"results": results, "truncated": tokens[0].is_truncated})
+        stopwatch.lap("reply")
+        return reply

@@ -4,7 +4,7 @@ import platform
 from dataclasses import asdict
 from typing import Any
 
-from fastapi import APIRouter, Response
+from fastapi import FastAPI, Response
 
 from function.engine.bundle import Manifest
 from function.replies import json_reply
@@ -12,15 +12,14 @@ from function.replies import json_reply
 REPORTED = ("onnxruntime", "tokenizers", "numpy", "simsimd", "fastapi", "mangum")
 
 
-def status_router(manifest: Manifest, phases: dict[str, float]) -> APIRouter:
-    """Give the routes; phases are the cold start's, in milliseconds."""
-    router = APIRouter()
+def add_status(app: FastAPI, manifest: Manifest, phases: dict[str, float]) -> None:
+    """Have the app tell of itself; phases are the cold start's, in milliseconds."""
 
-    @router.get("/health", summary="Is it up")
+    @app.get("/health", summary="Is it up")
     async def health() -> dict[str, str]:
         return {"status": "ok"}
 
-    @router.get("/info", summary="The model, the corpus and the versions behind the answers")
+    @app.get("/info", summary="The model, the corpus and the versions behind the answers")
     async def info() -> Response:
         from importlib.metadata import version  # not needed to start
 
@@ -28,5 +27,3 @@ def status_router(manifest: Manifest, phases: dict[str, float]) -> APIRouter:
         cold_start = {phase: round(milliseconds, 2) for phase, milliseconds in phases.items()}
         content: dict[str, Any] = asdict(manifest)
         return json_reply(content | {"versions": versions, "cold_start_milliseconds": cold_start})
-
-    return router

@@ -312,3 +312,7 @@ def test_a_bundle_named_from_the_working_folder_is_replaced(bundle_copy: Path, m
         (fresh / MANIFEST).write_text("new")
         os.chdir("/")
     assert contents(bundle_copy) == {MANIFEST: b"new"}
+
+
+def test_every_file_of_a_bundle_can_be_read_by_another_user(bundle: Path) -> None:
+    assert [oct(path.stat().st_mode & 0o444) for path in bundle.iterdir()] == ["0o444"] * 5

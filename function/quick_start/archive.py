@@ -1,0 +1,96 @@
+"""The libraries' compiled modules in one file, in the order in which INIT imports them.
+
+Python looks for each module in several folders and opens a file of its own for it: some four hundred files, each a
+look-up. From one mapped file they come in one read, which counts most where a file system is filled as it is read, as
+that of a container image is in Lambda. `python -m function.quick_start` makes the file where packages do not change any
+more: in an image. Only libraries are in it, none of this project's own modules.
+
+    8 bytes     length of what follows up to the code, little-endian
+    marshal     Python's version and the folder of the packages: elsewhere it is not used
+                and the index: name -> (offset in the code, bytes, source file, whether it is a package)
+    code        each module's, as marshal writes it: what a .pyc holds after its header
+"""
+
+import marshal
+import mmap
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from importlib.machinery import ModuleSpec
+from types import CodeType, ModuleType
+
+ARCHIVE = os.path.join(os.path.dirname(__file__), "modules.bin")  # noqa: PTH118, PTH120  pathlib is not imported yet
+Index = dict[str, tuple[int, int, str, bool]]
+
+
+class ArchiveFinder:
+    """Finds and loads the modules of an archive; all others are left to the finders behind it."""
+
+    def __init__(self, index: Index, code: memoryview) -> None:
+        """Take an open archive."""
+        self._index = index
+        self._code = code
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Find a module of the archive; Python calls this for every module."""
+        if name not in self._index:
+            return None
+        _, _, source, is_package = self._index[name]
+        spec = ModuleSpec(name, self, origin=source, is_package=is_package)  # type: ignore[arg-type] # a loader by shape
+        spec.has_location = True  # sets __file__: packages look for their data beside it
+        if is_package:
+            spec.submodule_search_locations = [source.rpartition("/")[0]]
+        return spec
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Let Python make the module."""
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run a module's code."""
+        exec(self.get_code(module.__name__), module.__dict__)  # noqa: S102  what every loader does
+
+    def get_code(self, name: str) -> CodeType:
+        """Give a module's code."""
+        offset, length, _, _ = self._index[name]
+        code: CodeType = marshal.loads(self._code[offset : offset + length])  # noqa: S302  trusted like a .pyc
+        return code
+
+
+def use_archive(file: str = ARCHIVE) -> bool:
+    """Import from the archive from now on, if there is one that was made here; say whether there is."""
+    if not os.path.exists(file):  # noqa: PTH110
+        return False
+    with open(file, "rb") as opened:  # noqa: PTH123
+        mapped = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+    mapped.madvise(mmap.MADV_WILLNEED)
+    content = memoryview(mapped)
+    code = 8 + int.from_bytes(content[:8], "little")
+    version, packages, index = marshal.loads(content[8:code])  # noqa: S302
+    if version != sys.version or packages not in sys.path:
+        return False
+    sys.meta_path.insert(0, ArchiveFinder(index, content[code:]))
+    return True
+
+
+def write_archive(names: Iterable[str], packages: str, file: str = ARCHIVE) -> int:
+    """Write the archive of those of these imported modules that have a source; give how many they are.
+
+    packages is the folder of the packages.
+    """
+    index: Index = {}
+    parts, length = [], 0
+    for name in names:
+        spec = getattr(sys.modules[name], "__spec__", None)
+        if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+            continue  # compiled, built in or frozen
+        code = marshal.dumps(spec.loader.get_code(name))
+        index[name] = (length, len(code), spec.origin, spec.submodule_search_locations is not None)
+        parts.append(code)
+        length += len(code)
+    head = marshal.dumps((sys.version, packages, index))
+    with open(file, "wb") as opened:  # noqa: PTH123
+        opened.write(b"".join([len(head).to_bytes(8, "little"), head, *parts]))
+    return len(index)

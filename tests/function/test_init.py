@@ -1,0 +1,123 @@
+"""What INIT may do, guarded by what is the same on every machine: modules, files, bytes. Never by the clock."""
+
+from collections.abc import Callable
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# a start imports these packages and no other; one more must earn its milliseconds
+PACKAGES = {
+    *("annotated_doc", "annotated_types", "anyio", "aws_lambda_powertools", "fastapi", "jmespath", "mangum", "numpy"),
+    *("onnxruntime", "pydantic", "pydantic_core", "simsimd", "starlette", "tokenizers", "typing_extensions"),
+    *("typing_inspection", "python_multipart", "multipart", "safetensors"),
+}
+# what the export, the bench, the tests or a careless change would bring, and a cold start must not pay for
+STRANGERS = {
+    *("torch", "transformers", "optimum", "polars", "pandas", "scipy", "sympy", "onnx", "google", "yaml", "rich"),
+    *("boto3", "botocore", "requests", "httpx", "urllib3", "huggingface_hub", "opentelemetry", "aws_xray_sdk", "idna"),
+    *("uvicorn", "export", "bench", "tests", "unittest", "multiprocessing", "sqlite3", "xml", "tkinter", "distutils"),
+}
+LIBRARIES_MODULES = 345  # of the packages above; a lazy one counts as one although its code does not run
+
+WATCH = """
+import json, os, sys
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+CHANGES = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate", "os.link", "os.symlink", "os.chmod")
+seen = {"opened": [], "compiled": [], "written": [], "network": [], "telemetry": []}
+def watch(event, args):
+    if event == "open":
+        seen["written" if isinstance(args[2], int) and args[2] & WRITES else "opened"].append(str(args[0]))
+    elif event in CHANGES:
+        seen["written"].append([event, str(args[0])])
+    elif event == "compile" and str(args[1]).endswith(".py"):
+        seen["compiled"].append(args[1])
+    elif event in ("socket.connect", "socket.getaddrinfo", "socket.bind", "subprocess.Popen", "os.system"):
+        seen["network"].append(event)
+    elif event == "import" and args[0] == "onnxruntime.capi._pybind_state":
+        seen["telemetry"].append(os.environ.get("ORT_DISABLE_TELEMETRY"))
+def read():
+    return int(open("/proc/self/io").read().split("rchar: ")[1].split()[0])
+before, modules = read(), set(sys.modules)
+sys.addaudithook(watch)
+import function.handler
+seen["bytes"] = read() - before
+seen["modules"] = sorted(set(sys.modules) - modules)
+"""
+TELL = """
+print(json.dumps(seen))
+"""
+ASK = """
+event = {"version": "2.0", "routeKey": "", "rawPath": "/similar", "rawQueryString": "",
+         "headers": {"content-type": "application/json"}, "isBase64Encoded": False, "body": '{"text": "angry goose"}',
+         "requestContext": {"http": {"method": "POST", "path": "/similar", "sourceIp": "127.0.0.1"}}}
+seen["init"] = list(sys.modules)
+reply = function.handler.handler(event, None)
+assert reply["statusCode"] == 200, reply
+seen["later"] = sorted(set(sys.modules) - set(seen["init"]))
+"""
+
+Seen = dict[str, Any]
+
+
+@pytest.fixture
+def start(in_a_new_process: Callable[..., Any], bundle: Path, shipped: Path) -> Callable[..., Seen]:
+    """Give what starts the function as it ships and gives what was seen of it."""
+
+    def start_and_watch(more: str = "", **environment: str) -> Seen:
+        in_a_new_process(WATCH + TELL, shipped, BUNDLE_DIR=str(bundle))  # compiles what pip has not
+        found: Seen = in_a_new_process(WATCH + more + TELL, shipped, BUNDLE_DIR=str(bundle), **environment)
+        return found
+
+    return start_and_watch
+
+
+def test_init_imports_the_packages_of_the_list_and_no_other(start: Callable[..., Seen]) -> None:
+    modules = start()["modules"]
+    tops = {name.partition(".")[0] for name in modules}
+    installed = tops & packages_distributions().keys()
+    assert installed - {"snapshot_restore_py", "function"} <= PACKAGES
+    assert {"onnxruntime", "numpy", "tokenizers", "fastapi", "mangum", "aws_lambda_powertools"} <= tops
+    assert not tops & STRANGERS
+    assert sum(name.partition(".")[0] in installed for name in modules) <= LIBRARIES_MODULES
+
+
+def test_init_opens_few_files_and_reads_little(start: Callable[..., Seen], bundle: Path) -> None:
+    seen = start()
+    opened = [Path(name) for name in seen["opened"]]
+    of_the_bundle = [path.name for path in opened if path.parent == bundle]
+    assert sorted(of_the_bundle) == ["index.safetensors", "manifest.json", "passages.safetensors"]  # each once
+    assert len(opened) <= 60  # without the archive some 450
+    # mapped files are not counted: of the archive, the model and the index only what is used is read
+    assert seen["bytes"] <= 3_000_000
+
+
+def test_init_compiles_nothing(start: Callable[..., Seen]) -> None:
+    by_anyio = ("anyio/__init__.py", "anyio/abc/__init__.py")  # it reads its own imports, to make them lazily
+    assert [name for name in start()["compiled"] if not name.endswith(by_anyio)] == []
+
+
+def test_init_and_a_request_ask_nothing_of_the_network_and_start_no_program(start: Callable[..., Seen]) -> None:
+    assert start(ASK)["network"] == []
+
+
+def test_the_telemetry_of_onnxruntime_is_off_before_it_is_imported(start: Callable[..., Seen]) -> None:
+    assert start()["telemetry"] == ["1"]
+    assert start(ORT_DISABLE_TELEMETRY="0")["telemetry"] == ["1"]
+
+
+def test_a_request_after_init_imports_nothing(start: Callable[..., Seen]) -> None:
+    assert start(ASK)["later"] == []
+
+
+def test_init_and_a_request_write_no_file(
+    in_a_new_process: Callable[..., Any], bundle_copy: Path, shipped: Path
+) -> None:
+    before = {path.name: path.read_bytes() for path in bundle_copy.iterdir()}
+    for path in [*bundle_copy.iterdir(), bundle_copy]:
+        path.chmod(path.stat().st_mode & ~0o222)
+    seen = in_a_new_process(WATCH + ASK + TELL, shipped, BUNDLE_DIR=str(bundle_copy), PYTHONDONTWRITEBYTECODE="1")
+    bundle_copy.chmod(0o755)
+    assert seen["written"] == []
+    assert {path.name: path.read_bytes() for path in bundle_copy.iterdir()} == before
