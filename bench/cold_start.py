@@ -8,42 +8,29 @@ import argparse
 import json
 import os
 import re
-import socket
 import statistics
 import subprocess
-import tempfile
 import time
-import urllib.request
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from bench.data import add_data_argument, read_headlines
-from bench.environments import PEERS, PROJECT, emulator, function_python, peer_python
+from bench.emulator import Candidate, emulated
+from bench.environments import PEERS, emulator, function_package, function_python, peer_python
 from bench.events import http_event
 from bench.report import RESULTS, console, report
-from bench.warm import headlines_bundle
+from bench.warm import EMPTY, OURS, headlines_bundle
 from export.source import find_model
 from function.engine.bundle import INDEX
 from function.engine.quantization import dequantize
 from function.engine.tensors import map_tensors
 
-EMPTY, OURS, PEER = "empty handler", "this function", "FastAPI + sentence-transformers"
+PEER = "FastAPI + sentence-transformers"
 FIRST_REQUEST = "first request"
+FOOTPRINTS = ("modules", "files_opened", "megabytes_read", "megabytes_mapped")
 WARM_CACHE, DROPPED_CACHE = "page cache warm", "page cache dropped"
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One function under test."""
-
-    python: Path
-    handler: str
-    folder: Path  # the working folder, from which the handler is imported
-    environment: dict[str, str]
-    event: dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -95,7 +82,7 @@ def make_candidates(options: argparse.Namespace) -> dict[str, Candidate]:
     ours = {"BUNDLE_DIR": str(bundle), "POWERTOOLS_SERVICE_NAME": "bench"}
     found = {
         EMPTY: Candidate(python, "empty_handler.handler", PEERS, {}, query),
-        OURS: Candidate(python, "function.handler.handler", PROJECT, ours, query),
+        OURS: Candidate(python, "function.handler.handler", function_package(work), ours, query),
     }
     if not options.no_peer:
         corpus = work / f"peer-corpus-{options.rows}"
@@ -110,70 +97,19 @@ def make_candidates(options: argparse.Namespace) -> dict[str, Candidate]:
     return found
 
 
-def free_port() -> int:
-    """Give a port of the loopback interface that nothing uses now."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 def start(rie: Path, candidate: Candidate, starts: Starts) -> None:
     """Start the candidate once, ask it once, and stop it; what was seen is added to starts."""
-    address, runtime_api = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
-    command = [str(rie), "--log-level", "info", "--runtime-interface-emulator-address", address]
-    command += ["--runtime-api-address", runtime_api, str(candidate.python), "-m", "awslambdaric", candidate.handler]
-    environment = {"PATH": os.environ["PATH"], "HOME": "/tmp", "AWS_LAMBDA_FUNCTION_TIMEOUT": "60", "PYTHONPATH": "."}
-    with tempfile.TemporaryFile("w+") as log:
-        process = subprocess.Popen(
-            command, cwd=candidate.folder, env=environment | candidate.environment, stdout=log, stderr=log
-        )
-        try:
-            wait_for(address)
-            begin = time.perf_counter()
-            reply = invoke(address, candidate.event)
-            first_response = (time.perf_counter() - begin) * 1e3
-            peak = peak_megabytes(process.pid)
-        finally:
-            process.terminate()
-            process.wait()
-        log.seek(0)
-        printed = log.read()
-    init = re.search(r"INIT REPORT\(durationMs: ([\d.]+)", printed)
-    if reply.get("statusCode") != 200 or init is None:
-        raise SystemExit(f"{candidate.handler} answered {reply}\n{printed[-2000:]}")
-    starts.init.append(float(init[1]))
-    starts.first_response.append(first_response)
-    starts.peak_megabytes.append(peak)
+    with emulated(rie, candidate) as running:
+        begin = time.perf_counter()
+        reply = running.invoke(candidate.event)
+        first_response = (time.perf_counter() - begin) * 1e3
+        if reply.get("statusCode") != 200:
+            raise SystemExit(f"{candidate.handler} answered {reply}\n{running.printed()[-2000:]}")
+        starts.init.append(running.init_milliseconds())
+        starts.first_response.append(first_response)
+        starts.peak_megabytes.append(running.peak_megabytes())
     timing = reply.get("headers", {}).get("server-timing", "")
     starts.phases.append({name: float(ms) for name, ms in re.findall(r"init-([\w-]+);dur=([\d.]+)", timing)})
-
-
-def wait_for(address: str) -> None:
-    """Wait until the emulator listens."""
-    host, port = address.split(":")
-    for _ in range(500):
-        with socket.socket() as one:
-            if one.connect_ex((host, int(port))) == 0:
-                return
-        time.sleep(0.01)
-    raise SystemExit("the emulator did not start within 5 s")
-
-
-def invoke(address: str, event: dict[str, Any]) -> dict[str, Any]:
-    """Send one event and give what the handler returned."""
-    url = f"http://{address}/2015-03-31/functions/function/invocations"
-    with urllib.request.urlopen(urllib.request.Request(url, json.dumps(event).encode()), timeout=60) as reply:
-        answer: dict[str, Any] = json.load(reply)
-        return answer
-
-
-def peak_megabytes(emulator_pid: int) -> float:
-    """Give the largest resident memory that the emulator's child had so far."""
-    children = Path(f"/proc/{emulator_pid}/task/{emulator_pid}/children").read_text().split()
-    for task in Path(f"/proc/{emulator_pid}/task").iterdir():
-        children += (task / "children").read_text().split()
-    peaks = [re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{child}/status").read_text()) for child in set(children)]
-    return max((int(peak[1]) / 1024 for peak in peaks if peak), default=0.0)
 
 
 FOOTPRINT = """
@@ -185,14 +121,29 @@ def hook(event, arguments):
 sys.addaudithook(hook)
 def read():
     return int(open("/proc/self/io").read().split("rchar: ")[1].split()[0])
-before = read()
+def mapped():
+    lines = open("/proc/self/smaps").read().splitlines()
+    total, of_file = 0, False
+    for line in lines:
+        words = line.split()
+        if "-" in words[0] and ":" not in words[0]:
+            of_file = len(words) > 5 and words[5].startswith("/")
+        elif words[0] == "Rss:" and of_file:
+            total += int(words[1])
+    return total / 1024
+before, mapped_before = read(), mapped()
 importlib.import_module(sys.argv[1])
-print(json.dumps({"modules": len(sys.modules), "files_opened": len(files), "megabytes_read": (read() - before) / 1e6}))
+print(json.dumps({
+    "modules": len(sys.modules),
+    "files_opened": len(files),
+    "megabytes_read": (read() - before) / 1e6,
+    "megabytes_mapped": mapped() - mapped_before,
+}))
 """
 
 
 def footprint(candidate: Candidate) -> dict[str, float]:
-    """Give the modules imported, files opened by Python and megabytes read in INIT, mapped files not counted."""
+    """Give what INIT takes: modules, files opened by Python, megabytes read, megabytes of mapped files touched."""
     module = candidate.handler.rpartition(".")[0]
     environment = {"PATH": os.environ["PATH"], "HOME": "/tmp", "PYTHONPATH": "."} | candidate.environment
     command = [str(candidate.python), "-c", FOOTPRINT, module]
@@ -204,7 +155,7 @@ def footprint(candidate: Candidate) -> dict[str, float]:
 def write(results: dict[str, dict[str, Starts]], footprints: dict[str, dict[str, float]], starts: int) -> None:
     """Report the medians, the spread and the ratios, and draw them."""
     columns = ["", "INIT ms", "x empty", "first response ms", "times faster than the peer", "peak MB"]
-    columns += ["modules", "files opened", "MB read"]
+    columns += ["modules", "files opened", "MB read", "MB mapped"]
     rows = []
     for cache, by_name in results.items():
         empty = statistics.median(by_name[EMPTY].init)
@@ -219,7 +170,7 @@ def write(results: dict[str, dict[str, Starts]], footprints: dict[str, dict[str,
                     f"{first:.0f} ({min(seen.first_response):.0f} to {max(seen.first_response):.0f})",
                     f"{peer / first:.1f}" if peer else "",
                     f"{statistics.median(seen.peak_megabytes):.0f}",
-                    *(f"{footprints[name][key]:.0f}" for key in ("modules", "files_opened", "megabytes_read")),
+                    *(f"{footprints[name][key]:.0f}" for key in FOOTPRINTS),
                 )
             )
     details = {cache: {name: asdict(seen) for name, seen in by_name.items()} for cache, by_name in results.items()}

@@ -1,5 +1,6 @@
 """Environments that the measurements make for themselves: the peers', the function's as it ships, the emulator's."""
 
+import shutil
 import subprocess
 import sys
 import venv
@@ -41,6 +42,16 @@ def function_python(work: Path) -> Path:
     lock = PROJECT / "requirements.txt"
     locked = ["--no-deps", "--require-hashes", "--only-binary", ":all:", "-r", str(lock)]
     return _make(work / "function-environment", sys.version + lock.read_text() + RUNTIME, [locked, [RUNTIME]])
+
+
+def function_package(work: Path) -> Path:
+    """Give a folder with the function as an image has it: a fresh copy, compiled, with the archive of its imports."""
+    python, package = function_python(work), work / "function-package"
+    shutil.rmtree(package, ignore_errors=True)
+    shutil.copytree(PROJECT / "function", package / "function", ignore=shutil.ignore_patterns("__pycache__"))
+    subprocess.run([python, "-m", "compileall", "-q", "function"], cwd=package, check=True)
+    subprocess.run([python, "-m", "function.quick_start"], cwd=package, check=True, capture_output=True)
+    return package
 
 
 def emulator(work: Path) -> Path:

@@ -1,6 +1,7 @@
 """Milliseconds of one /similar request through the whole handler, beside the bare work inside it.
 
 The bare work is the session's run on ready token ids and the scan of the mapped index: what no handler can do without.
+Then the same requests under Lambda's emulator, beside an empty handler.
 """
 
 import argparse
@@ -9,6 +10,7 @@ import os
 import statistics
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -16,14 +18,18 @@ import numpy as np
 import simsimd
 
 from bench.data import add_data_argument, read_headlines
+from bench.emulator import Candidate, emulated
+from bench.environments import PEERS, emulator, function_package, function_python
 from bench.events import Context, http_event
 from bench.report import report
 from function.engine.bundle import INDEX, MODEL, read_manifest
 from function.engine.embedder import Embedder, open_session
 from function.engine.quantization import quantize
 from function.engine.tensors import map_tensors
+from function.stopwatch import Stopwatch, server_timing
 
 WARM_UP = 50  # requests that are not counted
+EMPTY, OURS = "empty handler", "this function"
 TOP_K = 20  # candidates of a request for 5 results
 
 
@@ -61,6 +67,40 @@ def run(options: argparse.Namespace) -> int:
     """Measure and report."""
     bundle = headlines_bundle(options.work, options.data, options.rows)
     queries = short_queries(options.data, options.words, 1_000)
+    phases = in_process(bundle, queries, options.requests)
+    medians = {name: statistics.median(found) for name, found in phases.items()}
+    bare = medians["bare session.run"] + medians["bare scan"]
+    rows = [
+        (name, f"{medians[name]:.2f}", f"{np.percentile(found, 90):.2f}", f"{np.percentile(found, 99):.2f}")
+        for name, found in phases.items()
+    ]
+    ratio = medians["whole handler"] / bare
+    rows.append(("whole handler / bare work", f"{ratio:.2f}", "", ""))
+
+    ours, empty, peak = under_the_emulator(options, bundle, queries)
+    emulated_ratio = statistics.median(ours) / (statistics.median(empty) + bare)
+    for name, found in ((f"emulator: {OURS}", ours), (f"emulator: {EMPTY}", empty)):
+        medians[name] = statistics.median(found)
+        rows.append(
+            (name, f"{medians[name]:.2f}", f"{np.percentile(found, 90):.2f}", f"{np.percentile(found, 99):.2f}")
+        )
+    rows.append(("emulator: this function / (empty handler + bare work)", f"{emulated_ratio:.2f}", "", ""))
+    rows.append((f"peak MB after {options.requests:,} requests", f"{peak:.0f}", "", ""))
+    details = {
+        "rows": options.rows,
+        "requests": options.requests,
+        "words": options.words,
+        "p50": medians,
+        "ratio": ratio,
+        "emulated_ratio": emulated_ratio,
+        "peak_megabytes": peak,
+    }
+    report("warm", ("", "p50 ms", "p90 ms", "p99 ms"), rows, details)
+    return 0
+
+
+def in_process(bundle: Path, queries: Sequence[str], requests: int) -> dict[str, list[float]]:
+    """Give the milliseconds of bare work and of the whole handler, one request of each in turn."""
     os.environ["BUNDLE_DIR"] = str(bundle)
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):  # log lines are written, as in Lambda
         from function.handler import handler
@@ -68,7 +108,7 @@ def run(options: argparse.Namespace) -> int:
         embedder = Embedder.open(bundle, read_manifest(bundle).model)
         session, codes = open_session(bundle / MODEL), map_tensors(bundle / INDEX)["codes"]
         phases: dict[str, list[float]] = {"whole handler": [], "bare session.run": [], "bare scan": []}
-        for number in range(options.requests + WARM_UP):
+        for number in range(requests + WARM_UP):
             text = queries[number % len(queries)]
             input_ids = np.array([embedder.tokenize([text])[0].ids], np.int64)
             feed = {"input_ids": input_ids, "attention_mask": np.ones_like(input_ids)}
@@ -83,6 +123,7 @@ def run(options: argparse.Namespace) -> int:
             scanned = time.perf_counter()
             reply = handler(event, Context())  # type: ignore[arg-type]
             replied = time.perf_counter()
+            timed = time_a_request()
 
             if reply["statusCode"] != 200:
                 raise SystemExit(f"the handler answered {reply}")
@@ -93,20 +134,38 @@ def run(options: argparse.Namespace) -> int:
                 for entry in reply["headers"]["server-timing"].split(", "):
                     name, duration = entry.split(";dur=")
                     phases.setdefault(f"handler: {name}", []).append(float(duration))
-    medians = {name: statistics.median(found) for name, found in phases.items()}
-    bare = medians["bare session.run"] + medians["bare scan"]
-    ratio = medians["whole handler"] / bare
-    rows = [
-        (name, f"{medians[name]:.2f}", f"{np.percentile(found, 90):.2f}", f"{np.percentile(found, 99):.2f}")
-        for name, found in phases.items()
-    ]
-    rows.append(("whole handler / bare work", f"{ratio:.2f}", "", ""))
-    details = {
-        "rows": options.rows,
-        "requests": options.requests,
-        "words": options.words,
-        "p50": medians,
-        "ratio": ratio,
-    }
-    report("warm", ("", "p50 ms", "p90 ms", "p99 ms"), rows, details)
-    return 0
+                phases.setdefault("handler: timing itself", []).append(timed)
+    return phases
+
+
+def time_a_request() -> float:
+    """Give the milliseconds that timing takes in one request: a stopwatch, its laps, its header."""
+    begin = time.perf_counter()
+    stopwatch = Stopwatch()
+    for phase in ("parse", "embed", "search", "reply"):
+        stopwatch.lap(phase)
+    server_timing(stopwatch.phases, stopwatch.total())
+    return (time.perf_counter() - begin) * 1e3
+
+
+def under_the_emulator(
+    options: argparse.Namespace, bundle: Path, queries: Sequence[str]
+) -> tuple[list[float], list[float], float]:
+    """Give the milliseconds that Lambda's emulator reports for this function and for an empty one, in turn.
+
+    The last is the largest resident memory that the function's process had, in megabytes.
+    """
+    work, query = options.work.absolute(), http_event("/similar", {"text": "warm up"})
+    python, rie = function_python(work), emulator(work)
+    environment = {"BUNDLE_DIR": str(bundle.absolute())}
+    candidate = Candidate(python, "function.handler.handler", function_package(work), environment, query)
+    nothing = Candidate(python, "empty_handler.handler", PEERS, {}, query)
+    with emulated(rie, candidate) as ours, emulated(rie, nothing) as empty:
+        for number in range(options.requests + WARM_UP):
+            event = http_event("/similar", {"text": queries[number % len(queries)]})
+            reply = ours.invoke(event)
+            if reply.get("statusCode") != 200:
+                raise SystemExit(f"the function answered {reply}")
+            empty.invoke(event)
+        found = ours.request_milliseconds()[WARM_UP:], empty.request_milliseconds()[WARM_UP:]
+        return *found, ours.peak_megabytes()

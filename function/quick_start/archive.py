@@ -8,14 +8,14 @@ more: in an image. Only libraries are in it, none of this project's own modules.
     8 bytes     length of what follows up to the code, little-endian
     marshal     Python's version and the folder of the packages: elsewhere it is not used
                 and the index: name -> (offset in the code, bytes, source file, whether it is a package)
-    code        each module's, as marshal writes it: what a .pyc holds after its header
+    code        each module's, as marshal writes it: what a .pyc holds after its header, but without docstrings
 """
 
 import marshal
 import mmap
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType
 
@@ -73,24 +73,3 @@ def use_archive(file: str = ARCHIVE) -> bool:
         return False
     sys.meta_path.insert(0, ArchiveFinder(index, content[code:]))
     return True
-
-
-def write_archive(names: Iterable[str], packages: str, file: str = ARCHIVE) -> int:
-    """Write the archive of those of these imported modules that have a source; give how many they are.
-
-    packages is the folder of the packages.
-    """
-    index: Index = {}
-    parts, length = [], 0
-    for name in names:
-        spec = getattr(sys.modules[name], "__spec__", None)
-        if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
-            continue  # compiled, built in or frozen
-        code = marshal.dumps(spec.loader.get_code(name))
-        index[name] = (length, len(code), spec.origin, spec.submodule_search_locations is not None)
-        parts.append(code)
-        length += len(code)
-    head = marshal.dumps((sys.version, packages, index))
-    with open(file, "wb") as opened:  # noqa: PTH123
-        opened.write(b"".join([len(head).to_bytes(8, "little"), head, *parts]))
-    return len(index)
