@@ -10,8 +10,10 @@ import marshal  # noqa: E402
 from collections.abc import Iterable  # noqa: E402
 from importlib.machinery import ModuleSpec  # noqa: E402
 from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
 
-from function.quick_start.archive import ARCHIVE, Index  # noqa: E402
+from function.quick_start.archive import ARCHIVE, Index, Snippets  # noqa: E402
+from function.quick_start.dataclass_methods import dataclass_methods_by  # noqa: E402
 from function.quick_start.lazy import lazy_modules  # noqa: E402
 from function.quick_start.models import no_pydantic_extras  # noqa: E402
 from function.quick_start.openapi import described_later  # noqa: E402
@@ -35,9 +37,13 @@ def compile_without_docstrings(spec: ModuleSpec) -> bytes:
     return marshal.dumps(compile(tree, spec.origin, "exec", dont_inherit=True))
 
 
-def write_archive(names: Iterable[str], packages: Path) -> int:
-    """Write those of these imported modules that have a source; give how many. packages is the folder they are in."""
+def write_archive(names: Iterable[str], sources: Iterable[str], packages: Path) -> int:
+    """Write those of these imported modules that have a source, and the snippets; give how many modules.
+
+    sources are the snippets', packages is the folder that the modules are in.
+    """
     index: Index = {}
+    snippets: Snippets = {}
     parts, length = [], 0
     for name in names:
         spec = getattr(sys.modules[name], "__spec__", None)
@@ -47,16 +53,30 @@ def write_archive(names: Iterable[str], packages: Path) -> int:
         index[name] = (length, len(code), spec.origin, spec.submodule_search_locations is not None)
         parts.append(code)
         length += len(code)
-    head = marshal.dumps((sys.version, str(packages), index))
+    for source in sources:
+        code = marshal.dumps(compile(source, "<string>", "exec", dont_inherit=True))
+        snippets[source] = (length, len(code))
+        parts.append(code)
+        length += len(code)
+    head = marshal.dumps((sys.version, str(packages), index, snippets))
     Path(ARCHIVE).write_bytes(b"".join([len(head).to_bytes(8, "little"), head, *parts]))
     return len(index)
 
 
-with no_pydantic_extras(), lazy_modules(), described_later():
+written: dict[str, None] = {}  # the source of dataclasses' methods; a dict keeps the order
+
+
+def note(source: str, names: dict[str, Any], local_names: dict[str, Any]) -> None:
+    """Do what `exec` does, and remember the source."""
+    written[source] = None
+    exec(source, names, local_names)  # noqa: S102
+
+
+with no_pydantic_extras(), lazy_modules(), described_later(), dataclass_methods_by(note):
     for imported in IMPORTED:
         importlib.import_module(imported)
 import numpy as np  # noqa: E402
 
 fresh = [name for name in sys.modules if name not in before and name.partition(".")[0] != "function"]
-count = write_archive(fresh, Path(np.__file__).parents[1])
+count = write_archive(fresh, written, Path(np.__file__).parents[1])
 print(f"{ARCHIVE}: {count} modules, {Path(ARCHIVE).stat().st_size:,} bytes")  # noqa: T201

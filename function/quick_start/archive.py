@@ -7,8 +7,10 @@ more: in an image. Only libraries are in it, none of this project's own modules.
 
     8 bytes     length of what follows up to the code, little-endian
     marshal     Python's version and the folder of the packages: elsewhere it is not used
-                and the index: name -> (offset in the code, bytes, source file, whether it is a package)
-    code        each module's, as marshal writes it: what a .pyc holds after its header, but without docstrings
+                the index: name -> (offset in the code, bytes, source file, whether it is a package)
+                the snippets: source that the libraries' dataclasses are made of -> (offset, bytes)
+    code        each module's, as marshal writes it: what a .pyc holds after its header, but without docstrings;
+                and each snippet's
 """
 
 import marshal
@@ -18,17 +20,20 @@ import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType
+from typing import Any
 
 ARCHIVE = os.path.join(os.path.dirname(__file__), "modules.bin")  # noqa: PTH118, PTH120  pathlib is not imported yet
 Index = dict[str, tuple[int, int, str, bool]]
+Snippets = dict[str, tuple[int, int]]
 
 
-class ArchiveFinder:
+class Archive:
     """Finds and loads the modules of an archive; all others are left to the finders behind it."""
 
-    def __init__(self, index: Index, code: memoryview) -> None:
+    def __init__(self, index: Index, snippets: Snippets, code: memoryview) -> None:
         """Take an open archive."""
         self._index = index
+        self._snippets = snippets
         self._code = code
 
     def find_spec(
@@ -55,21 +60,30 @@ class ArchiveFinder:
     def get_code(self, name: str) -> CodeType:
         """Give a module's code."""
         offset, length, _, _ = self._index[name]
+        return self._load(offset, length)
+
+    def run_snippet(self, source: str, names: dict[str, Any], local_names: dict[str, Any]) -> None:
+        """Do what `exec` does, without compiling a source that is among the snippets."""
+        place = self._snippets.get(source)
+        exec(self._load(*place) if place else source, names, local_names)  # noqa: S102
+
+    def _load(self, offset: int, length: int) -> CodeType:
         code: CodeType = marshal.loads(self._code[offset : offset + length])  # noqa: S302  trusted like a .pyc
         return code
 
 
-def use_archive(file: str = ARCHIVE) -> bool:
-    """Import from the archive from now on, if there is one that was made here; say whether there is."""
+def use_archive(file: str = ARCHIVE) -> Archive | None:
+    """Import from the archive from now on, if there is one that was made here; give it."""
     if not os.path.exists(file):  # noqa: PTH110
-        return False
+        return None
     with open(file, "rb") as opened:  # noqa: PTH123
         mapped = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
     mapped.madvise(mmap.MADV_WILLNEED)
     content = memoryview(mapped)
     code = 8 + int.from_bytes(content[:8], "little")
-    version, packages, index = marshal.loads(content[8:code])  # noqa: S302
+    version, packages, index, snippets = marshal.loads(content[8:code])  # noqa: S302
     if version != sys.version or packages not in sys.path:
-        return False
-    sys.meta_path.insert(0, ArchiveFinder(index, content[code:]))
-    return True
+        return None
+    archive = Archive(index, snippets, content[code:])
+    sys.meta_path.insert(0, archive)
+    return archive

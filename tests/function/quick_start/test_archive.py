@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from function.quick_start.archive import ArchiveFinder, use_archive
+from function.quick_start.archive import Archive, use_archive
 
 ARCHIVE = "function/quick_start/modules.bin"
 
@@ -22,7 +22,7 @@ print(json.dumps(sorted(sys.modules)))
 ASK = """
 import json, sys
 import function.handler
-from function.quick_start.archive import ArchiveFinder
+from function.quick_start.archive import Archive
 event = {"version": "2.0", "routeKey": "", "rawPath": "/similar", "rawQueryString": "",
          "headers": {"content-type": "application/json"}, "isBase64Encoded": False, "body": '{"text": "angry goose"}',
          "requestContext": {"http": {"method": "POST", "path": "/similar", "sourceIp": "127.0.0.1"}}}
@@ -31,7 +31,7 @@ origins = {}
 for name, module in sys.modules.items():
     spec = getattr(module, "__spec__", None)
     if spec is not None and spec.origin and spec.origin.endswith(".py"):
-        origins[name] = [isinstance(spec.loader, ArchiveFinder), spec.origin, bool(getattr(module, "__file__", None))]
+        origins[name] = [isinstance(spec.loader, Archive), spec.origin, bool(getattr(module, "__file__", None))]
 print(json.dumps([reply["body"], origins]))
 """
 
@@ -79,7 +79,7 @@ def finders(monkeypatch: pytest.MonkeyPatch) -> Sequence[object]:
 
 def test_without_an_archive_imports_stay_as_they_are(finders: Sequence[object], tmp_path: Path) -> None:
     before = list(finders)
-    assert use_archive(str(tmp_path / "none.bin")) is False
+    assert use_archive(str(tmp_path / "none.bin")) is None
     assert list(finders) == before
 
 
@@ -90,8 +90,9 @@ def head(file: Path) -> list[Any]:
 
 
 def test_an_archive_made_here_is_used(finders: Sequence[object], shipped: Path) -> None:
-    assert use_archive(str(shipped / ARCHIVE)) is True
-    assert isinstance(finders[0], ArchiveFinder)
+    archive = use_archive(str(shipped / ARCHIVE))
+    assert isinstance(archive, Archive)
+    assert finders[0] is archive
 
 
 @pytest.mark.parametrize(("place", "other"), [(0, "3.13.0 (of another day)"), (1, "/another/place")])
@@ -103,11 +104,41 @@ def test_an_archive_made_by_another_python_or_of_other_packages_is_not_used(
     changed = marshal.dumps(tuple(parts))
     (tmp_path / "modules.bin").write_bytes(len(changed).to_bytes(8, "little") + changed)
     before = list(finders)
-    assert use_archive(str(tmp_path / "modules.bin")) is False
+    assert use_archive(str(tmp_path / "modules.bin")) is None
     assert list(finders) == before
 
 
 def test_no_module_of_this_project_is_in_the_archive(shipped: Path) -> None:
-    _, _, index = head(shipped / ARCHIVE)
+    _, _, index, _ = head(shipped / ARCHIVE)
     assert not [name for name in index if name.partition(".")[0] == "function"]
     assert {"numpy", "fastapi", "pydantic", "mangum", "onnxruntime", "tokenizers"} <= index.keys()
+
+
+SNIPPETS = """
+import json
+from function.quick_start import archive
+compiled, found = [], []
+ask = archive.Archive.run_snippet
+def watch(self, source, names, local_names):
+    (found if source in self._snippets else compiled).append(source)
+    ask(self, source, names, local_names)
+archive.Archive.run_snippet = watch
+import function.handler
+import dataclasses
+print(json.dumps([compiled, len(found), hasattr(dataclasses, "exec")]))
+"""
+
+
+def test_the_methods_of_dataclasses_are_not_compiled_again(
+    in_a_new_process: Callable[..., Any], shipped: Path, bundle: Path
+) -> None:
+    compiled, found, is_left = in_a_new_process(SNIPPETS, shipped, BUNDLE_DIR=str(bundle))
+    assert compiled == []
+    assert found > 250
+    assert is_left is False
+
+
+def test_a_source_that_is_no_snippet_is_compiled() -> None:
+    names: dict[str, Any] = {}
+    Archive({}, {}, memoryview(b"")).run_snippet("answer = 42", {}, names)
+    assert names == {"answer": 42}
