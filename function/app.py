@@ -4,7 +4,7 @@ from fastapi import FastAPI
 
 from function.cold_start import ColdStart
 from function.engine.loading import LoadedBundle
-from function.errors import REPLIES, add_error_replies
+from function.errors import FAILED, add_error_replies
 from function.request_log import Log, RequestLog
 from function.routes.embeddings import add_embeddings
 from function.routes.similar import add_similar
@@ -15,7 +15,7 @@ from function.settings import Settings
 def create_app(bundle: LoadedBundle, settings: Settings, logger: Log, cold_start: ColdStart) -> FastAPI:
     """Give the app over an open bundle."""
     # no pages of documentation: they load scripts from elsewhere; /openapi.json has it all
-    app = FastAPI(title="semantic search", docs_url=None, redoc_url=None, redirect_slashes=False, responses=REPLIES)
+    app = FastAPI(title="semantic search", docs_url=None, redoc_url=None, redirect_slashes=False, responses=FAILED)
     add_error_replies(app)
     app.add_middleware(RequestLog, logger=logger, max_body_bytes=settings.max_body_bytes, cold_start=cold_start)
     # straight onto the app: an APIRouter's are wrapped once more, and built at the first request

@@ -20,11 +20,11 @@ class ErrorReply(BaseModel):
     error_type: str
 
 
-REPLIES: dict[int | str, dict[str, Any]] = {
+Replies = dict[int | str, dict[str, Any]]
+FAILED: Replies = {500: {"model": ErrorReply, "description": "internal"}}  # what any route may answer
+REFUSED: Replies = {  # and what a route with a body may
     status: {"model": ErrorReply, "description": kind.replace("_", " ")}
-    for status, kind in (
-        {status: ERROR_TYPES[status] for status in (400, 413, 415)} | {422: "invalid", 500: "internal"}
-    ).items()
+    for status, kind in ({status: ERROR_TYPES[status] for status in (400, 413, 415)} | {422: "invalid"}).items()
 }
 
 

@@ -7,6 +7,7 @@ from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel, Discriminator, Field, Tag
 
 from function.engine.embedder import Embedder
+from function.errors import REFUSED
 from function.replies import json_reply
 from function.texts import RequestText, StrictRequest
 
@@ -37,7 +38,7 @@ def add_embeddings(app: FastAPI, embedder: Embedder, max_texts: int) -> None:
         ]
         prompt_name: Literal["query", "document"] | None = None
 
-    @app.post("/predict", response_model=PredictReply, summary="The embeddings of one text or of several")
+    @app.post("/predict", response_model=PredictReply, responses=REFUSED, summary="Embeddings of one or several texts")
     async def predict(body: PredictRequest, request: Request) -> Response:
         stopwatch = request.state.stopwatch
         stopwatch.lap("parse")

@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 from function.engine.embedder import Embedder
 from function.engine.index import Index
 from function.engine.passages import Passages
+from function.errors import REFUSED
 from function.replies import json_reply
 from function.texts import RequestText, StrictRequest
 
@@ -41,7 +42,7 @@ class SimilarReply(BaseModel):
 def add_similar(app: FastAPI, embedder: Embedder, index: Index, passages: Passages) -> None:
     """Have the app answer over this model and this corpus."""
 
-    @app.post("/similar", response_model=SimilarReply, summary="The texts most like these words")
+    @app.post("/similar", response_model=SimilarReply, responses=REFUSED, summary="The texts most like these words")
     async def similar(body: SimilarRequest, request: Request) -> Response:
         stopwatch = request.state.stopwatch
         stopwatch.lap("parse")
