@@ -56,14 +56,25 @@ class Emulator:
 
     def init_milliseconds(self) -> float:
         """Give the duration of INIT. Raises SystemExit if it was not reported."""
-        found = re.search(r"INIT REPORT\(durationMs: ([\d.]+)", self.printed())
-        if found is None:
-            raise SystemExit(f"no INIT was reported\n{self.printed()[-2000:]}")
-        return float(found[1])
+        return init_milliseconds(self.printed())
 
     def request_milliseconds(self) -> list[float]:
         """Give the duration of each request in the order they came, as the REPORT lines state them."""
-        return [float(found) for found in re.findall(r"REPORT RequestId.*?\bDuration: ([\d.]+) ms", self.printed())]
+        return request_milliseconds(self.printed())
+
+
+def init_milliseconds(printed: str) -> float:
+    """Give the duration of INIT from what an emulator printed. Raises SystemExit if it is not there."""
+    found = re.search(r"INIT REPORT\(durationMs: ([\d.]+)", printed)
+    if found is None:
+        raise SystemExit(f"no INIT was reported\n{printed[-2000:]}")
+    return float(found[1])
+
+
+def request_milliseconds(printed: str) -> list[float]:
+    """Give the duration of each request from the REPORT lines that an emulator printed, INIT's own left out."""
+    found = re.findall(r"REPORT RequestId.*?(?<!Init )(?<!Billed )Duration: ([\d.]+) ms", printed)
+    return [float(milliseconds) for milliseconds in found]
 
 
 @contextmanager
