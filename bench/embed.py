@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from tokenizers import Tokenizer
 
 from bench.data import add_data_argument, read_headlines
 from function.engine.bundle import TOKENIZER, ModelInfo
 from function.engine.embedder import Embedder, open_session
+from function.engine.tokenizer import read_tokenizer
 
 INFO = "model.json"  # beside the models that `make_models` makes
 
@@ -21,14 +21,14 @@ INFO = "model.json"  # beside the models that `make_models` makes
 def open_embedder(path: Path) -> Embedder:
     """Open one precision of the default model."""
     model = ModelInfo(**json.loads((path.parent / INFO).read_bytes()))
-    return Embedder(Tokenizer.from_file(str(path.parent / TOKENIZER)), open_session(path), model)
+    return Embedder(read_tokenizer(path.parent / TOKENIZER), open_session(path), model)
 
 
 def main() -> int:
     """Embed and save."""
     parser = argparse.ArgumentParser("python -m bench.embed", description=__doc__)
     add_data_argument(parser)
-    parser.add_argument("model", type=Path, help="a model's file, its tokenizer.json and model.json beside it")
+    parser.add_argument("model", type=Path, help="a model's file, its tokenizer.txt and model.json beside it")
     parser.add_argument("--texts", type=int, default=64)
     parser.add_argument("--out", type=Path, required=True, help="the .npy file to write")
     options = parser.parse_args()

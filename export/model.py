@@ -20,6 +20,7 @@ from export.source import ModelError, Source
 from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
 from function.engine.embedder import Embedder, open_session
 from function.engine.quantization import Embeddings
+from function.engine.tokenizer import read_tokenizer, save_tokenizer
 
 CALIBRATION_TEXTS = 512
 ACCURACY_TEXTS = 1_000  # none of them used for calibration, where there are enough
@@ -29,7 +30,7 @@ LEAST_COSINE = 0.995  # on average; an export below this is refused, since its n
 def export_model(
     source: Source, texts: list[str], folder: Path, progress: Callable[[str, float], None] = lambda step, share: None
 ) -> ModelInfo:
-    """Write model.ort and tokenizer.json into the folder and give what the manifest says of them.
+    """Write model.ort and tokenizer.txt into the folder and give what the manifest says of them.
 
     texts calibrate the 8 bit and measure it: a few hundred at least. `progress` is told the name of the step and the
     share of it that is done, 0 to 1.
@@ -52,7 +53,7 @@ def export_model(
             prompts=source.prompts,
             quantization=RECIPE,
         )
-        tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
+        tokenizer = read_tokenizer(folder / TOKENIZER)
         onnx.save(graph, workdir / "exact.onnx")
         exact = Embedder(tokenizer, open_session(workdir / "exact.onnx"), model)
         tokens = exact.tokenize(calibration)
@@ -99,4 +100,4 @@ def write_tokenizer(source: Source, path: Path) -> None:
     if source.lower_case:
         steps = [normalizers.Lowercase(), *([tokenizer.normalizer] if tokenizer.normalizer else [])]
         tokenizer.normalizer = normalizers.Sequence(steps)
-    tokenizer.save(str(path), pretty=False)
+    save_tokenizer(tokenizer, path)

@@ -34,6 +34,7 @@ from function.engine.index import Index
 from function.engine.loading import LoadedBundle
 from function.engine.passages import Passages
 from function.engine.quantization import Embeddings
+from function.engine.tokenizer import save_tokenizer
 from function.settings import Settings
 
 hypothesis.settings.register_profile("tests", derandomize=True, deadline=None, max_examples=50, database=None)
@@ -145,7 +146,7 @@ def write_bundle(folder: Path, corpus: Corpus) -> Path:
     """Write a bundle of these texts with the export's own writer, and give its folder."""
     folder.mkdir()
     tokenizer = make_tokenizer()
-    tokenizer.save(str(folder / TOKENIZER))
+    save_tokenizer(tokenizer, folder / TOKENIZER)
     save_ort(make_graph(tokenizer.get_vocab_size()), folder / MODEL)
     model = ModelInfo("tests/mean-of-words", None, "0" * 64, "mean", DIM, MAX_TOKENS, {}, "none")
     manifest = write_model(folder, model)

@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 MANIFEST = "manifest.json"
 MODEL = "model.ort"
-TOKENIZER = "tokenizer.json"
+TOKENIZER = "tokenizer.txt"
 INDEX = "index.safetensors"
 PASSAGES = "passages.safetensors"
 

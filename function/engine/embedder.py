@@ -17,6 +17,7 @@ from tokenizers import Tokenizer
 
 from function.engine.bundle import MODEL, TOKENIZER, BundleError, ModelInfo
 from function.engine.quantization import Embeddings
+from function.engine.tokenizer import read_tokenizer
 
 TOKENS_PER_BATCH = 128  # padding included: so much stays in a core's cache; ten times as many are 1.08 times slower
 SESSION_OPTIONS = {
@@ -53,7 +54,7 @@ class Embedder:
         Raises BundleError if one of them is damaged.
         """
         try:
-            tokenizer = Tokenizer.from_file(str(bundle / TOKENIZER))
+            tokenizer = read_tokenizer(bundle / TOKENIZER)
         except Exception as error:
             raise BundleError(f"{bundle / TOKENIZER}: {error}; run `python -m export` again") from error
         try:

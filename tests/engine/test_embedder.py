@@ -13,12 +13,12 @@ import onnxruntime as ort
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Tokenizer
 
 from export.corpus import Corpus
 from function.engine.bundle import MODEL, TOKENIZER, Manifest
 from function.engine.embedder import TOKENS_PER_BATCH, Embedder, TokenIds, open_session, plan_batches
 from function.engine.quantization import Embeddings
+from function.engine.tokenizer import read_tokenizer, save_tokenizer
 from tests.conftest import word_table
 
 WORDS = ["the", "baker", "goose", "ferry", "yellow", "unheard-of", "🦆"]
@@ -52,7 +52,7 @@ def test_embeddings_come_in_the_order_of_the_texts(embedder: Embedder, texts: li
 
 
 def test_an_embedding_is_the_unit_sum_of_its_tokens_vectors(bundle: Path, embedder: Embedder) -> None:
-    tokenizer = Tokenizer.from_file(str(bundle / TOKENIZER))
+    tokenizer = read_tokenizer(bundle / TOKENIZER)
     ids = [tokenizer.token_to_id(token) for token in ("[CLS]", "an", "angry", "goose", "goose", "[UNK]", "[SEP]")]
     total = word_table(tokenizer.get_vocab_size())[ids].astype(np.float64).sum(axis=0)
     embedding = embed(embedder, ["An angry goose GOOSE xylophone"])[0]
@@ -132,17 +132,17 @@ def test_a_model_without_prompts_reads_every_role_alike(embedder: Embedder) -> N
 
 def test_the_tokens_are_those_of_the_tokenizer_itself(bundle: Path, embedder: Embedder) -> None:
     text = "The baker lost a silver key, an unheard-of 🦆!"
-    tokenizer = Tokenizer.from_file(str(bundle / TOKENIZER))
+    tokenizer = read_tokenizer(bundle / TOKENIZER)
     expected = TokenIds(tokenizer.encode(text).ids, is_truncated=False)
     assert embedder.tokenize([text]) == [expected]
     assert embedder.tokenize([text, "goose"])[0] == expected
 
 
 def test_padding_and_truncation_saved_with_a_tokenizer_do_not_matter(bundle_copy: Path, manifest: Manifest) -> None:
-    tokenizer = Tokenizer.from_file(str(bundle_copy / TOKENIZER))
+    tokenizer = read_tokenizer(bundle_copy / TOKENIZER)
     tokenizer.enable_padding(length=20)
     tokenizer.enable_truncation(5)
-    tokenizer.save(str(bundle_copy / TOKENIZER))
+    save_tokenizer(tokenizer, bundle_copy / TOKENIZER)
     (tokens,) = Embedder.open(bundle_copy, manifest.model).tokenize(["goose " * 8])
     assert len(tokens.ids) == 10
     assert not tokens.is_truncated

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import ModelProto
-from tokenizers import Tokenizer
 
 from export.corpus import Corpus
 from export.graph import export_graph
@@ -18,6 +17,7 @@ from export.source import Source, read_source
 from function.engine.bundle import ModelInfo
 from function.engine.embedder import TokenIds
 from function.engine.quantization import Embeddings
+from function.engine.tokenizer import read_tokenizer
 
 TINY_BERT = Path(__file__).parents[1] / "data" / "tiny-bert"
 EditJson = Callable[[str, Callable[[dict[str, Any]], object]], None]
@@ -43,9 +43,9 @@ def tiny_graph(tiny_source: Source, tmp_path_factory: pytest.TempPathFactory) ->
 @pytest.fixture(scope="session")
 def tiny_tokens(tiny_source: Source, corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> list[TokenIds]:
     """The corpus as the tiny BERT reads it."""
-    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
+    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.txt"
     write_tokenizer(tiny_source, path)
-    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer = read_tokenizer(path)
     tokenizer.enable_truncation(tiny_source.max_tokens)
     return [TokenIds(encoding.ids, bool(encoding.overflowing)) for encoding in tokenizer.encode_batch(corpus.texts)]
 

@@ -109,7 +109,7 @@ def test_the_manifest_says_of_the_index_what_is_in_the_files(bundle: Path, corpu
         "rows": len(corpus.texts),
         "layout": "int8 codes, a scale a row, sign bits",
         "model_sha256": manifest["files"]["model.ort"]["sha256"],
-        "tokenizer_sha256": manifest["files"]["tokenizer.json"]["sha256"],
+        "tokenizer_sha256": manifest["files"]["tokenizer.txt"]["sha256"],
         "corpus": "stories.csv",
     }
     assert manifest["files"].keys() == {path.name for path in bundle.iterdir()} - {"manifest.json"}
