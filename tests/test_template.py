@@ -189,6 +189,22 @@ def test_both_flavours_run_the_function_alike() -> None:
     assert archive["SnapStart"] == {"ApplyOn": "PublishedVersions"}
 
 
+# what of a function belongs to no version
+NOT_IN_A_VERSION = {"ReservedConcurrentExecutions", "ProvisionedConcurrencyConfig", "DeploymentPreference"}
+NOT_IN_A_VERSION |= {"FunctionUrlConfig", "VersionDescription"}
+
+
+@both
+def test_each_parameter_of_the_function_is_in_the_versions_description_so_that_it_reaches_the_alias(
+    template: Mapping[str, Any],
+) -> None:
+    properties = template["Resources"]["Function"]["Properties"]
+    versioned = json.dumps({name: value for name, value in properties.items() if name not in NOT_IN_A_VERSION})
+    parameters = set(re.findall(r'"Ref": "(\w+)"', versioned)) & template["Parameters"].keys()
+    assert parameters
+    assert set(re.findall(r"\$\{(\w+)\}", properties["VersionDescription"]["Fn::Sub"])) == parameters
+
+
 def test_the_function_gives_up_before_the_api_does() -> None:
     stack = Stack(IMAGE)
     timeout = stack.of_type("AWS::Serverless::Function")["Function"]["Timeout"]
