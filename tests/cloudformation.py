@@ -75,6 +75,9 @@ class Stack:
             case "Fn::Join":
                 separator, parts = argument
                 return separator.join(self.resolve(parts))
+            case "Fn::Split":
+                separator, text = self.resolve(argument)
+                return text.split(separator)
             case "Fn::FindInMap":
                 first, second, third = self.resolve(argument)
                 return self._template["Mappings"][first][second][third]
