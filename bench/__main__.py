@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from bench import accuracy, cold_start, demo, latency, readme, throughput, warm
+from bench import accuracy, cold_start, cost, demo, latency, readme, throughput, warm
 
 COMMANDS = {
     "demo": demo,
@@ -13,6 +13,7 @@ COMMANDS = {
     "throughput": throughput,
     "warm": warm,
     "cold-start": cold_start,
+    "cost": cost,
     "readme": readme,
 }
 
