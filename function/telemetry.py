@@ -1,5 +1,6 @@
 """What an operator sees, on standard output: a logger of JSON lines, and metrics in CloudWatch's embedded format."""
 
+import logging
 from collections.abc import Mapping
 
 from aws_lambda_powertools.logging import Logger
@@ -11,6 +12,7 @@ from function.settings import Settings
 
 def make_logger(settings: Settings) -> Logger:
     """Give the one logger. It tells no location: it is always the same line."""
+    logging.getLogger("mangum").setLevel(logging.WARNING)  # it has a line for each request too
     return Logger(service=settings.powertools_service_name, location=None)
 
 

@@ -283,6 +283,21 @@ for _ in range(3):
     ]
 
 
+def test_a_request_leaves_one_line_also_where_lambda_logs_everything(bundle: Path) -> None:
+    script = f"""
+import logging, sys
+logging.basicConfig(level=logging.INFO, stream=sys.stdout)  # as Lambda's runtime does with JSON logs
+from function.handler import handler
+for _ in range(2):
+    print("--")
+    handler({http_api("GET", "/health", None)!r}, None)
+"""
+    found = run(script, bundle)
+    assert found.returncode == 0, found.stderr
+    _, _, second = found.stdout.split("--\n")
+    assert [json.loads(line)["message"] for line in second.splitlines()] == ["request"]
+
+
 def test_a_warm_up_that_fails_fails_the_start(bundle: Path) -> None:
     script = """
 import function.engine.index
