@@ -1,11 +1,16 @@
 # make demo    a bundle of Python's own documentation, and questions asked through the real handler
 # make test    everything that needs no Docker
 # make check   formatting, lint, types and the walls between the modules
+# make image   the container image, with the bundle that is there
+# make test-image   the image, run in Lambda's emulator and by SAM; skipped where there is no Docker
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check format clean
+IMAGE ?= semantic-search
+VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
+
+.PHONY: demo test check format image test-image clean
 
 demo: bundle/manifest.json
 	$(BIN)/python -m bench demo
@@ -25,6 +30,14 @@ check: $(VENV)/installed
 format: $(VENV)/installed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# without the variable buildx would attach a description of the build, and Lambda refuses an image that has one
+image: bundle/manifest.json
+	BUILDX_NO_DEFAULT_ATTESTATIONS=1 docker build $(BUILD_OPTIONS) -t $(IMAGE):$(VERSION) -t $(IMAGE):latest --build-arg VERSION=$(VERSION) \
+	    --build-arg REVISION=$$(git rev-parse HEAD) --build-arg BUNDLE_SHA256=$$(sha256sum bundle/manifest.json | cut -d' ' -f1) .
+
+test-image: bundle/manifest.json
+	$(BIN)/python -m pytest tests/image
 
 # torch comes first and as a CPU build, because what comes later would bring gigabytes of CUDA on Linux
 $(VENV)/installed: pyproject.toml requirements.txt export/constraints.txt
