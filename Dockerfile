@@ -34,6 +34,8 @@ COPY --from=bundle /bundle/index.safetensors /bundle/passages.safetensors /bundl
 ENV HOME=/tmp ORT_DISABLE_TELEMETRY=1
 # The user that Lambda itself runs functions as; by number, because the base's /etc/passwd does not know it
 USER 993:990
+# What is built on this image starts as root, as anywhere: `sam local` adds its emulator so, and fails as another user
+ONBUILD USER root
 CMD ["function.handler.handler"]
 
 # Last, because another value would make everything after it anew

@@ -2,8 +2,8 @@
 
 import json
 import os
-import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -51,19 +51,33 @@ def events() -> list[Event]:
 
 
 @pytest.fixture(scope="session")
-def outside(events: list[Event]) -> list[Reply]:
-    """What this machine's own Python answers to these events, with the bundle that is in the image."""
-    environment = os.environ | {"BUNDLE_DIR": str(ROOT / "bundle")}
-    done = subprocess.run(
-        [sys.executable, "-c", HANDLE],
-        cwd=ROOT,
-        env=environment,
-        input=json.dumps(events),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    replies: list[Reply] = last_line(done.stdout)
-    return replies
+def answer() -> Callable[[list[Event]], list[Reply]]:
+    """Give what this machine's own Python answers to events, with the bundle that is in the image."""
+
+    def in_a_process(events: list[Event]) -> list[Reply]:
+        bundle = os.environ | {"BUNDLE_DIR": str(ROOT / "bundle")}
+        replies: list[Reply] = last_line(run(sys.executable, "-c", HANDLE, text=json.dumps(events), environment=bundle))
+        return replies
+
+    return in_a_process
+
+
+@pytest.fixture(scope="session")
+def expected(answer: Callable[[list[Event]], list[Reply]], events: list[Event]) -> dict[tuple[str, str], Reply]:
+    """What the code answers outside of the image to each request from each source."""
+    keys = [(source, name) for source in SOURCES for name in REQUESTS]
+    return dict(zip(keys, answer(events), strict=True))
+
+
+@pytest.fixture(scope="session")
+def comparable() -> Callable[[str], object]:
+    """Give a body as it is; of /info, what does not depend on the interpreter and on how long the start took."""
+
+    def but_for_the_start(body: str) -> object:
+        content = json.loads(body)
+        if "cold_start_milliseconds" not in content:
+            return body
+        del content["cold_start_milliseconds"], content["versions"]["python"]
+        return content
+
+    return but_for_the_start

@@ -38,9 +38,11 @@ def why_there_is_no_docker() -> str | None:
     return None
 
 
-def run(*command: str, text: str | None = None, folder: Path = ROOT, timeout: float = 600) -> str:
+def run(*command: str, text: str | None = None, environment: dict[str, str] | None = None) -> str:
     """Run a command and give what it printed. Raises AssertionError with all it said if it failed."""
-    done = subprocess.run(command, cwd=folder, input=text, capture_output=True, text=True, check=False, timeout=timeout)
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, input=text, capture_output=True, text=True, check=False, timeout=600
+    )
     assert done.returncode == 0, f"{' '.join(command)[:300]}\nexit {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
