@@ -2,11 +2,16 @@
 # make test    everything that needs no Docker
 # make test-template   the templates through checkov and SAM's translator, and the zip as SAM builds it
 # make check   formatting, lint, types and the walls between the modules
+# make image   the container image, with the bundle that is there
+# make test-image   the image, run in Lambda's emulator and by SAM; skipped where there is no Docker
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check format test-template build-Function clean
+IMAGE ?= semantic-search
+VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
+
+.PHONY: demo test check format image test-image test-template build-Function clean
 
 demo: bundle/manifest.json
 	$(BIN)/python -m bench demo
@@ -27,6 +32,14 @@ check: $(VENV)/installed
 format: $(VENV)/installed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# without the variable buildx would attach a description of the build, and Lambda refuses an image that has one
+image: bundle/manifest.json
+	BUILDX_NO_DEFAULT_ATTESTATIONS=1 docker build $(BUILD_OPTIONS) -t $(IMAGE):$(VERSION) -t $(IMAGE):latest --build-arg VERSION=$(VERSION) \
+	    --build-arg REVISION=$$(git rev-parse HEAD) --build-arg BUNDLE_SHA256=$$(sha256sum bundle/manifest.json | cut -d' ' -f1) .
+
+test-image: bundle/manifest.json
+	$(BIN)/python -m pytest tests/image
 
 # the templates once more, by tools that the function's environment has no room for, and the zip as SAM builds it
 test-template: $(VENV)/installed build/template-tools/installed bundle/manifest.json
@@ -52,6 +65,7 @@ build-Function:
 	  --only-binary :all: --implementation cp --python-version 3.13 --platform manylinux_2_28_$(PLATFORM) --platform manylinux2014_$(PLATFORM) \
 	  --target "$(ARTIFACTS_DIR)" --root-user-action ignore -r requirements.txt
 	cp -R function bundle "$(ARTIFACTS_DIR)"
+	$(RUNTIME_PYTHON) image/trim.py "$(ARTIFACTS_DIR)"
 	find "$(ARTIFACTS_DIR)" -type d -name __pycache__ -prune -exec rm -rf {} +
 	$(RUNTIME_PYTHON) -m compileall -q --invalidation-mode unchecked-hash -s "$(ARTIFACTS_DIR)" -p /var/task "$(ARTIFACTS_DIR)"
 	chmod -R a+rX "$(ARTIFACTS_DIR)"

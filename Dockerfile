@@ -1,0 +1,57 @@
+# checkov:skip=CKV_DOCKER_2:Lambda runs no health checks of an image, and the HTTP API has GET /health
+# checkov:skip=CKV_DOCKER_7:The base is an argument, so that it can be pinned by digest; its default names a version
+
+# The function as a container image: the base, and four layers over it, the least often changed first.
+# Everything is prepared in stages of their own and arrives finished: what a stage needs to work stays behind in it.
+ARG BASE_IMAGE=public.ecr.aws/lambda/python:3.13
+
+# What the function imports, without what it never does, and the bytecode of both it and the base.
+FROM ${BASE_IMAGE} AS dependencies
+# Otherwise pip leaves bytecode of the base's modules behind, which would then be taken for the base's own
+ENV PYTHONDONTWRITEBYTECODE=1
+COPY requirements.txt /build/
+RUN python3 -m pip install --target /staging/var/task --require-hashes --no-deps --only-binary :all: \
+    --no-compile --no-cache-dir --disable-pip-version-check --root-user-action ignore -r /build/requirements.txt
+COPY image/ /build/
+RUN python3 /build/trim.py /staging/var/task \
+    && python3 /build/bytecode.py /staging --base \
+    && chmod -R a+rX /staging
+
+# The function, and in one file all that it imports: function/quick_start/archive.py says why
+FROM ${BASE_IMAGE} AS function
+WORKDIR /var/task
+COPY --from=dependencies /staging/ /
+COPY image/bytecode.py /build/
+COPY function/ /staging/var/task/function/
+RUN python3 /build/bytecode.py /staging && cp -R /staging/var/task/function . && python3 -m function.quick_start \
+    && cp function/quick_start/modules.bin /staging/var/task/function/quick_start/ && chmod -R a+rX /staging
+
+# A bundle may have been copied here with files that only their owner may read; in the image that would be root
+FROM ${BASE_IMAGE} AS bundle
+COPY bundle/ /bundle/
+RUN chmod -R a+rX /bundle
+
+FROM ${BASE_IMAGE}
+COPY --from=dependencies /staging/ /
+COPY --from=function /staging/ /
+COPY --from=bundle /bundle/model.ort /bundle/tokenizer.txt /var/task/bundle/
+COPY --from=bundle /bundle/index.safetensors /bundle/passages.safetensors /bundle/manifest.json /var/task/bundle/
+
+# /tmp is all that may be written in Lambda; a library that looks for a cache finds it there
+ENV HOME=/tmp ORT_DISABLE_TELEMETRY=1
+# The user that Lambda itself runs functions as; by number, because the base's /etc/passwd does not know it
+USER 993:990
+# What is built on this image starts as root, as anywhere: `sam local` adds its emulator so, and fails as another user
+ONBUILD USER root
+CMD ["function.handler.handler"]
+
+# Last, because another value would make everything after it anew
+ARG VERSION=unknown
+ARG REVISION=unknown
+ARG BUNDLE_SHA256=unknown
+LABEL org.opencontainers.image.title="semantic-search" \
+    org.opencontainers.image.description="Semantic search on AWS Lambda" \
+    org.opencontainers.image.licenses="MIT" \
+    org.opencontainers.image.version="${VERSION}" \
+    org.opencontainers.image.revision="${REVISION}" \
+    semantic-search.bundle.sha256="${BUNDLE_SHA256}"

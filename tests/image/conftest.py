@@ -1,0 +1,83 @@
+"""The image, built as `make image` builds it, and what a process outside of it answers to the same events."""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.image.engine import ROOT, TAG, Layer, diff_ids, docker, layers, run, why_there_is_no_docker
+from tests.image.sources import HANDLE, REQUESTS, SOURCES, Event, last_line
+
+Reply = dict[str, Any]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def engine() -> None:
+    """A Docker that answers. Where there is none, all is skipped; where there is one that does not work, all fails."""
+    reason = why_there_is_no_docker()
+    if reason:
+        pytest.skip(f"make test-image: skipped, {reason}")
+    docker("version")
+
+
+@pytest.fixture(scope="session")
+def image(engine: None) -> str:
+    run("make", "image", f"IMAGE={TAG}")
+    return f"{TAG}:latest"
+
+
+@pytest.fixture(scope="session")
+def base() -> str:
+    """The name that the Dockerfile has after FROM."""
+    lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    return next(line for line in lines if line.startswith("ARG BASE_IMAGE=")).partition("=")[2]
+
+
+@pytest.fixture(scope="session")
+def over_base(image: str, base: str) -> list[Layer]:
+    """The image's layers over its base's."""
+    below = len(diff_ids(base))
+    assert diff_ids(image)[:below] == diff_ids(base)
+    return layers(image)[below:]
+
+
+@pytest.fixture(scope="session")
+def events() -> list[Event]:
+    """Every request from every source, in the order of SOURCES and REQUESTS."""
+    return [make(request) for make in SOURCES.values() for request in REQUESTS.values()]
+
+
+@pytest.fixture(scope="session")
+def answer() -> Callable[[list[Event]], list[Reply]]:
+    """Give what this machine's own Python answers to events, with the bundle that is in the image."""
+
+    def in_a_process(events: list[Event]) -> list[Reply]:
+        bundle = os.environ | {"BUNDLE_DIR": str(ROOT / "bundle")}
+        replies: list[Reply] = last_line(run(sys.executable, "-c", HANDLE, text=json.dumps(events), environment=bundle))
+        return replies
+
+    return in_a_process
+
+
+@pytest.fixture(scope="session")
+def expected(answer: Callable[[list[Event]], list[Reply]], events: list[Event]) -> dict[tuple[str, str], Reply]:
+    """What the code answers outside of the image to each request from each source."""
+    keys = [(source, name) for source in SOURCES for name in REQUESTS]
+    return dict(zip(keys, answer(events), strict=True))
+
+
+@pytest.fixture(scope="session")
+def comparable() -> Callable[[str], object]:
+    """Give a body as it is; of /info, what does not depend on the interpreter and on how long the start took."""
+
+    def but_for_the_start(body: str) -> object:
+        content = json.loads(body)
+        if "cold_start_milliseconds" not in content:
+            return body
+        del content["cold_start_milliseconds"], content["versions"]["python"]
+        return content
+
+    return but_for_the_start

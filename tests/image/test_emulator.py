@@ -1,0 +1,107 @@
+"""The image under Lambda's own emulator, locked up as in Lambda: it answers as the same code does outside of it."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.image.engine import LIKE_LAMBDA, docker
+from tests.image.sources import REQUESTS, SOURCES, STATUS, Event, in_base64, last_line
+
+Reply = dict[str, Any]
+
+# Runs in the container, because nothing gets in from outside: there is no network
+SEND = """
+import json, socket, sys, time, urllib.request
+for attempt in range(300):
+    with socket.socket() as one:
+        if one.connect_ex(("127.0.0.1", 8080)) == 0:
+            break
+    time.sleep(0.1)
+replies = []
+for event in json.load(sys.stdin):
+    url = "http://127.0.0.1:8080/2015-03-31/functions/function/invocations"
+    request = urllib.request.Request(url, json.dumps(event).encode())
+    with urllib.request.urlopen(request, timeout=60) as reply:
+        replies.append(json.load(reply))
+print(json.dumps(replies))
+"""
+
+
+@pytest.fixture(scope="module")
+def container(image: str) -> Iterator[str]:
+    """The image as it starts by itself, in Lambda's conditions."""
+    name = docker("run", "--detach", *LIKE_LAMBDA, image).strip()
+    yield name
+    docker("rm", "--force", name)
+
+
+def send(container: str, events: list[Event]) -> list[Reply]:
+    """Send events to the emulator one after the other and give the function's replies."""
+    replies: list[Reply] = last_line(docker("exec", "-i", container, "python3", "-c", SEND, text=json.dumps(events)))
+    return replies
+
+
+@pytest.fixture(scope="module")
+def inside(container: str, events: list[Event]) -> dict[tuple[str, str], Reply]:
+    """The image's reply to each request from each source."""
+    keys = [(source, name) for source in SOURCES for name in REQUESTS]
+    return dict(zip(keys, send(container, events), strict=True))
+
+
+def headers(reply: Reply) -> dict[str, str]:
+    """Give a reply's headers but for the measured times, whichever form they have."""
+    found = reply.get("headers") or {name: value for name, (value,) in reply["multiValueHeaders"].items()}
+    return {name: value for name, value in found.items() if name not in ("server-timing", "content-length")}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("name", REQUESTS)
+def test_the_image_answers_as_the_code_does_outside(
+    inside: dict[tuple[str, str], Reply],
+    expected: dict[tuple[str, str], Reply],
+    comparable: Callable[[str], object],
+    source: str,
+    name: str,
+) -> None:
+    found, wanted = inside[source, name], expected[source, name]
+    assert found["statusCode"] == wanted["statusCode"] == STATUS[name]
+    assert found.keys() == wanted.keys()
+    assert headers(found) == headers(wanted)
+    assert comparable(found["body"]) == comparable(wanted["body"])
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_body_in_base64_is_the_body_it_stands_for(
+    container: str, inside: dict[tuple[str, str], Reply], source: str
+) -> None:
+    (found,) = send(container, [in_base64(SOURCES[source](REQUESTS["similar in other scripts"]))])
+    assert found["statusCode"] == 200
+    assert found["body"] == inside[source, "similar in other scripts"]["body"]
+
+
+def test_info_tells_the_image_s_python_and_its_cold_start(inside: dict[tuple[str, str], Reply]) -> None:
+    info = json.loads(inside["http-api", "info"]["body"])
+    assert info["versions"]["python"].startswith("3.13.")
+    assert list(info["cold_start_milliseconds"]) == ["import-engine", "import-http", "model", "app"]
+
+
+def test_it_lives_through_all_of_it_in_the_memory_it_was_given(
+    container: str, inside: dict[tuple[str, str], Reply]
+) -> None:
+    state = json.loads(docker("inspect", "--format", "{{json .State}}", container))
+    assert (state["Running"], state["OOMKilled"]) == (True, False)
+    assert '"message":"cold start"' in docker("logs", container)
+    assert docker("logs", container).count('"message":"cold start"') == 1  # a crash would be followed by another
+
+
+def test_it_writes_nothing_even_where_it_could(image: str) -> None:
+    """As root, and with a root file system that may be written."""
+    name = docker("run", "--detach", "--user", "0", "--network", "none", image).strip()
+    try:
+        replies = send(name, [SOURCES["http-api"](request) for request in REQUESTS.values()])
+        assert [reply["statusCode"] for reply in replies] == [STATUS[request] for request in REQUESTS]
+        assert docker("diff", name) == ""
+    finally:
+        docker("rm", "--force", name)

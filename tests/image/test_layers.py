@@ -1,0 +1,135 @@
+"""What is in the image, in which layer, and what a change makes anew."""
+
+import hashlib
+import json
+import re
+import shutil
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.image.engine import ROOT, TAG, Layer, build, diff_ids, docker, python_in
+
+CONTENT_LIMIT = 260  # MB over the base, unpacked
+TASK = "var/task/"
+COPIED = ("Dockerfile", ".dockerignore", "requirements.txt", "image", "function", "bundle")
+
+
+def test_the_content_over_the_base_is_small(over_base: list[Layer]) -> None:
+    sizes = [layer.megabytes for layer in over_base]
+    print("MB by layer:", ", ".join(f"{size:.1f}" for size in sizes), f"together {sum(sizes):.1f}")
+    assert sum(sizes) <= CONTENT_LIMIT
+
+
+def test_the_layers_are_dependencies_function_model_and_corpus(over_base: list[Layer]) -> None:
+    dependencies, function, model, corpus = ([*layer.files] for layer in over_base)
+    assert f"{TASK}onnxruntime/__init__.py" in dependencies
+    assert not [name for name in dependencies if name.startswith((f"{TASK}function", f"{TASK}bundle"))]
+    assert f"{TASK}function/handler.py" in function
+    assert all(name.startswith(f"{TASK}function/") for name in function)
+    assert set(model) == {f"{TASK}bundle/{name}" for name in ("model.ort", "tokenizer.txt")}
+    names = ("index.safetensors", "passages.safetensors", "manifest.json")
+    assert set(corpus) == {f"{TASK}bundle/{name}" for name in names}
+
+
+def test_the_packages_are_those_of_the_lock(over_base: list[Layer]) -> None:
+    found = {match[1] for name in over_base[0].files if (match := re.match(rf"{TASK}([^/]+)\.dist-info/", name))}
+    lock = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    locked = {f"{name.replace('-', '_')}-{version}" for name, version in re.findall(r"^([\w-]+)==(\S+)", lock, re.M)}
+    assert found == locked
+
+
+def test_the_dependencies_lie_in_the_task_folder_and_the_rest_is_bytecode_of_the_base(over_base: list[Layer]) -> None:
+    elsewhere = [name for name in over_base[0].files if not name.startswith(TASK)]
+    assert all(name.endswith(".pyc") and name.startswith(("var/lang/", "var/runtime/")) for name in elsewhere)
+
+
+FOREIGN = {"export", "bench", "tests", "test", "events", ".git", ".ci", "bin", ".cache", "pip", "build", "tmp", "root"}
+
+
+def test_nothing_is_there_that_a_function_does_not_need(over_base: list[Layer]) -> None:
+    for layer in over_base:
+        for name in layer.files:
+            folders = set(Path(name).parent.parts)
+            assert not folders & FOREIGN, name
+            assert not name.endswith((".whl", ".tar.gz", ".pyi", ".pxd", ".pyx", ".h", ".c", ".a", ".o")), name
+
+
+def test_there_is_no_compiler(image: str) -> None:
+    script = """
+import shutil, json
+names = "gcc g++ cc c++ clang ld as make cmake cargo rustc gfortran ar".split()
+print(json.dumps([name for name in names if shutil.which(name)]))
+"""
+    assert json.loads(python_in(image, script)) == []
+
+
+def test_every_file_can_be_read_by_anyone_and_written_by_root_alone(over_base: list[Layer]) -> None:
+    for layer in over_base:
+        for name, file in layer.files.items():
+            assert (file.uid, file.gid) == (0, 0), name
+            assert file.issym() or file.mode & 0o7777 in (0o644, 0o755), (name, oct(file.mode))
+
+
+def test_the_user_is_not_root_and_the_command_is_the_handler(image: str) -> None:
+    config = json.loads(docker("image", "inspect", "--format", "{{json .Config}}", image))
+    assert config["User"] == "993:990"
+    assert config["Cmd"] == ["function.handler.handler"]
+    assert {"HOME=/tmp", "ORT_DISABLE_TELEMETRY=1"} <= set(config["Env"])
+
+
+def test_the_labels_tell_version_revision_and_bundle(image: str) -> None:
+    labels = json.loads(docker("image", "inspect", "--format", "{{json .Config.Labels}}", image))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    manifest = (ROOT / "bundle" / "manifest.json").read_bytes()
+    assert labels["org.opencontainers.image.version"] == project["version"]
+    assert labels["org.opencontainers.image.licenses"] == project["license"]
+    assert re.fullmatch("[0-9a-f]{40}", labels["org.opencontainers.image.revision"])
+    assert labels["semantic-search.bundle.sha256"] == hashlib.sha256(manifest).hexdigest()
+    assert docker("image", "inspect", "--format", "{{.Id}}", f"{TAG}:{project['version']}")
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Path:
+    """A copy of what an image is built of, to be changed."""
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(source, tmp_path / name)
+    return tmp_path
+
+
+@pytest.fixture
+def tag() -> Iterator[str]:
+    """A name for an image that is gone after the test."""
+    yield f"{TAG}:changed"
+    docker("image", "rm", "--force", f"{TAG}:changed")
+
+
+@pytest.mark.parametrize(
+    ("changed", "made_anew"),
+    [
+        (("bundle/index.safetensors", "bundle/passages.safetensors", "bundle/manifest.json"), 1),
+        (("bundle/manifest.json",), 1),
+        (("bundle/model.ort", "bundle/index.safetensors", "bundle/manifest.json"), 2),
+        (("bundle/tokenizer.txt", "bundle/manifest.json"), 2),
+        (("function/app.py",), 3),
+        ((), 0),
+    ],
+    ids=["a new corpus", "a new manifest", "a new model", "a new tokenizer", "new code", "nothing new"],
+)
+def test_a_change_makes_only_its_own_layer_and_those_after_it_anew(
+    image: str, context: Path, tag: str, changed: tuple[str, ...], made_anew: int
+) -> None:
+    for name in changed:
+        with (context / name).open("ab") as file:
+            file.write(b"\n")
+    before, after = diff_ids(image), diff_ids(build(context, tag))
+    assert len(after) == len(before)
+    same = len(before) - made_anew
+    assert after[:same] == before[:same]
+    assert not set(after[same:]) & set(before[same:])

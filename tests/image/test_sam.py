@@ -1,0 +1,142 @@
+"""`sam build`, `sam local invoke` and `sam local start-api`, as people use them: the answers are those of the app.
+
+SAM exits 0 whatever the function did, so what it printed is what counts.
+"""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.image.engine import ROOT, run
+from tests.image.sources import REQUESTS, STATUS
+
+TEMPLATE = ROOT / "template.yaml"
+EVENTS = sorted(path.stem for path in (ROOT / "events").glob("*.json"))
+GATEWAY = ("no route", "another method")  # refused before the function is asked
+ASKED = [name for name in REQUESTS if name not in GATEWAY]
+READY = 60  # seconds that the API may take to listen
+
+
+@pytest.fixture(scope="module")
+def sam() -> Iterator[Callable[..., str]]:
+    """Run sam, without asking AWS for anything, and give its standard output."""
+    if not TEMPLATE.exists():
+        pytest.skip("there is no template.yaml to build from")
+    if shutil.which("sam") is None:
+        pytest.skip("there is no sam command on this machine; pip install aws-sam-cli brings it")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in SETTINGS.items():
+            patch.setenv(name, value)
+        yield lambda *arguments: run("sam", *arguments)
+
+
+SETTINGS = {
+    "AWS_DEFAULT_REGION": "eu-central-1",
+    "AWS_EC2_METADATA_DISABLED": "true",  # nobody is there who would know credentials
+    "SAM_CLI_TELEMETRY": "0",
+}
+
+
+@pytest.fixture(scope="module")
+def built(sam: Callable[..., str], image: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built template; the image's layers are those that `make image` left."""
+    folder = tmp_path_factory.mktemp("sam")
+    printed = sam("build", "--template", str(TEMPLATE), "--build-dir", str(folder))
+    assert "Build Succeeded" in printed
+    return folder / "template.yaml"
+
+
+def test_the_template_is_valid(sam: Callable[..., str]) -> None:
+    assert "is a valid SAM Template" in sam("validate", "--lint", "--template", str(TEMPLATE))
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_an_event_is_answered_as_outside(
+    sam: Callable[..., str], built: Path, answer: Callable[[Any], Any], event: str
+) -> None:
+    path = ROOT / "events" / f"{event}.json"
+    found = json.loads(sam("local", "invoke", "--template", str(built), "--event", str(path)))
+    (wanted,) = answer([json.loads(path.read_text(encoding="utf-8"))])
+    assert found["statusCode"] == wanted["statusCode"] == 200
+    assert found["body"] == wanted["body"]
+
+
+@pytest.fixture(scope="module")
+def api(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of `sam local start-api`, which keeps one container for all requests."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    command = ["sam", "local", "start-api", "--template", str(built), "--port", str(port), "--warm-containers", "LAZY"]
+    log = tmp_path_factory.mktemp("api") / "log"
+    with log.open("w") as file:
+        process = subprocess.Popen(command, cwd=ROOT, stdout=file, stderr=file, env=os.environ)
+    try:
+        for _ in range(READY * 10):
+            with socket.socket() as one:
+                if one.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            assert process.poll() is None, log.read_text()
+            time.sleep(0.1)
+        else:
+            raise AssertionError(f"sam local start-api does not listen after {READY} s\n{log.read_text()}")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=60)
+
+
+def by_httpx(url: str, method: str, body: str | None) -> tuple[int, str, str]:
+    """Ask with httpx; give status, content type and body."""
+    with httpx.Client(trust_env=False, timeout=60) as client:
+        reply = client.request(method, url, content=body, headers={"content-type": "application/json"})
+    return reply.status_code, reply.headers["content-type"], reply.text
+
+
+def by_curl(url: str, method: str, body: str | None) -> tuple[int, str, str]:
+    """Ask with curl; give status, content type and body."""
+    command = ["curl", "--silent", "--show-error", "--max-time", "60", "--noproxy", "*", "--request", method]
+    command += ["--header", "content-type: application/json", "--write-out", "\n%{http_code} %{content_type}"]
+    if body is not None:
+        command += ["--data-binary", "@-"]
+    text, _, told = run(*command, url, text=body).rpartition("\n")
+    status, _, content_type = told.partition(" ")
+    return int(status), content_type, text
+
+
+CLIENTS = [by_httpx, by_curl]
+
+
+@pytest.mark.parametrize("ask", CLIENTS)
+@pytest.mark.parametrize("name", ASKED)
+def test_a_request_is_answered_as_outside(
+    api: str,
+    expected: dict[tuple[str, str], dict[str, Any]],
+    comparable: Callable[[str], object],
+    ask: Callable[[str, str, str | None], tuple[int, str, str]],
+    name: str,
+) -> None:
+    method, path, body = REQUESTS[name]
+    status, content_type, text = ask(api + path, method, body)
+    wanted = expected["http-api", name]
+    assert status == wanted["statusCode"] == STATUS[name]
+    assert content_type == wanted["headers"]["content-type"]
+    assert comparable(text) == comparable(wanted["body"])
+
+
+@pytest.mark.parametrize("name", GATEWAY)
+def test_what_is_no_route_does_not_reach_the_function(api: str, name: str) -> None:
+    method, path, body = REQUESTS[name]
+    status, _, text = by_httpx(api + path, method, body)
+    assert status in (403, 404)  # sam local says 403 where API Gateway says 404
+    assert "error_type" not in text  # which every error of the app has

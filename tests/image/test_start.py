@@ -1,0 +1,74 @@
+"""What a cold start in the image does: all of its bytecode is there and used, and nothing is written."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.image.engine import python_in
+from tests.image.sources import REQUESTS, SOURCES, last_line
+
+WATCHED_START = """
+import sys, os
+compiled, written = [], []
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+CHANGES = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate", "os.link", "os.symlink", "os.chmod")
+def watch(event, arguments):
+    # others parse sources too, anyio its own; only what the import system compiles lacked bytecode
+    if event == "compile" and sys._getframe(1).f_code.co_filename.startswith("<frozen importlib"):
+        compiled.append(str(arguments[1]))
+    if event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITES or event in CHANGES:
+        written.append([event, str(arguments[0])])
+sys.addaudithook(watch)
+
+import awslambdaric.__main__  # what runs before the function in the real thing
+from function.handler import handler
+
+import json
+statuses = [handler(event, None)["statusCode"] for event in json.load(sys.stdin)]
+
+import importlib.util, struct
+invalid = {}
+sources = 0
+for name, module in sorted(sys.modules.items()):
+    source = getattr(module, "__file__", None) or ""
+    if not source.endswith(".py"):
+        continue
+    sources += 1
+    bytecode = importlib.util.cache_from_source(source)
+    if not os.path.exists(bytecode):
+        invalid[name] = f"no {bytecode}"
+        continue
+    with open(bytecode, "rb") as file:
+        magic, flags, seconds, length = struct.unpack("<4sIII", file.read(16))
+    seen = os.stat(source)
+    is_hashed = flags == 0b01  # never compared with the source
+    is_dated = flags == 0 and (seconds, length) == (int(seen.st_mtime), seen.st_size)
+    if magic != importlib.util.MAGIC_NUMBER or not (is_hashed or is_dated):
+        invalid[name] = f"{bytecode} is of another interpreter or older than its source"
+    elif source.startswith("/var/task/") and not is_hashed:
+        invalid[name] = f"{bytecode} depends on the time of its source"
+print("\\n" + json.dumps([sources, invalid, compiled, written, statuses]))
+"""
+
+
+@pytest.fixture(scope="module")
+def start(image: str) -> tuple[int, dict[str, str], list[str], list[list[str]], list[int]]:
+    """Sources imported, those without valid bytecode, files compiled, files written, and what was answered."""
+    events = [SOURCES["http-api"](request) for request in REQUESTS.values()]
+    found: Any = last_line(python_in(image, WATCHED_START, text=json.dumps(events)))
+    sources, invalid, compiled, written, statuses = found
+    return sources, invalid, compiled, written, statuses
+
+
+def test_everything_that_is_imported_has_valid_bytecode(start: tuple[int, dict[str, str]]) -> None:
+    assert start[0] > 300  # or the script did not look
+    assert start[1] == {}
+
+
+def test_nothing_is_compiled_by_a_start_or_a_request(start: tuple[int, dict[str, str], list[str]]) -> None:
+    assert start[2] == []
+
+
+def test_no_file_is_written_by_a_start_or_a_request(start: tuple[object, object, object, list[list[str]]]) -> None:
+    assert start[3] == []
