@@ -82,7 +82,7 @@ def use_archive(file: str = ARCHIVE) -> Archive | None:
     content = memoryview(mapped)
     code = 8 + int.from_bytes(content[:8], "little")
     version, packages, index, snippets = marshal.loads(content[8:code])  # noqa: S302
-    if version != sys.version or packages not in sys.path:
+    if version != sys.version or packages not in map(os.path.abspath, sys.path):
         return None
     archive = Archive(index, snippets, content[code:])
     sys.meta_path.insert(0, archive)

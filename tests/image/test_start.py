@@ -10,7 +10,7 @@ from tests.image.sources import REQUESTS, SOURCES, last_line
 
 WATCHED_START = """
 import sys, os
-compiled, written = [], []
+compiled, written, opened = [], [], []
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 CHANGES = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate", "os.link", "os.symlink", "os.chmod")
 def watch(event, arguments):
@@ -19,10 +19,14 @@ def watch(event, arguments):
         compiled.append(str(arguments[1]))
     if event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITES or event in CHANGES:
         written.append([event, str(arguments[0])])
+    elif event == "open":
+        opened.append(str(arguments[0]))
 sys.addaudithook(watch)
 
 import awslambdaric.__main__  # what runs before the function in the real thing
-from function.handler import handler
+before = len(opened)
+from function.handler import archive, handler
+opened_by_init = 0 if archive is None else len(opened) - before
 
 import json
 statuses = [handler(event, None)["statusCode"] for event in json.load(sys.stdin)]
@@ -48,27 +52,34 @@ for name, module in sorted(sys.modules.items()):
         invalid[name] = f"{bytecode} is of another interpreter or older than its source"
     elif source.startswith("/var/task/") and not is_hashed:
         invalid[name] = f"{bytecode} depends on the time of its source"
-print("\\n" + json.dumps([sources, invalid, compiled, written, statuses]))
+print("\\n" + json.dumps({
+    "sources": sources, "invalid": invalid, "compiled": compiled, "written": written, "statuses": statuses,
+    "opened": opened_by_init,
+}))
 """
 
 
 @pytest.fixture(scope="module")
-def start(image: str) -> tuple[int, dict[str, str], list[str], list[list[str]], list[int]]:
-    """Sources imported, those without valid bytecode, files compiled, files written, and what was answered."""
+def start(image: str) -> dict[str, Any]:
+    """What the script saw of a start and a request of each kind."""
     events = [SOURCES["http-api"](request) for request in REQUESTS.values()]
-    found: Any = last_line(python_in(image, WATCHED_START, text=json.dumps(events)))
-    sources, invalid, compiled, written, statuses = found
-    return sources, invalid, compiled, written, statuses
+    found: dict[str, Any] = last_line(python_in(image, WATCHED_START, text=json.dumps(events)))
+    assert 200 in found["statuses"]
+    return found
 
 
-def test_everything_that_is_imported_has_valid_bytecode(start: tuple[int, dict[str, str]]) -> None:
-    assert start[0] > 300  # or the script did not look
-    assert start[1] == {}
+def test_everything_that_is_imported_has_valid_bytecode(start: dict[str, Any]) -> None:
+    assert start["sources"] > 300  # or the script did not look
+    assert start["invalid"] == {}
 
 
-def test_nothing_is_compiled_by_a_start_or_a_request(start: tuple[int, dict[str, str], list[str]]) -> None:
-    assert start[2] == []
+def test_nothing_is_compiled_by_a_start_or_a_request(start: dict[str, Any]) -> None:
+    assert start["compiled"] == []
 
 
-def test_no_file_is_written_by_a_start_or_a_request(start: tuple[object, object, object, list[list[str]]]) -> None:
-    assert start[3] == []
+def test_no_file_is_written_by_a_start_or_a_request(start: dict[str, Any]) -> None:
+    assert start["written"] == []
+
+
+def test_the_libraries_come_from_one_file(start: dict[str, Any]) -> None:
+    assert 20 < start["opened"] < 80  # 0 without the archive, hundreds if it misses most of them
