@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from bench import accuracy, cold_start, cost, demo, latency, readme, throughput, warm
+from bench import accuracy, cold_start, cost, demo, latency, memory, readme, throughput, warm
 
 COMMANDS = {
     "demo": demo,
@@ -14,6 +14,7 @@ COMMANDS = {
     "warm": warm,
     "cold-start": cold_start,
     "cost": cost,
+    "memory": memory,
     "readme": readme,
 }
 
