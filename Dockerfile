@@ -3,8 +3,6 @@
 
 # The function as a container image: the base, and four layers over it, the least often changed first.
 # Everything is prepared in stages of their own and arrives finished: what a stage needs to work stays behind in it.
-# checkov:skip=CKV_DOCKER_2:Lambda asks no image for its health; the function's is GET /health
-# checkov:skip=CKV_DOCKER_7:the base is pinned by the tag that BASE_IMAGE has, which checkov does not look up
 ARG BASE_IMAGE=public.ecr.aws/lambda/python:3.13
 
 # What the function imports, without what it never does, and the bytecode of both it and the base.
