@@ -15,16 +15,19 @@ archive = use_archive()
 import os  # noqa: E402
 from concurrent.futures import ThreadPoolExecutor  # noqa: E402
 
+from function.quick_start.absent import absent_modules  # noqa: E402
 from function.quick_start.collection import no_collection  # noqa: E402
 from function.quick_start.dataclass_methods import dataclass_methods_by  # noqa: E402
 from function.quick_start.lazy import lazy_modules  # noqa: E402
-from function.quick_start.models import deferred_models, import_core_schema, no_pydantic_extras  # noqa: E402
+from function.quick_start.models import deferred_models, import_core_schema  # noqa: E402
+from function.quick_start.numpy_types import no_numpy_types  # noqa: E402
 from function.quick_start.openapi import described_later  # noqa: E402
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts one for each core, and nothing here needs a second
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looked for in each package's metadata; there are none
 
-with no_collection(), no_pydantic_extras(), ThreadPoolExecutor(1) as background:
-    with lazy_modules(), dataclass_methods_by(archive.run_snippet if archive else None):
+with no_collection(), absent_modules(), ThreadPoolExecutor(1) as background:
+    with lazy_modules(), no_numpy_types(), dataclass_methods_by(archive.run_snippet if archive else None):
         from function.engine.loading import load_bundle
         from function.settings import read_settings
 

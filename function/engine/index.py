@@ -13,17 +13,16 @@ simsimd's, in the widest instructions the CPU has.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import simsimd
-from numpy.typing import NDArray
 
+from function.engine.arrays import AnyArray, Array
 from function.engine.quantization import Codes, Embeddings, Scales, quantize
 from function.engine.tensors import TensorsError, map_tensors
 
-Bits = NDArray[np.uint8]  # (rows, dim / 8 rounded up)
-Rows = NDArray[np.intp]
+Bits = Array[np.uint8]  # (rows, dim / 8 rounded up)
+Rows = Array[np.intp]
 
 EXHAUSTIVE_ROWS = 8_192
 CANDIDATES = 1_000  # that the signs choose; of 30,000 headlines the ten best are then found with recall 0.998
@@ -110,11 +109,11 @@ class Index:
         return products.reshape(-1)
 
 
-def _largest(values: NDArray[Any], count: int) -> Rows:
+def _largest(values: AnyArray, count: int) -> Rows:
     """Give the places of the `count` largest values, in no order."""
     return np.argpartition(values, len(values) - count)[-count:]
 
 
-def signs(embeddings: NDArray[Any]) -> Bits:
+def signs(embeddings: AnyArray) -> Bits:
     """Give a bit for each value, set where it is positive: (n, dim) to (n, dim / 8 rounded up) uint8."""
     return np.packbits(embeddings > 0, axis=1)

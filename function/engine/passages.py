@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from function.engine.arrays import AnyArray
 from function.engine.tensors import TensorsError, map_tensors
 
 COLUMNS = ("texts", "ids", "metadata")
@@ -68,12 +68,12 @@ class Passages:
         return str(self._bytes[column][int(begin) : int(end)].tobytes(), "utf-8")
 
 
-def passage_tensors(texts: list[str], ids: list[str], metadata: list[str]) -> dict[str, NDArray[Any]]:
+def passage_tensors(texts: list[str], ids: list[str], metadata: list[str]) -> dict[str, AnyArray]:
     """Give the tensors of a passages.safetensors: bytes (uint8) and offsets (rows + 1, uint64) for each column.
 
     metadata holds one JSON object a row. Raises ValueError if the three differ in length.
     """
-    tensors: dict[str, NDArray[Any]] = {}
+    tensors: dict[str, AnyArray] = {}
     for column, values in zip(COLUMNS, (texts, ids, metadata), strict=True):
         if len(values) != len(texts):
             raise ValueError(f"{column} has {len(values)} rows, texts {len(texts)}")

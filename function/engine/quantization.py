@@ -5,11 +5,12 @@ become 8 bit is another matter: `export/quantize.py`.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-Embeddings = NDArray[np.float32]
-Codes = NDArray[np.int8]
-Scales = NDArray[np.float32]
+from function.engine.arrays import Array
+
+Embeddings = Array[np.float32]
+Codes = Array[np.int8]
+Scales = Array[np.float32]
 
 LARGEST_CODE = 127  # symmetric: -128 stays unused, so that a vector and its opposite have opposite codes
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from function.engine.arrays import AnyArray
 
 DTYPES = {"I8": np.int8, "U8": np.uint8, "U64": np.uint64, "F32": np.float32}  # those a bundle holds
 HEADER_LIMIT = 100_000_000  # bytes; the format's own limit
@@ -22,7 +23,7 @@ class TensorsError(ValueError):
     """A safetensors file that cannot be read: the message names the file, what was found and what was expected."""
 
 
-def map_tensors(path: Path) -> dict[str, NDArray[Any]]:
+def map_tensors(path: Path) -> dict[str, AnyArray]:
     """Give the file's tensors by name, read-only views of one memory map.
 
     The first use of a row also pays for reading it from disk.
@@ -47,7 +48,7 @@ def map_tensors(path: Path) -> dict[str, NDArray[Any]]:
         raise TensorsError(f"{path}: {error}; the file is cut short or no safetensors") from error
 
 
-def _view(mapped: mmap.mmap, begin: int, size: int, entry: dict[str, Any]) -> NDArray[Any]:
+def _view(mapped: mmap.mmap, begin: int, size: int, entry: dict[str, Any]) -> AnyArray:
     if entry["dtype"] not in DTYPES:
         raise ValueError(f"dtype {entry['dtype']}, expected one of {', '.join(DTYPES)}")
     dtype = np.dtype(DTYPES[entry["dtype"]])

@@ -4,7 +4,9 @@ import sys
 
 before = set(sys.modules)
 
-import ast  # noqa: E402  what is imported from here on goes into the archive
+import __future__  # noqa: E402  what is imported from here on goes into the archive
+
+import ast  # noqa: E402
 import importlib  # noqa: E402
 import marshal  # noqa: E402
 from collections.abc import Iterable  # noqa: E402
@@ -12,10 +14,11 @@ from importlib.machinery import ModuleSpec  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
+from function.quick_start.absent import absent_modules  # noqa: E402
 from function.quick_start.archive import ARCHIVE, Index, Snippets  # noqa: E402
 from function.quick_start.dataclass_methods import dataclass_methods_by  # noqa: E402
 from function.quick_start.lazy import lazy_modules  # noqa: E402
-from function.quick_start.models import no_pydantic_extras  # noqa: E402
+from function.quick_start.numpy_types import no_numpy_types  # noqa: E402
 from function.quick_start.openapi import described_later  # noqa: E402
 
 # what function/handler.py imports, but for itself: it opens a bundle, and there may be none yet
@@ -23,6 +26,9 @@ IMPORTED = (
     *("concurrent.futures.thread", "function.quick_start.collection", "function.engine.loading", "fastapi", "mangum"),
     *("function.app", "function.quick_start.endpoints", "function.telemetry", "function.warm_up"),
 )
+# their parameters are annotated with their documentation, which is made at each start; nobody reads these annotations,
+# and they are left as text, as `from __future__ import annotations` does
+DOCUMENTED = {"fastapi.applications", "fastapi.routing", "fastapi.param_functions", "fastapi.params"}
 
 
 def compile_without_docstrings(spec: ModuleSpec) -> bytes:
@@ -34,7 +40,8 @@ def compile_without_docstrings(spec: ModuleSpec) -> bytes:
             continue
         if ast.get_docstring(node, clean=False) is not None:
             node.body[:1] = [] if len(node.body) > 1 else [ast.copy_location(ast.Pass(), node.body[0])]
-    return marshal.dumps(compile(tree, spec.origin, "exec", dont_inherit=True))
+    flags = __future__.annotations.compiler_flag if spec.name in DOCUMENTED else 0
+    return marshal.dumps(compile(tree, spec.origin, "exec", flags, dont_inherit=True))
 
 
 def write_archive(names: Iterable[str], sources: Iterable[str], packages: Path) -> int:
@@ -72,7 +79,7 @@ def note(source: str, names: dict[str, Any], local_names: dict[str, Any]) -> Non
     exec(source, names, local_names)  # noqa: S102
 
 
-with no_pydantic_extras(), lazy_modules(), described_later(), dataclass_methods_by(note):
+with absent_modules(), lazy_modules(), no_numpy_types(), described_later(), dataclass_methods_by(note):
     for imported in IMPORTED:
         importlib.import_module(imported)
 import numpy as np  # noqa: E402

@@ -30,20 +30,6 @@ def test_models_are_built_at_once_again_after_an_error() -> None:
     assert "defer_build" not in BaseModel.model_config
 
 
-def test_version_1_is_not_found_inside_and_is_found_afterwards(in_a_new_process: Callable[..., Any]) -> None:
-    script = """
-import importlib, json
-from function.quick_start.models import no_pydantic_extras
-with no_pydantic_extras():
-    try:
-        importlib.import_module("pydantic.v1")
-    except ImportError:
-        found = ["not found"]
-print(json.dumps([*found, importlib.import_module("pydantic.v1").__name__]))
-"""
-    assert in_a_new_process(script) == ["not found", "pydantic.v1"]
-
-
 TYPED_DICTS = """
 import json
 from function.quick_start.models import import_core_schema
