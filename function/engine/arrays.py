@@ -1,6 +1,6 @@
 """Arrays by what is in them; their shapes stand in the docstrings.
 
-numpy.typing has the same, and would take four hundredths of a cold start.
+numpy.typing has the same, and a cold start would import all of it for these.
 """
 
 from typing import Any, TypeVar
