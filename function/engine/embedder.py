@@ -124,7 +124,7 @@ def open_session(path: Path) -> ort.InferenceSession:
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
         for name, value in SESSION_OPTIONS.items():
             options.add_session_config_entry(name, value)
-        # planning it took half the time to open, and no megabyte or millisecond less came of it: shapes depend on the text
+        # planning it took half the time to open and saved no memory: the shapes depend on the text
         options.enable_mem_reuse = False
     return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 

@@ -1,8 +1,8 @@
 """The tokenizer's file: the library's JSON in the first line, and below it the vocabulary, one token a line by its id.
 
-The library reads thirty thousand entries twice as fast from a dictionary as from its own JSON, and while it reads nothing
-else of a cold start goes on. Only a WordPiece vocabulary, BERT's, is taken out of the JSON; with any other there is just
-the first line.
+The library takes thirty thousand entries from a dictionary twice as fast as from its own JSON, and nothing else of a
+cold start goes on meanwhile. Only a WordPiece vocabulary, BERT's, is taken out of the JSON; with any other there is
+just the first line.
 """
 
 import json

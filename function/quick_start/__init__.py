@@ -9,6 +9,6 @@
     endpoints           FastAPI is told where the endpoints stand
     collection          no garbage is collected
 
-Each is undone when the imports are over, or lasts without being seen. Where one leans on how a library is made inside, a
-test fails when the library changes.
+Each is undone when the imports are over, or lasts without being seen. Where one leans on how a library is made inside,
+a test fails when the library changes.
 """
