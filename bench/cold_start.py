@@ -20,6 +20,7 @@ from bench.data import add_data_argument, read_headlines
 from bench.emulator import Candidate, emulated
 from bench.environments import PEERS, emulator, function_package, function_python, peer_python
 from bench.events import http_event
+from bench.imports import report_imports
 from bench.report import RESULTS, console, report
 from bench.warm import EMPTY, OURS, headlines_bundle
 from export.source import find_model
@@ -70,6 +71,7 @@ def run(options: argparse.Namespace) -> int:
             console.print(f"{cache}: {number} of {options.starts}")
     footprints = {name: footprint(candidate) for name, candidate in candidates.items()}
     write(results, footprints, options.starts)
+    report_imports(candidates[OURS])
     return 0
 
 
@@ -155,7 +157,7 @@ def footprint(candidate: Candidate) -> dict[str, float]:
 def write(results: dict[str, dict[str, Starts]], footprints: dict[str, dict[str, float]], starts: int) -> None:
     """Report the medians, the spread and the ratios, and draw them."""
     columns = ["", "INIT ms", "x empty", "first response ms", "times faster than the peer", "peak MB"]
-    columns += ["modules", "files opened", "MB read", "MB mapped"]
+    columns += ["modules", "files opened", "MB read", "MB mapped", "phases ms"]
     rows = []
     for cache, by_name in results.items():
         empty = statistics.median(by_name[EMPTY].init)
@@ -171,6 +173,7 @@ def write(results: dict[str, dict[str, Starts]], footprints: dict[str, dict[str,
                     f"{peer / first:.1f}" if peer else "",
                     f"{statistics.median(seen.peak_megabytes):.0f}",
                     *(f"{footprints[name][key]:.0f}" for key in FOOTPRINTS),
+                    ", ".join(f"{phase} {ms:.0f}" for phase, ms in median_phases(seen).items()),
                 )
             )
     details = {cache: {name: asdict(seen) for name, seen in by_name.items()} for cache, by_name in results.items()}
