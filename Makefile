@@ -16,7 +16,8 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 demo: bundle/manifest.json
 	$(BIN)/python -m bench demo
 
-bundle/manifest.json: $(VENV)/installed
+# made where there is none; one that is there stays, whatever is newer: it may be of your own texts
+bundle/manifest.json: | $(VENV)/installed
 	$(BIN)/python -m export --out bundle
 
 test: $(VENV)/installed
@@ -65,6 +66,7 @@ build-Function:
 	  --only-binary :all: --implementation cp --python-version 3.13 --platform manylinux_2_28_$(PLATFORM) --platform manylinux2014_$(PLATFORM) \
 	  --target "$(ARTIFACTS_DIR)" --root-user-action ignore -r requirements.txt
 	cp -R function bundle "$(ARTIFACTS_DIR)"
+	rm -f "$(ARTIFACTS_DIR)/function/quick_start/modules.bin"
 	$(RUNTIME_PYTHON) image/trim.py "$(ARTIFACTS_DIR)"
 	find "$(ARTIFACTS_DIR)" -type d -name __pycache__ -prune -exec rm -rf {} +
 	$(RUNTIME_PYTHON) -m compileall -q --invalidation-mode unchecked-hash -s "$(ARTIFACTS_DIR)" -p /var/task "$(ARTIFACTS_DIR)"

@@ -41,7 +41,7 @@ class RequestLog:
             await self._app(scope, receive, send)
             return
         stopwatch = Stopwatch()
-        start = self._cold_start.take()
+        start: dict[str, float] = {}
         scope.setdefault("state", {})["stopwatch"] = stopwatch
         status = 0
 
@@ -59,6 +59,7 @@ class RequestLog:
         except ClientDisconnect:
             self._logger.info("the caller left before the body was whole", extra={"path": scope["path"]})
             return
+        start = self._cold_start.take()
         try:
             if body is None:
                 message = (

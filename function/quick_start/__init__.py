@@ -9,6 +9,7 @@
     endpoints           FastAPI is told where the endpoints stand
     collection          no garbage is collected
 
-Each is undone when the imports are over, or lasts without being seen. Where one leans on how a library is made inside,
-a test fails when the library changes.
+Each is undone when the imports are over, or lasts without changing what a program can do: hmac then works without
+OpenSSL, and NumPy's linear algebra names a stand-in in the annotations of its results. Where one leans on how a library
+is made inside, a test fails when the library changes.
 """

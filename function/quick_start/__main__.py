@@ -31,11 +31,16 @@ IMPORTED = (
 DOCUMENTED = {"fastapi.applications", "fastapi.routing", "fastapi.param_functions", "fastapi.params"}
 
 
-def compile_without_docstrings(spec: ModuleSpec) -> bytes:
-    """Give a module's code: a quarter of the libraries' is docstrings, which would be read and made at each start."""
+# docstrings would be read and made at each start; left out only where nothing is computed with them, as NumPy and the
+# standard library's mail do
+WITHOUT_DOCSTRINGS = {"pydantic", "fastapi", "starlette", "anyio", "aws_lambda_powertools", "onnxruntime", "mangum"}
+
+
+def compile_module(spec: ModuleSpec) -> bytes:
+    """Give a module's code, without what no start needs."""
     assert spec.origin is not None
     tree = ast.parse(Path(spec.origin).read_bytes())
-    for node in ast.walk(tree):
+    for node in ast.walk(tree) if spec.name.partition(".")[0] in WITHOUT_DOCSTRINGS else ():
         if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         if ast.get_docstring(node, clean=False) is not None:
@@ -56,7 +61,7 @@ def write_archive(names: Iterable[str], sources: Iterable[str], packages: Path) 
         spec = getattr(sys.modules[name], "__spec__", None)
         if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
             continue  # compiled, built in or frozen
-        code = compile_without_docstrings(spec)
+        code = compile_module(spec)
         index[name] = (length, len(code), spec.origin, spec.submodule_search_locations is not None)
         parts.append(code)
         length += len(code)

@@ -9,7 +9,7 @@ more: in an image. Only libraries are in it, none of this project's own modules.
     marshal     Python's version and the folder of the packages: elsewhere it is not used
                 the index: name -> (offset in the code, bytes, source file, whether it is a package)
                 the snippets: source that the libraries' dataclasses are made of -> (offset, bytes)
-    code        each module's, as marshal writes it: what a .pyc holds after its header, but without docstrings;
+    code        each module's, as marshal writes it: what a .pyc holds after its header, some without docstrings;
                 and each snippet's
 """
 
@@ -18,7 +18,7 @@ import mmap
 import os
 import sys
 from collections.abc import Sequence
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -27,8 +27,19 @@ Index = dict[str, tuple[int, int, str, bool]]
 Snippets = dict[str, tuple[int, int]]
 
 
+class _Loader(SourceFileLoader):
+    """Python's own for a file, but that the code comes from the archive: source and data are found as ever."""
+
+    def __init__(self, name: str, source: str, archive: "Archive") -> None:
+        super().__init__(name, source)
+        self._archive = archive
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self._archive.get_code(fullname)
+
+
 class Archive:
-    """Finds and loads the modules of an archive; all others are left to the finders behind it."""
+    """Finds the modules of an archive; all others are left to the finders behind it."""
 
     def __init__(self, index: Index, snippets: Snippets, code: memoryview) -> None:
         """Take an open archive."""
@@ -43,19 +54,11 @@ class Archive:
         if name not in self._index:
             return None
         _, _, source, is_package = self._index[name]
-        spec = ModuleSpec(name, self, origin=source, is_package=is_package)  # type: ignore[arg-type] # a loader by shape
+        spec = ModuleSpec(name, _Loader(name, source, self), origin=source, is_package=is_package)
         spec.has_location = True  # sets __file__: packages look for their data beside it
         if is_package:
             spec.submodule_search_locations = [source.rpartition("/")[0]]
         return spec
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Let Python make the module."""
-        return None
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Run a module's code."""
-        exec(self.get_code(module.__name__), module.__dict__)  # noqa: S102  what every loader does
 
     def get_code(self, name: str) -> CodeType:
         """Give a module's code."""

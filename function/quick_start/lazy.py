@@ -20,26 +20,57 @@ NAMES = frozenset(
         "aws_lambda_powertools.utilities.jmespath_utils",
         # the standard library: connections, mail, archives, and hashes by OpenSSL
         *("ssl", "asyncio.sslproto", "http.client", "http.cookies", "importlib.metadata._adapters"),
-        *("zipfile", "csv", "hashlib", "pickle", "calendar", "html", "locale"),
+        *("csv", "hashlib", "pickle", "calendar", "locale"),  # no package: its modules may be imported before it
     }
 )
 
-_lock = threading.RLock()
+
+class _Loading:
+    """Whether a lazy module's code is running, and the lock for the one thread that runs it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.is_running = False
 
 
 class _LazyModule(ModuleType):
-    """A module whose code has not run: Python has set its name and place, and nothing else is there yet."""
+    """A module whose code has not run: Python has set its name and place, and nothing else is there yet.
+
+    It stays one until all of its code has run: other threads that ask it for something wait for that.
+    """
 
     def __getattr__(self, name: str) -> Any:
         if name == "__path__":  # asked of every module by `from module import name`
             raise AttributeError(name)
-        with _lock:
-            if type(self) is _LazyModule:  # not loaded by another thread meanwhile
-                self.__class__ = ModuleType  # type: ignore[assignment]
-                assert self.__spec__ is not None
-                assert self.__spec__.loader is not None
-                self.__spec__.loader.exec_module(self)
+        if not _load(self):
+            raise AttributeError(f"partially initialized module {self.__name__!r} has no attribute {name!r}")
         return getattr(self, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not name.startswith("__"):
+            _load(self)  # or its code would overwrite the value
+        ModuleType.__setattr__(self, name, value)  # no longer lazy, so super() would not do
+
+
+def _load(module: ModuleType) -> bool:
+    """Run a lazy module's code, unless it has run; say whether it has. While it runs, its own thread gets False."""
+    loading: _Loading | None = module.__dict__.get("__loading__")
+    if loading is None:
+        return True
+    with loading.lock:
+        if loading.is_running:
+            return False
+        if type(module) is _LazyModule:
+            assert module.__spec__ is not None
+            assert module.__spec__.loader is not None
+            loading.is_running = True
+            try:
+                module.__spec__.loader.exec_module(module)
+            finally:
+                loading.is_running = False
+            module.__class__ = ModuleType  # type: ignore[assignment]
+            del module.__dict__["__loading__"]
+    return True
 
 
 class _LazyLoader:
@@ -54,6 +85,7 @@ class _LazyLoader:
     def exec_module(self, module: ModuleType) -> None:
         assert module.__spec__ is not None
         module.__loader__ = module.__spec__.loader = self._loader
+        module.__dict__["__loading__"] = _Loading()
         module.__class__ = _LazyModule
 
 

@@ -1,5 +1,6 @@
 """Less work for pydantic while FastAPI is imported. Our own models are made outside, at once and in full."""
 
+import sys
 import typing
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,10 +28,23 @@ class _PlainDict(dict[str, Any]):
         super().__init_subclass__()
 
 
+class _TypedDict:
+    """Stands for TypedDict as a base class: plain in pydantic_core.core_schema, and itself everywhere else."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+
+    def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
+        if sys._getframe(1).f_globals["__name__"] == "pydantic_core.core_schema":
+            return (_PlainDict,)
+        entries: tuple[type, ...] = self._real.__mro_entries__(bases)
+        return entries
+
+
 def import_core_schema() -> None:
-    """Import pydantic_core with plain classes for its hundred TypedDicts: only type checkers look at them."""
+    """Import pydantic_core with plain classes for the hundred TypedDicts of its schemas: nothing validates those."""
     real = typing.TypedDict, typing_extensions.TypedDict
-    typing.TypedDict = typing_extensions.TypedDict = _PlainDict  # type: ignore[assignment]
+    typing.TypedDict, typing_extensions.TypedDict = map(_TypedDict, real)  # type: ignore[assignment]
     try:
         import pydantic_core  # noqa: F401
     finally:

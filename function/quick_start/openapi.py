@@ -9,6 +9,7 @@ import importlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
@@ -26,6 +27,9 @@ class _StandIn(type):
     def __getattr__(cls, name: str) -> Any:
         return getattr(getattr(_load(), cls.__name__), name)
 
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, getattr(_load(), cls.__name__))
+
 
 class _Later(ModuleType):
     """What is in sys.modules until the real module is needed."""
@@ -39,6 +43,7 @@ class _Later(ModuleType):
 
 
 _later = _Later(MODULE)
+_later.__spec__ = ModuleSpec(MODULE, None)
 
 
 def _load() -> ModuleType:
@@ -57,3 +62,5 @@ def described_later() -> Iterator[None]:
         yield
     finally:
         _later.is_over = True
+        if sys.modules.get(MODULE) is _later:
+            sys.modules["fastapi.openapi"].models = _later  # type: ignore[attr-defined] # as an import sets it

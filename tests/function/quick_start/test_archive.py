@@ -31,7 +31,8 @@ origins = {}
 for name, module in sys.modules.items():
     spec = getattr(module, "__spec__", None)
     if spec is not None and spec.origin and spec.origin.endswith(".py"):
-        origins[name] = [isinstance(spec.loader, Archive), spec.origin, bool(getattr(module, "__file__", None))]
+        is_archived = isinstance(getattr(spec.loader, "_archive", None), Archive)
+        origins[name] = [is_archived, spec.origin, bool(getattr(module, "__file__", None))]
 print(json.dumps([reply["body"], origins]))
 """
 
@@ -140,3 +141,25 @@ def test_a_source_that_is_no_snippet_is_compiled() -> None:
     names: dict[str, Any] = {}
     Archive({}, {}, memoryview(b"")).run_snippet("answer = 42", {}, names)
     assert names == {"answer": 42}
+
+
+LATER = """
+import json
+import function.handler
+import email.message, email.policy, importlib.resources, pkgutil
+import numpy.ma, numpy.lib.recfunctions
+import fastapi
+email.message.EmailMessage()
+print(json.dumps([
+    pkgutil.get_data("fastapi", "py.typed") is not None,
+    importlib.resources.files("fastapi").joinpath("py.typed").read_text() is not None,
+    "class FastAPI" in fastapi.applications.__loader__.get_source("fastapi.applications"),
+    bool(email.message.Message.__doc__),
+]))
+"""
+
+
+def test_libraries_that_compute_with_docstrings_or_read_their_data_do_so(
+    in_a_new_process: Callable[..., Any], shipped: Path, bundle: Path
+) -> None:
+    assert in_a_new_process(LATER, shipped, BUNDLE_DIR=str(bundle)) == [True, True, True, True]

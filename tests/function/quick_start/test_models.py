@@ -40,6 +40,7 @@ print(json.dumps([
     core.int_schema(ge=1),
     core.CoreConfig(title="a"),
     hasattr(__import__("pydantic").ConfigDict, "__required_keys__"),
+    __import__("pydantic").TypeAdapter(__import__("pydantic_core").ErrorDetails).json_schema()["title"],
 ]))
 """
 
@@ -48,7 +49,7 @@ def test_core_schemas_are_plain_dicts_and_pydantics_own_typed_dicts_are_whole(
     in_a_new_process: Callable[..., Any],
 ) -> None:
     found = in_a_new_process(TYPED_DICTS)
-    assert found == [False, {"type": "int", "ge": 1}, {"title": "a"}, True]
+    assert found == [False, {"type": "int", "ge": 1}, {"title": "a"}, True, "ErrorDetails"]
 
 
 def test_typed_dicts_are_pythons_own_again(in_a_new_process: Callable[..., Any]) -> None:

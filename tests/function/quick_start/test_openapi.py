@@ -53,6 +53,23 @@ print(json.dumps([Contact(name="me").model_dump(exclude_none=True), ParameterInT
     assert in_a_new_process(script) == [{"name": "me"}, "query"]
 
 
+def test_the_models_are_an_attribute_of_their_package_and_know_their_own(
+    in_a_new_process: Callable[..., Any],
+) -> None:
+    script = """
+import importlib.util, json
+from function.quick_start.openapi import described_later
+with described_later():
+    import fastapi
+from fastapi.security import oauth2
+import fastapi.openapi.models
+found = importlib.util.find_spec("fastapi.openapi.models").name
+flows = fastapi.openapi.models.OAuthFlows()
+print(json.dumps([found, isinstance(flows, oauth2.OAuthFlowsModel), isinstance(5, oauth2.OAuthFlowsModel)]))
+"""
+    assert in_a_new_process(script) == ["fastapi.openapi.models", True, False]
+
+
 def test_what_the_models_do_not_have_is_an_attribute_error(in_a_new_process: Callable[..., Any]) -> None:
     script = """
 import json
