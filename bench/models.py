@@ -32,8 +32,8 @@ def make_models(work: Path) -> dict[str, Path]:
     logging.getLogger().setLevel(logging.ERROR)
     console.print("making the models ...")
     paths[EXACT].parent.mkdir(parents=True, exist_ok=True)
-    folder, name = find_model(None, None)
-    source = read_source(folder, name)
+    folder, name, revision = find_model(None, None)
+    source = read_source(folder, name, revision)
     with tempfile.TemporaryDirectory() as scratch:
         graph = export_graph(source, Path(scratch))
     onnx.save(graph, paths[EXACT])

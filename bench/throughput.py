@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     """Measure and report."""
     texts = read_headlines(options.data, options.texts)
     embedder = open_embedder(make_models(options.work)[SHIPPED])
-    folder, _ = find_model(None, None)
+    folder, *_ = find_model(None, None)
     seconds: dict[str, list[float]] = {"sentence-transformers encode": [], "export (w8a14)": []}
     peer_seconds, our_seconds = seconds.values()
     with tempfile.TemporaryDirectory() as scratch:

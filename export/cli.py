@@ -47,7 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; give the exit code: 0 done, 1 bad input or a failed check, 2 unusable arguments."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     command = words.pop(0) if words and words[0] in ("model", "corpus", "verify") else "export"
-    options = _parser(command).parse_args(words)
+    parser = _parser(command)
+    options = parser.parse_args(words)
+    if command in ("export", "corpus") and options.corpus is None and (options.text_column or options.id_column):
+        parser.error("--text-column and --id-column name columns of a file; give it with --corpus FILE")
     try:
         if command == "verify":
             return _verify(options.bundle)
@@ -110,8 +113,8 @@ def _export(options: argparse.Namespace, with_corpus: bool) -> int:
         calibration = _read(options.calibration, None, None)
     else:
         calibration = corpus if corpus is not None and options.corpus is None else python_documentation()
-    folder, name = find_model(options.model, options.revision)
-    source = read_source(folder, name, options.revision, options.pooling)
+    folder, name, revision = find_model(options.model, options.revision)
+    source = read_source(folder, name, revision, options.pooling)
 
     from export.indexer import replacing, write_model
     from export.model import export_model

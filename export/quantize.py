@@ -74,6 +74,7 @@ def quantize_graph(
     quantized = ModelProto()
     quantized.CopyFrom(model)
     split_outliers(quantized)
+    _drop_unused(quantized)  # ONNX Runtime warns of each weight that nothing reads
     groups = _find_products(quantized)
     if not groups or not calibration:
         raise ModelError(

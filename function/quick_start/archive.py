@@ -6,7 +6,8 @@ that of a container image is in Lambda. `python -m function.quick_start` makes t
 more: in an image. Only libraries are in it, none of this project's own modules.
 
     8 bytes     length of what follows up to the code, little-endian
-    marshal     Python's version and the folder of the packages: elsewhere it is not used
+    marshal     Python's version, the folder of the packages and the names of their *.dist-info folders, which hold
+                their versions: elsewhere, or once one of them is another, the archive is not used
                 the index: name -> (offset in the code, bytes, source file, whether it is a package)
                 the snippets: source that the libraries' dataclasses are made of -> (offset, bytes)
     code        each module's, as marshal writes it: what a .pyc holds after its header, some without docstrings;
@@ -84,8 +85,10 @@ def use_archive(file: str = ARCHIVE) -> Archive | None:
     mapped.madvise(mmap.MADV_WILLNEED)
     content = memoryview(mapped)
     code = 8 + int.from_bytes(content[:8], "little")
-    version, packages, index, snippets = marshal.loads(content[8:code])  # noqa: S302
+    version, packages, distributions, index, snippets = marshal.loads(content[8:code])  # noqa: S302
     if version != sys.version or packages not in map(os.path.abspath, sys.path):
+        return None
+    if not distributions.issubset(os.listdir(packages)):  # noqa: PTH208
         return None
     archive = Archive(index, snippets, content[code:])
     sys.meta_path.insert(0, archive)

@@ -12,6 +12,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
+import huggingface_hub
 import pytest
 
 from export.cli import main
@@ -318,13 +319,18 @@ def test_an_export_whose_own_check_fails_ends_with_exit_code_1(
 # Options
 
 
-def test_another_pooling_and_the_revision_are_recorded(calibration: Path, tmp_path: Path) -> None:
+def test_another_pooling_and_the_commit_of_the_hub_are_recorded(
+    calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = tmp_path / "snapshots" / "c9745ed1"
+    shutil.copytree(TINY_BERT, snapshot)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda name, **options: str(snapshot))
     options = ("--pooling", "cls", "--revision", "v2", "--calibration", calibration)
-    done = run("model", TINY_BERT, *options, "--out", tmp_path / "bundle")
+    done = run("model", "owner/tiny-bert", *options, "--out", tmp_path / "bundle")
     assert done.code == 0
     assert "cls pooling" in done.out
     model = read_manifest(tmp_path / "bundle").model
-    assert (model.pooling, model.revision) == ("cls", "v2")
+    assert (model.name, model.pooling, model.revision) == ("owner/tiny-bert", "cls", "c9745ed1")
 
 
 @pytest.mark.parametrize(
@@ -338,6 +344,8 @@ def test_another_pooling_and_the_revision_are_recorded(calibration: Path, tmp_pa
         ["verify", "a", "b"],
         ["--pooling", "lasttoken"],
         ["--out"],
+        ["--text-column", "title"],
+        ["corpus", "--id-column", "number"],
     ],
 )
 def test_unusable_arguments_end_with_exit_code_2(arguments: list[str]) -> None:

@@ -409,6 +409,13 @@ def test_calibration_in_parts_counts_each_token_once(
         assert (parts[name] == whole[name]).mean() > 0.999, name  # sums in another order round differently
 
 
+def test_nothing_is_printed(
+    tiny_graph: ModelProto, tiny_tokens: list[TokenIds], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    save_ort(quantize_graph(tiny_graph, tiny_tokens[:20]), tmp_path / "model.ort")
+    assert tuple(capfd.readouterr()) == ("", "")  # ONNX Runtime warns on the process's own stderr
+
+
 def test_progress_rises_to_one(tiny_graph: ModelProto, tiny_tokens: list[TokenIds]) -> None:
     shares: list[float] = []
     quantize_graph(tiny_graph, tiny_tokens[:20], shares.append)

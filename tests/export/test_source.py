@@ -297,7 +297,8 @@ needs_package = pytest.mark.skipif(
 @needs_package
 @pytest.mark.usefixtures("no_network")
 def test_the_default_model_comes_from_its_package_without_network() -> None:
-    folder, name = find_model(None, None)
+    folder, name, revision = find_model(None, None)
+    assert revision is None
     assert name == DEFAULT_MODEL == "sentence-transformers/all-MiniLM-L6-v2"
     found = read_source(folder, name)
     assert (found.pooling, found.max_tokens, found.hidden_size, found.prompts) == ("mean", 256, 384, {})
@@ -315,22 +316,22 @@ def test_without_its_package_the_default_model_comes_from_the_hub(
 ) -> None:
     monkeypatch.setattr(source, "DEFAULT_MODEL_PACKAGE", "no_such_package")
     asked = hub(TINY_BERT)
-    assert find_model(None, None) == (TINY_BERT, DEFAULT_MODEL)
+    assert find_model(None, None)[:2] == (TINY_BERT, DEFAULT_MODEL)
     assert asked[0][0] == DEFAULT_MODEL
 
 
 @pytest.mark.usefixtures("no_network")
 def test_a_folder_is_taken_as_it_is_and_named_by_its_own_name(tiny_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert find_model(str(tiny_copy), None) == (tiny_copy, "tiny-bert")
+    assert find_model(str(tiny_copy), None) == (tiny_copy, "tiny-bert", None)
     monkeypatch.chdir(tiny_copy)
-    assert find_model(".", None) == (Path(), "tiny-bert")
+    assert find_model(".", None) == (Path(), "tiny-bert", None)
 
 
 def test_a_name_on_the_hub_is_downloaded_at_its_revision_and_without_files_that_run_code(
     hub: Callable[[Path | Exception], list[tuple[str, dict[str, Any]]]],
 ) -> None:
     asked = hub(TINY_BERT)
-    assert find_model("intfloat/e5-small-v2", "a1b2c3") == (TINY_BERT, "intfloat/e5-small-v2")
+    assert find_model("intfloat/e5-small-v2", "a1b2c3")[:2] == (TINY_BERT, "intfloat/e5-small-v2")
     ((name, options),) = asked
     assert (name, options["revision"]) == ("intfloat/e5-small-v2", "a1b2c3")
     patterns = options["allow_patterns"]
@@ -338,6 +339,31 @@ def test_a_name_on_the_hub_is_downloaded_at_its_revision_and_without_files_that_
     assert all(any(fnmatch.fnmatch(path, pattern) for pattern in patterns) for path in wanted)
     for refused in ("pytorch_model.bin", "rust_model.ot", "modeling.py", "onnx/model.onnx"):
         assert not any(fnmatch.fnmatch(refused, pattern) for pattern in patterns)
+
+
+@pytest.mark.parametrize("asked_for", [None, "main", "v1.0"])
+def test_the_commit_that_the_hub_gave_is_recorded_whatever_was_asked_for(
+    hub: Callable[[Path | Exception], list[tuple[str, dict[str, Any]]]], asked_for: str | None
+) -> None:
+    commit = "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
+    hub(Path("hub") / "models--intfloat--e5-small-v2" / "snapshots" / commit)
+    assert find_model("intfloat/e5-small-v2", asked_for)[2] == commit
+
+
+@needs_package
+def test_a_revision_of_the_default_model_is_asked_of_the_hub(
+    hub: Callable[[Path | Exception], list[tuple[str, dict[str, Any]]]],
+) -> None:
+    asked = hub(TINY_BERT)
+    find_model(None, "a1b2c3")
+    ((name, options),) = asked
+    assert (name, options["revision"]) == (DEFAULT_MODEL, "a1b2c3")
+
+
+@pytest.mark.usefixtures("no_network")
+def test_a_revision_of_a_folder_is_refused(tiny_copy: Path) -> None:
+    with pytest.raises(ModelError, match=r"is a folder, which has no revision a1b2c3; leave --revision out"):
+        find_model(str(tiny_copy), "a1b2c3")
 
 
 def test_a_hub_that_cannot_be_reached_is_an_error_that_says_what_to_do(

@@ -83,7 +83,7 @@ def test_without_an_archive_imports_stay_as_they_are(finders: Sequence[object], 
 
 
 def head(file: Path) -> list[Any]:
-    """Give the version, the folder of the packages and the index."""
+    """Give the version, the folder of the packages, their distributions, the index and the snippets."""
     whole = file.read_bytes()
     return list(marshal.loads(whole[8 : 8 + int.from_bytes(whole[:8], "little")]))
 
@@ -94,11 +94,15 @@ def test_an_archive_made_here_is_used(finders: Sequence[object], shipped: Path) 
     assert finders[0] is archive
 
 
-@pytest.mark.parametrize(("place", "other"), [(0, "3.13.0 (of another day)"), (1, "/another/place")])
+@pytest.mark.parametrize(
+    ("place", "other"),
+    [(0, "3.13.0 (of another day)"), (1, "/another/place"), (2, frozenset({"fastapi-0.1.0.dist-info"}))],
+)
 def test_an_archive_made_by_another_python_or_of_other_packages_is_not_used(
-    finders: Sequence[object], shipped: Path, tmp_path: Path, place: int, other: str
+    finders: Sequence[object], shipped: Path, tmp_path: Path, place: int, other: object
 ) -> None:
     parts = head(shipped / ARCHIVE)
+    assert type(parts[place]) is type(other)
     parts[place] = other
     changed = marshal.dumps(tuple(parts))
     (tmp_path / "modules.bin").write_bytes(len(changed).to_bytes(8, "little") + changed)
@@ -107,8 +111,16 @@ def test_an_archive_made_by_another_python_or_of_other_packages_is_not_used(
     assert list(finders) == before
 
 
+def test_the_archive_names_the_versions_it_was_made_of(shipped: Path) -> None:
+    import fastapi
+    import numpy
+
+    distributions = head(shipped / ARCHIVE)[2]
+    assert {f"fastapi-{fastapi.__version__}.dist-info", f"numpy-{numpy.__version__}.dist-info"} <= distributions
+
+
 def test_no_module_of_this_project_is_in_the_archive(shipped: Path) -> None:
-    _, _, index, _ = head(shipped / ARCHIVE)
+    _, _, _, index, _ = head(shipped / ARCHIVE)
     assert not [name for name in index if name.partition(".")[0] == "function"]
     assert {"numpy", "fastapi", "pydantic", "mangum", "onnxruntime", "tokenizers"} <= index.keys()
 
