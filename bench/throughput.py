@@ -1,4 +1,7 @@
-"""Texts embedded a second on all cores: the export against sentence-transformers' encode, on the same texts in turn."""
+"""Texts embedded a second on all cores: the export against sentence-transformers' encode, on the same texts in turn.
+
+Naive int8 is there too, embedded by the same code: what could be had if neighbours did not matter.
+"""
 
 import argparse
 import json
@@ -12,10 +15,12 @@ from pathlib import Path
 from bench.data import add_data_argument, read_headlines
 from bench.embed import open_embedder
 from bench.environments import PEERS, peer_python
-from bench.models import SHIPPED, make_models
+from bench.models import NAIVE, SHIPPED, make_models
 from bench.report import console, report
 from export.indexer import embed_corpus
 from export.source import find_model
+
+PEER = "sentence-transformers encode"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,10 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Measure and report."""
     texts = read_headlines(options.data, options.texts)
-    embedder = open_embedder(make_models(options.work)[SHIPPED])
+    models = make_models(options.work)
+    embedders = {name: open_embedder(models[name]) for name in (SHIPPED, NAIVE)}
     folder, *_ = find_model(None, None)
-    seconds: dict[str, list[float]] = {"sentence-transformers encode": [], "export (w8a14)": []}
-    peer_seconds, our_seconds = seconds.values()
+    seconds: dict[str, list[float]] = {PEER: [], **{name: [] for name in embedders}}
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "texts.json"
         file.write_text(json.dumps(texts), encoding="utf-8")
@@ -43,14 +48,21 @@ def run(options: argparse.Namespace) -> int:
                 sys.exit("the peer did not start")
             for round_number in range(options.rounds):
                 print("go", file=peer.stdin, flush=True)
-                peer_seconds.append(float(peer.stdout.readline()))
-                begin = time.perf_counter()
-                embed_corpus(embedder, texts)
-                our_seconds.append(time.perf_counter() - begin)
-                console.print(f"round {round_number + 1}: {peer_seconds[-1]:.1f} s, {our_seconds[-1]:.1f} s")
+                seconds[PEER].append(float(peer.stdout.readline()))
+                for name, embedder in embedders.items():
+                    begin = time.perf_counter()
+                    embed_corpus(embedder, texts)
+                    seconds[name].append(time.perf_counter() - begin)
+                console.print(
+                    f"round {round_number + 1}:", ", ".join(f"{found[-1]:.1f} s" for found in seconds.values())
+                )
             peer.stdin.close()
-    ratio = statistics.median(a / b for a, b in zip(peer_seconds, our_seconds, strict=True))
-    rows = [(name, f"{len(texts) / statistics.median(found):,.0f}") for name, found in seconds.items()]
-    rows.append(("times as fast, median of the rounds", f"{ratio:.2f}"))
-    report("throughput", ("", "texts/s"), rows, {"texts": len(texts), "seconds": seconds, "ratio": ratio})
+    ratios = {
+        name: statistics.median(a / b for a, b in zip(seconds[PEER], found, strict=True))
+        for name, found in seconds.items()
+    }
+    speeds = {name: len(texts) / statistics.median(found) for name, found in seconds.items()}
+    rows = [(name, f"{speeds[name]:,.0f}", f"{ratios[name]:.2f}") for name in seconds]
+    columns = ("", "texts/s", "times as fast, median of the rounds")
+    report("throughput", columns, rows, {"texts": len(texts), "seconds": seconds, "ratios": ratios})
     return 0
