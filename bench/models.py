@@ -1,5 +1,6 @@
 """The same model in several precisions, so that they can be held against each other."""
 
+import hashlib
 import json
 import logging
 import tempfile
@@ -10,6 +11,7 @@ import onnx
 from onnx import TensorProto
 
 from bench.embed import INFO
+from bench.environments import PROJECT
 from bench.report import console
 from export.graph import export_graph
 from export.model import export_model, write_tokenizer
@@ -21,10 +23,24 @@ EXACT, NAIVE, BLOCKS, SHIPPED = "float32", "naive dynamic int8", "MatMulNBits 8 
 FILES = {EXACT: "float32.onnx", NAIVE: "naive.onnx", BLOCKS: "blocks.onnx", SHIPPED: MODEL}
 
 
+def made_from() -> str:
+    """Give a digest of the code that models and indexes are made by: what other code made is no longer measured."""
+    digest = hashlib.sha256()
+    for path in sorted([*(PROJECT / "export").glob("*.py"), *(PROJECT / "function" / "engine").glob("*.py")]):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def is_current(mark: Path) -> bool:
+    """Say whether what this file stands for was made by today's code."""
+    return mark.exists() and mark.read_text(encoding="utf-8") == made_from()
+
+
 def make_models(work: Path) -> dict[str, Path]:
-    """Give the file of each precision of the default model, made in `work` unless they are there."""
+    """Give the file of each precision of the default model, made in `work` unless today's code made them there."""
     paths = {name: work / "models" / file for name, file in FILES.items()}
-    if all(path.exists() for path in paths.values()):
+    mark = work / "models" / "made-from.txt"
+    if is_current(mark):
         return paths
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.quantization.matmul_nbits_quantizer import DefaultWeightOnlyQuantConfig, MatMulNBitsQuantizer
@@ -47,4 +63,5 @@ def make_models(work: Path) -> dict[str, Path]:
     info = export_model(source, python_documentation().texts, paths[SHIPPED].parent)
     (paths[SHIPPED].parent / INFO).write_text(json.dumps(asdict(info)), encoding="utf-8")
     write_tokenizer(source, paths[SHIPPED].parent / TOKENIZER)
+    mark.write_text(made_from(), encoding="utf-8")
     return paths

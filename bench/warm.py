@@ -22,6 +22,7 @@ from bench.data import add_data_argument, read_headlines
 from bench.emulator import Candidate, emulated
 from bench.environments import PEERS, emulator, function_package, function_python
 from bench.events import Context, http_event
+from bench.models import is_current, made_from
 from bench.report import report
 from function.engine.bundle import INDEX, MODEL, read_manifest
 from function.engine.embedder import Embedder, open_session
@@ -43,9 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def headlines_bundle(work: Path, data: Path, rows: int) -> Path:
-    """Give the bundle of the first headlines, exported unless it is there."""
-    bundle = work / f"headlines-{rows}"
-    if not (bundle / "manifest.json").exists():
+    """Give the bundle of the first headlines, exported unless today's code did that before."""
+    bundle, mark = work / f"headlines-{rows}", work / f"headlines-{rows}.made-from.txt"
+    if not is_current(mark):
         from export.cli import main
 
         work.mkdir(parents=True, exist_ok=True)
@@ -56,6 +57,7 @@ def headlines_bundle(work: Path, data: Path, rows: int) -> Path:
             writer.writerows([text] for text in read_headlines(data, rows))
         if main(["--corpus", str(corpus), "--out", str(bundle)]) != 0:
             sys.exit("the export failed")
+        mark.write_text(made_from(), encoding="utf-8")
     return bundle
 
 

@@ -3,20 +3,26 @@
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from export.corpus import Corpus, CorpusError, read_corpus
 from export.source import POOLINGS, ModelError, find_model, read_source
-from function.engine.bundle import BundleError, Manifest
+from function.engine.bundle import BundleError, Manifest, read_manifest
 from function.engine.tensors import TensorsError
 
+if TYPE_CHECKING:
+    from export.verify import Check
+
 console = Console(highlight=False, soft_wrap=True)
+errors = Console(highlight=False, soft_wrap=True, stderr=True)
 
 DESCRIPTION = """\
 Turn a sentence-transformer and a file of texts into a bundle that the function serves.
@@ -27,7 +33,7 @@ EPILOG = """\
 each step alone:
   python -m export model [MODEL] --out bundle/          the model, without texts
   python -m export corpus --corpus FILE --out bundle/   new texts for the model that the bundle holds
-  python -m export verify bundle/                       checksums, vectors and neighbours, checked again
+  python -m export verify bundle/ [--model MODEL]       checksums, vectors and neighbours, checked again
 
 Without --corpus the texts are Python's own documentation: a passage for each public function, class and method.
 """
@@ -49,21 +55,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = words.pop(0) if words and words[0] in ("model", "corpus", "verify") else "export"
     parser = _parser(command)
     options = parser.parse_args(words)
-    if command in ("export", "corpus") and options.corpus is None and (options.text_column or options.id_column):
-        parser.error("--text-column and --id-column name columns of a file; give it with --corpus FILE")
+    _check_columns(parser, options)
     try:
         if command == "verify":
-            return _verify(options.bundle)
+            return _verify(options)
         if command == "corpus":
             return _index(options)
         return _export(options, with_corpus=command == "export")
     except (CorpusError, ModelError, BundleError, TensorsError) as error:
-        Console(stderr=True, highlight=False, soft_wrap=True).print(f"[red]error:[/] {_escape(str(error))}")
+        errors.print(f"[red]error:[/] {escape(str(error))}")
         return 1
+    except KeyboardInterrupt:
+        errors.print("[red]interrupted:[/] nothing was changed")
+        return 130
 
 
-def _escape(message: str) -> str:
-    return message.replace("[", r"\[")
+def _check_columns(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """End with exit code 2 if a column is named and no file that could have it."""
+    named = vars(options)
+    for column, file in (("text_column", "corpus"), ("id_column", "corpus"), ("calibration_column", "calibration")):
+        if named.get(column) and not named.get(file):
+            parser.error(f"--{column.replace('_', '-')} names a column of a file; give it with --{file} FILE")
 
 
 def _parser(command: str) -> argparse.ArgumentParser:
@@ -72,6 +84,11 @@ def _parser(command: str) -> argparse.ArgumentParser:
     if command == "verify":
         parser = argparse.ArgumentParser(program, description="Check a bundle by doing part of the work again.")
         parser.add_argument("bundle", type=Path, help="the folder to check")
+        parser.add_argument(
+            "--model",
+            help="the folder or hub name that the bundle's model was exported from, to measure again how close its "
+            "8 bit is to float32",
+        )
         return parser
     if command == "export":
         parser = argparse.ArgumentParser(program, description=DESCRIPTION, epilog=EPILOG, formatter_class=formatter)
@@ -96,6 +113,7 @@ def _parser(command: str) -> argparse.ArgumentParser:
             metavar="FILE",
             help="texts like those to come, which set the 8-bit steps (default: Python's own documentation)",
         )
+        parser.add_argument("--calibration-column", help="default: the column text, or the only one")
     if command != "model":
         parser.add_argument("--corpus", type=Path, metavar="FILE", help="CSV, TSV, JSON lines or Parquet, plain or .gz")
         parser.add_argument("--text-column", help="default: the column text, or the only one")
@@ -110,7 +128,10 @@ def _export(options: argparse.Namespace, with_corpus: bool) -> int:
 
     corpus = _read(options.corpus, options.text_column, options.id_column) if with_corpus else None
     if options.calibration is not None:
-        calibration = _read(options.calibration, None, None)
+        try:
+            calibration = _read(options.calibration, options.calibration_column, None)
+        except CorpusError as error:  # whose remedies name the corpus's option
+            raise CorpusError(str(error).replace("--text-column", "--calibration-column")) from error
     else:
         calibration = corpus if corpus is not None and options.corpus is None else python_documentation()
     folder, name, revision = find_model(options.model, options.revision)
@@ -130,12 +151,13 @@ def _export(options: argparse.Namespace, with_corpus: bool) -> int:
 
             manifest = write_model(fresh, export_model(source, calibration.texts, fresh, show))
         if corpus is not None:
-            manifest, summary = _write_corpus(fresh, manifest, corpus, options.corpus)
+            manifest, summary = _write_corpus(fresh, manifest, corpus, options)
     if corpus is None:
         _print_table([*_model_rows(manifest), *_size_rows(manifest)])
-        console.print(f"Next: python -m export corpus --corpus FILE --out {options.out}")
-        return 0
-    return _finish(options.out, manifest, summary, started)
+        console.print(f"Next: python -m export corpus --corpus FILE --out {options.out}", markup=False)
+    else:
+        _summarize(options.out, manifest, summary, started)
+    return 0
 
 
 def _index(options: argparse.Namespace) -> int:
@@ -147,16 +169,45 @@ def _index(options: argparse.Namespace) -> int:
 
     with replacing(options.out) as fresh:
         manifest = take_model(options.out, fresh)
-        manifest, summary = _write_corpus(fresh, manifest, corpus, options.corpus)
-    return _finish(options.out, manifest, summary, started)
+        manifest, summary = _write_corpus(fresh, manifest, corpus, options)
+    _summarize(options.out, manifest, summary, started)
+    return 0
 
 
-def _verify(bundle: Path) -> int:
-    """Check a bundle alone."""
-    passed = _print_checks(bundle)
-    if not passed:
-        console.print(f"[red]{bundle}: not what it says it is; run `python -m export` again[/]")
-    return 0 if passed else 1
+def _verify(options: argparse.Namespace) -> int:
+    """Check a bundle, and with its model's source how close to float32 it is."""
+    from export.verify import verify
+
+    def checks() -> "Iterator[Check]":
+        yield from verify(options.bundle)
+        if options.model is not None:
+            yield _closeness(options.bundle, options.model)
+
+    if not _print_checks(checks()):
+        console.print(f"[red]{escape(str(options.bundle))}: not what it says it is; run `python -m export` again[/]")
+        return 1
+    return 0
+
+
+def _closeness(bundle: Path, model: str) -> "Check":
+    """Hold the bundle's model against its source again."""
+    from export.model import LEAST_COSINE, measure_closeness
+    from export.python_documentation import python_documentation
+    from export.verify import Check
+
+    manifest = read_manifest(bundle)
+    folder, name, revision = find_model(model, None)
+    source = read_source(folder, name, revision, manifest.model.pooling)
+    if source.weights_sha256 != manifest.model.source_sha256:
+        raise ModelError(
+            f"{folder}: weights with sha256 {source.weights_sha256[:12]}, those of the bundle's model have "
+            f"{manifest.model.source_sha256[:12]}; name the model that it was exported from"
+        )
+    accuracy = measure_closeness(source, python_documentation().texts, bundle, manifest.model)
+    found = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in accuracy.items())
+    return Check(
+        "model against float32", found, f"cosine mean >= {LEAST_COSINE}", accuracy["cosine_mean"] >= LEAST_COSINE
+    )
 
 
 def _read(path: Path | None, text_column: str | None, id_column: str | None) -> Corpus:
@@ -178,10 +229,14 @@ def _progress() -> Progress:
 
 
 def _write_corpus(
-    fresh: Path, manifest: Manifest, corpus: Corpus, path: Path | None
+    fresh: Path, manifest: Manifest, corpus: Corpus, options: argparse.Namespace
 ) -> tuple[Manifest, list[tuple[str, str]]]:
-    """Embed the corpus into the unfinished bundle; give the manifest and the summary's lines."""
+    """Embed the corpus into the unfinished bundle and verify it; give the manifest and the summary's lines.
+
+    Raises BundleError if a check fails.
+    """
     from export.indexer import embed_corpus, write_index
+    from export.verify import verify
     from function.engine.embedder import Embedder
 
     embedder = Embedder.open(fresh, manifest.model)
@@ -190,38 +245,37 @@ def _write_corpus(
         began = time.perf_counter()
         codes, scales, truncated = embed_corpus(embedder, corpus.texts, lambda texts: progress.advance(task, texts))
         speed = len(codes) / (time.perf_counter() - began)
-    name = "Python's own documentation" if path is None else path.name
-    summary = [
+    name = "Python's own documentation" if options.corpus is None else options.corpus.name
+    with console.status("writing the index"):
+        manifest = write_index(fresh, manifest, corpus, codes, scales, name)
+    assert manifest.index is not None
+    if not _print_checks(verify(fresh)):
+        raise BundleError(f"{options.out}: the new bundle failed a check above; what was there before stays as it was")
+    return manifest, [
         ("texts", f"{len(codes):,} from {name}, {corpus.empty_texts:,} empty ones skipped"),
         ("truncated", f"{truncated:,} texts longer than {manifest.model.max_tokens} tokens"),
         ("speed", f"{speed:,.0f} texts/s"),
+        ("index", manifest.index.layout),
     ]
-    return write_index(fresh, manifest, corpus, codes, scales, name), summary
 
 
-def _finish(out: Path, manifest: Manifest, summary: list[tuple[str, str]], started: float) -> int:
-    """Verify the new bundle and print one table of all that was done."""
-    passed = _print_checks(out)
+def _summarize(out: Path, manifest: Manifest, summary: list[tuple[str, str]], started: float) -> None:
+    """Print one table of all that was done."""
     took = ("took", f"{time.perf_counter() - started:.0f} s")
     _print_table([*_model_rows(manifest), *summary, *_size_rows(manifest), took])
-    console.print(
-        f"{out}/ is ready. Try it: python -m function --bundle {out}" if passed else "[red]not as it should be[/]"
-    )
-    return 0 if passed else 1
+    console.print(f"{out}/ is ready. Try it: python -m function --bundle {out}", markup=False)
 
 
-def _print_checks(bundle: Path) -> bool:
-    """Print each check of `verify` with what was found; give whether all passed."""
-    from export.verify import verify
-
+def _print_checks(checks: "Iterable[Check]") -> bool:
+    """Print each check with what was found; give whether all passed."""
     table = Table("check", "found", "expected", "", box=None, pad_edge=False)
     passed = True
     try:
         with console.status("verifying"):
-            for check in verify(bundle):
+            for check in checks:
                 passed &= check.passed
                 state = "[green]ok[/]" if check.passed else "[red]FAILED[/]"
-                table.add_row(check.name, check.found, check.expected, state)
+                table.add_row(*map(escape, (check.name, check.found, check.expected)), state)
     finally:  # an error tells why there are no more checks, the table what the others found
         if table.row_count:
             console.print(table)
@@ -247,5 +301,5 @@ def _print_table(rows: list[tuple[str, str]]) -> None:
     table.add_column(style="bold")
     table.add_column()
     for name, value in rows:
-        table.add_row(name, value)
+        table.add_row(name, escape(value))
     console.print(table)

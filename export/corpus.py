@@ -13,6 +13,7 @@ import csv
 import gzip
 import json
 import math
+import sys
 import zlib
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -172,6 +173,7 @@ def _wrong_type(path: Path, line: int, column: str, value: object, expected: str
 
 def _csv_rows(path: Path, separator: str) -> Iterator[Row]:
     """Give the rows below the header, an empty field as None; raises CorpusError at the first broken one."""
+    csv.field_size_limit(sys.maxsize)  # the module's own limit, 131,072 characters, is not the format's
     reader = csv.reader(_lines(path), delimiter=separator, strict=True)
     header: list[str] | None = None
     while True:
@@ -181,6 +183,9 @@ def _csv_rows(path: Path, separator: str) -> Iterator[Row]:
         except StopIteration:
             return
         except csv.Error as error:
+            if "new-line character" in str(error):
+                remedy = "save the file with line ends of LF or CRLF"
+                raise _error(path, line, "a carriage return alone", "a line feed after it", remedy) from error
             found = f"a record that breaks off or has a stray quote ({error})"
             remedy = 'close the quote that opens in this record, or write it as ""'
             raise _error(path, line, found, "fields as in RFC 4180", remedy) from error
@@ -244,6 +249,7 @@ def _refuse(constant: str) -> float:
 
 
 _DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse)
+_BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001))))  # what str.strip takes; polars leaves some of it
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -314,7 +320,7 @@ def _read_parquet(path: Path, text_column: str | None, id_column: str | None) ->
 
 
 def _is_filled(strings: "pl.Series") -> "pl.Series":
-    return strings.fill_null("").str.strip_chars() != ""
+    return strings.fill_null("").str.strip_chars(_BLANKS) != ""
 
 
 def _id_strings(path: Path, column: "pl.Series") -> "pl.Series":

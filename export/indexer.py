@@ -17,24 +17,40 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from export.corpus import Corpus
+from export.recall import LEAST_RECALL, measure_own_recall
 from function.engine import bundle as layout
+from function.engine.arrays import AnyArray
 from function.engine.bundle import BundleError, IndexInfo, Manifest, ModelInfo, describe_file
 from function.engine.embedder import Embedder
-from function.engine.index import signs
+from function.engine.index import Bits, signs
 from function.engine.passages import passage_tensors
 from function.engine.quantization import Codes, Embeddings, Scales, quantize
 
 TEXTS_PER_CHUNK = 4096  # sorted by length together: enough that a batch holds like lengths, little enough to hold
+CHARACTERS_PER_CHUNK = 4_000_000  # the tokenizer takes 37 bytes a character, also for what it then cuts off
 BUNDLE_FILES = {layout.MANIFEST, layout.MODEL, layout.TOKENIZER, layout.INDEX, layout.PASSAGES}
 LAYOUT = "int8 codes, a scale a row, sign bits"
+LAYOUT_WITHOUT_SIGNS = "int8 codes, a scale a row; no sign bits, which would find too few neighbours"
 
 
 def embed_documents(embedder: Embedder, texts: list[str]) -> Iterator[tuple[Embeddings, int]]:
     """Embed the texts on all cores; yield chunks: unit embeddings (n, dim) float32, and how many were truncated."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for begin in range(0, len(texts), TEXTS_PER_CHUNK):
-            tokens = embedder.tokenize(texts[begin : begin + TEXTS_PER_CHUNK], role="document")
+        for chunk in _chunks(texts):
+            tokens = embedder.tokenize(chunk, role="document")
             yield embedder.embed(tokens, pool.map), sum(one.is_truncated for one in tokens)
+
+
+def _chunks(texts: list[str]) -> Iterator[list[str]]:
+    """Cut the texts into lists of TEXTS_PER_CHUNK and CHARACTERS_PER_CHUNK at most; a longer text is one alone."""
+    begin = characters = 0
+    for end, text in enumerate(texts):
+        if end > begin and (end - begin == TEXTS_PER_CHUNK or characters + len(text) > CHARACTERS_PER_CHUNK):
+            yield texts[begin:end]
+            begin, characters = end, 0
+        characters += len(text)
+    if begin < len(texts):
+        yield texts[begin:]
 
 
 def embed_corpus(
@@ -65,15 +81,25 @@ def write_model(folder: Path, model: ModelInfo) -> Manifest:
 
 
 def write_index(folder: Path, manifest: Manifest, corpus: Corpus, codes: Codes, scales: Scales, name: str) -> Manifest:
-    """Write the index and the passages beside the model, then the manifest, and give it."""
-    save_file({"codes": codes, "scales": scales, "bits": signs(codes)}, folder / layout.INDEX)
+    """Write the index and the passages beside the model, then the manifest, and give it.
+
+    The index holds sign bits if a search that begins with them finds what exact search does; otherwise it is scanned
+    whole in 8 bit.
+    """
+    bits: Bits | None = signs(codes)
+    if measure_own_recall(codes, scales, bits) < LEAST_RECALL:
+        bits = None
+    tensors: dict[str, AnyArray] = {"codes": codes, "scales": scales}
+    if bits is not None:
+        tensors["bits"] = bits
+    save_file(tensors, folder / layout.INDEX)
     save_file(passage_tensors(corpus.texts, corpus.ids, corpus.metadata), folder / layout.PASSAGES)
     for file in (layout.INDEX, layout.PASSAGES):
         (folder / file).chmod(0o644)  # safetensors lets only the owner read, and a container's user is another
     files = {file: describe_file(folder / file) for file in (layout.INDEX, layout.PASSAGES)}
     index = IndexInfo(
         rows=len(codes),
-        layout=LAYOUT,
+        layout=LAYOUT if bits is not None else LAYOUT_WITHOUT_SIGNS,
         model_sha256=manifest.files[layout.MODEL].sha256,
         tokenizer_sha256=manifest.files[layout.TOKENIZER].sha256,
         corpus=name,
@@ -92,20 +118,29 @@ def _write_manifest(folder: Path, manifest: Manifest) -> None:
 def replacing(out: Path) -> Iterator[Path]:
     """Give an empty folder beside `out` that takes its place when the block ends without an error.
 
-    After an error or an interruption the old bundle is as it was. Raises BundleError if `out` is a file, or a folder
-    that holds anything but a bundle: it would be deleted.
+    After an error or an interruption the old bundle is as it was. Raises BundleError if `out` is a file, a folder that
+    holds anything but a bundle, which would be deleted, or a place where nothing can be written.
     """
     out = out.resolve()
+    if not out.name:
+        raise BundleError(f"{out}: is the root of all folders, expected one of its own for the bundle")
     if out.exists() and not out.is_dir():
         raise BundleError(f"{out}: is a file, expected a folder to write the bundle into")
     retired = out.with_name(f".{out.name}.retired")
     if retired.exists() and not out.exists():
         retired.rename(out)  # an earlier export was stopped between its two renames
-    foreign = {entry.name for entry in out.iterdir()} - BUNDLE_FILES if out.is_dir() else set()
-    if foreign:
-        raise BundleError(f"{out}: holds {min(foreign)}, so it is no bundle; choose an empty or new folder")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".partial", dir=out.parent))
+    found = {entry.name for entry in out.iterdir()} if out.is_dir() else set()
+    if found - BUNDLE_FILES:
+        raise BundleError(
+            f"{out}: holds {min(found - BUNDLE_FILES)}, so it is no bundle; choose an empty or new folder"
+        )
+    if found and layout.MODEL not in found:
+        raise BundleError(f"{out}: holds {min(found)} and no {layout.MODEL}, so it is no bundle; empty it yourself")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".partial", dir=out.parent))
+    except OSError as error:
+        raise BundleError(f"{out}: nothing can be written there ({error.strerror}); choose another folder") from error
     try:
         yield fresh
         fresh.chmod(0o755)
@@ -138,4 +173,11 @@ def take_model(bundle: Path, folder: Path) -> Manifest:
     for name in (layout.MODEL, layout.TOKENIZER):
         layout.check_size(bundle, name, manifest)
         shutil.copyfile(bundle / name, folder / name)
-    return write_model(folder, manifest.model)
+    taken = write_model(folder, manifest.model)
+    for name, found in taken.files.items():
+        if found != manifest.files[name]:
+            raise BundleError(
+                f"{bundle / name}: sha256 {found.sha256[:12]}, the manifest says {manifest.files[name].sha256[:12]}; "
+                "it is damaged: run `python -m export` again, with the model"
+            )
+    return taken

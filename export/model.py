@@ -60,8 +60,7 @@ def export_model(
         save_ort(quantize_graph(graph, tokens, lambda share: progress("quantize", share)), folder / MODEL)
         progress("compare with float32", 0)
         expected = _embed(exact, held_out)
-    found = _embed(Embedder.open(folder, model), held_out)
-    accuracy = compare(expected, found)
+    accuracy = compare(expected, _embed(Embedder.open(folder, model), held_out))
     progress("compare with float32", 1)
     if not accuracy["cosine_mean"] >= LEAST_COSINE:  # nor if it is not a number
         raise ModelError(
@@ -69,6 +68,20 @@ def export_model(
             f"{LEAST_COSINE}; calibrate with texts like yours: --calibration FILE"
         )
     return replace(model, accuracy=accuracy)
+
+
+def measure_closeness(source: Source, texts: list[str], folder: Path, model: ModelInfo) -> dict[str, float]:
+    """Say how close the model in a folder is to its source in float32, as `compare` does, on some of the texts.
+
+    With the texts that calibrated the model, those are taken which did not calibrate it.
+    Raises ModelError if the source cannot be exported.
+    """
+    _, held_out = _split(texts)
+    with tempfile.TemporaryDirectory() as name:
+        onnx.save(export_graph(source, Path(name)), Path(name) / "exact.onnx")
+        exact = Embedder(read_tokenizer(folder / TOKENIZER), open_session(Path(name) / "exact.onnx"), model)
+        expected = _embed(exact, held_out)
+    return compare(expected, _embed(Embedder.open(folder, model), held_out))
 
 
 def _split(texts: list[str]) -> tuple[list[str], list[str]]:

@@ -32,20 +32,21 @@ def split_outliers(model: ModelProto, copies: int = COPIES) -> None:
     """Give each feed-forward layer of the graph `copies` more neurons, at most, without changing what it computes."""
     tensors = {tensor.name: tensor for tensor in model.graph.initializer}
 
-    def replace(node: NodeProto, position: int, values: NDArray[np.float32]) -> None:
-        name = f"{node.name or node.output[0]}/split"  # a new one: layers may share their weights
-        model.graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
+    def replace(node: NodeProto, position: int, values: NDArray[np.float32], what: str) -> None:
+        name = f"{node.name or node.output[0]}/split_{what}"  # a new one: layers may share their weights
+        tensors[name] = numpy_helper.from_array(np.ascontiguousarray(values), name)
+        model.graph.initializer.append(tensors[name])
         node.input[position] = name
 
     for layer in list(_feed_forward_layers(model)):
         outgoing = numpy_helper.to_array(tensors[layer.down.input[1]])
         counts = count_copies(outgoing, copies)
         neurons = np.repeat(np.arange(len(outgoing)), counts)
-        replace(layer.down, 1, (outgoing / counts[:, np.newaxis]).astype(np.float32)[neurons])
-        replace(layer.up, 1, numpy_helper.to_array(tensors[layer.up.input[1]])[:, neurons])
+        replace(layer.down, 1, (outgoing / counts[:, np.newaxis]).astype(np.float32)[neurons], "inputs")
+        replace(layer.up, 1, numpy_helper.to_array(tensors[layer.up.input[1]])[:, neurons], "outputs")
         if layer.bias is not None:
             position = 0 if layer.bias.input[0] in tensors else 1
-            replace(layer.bias, position, numpy_helper.to_array(tensors[layer.bias.input[position]])[neurons])
+            replace(layer.bias, position, numpy_helper.to_array(tensors[layer.bias.input[position]])[neurons], "bias")
 
 
 def count_copies(weights: NDArray[np.float32], copies: int) -> NDArray[np.int64]:

@@ -7,8 +7,9 @@ A row is kept twice: as its signs, a bit a value, and as 8-bit codes with a scal
 2. multiplies the candidates' codes with the query's own codes, and keeps RESCORE_MULTIPLIER times what was asked for,
 3. scores those with the query in float32, whose only error left is that of the stored codes.
 
-Up to EXHAUSTIVE_ROWS the first step is left out, since the second is quick enough for all rows. Both scans are
-simsimd's, in the widest instructions the CPU has.
+Up to EXHAUSTIVE_ROWS the first step is left out, since the second is quick enough for all rows; and always where an
+index holds no signs, because those of its model tell too little (most values positive, as after max pooling). Both
+scans are simsimd's, in the widest instructions the CPU has.
 """
 
 from dataclasses import dataclass
@@ -43,8 +44,8 @@ class Hit:
 class Index:
     """The corpus's embeddings, ready to be searched."""
 
-    def __init__(self, codes: Codes, scales: Scales, bits: Bits) -> None:
-        """Take codes (rows, dim) int8 and scales (rows,) float32 as `quantize` gives them, and their `signs`."""
+    def __init__(self, codes: Codes, scales: Scales, bits: Bits | None) -> None:
+        """Take codes (rows, dim) int8 and scales (rows,) float32 as `quantize` gives them, and `signs` or none."""
         self._codes = codes
         self._scales = scales
         self._bits = bits
@@ -59,10 +60,12 @@ class Index:
         found = {name: (tensor.dtype.name, *tensor.shape) for name, tensor in tensors.items()}
         _, rows, dim = found["codes"] if len(found.get("codes", ())) == 3 else ("", 0, 0)
         bytes_per_row = -(-dim // 8)
-        expected = {"codes": ("int8", rows, dim), "scales": ("float32", rows), "bits": ("uint8", rows, bytes_per_row)}
+        expected = {"codes": ("int8", rows, dim), "scales": ("float32", rows)}
+        if "bits" in found:
+            expected["bits"] = ("uint8", rows, bytes_per_row)
         if found != expected or not rows:
             raise TensorsError(f"{path}: holds {found}, expected {expected}; run `python -m export` again")
-        return cls(tensors["codes"], tensors["scales"], tensors["bits"])
+        return cls(tensors["codes"], tensors["scales"], tensors.get("bits"))
 
     def __len__(self) -> int:
         return len(self._codes)
@@ -93,7 +96,7 @@ class Index:
         if wanted >= len(self):
             return np.arange(len(self))
         coarse = max(CANDIDATES + len(self) // ROWS_PER_CANDIDATE, top_k * CANDIDATES_PER_HIT)
-        if len(self) <= max(EXHAUSTIVE_ROWS, coarse):
+        if self._bits is None or len(self) <= max(EXHAUSTIVE_ROWS, coarse):
             return _largest(self._products(query, self._codes) * self._scales, wanted)
         differing = simsimd.cdist(signs(query[np.newaxis]), self._bits, metric="hamming", dtype="bin8")
         rows = np.argpartition(np.asarray(differing)[0], coarse)[:coarse]

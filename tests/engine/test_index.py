@@ -177,7 +177,6 @@ def test_a_file_of_codes_scales_and_bits_opens(tmp_path: Path) -> None:
     [
         {"codes": None},
         {"scales": None},
-        {"bits": None},
         {"scales": np.ones(4, np.float32)},
         {"scales": np.ones((3, 1), np.float32)},
         {"bits": np.ones((3, 12), np.uint8)},
@@ -224,3 +223,12 @@ def test_tensors_of_another_kind_are_refused(wrong: dict[str, NDArray[Any]], tmp
     save_file(right | wrong, path)
     with pytest.raises(TensorsError, match="expected"):
         Index.open(path)
+
+
+def test_an_index_without_signs_searches_all_rows(tmp_path: Path) -> None:
+    embeddings = unit_rows(EXHAUSTIVE_ROWS + 1_000, 16, seed=13)
+    codes, scales = quantize(embeddings)
+    save_file({"codes": codes, "scales": scales}, tmp_path / "index.safetensors")
+    index = Index.open(tmp_path / "index.safetensors")
+    for query in unit_rows(20, 16, seed=14):
+        assert [hit.row for hit in index.search(query, 10)] == [hit.row for hit in brute_force(embeddings, query, 10)]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from onnx import ModelProto
 
 from export.corpus import Corpus
@@ -18,6 +19,7 @@ from function.engine.bundle import ModelInfo
 from function.engine.embedder import TokenIds
 from function.engine.quantization import Embeddings
 from function.engine.tokenizer import read_tokenizer
+from tests.conftest import DIM
 
 TINY_BERT = Path(__file__).parents[1] / "data" / "tiny-bert"
 EditJson = Callable[[str, Callable[[dict[str, Any]], object]], None]
@@ -88,3 +90,15 @@ def embed_with_transformers(folder: Path, ids: list[list[int]], pooling: str, ba
             pooled = tokens.masked_fill(~seen, -torch.inf).amax(1)
         found.append(torch.nn.functional.normalize(pooled, dim=1).numpy())
     return np.concatenate(found)
+
+
+def clustered_rows(rows: int, offset: float = 0.0, seed: int = 7) -> NDArray[np.float32]:
+    """Give unit embeddings, (rows, DIM) float32, in twenty clusters.
+
+    With an offset they are as max pooling makes them: nearly every value positive, so that signs hardly differ.
+    """
+    random = np.random.default_rng(seed)
+    centres = random.standard_normal((20, DIM))
+    found = centres[random.integers(20, size=rows)] + 0.6 * random.standard_normal((rows, DIM))
+    found = found / np.linalg.norm(found, axis=1, keepdims=True) + offset
+    return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True), np.float32)

@@ -5,8 +5,10 @@ import io
 import json
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ from pathlib import Path
 
 import huggingface_hub
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from export.cli import main
 from export.corpus import Corpus
@@ -304,16 +307,52 @@ def test_damage_that_stops_the_checks_is_told_with_the_checks_that_failed(
     assert any(line.startswith(named) and "FAILED" in line for line in done.out.splitlines())
 
 
-def test_an_export_whose_own_check_fails_ends_with_exit_code_1(
+def test_an_export_whose_own_check_fails_ends_with_exit_code_1_and_leaves_the_old_bundle(
     bundle_of_stories: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing = [Check("recall@10 against exact search", "0.5", ">= 0.98", False)]
     monkeypatch.setattr("export.verify.verify", lambda bundle: iter(failing))
+    before = contents(bundle_of_stories)
     done = run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories)
     assert done.code == 1
     assert "FAILED" in done.out
-    assert "not as it should be" in done.out
+    assert "the new bundle failed a check above; what was there before stays as it was" in error_line(done)
     assert "is ready" not in done.out
+    assert contents(bundle_of_stories) == before
+    assert [path.name for path in bundle_of_stories.parent.iterdir()] == ["bundle"]
+
+
+def test_with_its_source_a_bundle_is_held_against_float32_again(whole: tuple[Path, Run]) -> None:
+    done = run("verify", whole[0], "--model", TINY_BERT)
+    assert done.code == 0
+    (line,) = (line for line in done.out.splitlines() if line.startswith("model against float32"))
+    found = float(line.split("cosine mean ")[1].split(",")[0])
+    assert 0.999 < found < 1
+    assert line.endswith("ok")
+
+
+def test_a_model_that_strays_from_its_source_fails(
+    bundle_of_stories: Path, calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("export.model.LEAST_COSINE", 0.9999999)
+    done = run("verify", bundle_of_stories, "--model", TINY_BERT)
+    assert done.code == 1
+    assert any(line.startswith("model against float32") and "FAILED" in line for line in done.out.splitlines())
+
+
+def test_a_bundle_is_not_held_against_another_model(whole: tuple[Path, Run], tmp_path: Path) -> None:
+    other = shutil.copytree(TINY_BERT, tmp_path / "other")
+    weights = load_file(other / "model.safetensors")
+    weights["pooler.dense.bias"] += 1
+    save_file(weights, other / "model.safetensors", metadata={"format": "pt"})
+    done = run("verify", whole[0], "--model", other)
+    assert "name the model that it was exported from" in error_line(done)
+
+
+def test_a_model_without_texts_can_be_verified(model_alone: tuple[Path, Run]) -> None:
+    done = run("verify", model_alone[0])
+    assert done.code == 0
+    assert done.out.count("checksum of") == 2
 
 
 # Options
@@ -346,6 +385,7 @@ def test_another_pooling_and_the_commit_of_the_hub_are_recorded(
         ["--out"],
         ["--text-column", "title"],
         ["corpus", "--id-column", "number"],
+        ["model", "--calibration-column", "title"],
     ],
 )
 def test_unusable_arguments_end_with_exit_code_2(arguments: list[str]) -> None:
@@ -449,10 +489,40 @@ def test_an_interruption_leaves_the_old_bundle_byte_for_byte(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("export.indexer.embed_corpus", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories)
+    done = run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories)
+    assert (done.code, done.err) == (130, "interrupted: nothing was changed\n")
     assert contents(bundle_of_stories) == before
     assert [path.name for path in bundle_of_stories.parent.iterdir()] == ["bundle"]
+
+
+def test_a_process_told_to_end_removes_what_it_had_begun(bundle_of_stories: Path, tmp_path: Path) -> None:
+    before = contents(bundle_of_stories)
+    many = write_csv(tmp_path / "many.csv", [{"text": f"story {row} of a goose"} for row in range(100_000)])
+    command = [sys.executable, "-m", "export", "corpus", "--corpus", str(many), "--out", str(bundle_of_stories)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
+        while not list(bundle_of_stories.parent.glob(".bundle.*.partial")):
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.terminate()
+        assert process.wait() == 128 + signal.SIGTERM
+    assert contents(bundle_of_stories) == before
+    assert [path.name for path in bundle_of_stories.parent.iterdir()] == ["bundle"]
+
+
+def test_names_with_brackets_are_printed_as_they_are(bundle_of_stories: Path, stories: Path, tmp_path: Path) -> None:
+    corpus = shutil.copy(stories, tmp_path / "x[red].csv")
+    out = bundle_of_stories.rename(tmp_path / "[b]")
+    done = run("corpus", "--corpus", corpus, "--text-column", "title", "--out", out)
+    assert "from x[red].csv" in done.out
+    assert f"{out}/ is ready. Try it: python -m function --bundle {out}" in done.out
+
+
+def test_calibration_texts_have_a_column_of_their_own(stories: Path, tmp_path: Path) -> None:
+    options = ("--calibration", stories, "--out", tmp_path / "bundle")
+    assert "one named 'text'; name the one to embed with --calibration-column" in error_line(
+        run("model", TINY_BERT, *options)
+    )
+    assert run("model", TINY_BERT, *options, "--calibration-column", "title").code == 0
 
 
 def test_a_corpus_for_a_bundle_that_is_not_there_is_an_error(stories: Path, tmp_path: Path) -> None:

@@ -89,6 +89,30 @@ def test_rows_without_text_are_skipped_counted_and_keep_their_number(tmp_path: P
     assert (corpus.texts, corpus.ids, corpus.empty_texts) == (["one", "four"], ["0", "3"], 2)
 
 
+def test_a_csv_field_may_be_as_long_as_it_is(tmp_path: Path) -> None:
+    text = "word " * 60_000
+    path = tmp_path / "a.csv"
+    path.write_text(f"id,text\n1,{text}\n2,short\n")
+    assert read_corpus(path).texts == [text, "short"]
+
+
+def test_line_ends_of_carriage_returns_alone_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"id,text\r1,one\r2,two\r")
+    with pytest.raises(CorpusError, match=r"line 1: found a carriage return alone, .* line ends of LF or CRLF"):
+        read_corpus(path)
+
+
+@pytest.mark.parametrize("blank", ["\x1c", "\x1f", "\x85", "\xa0", "\u2003", "\u3000", "\t\n\x0b\x0c\r "])
+def test_a_text_is_blank_in_parquet_where_it_is_in_the_other_formats(tmp_path: Path, blank: str) -> None:
+    pl.DataFrame({"text": ["one", blank, "two"]}).write_parquet(tmp_path / "a.parquet")
+    lines = "".join(json.dumps({"text": text}) + "\n" for text in ("one", blank, "two"))
+    (tmp_path / "a.jsonl").write_text(lines)
+    for name in ("a.parquet", "a.jsonl"):
+        found = read_corpus(tmp_path / name)
+        assert (found.texts, found.empty_texts) == (["one", "two"], 1), name
+
+
 def test_rows_without_text_are_skipped_in_parquet_too(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pl.DataFrame({"text": ["one", None, " \t", "", "five"]}).write_parquet(path)

@@ -29,9 +29,10 @@ from function.engine.bundle import (
     read_manifest,
 )
 from function.engine.embedder import Embedder
-from function.engine.index import Index
+from function.engine.index import EXHAUSTIVE_ROWS, Index
 from function.engine.passages import Passages
-from function.engine.quantization import quantize
+from function.engine.quantization import dequantize, quantize
+from tests.export.conftest import clustered_rows
 
 Contents = dict[str, bytes]
 
@@ -45,6 +46,15 @@ def siblings(folder: Path) -> list[str]:
 
 
 # Embedding
+
+
+def test_a_chunk_ends_with_its_texts_or_its_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexer, "TEXTS_PER_CHUNK", 3)
+    monkeypatch.setattr(indexer, "CHARACTERS_PER_CHUNK", 10)
+    texts = ["a", "b", "c", "d", "e" * 9, "f", "g" * 30, "h", "i"]
+    chunks = list(indexer._chunks(texts))
+    assert chunks == [["a", "b", "c"], ["d", "e" * 9], ["f"], ["g" * 30], ["h", "i"]]
+    assert list(indexer._chunks([])) == []
 
 
 def test_a_corpus_embeds_as_its_texts_do_one_by_one(
@@ -161,6 +171,33 @@ def test_a_model_that_is_not_whole_is_not_taken(bundle_copy: Path, name: str, tm
     (tmp_path / "new").mkdir()
     with pytest.raises(BundleError, match=rf"{name}: \d+ bytes, the manifest says \d+"):
         take_model(bundle_copy, tmp_path / "new")
+
+
+@pytest.mark.parametrize("name", [MODEL, TOKENIZER])
+def test_a_damaged_model_is_not_taken(bundle_copy: Path, name: str, tmp_path: Path) -> None:
+    content = bytearray((bundle_copy / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (bundle_copy / name).write_bytes(content)
+    (tmp_path / "new").mkdir()
+    with pytest.raises(BundleError, match=rf"{name}: sha256 \w+, the manifest says \w+; it is damaged"):
+        take_model(bundle_copy, tmp_path / "new")
+
+
+@pytest.mark.parametrize(("offset", "has_bits"), [(0.0, True), (0.3, False)])
+def test_signs_are_stored_where_they_find_the_neighbours(
+    bundle: Path, tmp_path: Path, offset: float, has_bits: bool
+) -> None:
+    rows = EXHAUSTIVE_ROWS + 1_000
+    codes, scales = quantize(clustered_rows(rows, offset))
+    corpus = Corpus(["x"] * rows, ["x"] * rows, ["{}"] * rows, 0)
+    manifest = write_index(tmp_path, take_model(bundle, tmp_path), corpus, codes, scales, "x.csv")
+    assert manifest.index is not None
+    assert ("no sign bits" not in manifest.index.layout) == has_bits
+    assert ("bits" in load_file(tmp_path / INDEX)) == has_bits
+    index, query = Index.open(tmp_path / INDEX), dequantize(codes[:1], scales[:1])[0]
+    query /= np.linalg.norm(query)
+    scores = dequantize(codes, scales) @ query
+    assert [hit.row for hit in index.search(query, 5)] == np.argsort(-scores, kind="stable")[:5].tolist()
 
 
 @pytest.mark.parametrize("name", [MANIFEST, MODEL, TOKENIZER, INDEX, PASSAGES])
@@ -288,6 +325,20 @@ def test_a_folder_with_another_kind_of_manifest_is_not_touched(tmp_path: Path) -
     with pytest.raises(BundleError), replacing(out) as fresh:
         (fresh / MANIFEST).write_text("new")
     assert (out / "index.html").read_text() == "precious"
+
+
+def test_a_folder_with_nothing_but_another_kind_of_manifest_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "extension").mkdir()
+    (tmp_path / "extension" / "manifest.json").write_text('{"name": "My extension"}')
+    with pytest.raises(BundleError, match=r"extension: holds manifest.json and no model.ort, so it is no bundle"):
+        replacing(tmp_path / "extension").__enter__()
+    assert contents(tmp_path / "extension") == {"manifest.json": b'{"name": "My extension"}'}
+
+
+@pytest.mark.parametrize(("out", "reason"), [("/", "is the root of all folders"), ("/dev/null/bundle", "nothing can")])
+def test_a_place_where_no_bundle_can_be_is_refused(out: str, reason: str) -> None:
+    with pytest.raises(BundleError, match=rf"^{out}: {reason}"):
+        replacing(Path(out)).__enter__()
 
 
 def test_a_file_in_the_place_of_the_bundle_is_not_touched(tmp_path: Path) -> None:

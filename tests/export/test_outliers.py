@@ -165,6 +165,40 @@ def test_a_function_of_several_neurons_at_once_is_left_alone(between: str) -> No
     assert model.SerializeToString(deterministic=True) == before
 
 
+def test_a_sum_of_two_activations_is_left_alone() -> None:
+    nodes = [
+        helper.make_node("MatMul", ["x", "u"], ["xu"]),
+        helper.make_node("MatMul", ["x", "v"], ["xv"]),
+        helper.make_node("Add", ["xu", "xv"], ["hidden"]),
+        helper.make_node("Relu", ["hidden"], ["bent"]),
+        helper.make_node("MatMul", ["bent", "d"], ["y"]),
+    ]
+    tensors = {"u": weights(INPUTS, NEURONS), "v": weights(INPUTS, NEURONS, seed=5)}
+    model = graph(nodes, {"y": OUTPUTS}, **tensors, d=with_outlier())
+    before = model.SerializeToString(deterministic=True)
+    split_outliers(model)
+    assert model.SerializeToString(deterministic=True) == before
+
+
+def test_a_product_may_be_the_end_of_one_layer_and_the_begin_of_the_next() -> None:
+    nodes = [
+        helper.make_node("MatMul", ["x", "u"], ["xu"]),
+        helper.make_node("Relu", ["xu"], ["first"]),
+        helper.make_node("MatMul", ["first", "m"], ["xm"]),
+        helper.make_node("Relu", ["xm"], ["second"]),
+        helper.make_node("MatMul", ["second", "d"], ["y"]),
+    ]
+    middle = weights(NEURONS, NEURONS, seed=5)
+    middle[4, 4] = 50
+    model = graph(nodes, {"y": OUTPUTS}, u=weights(INPUTS, NEURONS), m=middle, d=with_outlier())
+    x = weights(20, INPUTS, seed=6)
+    (before,) = run(model, x)
+    split_outliers(model)
+    (after,) = run(model, x)
+    np.testing.assert_allclose(after, before, atol=1e-4 * np.abs(before).max())
+    assert read(model, "xm", 1).shape == (NEURONS + COPIES, NEURONS + COPIES)
+
+
 def test_layers_that_share_their_weights_stay_layers_of_the_same_function() -> None:
     nodes = []
     for number, (first, last) in enumerate([("x", "middle"), ("middle", "y")]):

@@ -1,6 +1,5 @@
 """Each kind of damage to a bundle fails a check that names it."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,8 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
 from export.corpus import Corpus
-from export.verify import Check, measure_recall, verify
+from export.indexer import take_model
+from export.verify import Check, verify
 from function.engine.bundle import (
     INDEX,
     MANIFEST,
@@ -23,9 +23,9 @@ from function.engine.bundle import (
     describe_file,
     read_manifest,
 )
-from function.engine.index import Index, signs
+from function.engine.index import signs
 from function.engine.passages import passage_tensors
-from function.engine.quantization import dequantize, quantize
+from function.engine.quantization import quantize
 from function.engine.tensors import TensorsError
 from tests.conftest import DIM
 
@@ -86,11 +86,20 @@ def test_progress_is_told_the_texts_embedded_again(bundle: Path) -> None:
     assert sum(told) == 200
 
 
-def test_a_bundle_without_texts_is_refused(bundle_copy: Path) -> None:
-    manifest = json.loads((bundle_copy / MANIFEST).read_text()) | {"index": None}
-    (bundle_copy / MANIFEST).write_text(json.dumps(manifest))
-    with pytest.raises(BundleError, match="holds a model and no texts"):
-        list(verify(bundle_copy))
+def test_a_bundle_without_texts_is_checked_as_far_as_it_goes(bundle: Path, tmp_path: Path) -> None:
+    take_model(bundle, tmp_path)
+    checks, error = check(tmp_path)
+    assert error is None
+    assert list(checks) == [f"checksum of {MODEL}", f"checksum of {TOKENIZER}"]
+    assert all(one.passed for one in checks.values())
+
+
+def test_a_model_that_does_not_open_is_found_without_texts_too(bundle: Path, tmp_path: Path) -> None:
+    take_model(bundle, tmp_path)
+    (tmp_path / MODEL).write_bytes(b"\xff" * (tmp_path / MODEL).stat().st_size)
+    checks, error = check(tmp_path)
+    assert not checks[f"checksum of {MODEL}"].passed
+    assert isinstance(error, BundleError)
 
 
 @pytest.mark.parametrize("name", [MODEL, TOKENIZER, INDEX, PASSAGES])
@@ -174,63 +183,3 @@ def test_one_scale_a_hundredth_too_small_fails_the_cosine(bundle_copy: Path) -> 
     change_index(bundle_copy, shrink_one)
     describe_again(bundle_copy)
     assert failed(bundle_copy) == [COSINE]
-
-
-# Recall
-
-
-def clustered_rows(rows: int, seed: int = 7) -> NDArray[np.float32]:
-    random = np.random.default_rng(seed)
-    centres = random.standard_normal((20, DIM))
-    found = centres[random.integers(20, size=rows)] + 0.6 * random.standard_normal((rows, DIM))
-    return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True), np.float32)
-
-
-class Forgetful:
-    """An index that gives every hit but the best `missing`, and others instead."""
-
-    def __init__(self, index: Index, missing: int) -> None:
-        self.index, self.missing = index, missing
-
-    def search(self, query: NDArray[np.float32], top_k: int) -> list[Any]:
-        return self.index.search(query, top_k + self.missing)[self.missing :]
-
-
-@pytest.mark.parametrize(("missing", "recall"), [(0, 1.0), (1, 0.9), (4, 0.6), (10, 0.0)])
-def test_recall_is_the_share_of_the_best_ten_that_are_hits(missing: int, recall: float) -> None:
-    rows = clustered_rows(500)
-    codes, scales = quantize(rows)
-    index: Any = Forgetful(Index(codes, scales, signs(codes)), missing)
-    assert measure_recall(rows[:30], codes, scales, index) == pytest.approx(recall, abs=0.01)
-
-
-def test_recall_equals_brute_force_where_the_signs_choose_the_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
-    from function.engine import index as index_module
-
-    monkeypatch.setattr(index_module, "EXHAUSTIVE_ROWS", 100)
-    monkeypatch.setattr(index_module, "CANDIDATES", 60)
-    monkeypatch.setattr(index_module, "CANDIDATES_PER_HIT", 2)
-    monkeypatch.setattr("export.verify.ROWS_AT_ONCE", 300)  # so that exact search goes in several parts
-    rows = clustered_rows(2_000)
-    codes, scales = quantize(rows)
-    index = Index(codes, scales, signs(codes))
-    stored = dequantize(codes, scales).astype(np.float64)
-    shares = []
-    for query in rows[:50]:
-        best = sorted(range(len(stored)), key=lambda row: -float(stored[row] @ query))[:10]
-        shares.append(len({hit.row for hit in index.search(query, 10)} & set(best)) / 10)
-    expected = sum(shares) / len(shares)
-    assert 0.3 < expected < 0.99
-    assert measure_recall(rows[:50], codes, scales, index) == pytest.approx(expected, abs=0.005)
-
-
-def test_texts_that_stand_in_the_corpus_twice_count_whichever_is_found() -> None:
-    rows = np.repeat(clustered_rows(20), 30, axis=0)
-    codes, scales = quantize(rows)
-    assert measure_recall(rows[::30], codes, scales, Index(codes, scales, signs(codes))) == 1
-
-
-def test_a_corpus_smaller_than_ten_is_measured_with_what_it_has() -> None:
-    rows = clustered_rows(4)
-    codes, scales = quantize(rows)
-    assert measure_recall(rows, codes, scales, Index(codes, scales, signs(codes))) == 1
