@@ -15,6 +15,8 @@ from function.settings import SettingsError, read_settings
 from function.stopwatch import Stopwatch
 from function.telemetry import make_logger
 
+LAST_PORT = 65535  # TCP has 16 bits for it
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until interrupted; give the exit code: 0 stopped, 1 the bundle cannot be served, 2 unusable arguments."""
@@ -23,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--bundle", type=Path, help="the bundle's folder (default: BUNDLE_DIR, or bundle/)")
     parser.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1, this machine alone")
-    parser.add_argument("--port", type=int, default=8000, help="default: 8000")
+    parser.add_argument("--port", type=_port, default=8000, help="default: 8000; 0 takes one that is free")
     options = parser.parse_args(arguments)
     try:
         import uvicorn
@@ -46,3 +48,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     app = create_app(bundle, settings, logger, cold_start)
     uvicorn.run(app, host=options.host, port=options.port, lifespan="off", access_log=False)
     return 0
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) <= LAST_PORT):
+        raise argparse.ArgumentTypeError(
+            f"{text!r}, expected a whole number from 0 to {LAST_PORT}; 0 takes a port that is free"
+        )
+    return int(text)

@@ -84,6 +84,22 @@ def test_the_bundle_of_the_environment_is_served_unless_another_is_named(
     assert "from-option: is no folder" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("port", ["65536", "99999", "-1", "1.5", "http", "", "1" * 5000])
+def test_a_port_that_there_is_not_ends_it_with_2_and_the_ports_there_are(
+    capsys: pytest.CaptureFixture[str], port: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([f"--port={port}"])
+    assert ended.value.code == 2
+    message = f"argument --port: {port!r}, expected a whole number from 0 to 65535; 0 takes a port that is free"
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("port", ["0", "65535"])
+def test_the_first_and_the_last_port_may_be_asked_for(tmp_path: Path, port: str) -> None:
+    assert main(["--port", port, "--bundle", str(tmp_path / "none")]) == 1  # for want of a bundle, which comes later
+
+
 def test_an_unknown_argument_ends_it_with_2(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--colour", "red"])
