@@ -10,7 +10,8 @@ from starlette.exceptions import HTTPException
 
 ERROR_TYPES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "media_type"}
 MOST_DESCRIBED = 3  # of one body's errors
-LONGEST_ECHO = 60  # characters of a wrong value that are shown
+LONGEST_ECHO = 60  # characters of a wrong value, or of an unknown field's name, that are shown
+RIGHT_BODY = 'expected JSON in UTF-8, such as {"text": "some words"}'
 
 
 class ErrorReply(BaseModel):
@@ -42,7 +43,8 @@ def add_error_replies(app: FastAPI) -> None:
         errors = error.errors()
         first = errors[0]
         if first["type"] == "json_invalid":
-            return error_reply(400, f"body: not JSON: {first['ctx']['error']} at character {first['loc'][-1]}")
+            found = f"{first['ctx']['error']} at character {first['loc'][-1]}"
+            return error_reply(400, f"body: not JSON: {found}; {RIGHT_BODY}")
         if isinstance(first["input"], bytes):  # FastAPI parses a body only if it is said to be JSON
             content_type = request.headers.get("content-type", "")
             return error_reply(415, f"body: content-type {content_type!r}, expected application/json")
@@ -53,6 +55,8 @@ def add_error_replies(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> JSONResponse:
+        if isinstance(error.__cause__, ValueError | RecursionError):  # of reading the body; FastAPI does not tell
+            return error_reply(400, f"body: not readable: {describe_unreadable(error.__cause__)}; {RIGHT_BODY}")
         reply = error_reply(error.status_code, f"{request.method} {request.url.path}: {error.detail}")
         reply.headers.update(error.headers or {})
         return reply
@@ -61,9 +65,22 @@ def add_error_replies(app: FastAPI) -> None:
 def describe(error: dict[str, Any]) -> str:
     """Say of one of pydantic's errors which field is wrong, what it may hold and what it holds."""
     # "body" comes first in a location; a name in angle brackets is the form of a value, not a field
-    field = ".".join(str(part) for part in error["loc"][1:] if not str(part).startswith("<")) or "body"
+    field = cut(".".join(str(part) for part in error["loc"][1:] if not str(part).startswith("<"))) or "body"
     message = error["msg"][:1].lower() + error["msg"][1:]
     if error["type"] in ("missing", "extra_forbidden"):
         return f"{field}: {message}"
-    found = repr(error["input"])
-    return f"{field}: {message}, found {found if len(found) <= LONGEST_ECHO else found[:LONGEST_ECHO] + '…'}"
+    return f"{field}: {message}, found {cut(repr(error['input']))}"
+
+
+def describe_unreadable(error: BaseException) -> str:
+    """Say why Python's JSON could not read a body: bytes that are no UTF-8, too deep a nesting, too long a number."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start} is {error.object[error.start]:#04x}, which is not UTF-8 there"
+    if isinstance(error, RecursionError):
+        return "brackets within brackets, too deep"
+    return str(error).partition(";")[0].lower()  # after it: how to let Python read longer numbers
+
+
+def cut(text: str) -> str:
+    """Give the first characters of a text as long as a caller likes."""
+    return text if len(text) <= LONGEST_ECHO else text[:LONGEST_ECHO] + "…"

@@ -56,11 +56,29 @@ REFUSED: dict[str, tuple[str, bytes, int, str, list[str]]] = {
     ),
     "num_results NaN": ("/similar", b'{"text": "a", "num_results": NaN}', 422, "invalid", ["num_results: ", "nan"]),
     "two mistakes": ("/similar", b'{"text": "", "num_results": 0}', 422, "invalid", ["text: ", "; num_results: "]),
-    "not JSON": ("/similar", b'{"text": ', 400, "bad_request", ["body: not JSON", "character"]),
+    "not JSON": ("/similar", b'{"text": ', 400, "bad_request", ["body: not JSON", "character", "; expected JSON"]),
     "not JSON at all": ("/similar", b"text=words", 400, "bad_request", ["body: not JSON", "character 0"]),
-    "not UTF-8": ("/similar", b'{"text": "\xff"}', 400, "bad_request", ["body"]),
-    "brackets without end": ("/similar", b"[" * 100_000, 400, "bad_request", ["body"]),
-    "a number of 5,000 digits": ("/similar", b'{"num_results": %s}' % (b"1" * 5000), 400, "bad_request", ["body"]),
+    "not UTF-8": (
+        "/similar",
+        b'{"text": "\xff"}',
+        400,
+        "bad_request",
+        ["body: not readable: byte 10 is 0xff, which is not UTF-8 there; expected JSON in UTF-8, such as {"],
+    ),
+    "brackets without end": (
+        "/similar",
+        b"[" * 100_000,
+        400,
+        "bad_request",
+        ["body: not readable: brackets within brackets, too deep; expected JSON in UTF-8, such as {"],
+    ),
+    "a number of 5,000 digits": (
+        "/similar",
+        b'{"num_results": %s}' % (b"1" * 5000),
+        400,
+        "bad_request",
+        ["body: not readable: ", "value has 5000 digits; expected JSON in UTF-8, such as {"],
+    ),
     "no body": ("/similar", b"", 422, "invalid", ["body: field required"]),
     "a list as body": ("/similar", b'["a"]', 422, "invalid", ["body: ", "found ['a']"]),
     "a text as body": ("/similar", b'"a"', 422, "invalid", ["body: ", "found 'a'"]),
@@ -126,6 +144,18 @@ def test_a_long_wrong_value_is_shown_in_part(client: httpx.Client) -> None:
     reply = client.post("/similar", json={"text": "goose", "num_results": "9" * 10_000})
     assert "found '" + "9" * 59 + "…" in reply.json()["error"]
     assert len(reply.content) < 300
+
+
+@pytest.mark.parametrize("path", ["/similar", "/predict"])
+def test_a_long_unknown_field_is_named_in_part(client: httpx.Client, path: str) -> None:
+    reply = client.post(path, json={"text": "goose", "f" * 100_000: 5})
+    check_refusal(reply, 422, "invalid", ["f" * 60 + "…: extra inputs are not permitted"])
+    assert len(reply.content) < 300
+
+
+def test_the_body_that_a_refusal_shows_is_taken(client: httpx.Client) -> None:
+    shown = client.post("/similar", content=b"{", headers=JSON).json()["error"].partition("such as ")[2]
+    assert client.post("/similar", content=shown, headers=JSON).status_code == 200
 
 
 def body_of(length: int) -> bytes:
