@@ -19,7 +19,7 @@ def create_app(bundle: LoadedBundle, settings: Settings, logger: Log, cold_start
     add_error_replies(app)
     app.add_middleware(RequestLog, logger=logger, max_body_bytes=settings.max_body_bytes, cold_start=cold_start)
     # straight onto the app: an APIRouter's are wrapped once more, and built at the first request
-    add_similar(app, bundle.embedder, bundle.index, bundle.passages)
-    add_embeddings(app, bundle.embedder, settings.max_texts)
+    add_similar(app, bundle.embedder, bundle.index, bundle.passages, settings.max_reply_bytes)
+    add_embeddings(app, bundle.embedder, settings.max_texts, settings.max_reply_bytes)
     add_status(app, bundle.manifest, cold_start.phases)
     return app

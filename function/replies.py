@@ -1,4 +1,4 @@
-"""JSON replies of the routes."""
+"""JSON replies of the routes, and how large they are."""
 
 import json
 from typing import Any
@@ -10,3 +10,12 @@ def json_reply(content: dict[str, Any]) -> Response:
     """Give a reply as it is: what the routes made themselves is not validated again."""
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return Response(text, media_type="application/json")
+
+
+def bytes_in_lambda(reply: Response) -> int:
+    """Give the bytes of a reply's body on its way out of Lambda, where it is one string in a JSON of Lambda's own.
+
+    Quotes and backslashes are two bytes each there. Whether other scripts stay UTF-8 or are escaped too, up to three
+    times as long, depends on Lambda's runtime (awslambdaric's marshaller, by AWS_EXECUTION_ENV): the longer is counted.
+    """
+    return len(json.dumps(bytes(reply.body).decode()))

@@ -11,6 +11,7 @@ DEFAULT_TEXTS = 256
 DEFAULT_SERVICE = "semantic-search"
 DEFAULT_NAMESPACE = "SemanticSearch"
 LAMBDA_BODY_LIMIT = 6 * 1024 * 1024  # bytes; what Lambda lets through, base64 included
+LAMBDA_REPLY_LIMIT = LAMBDA_BODY_LIMIT - 4096  # and back: the body as a string of JSON; the rest is for the headers
 
 
 class SettingsError(ValueError):
@@ -23,6 +24,7 @@ class Settings:
 
     bundle_dir: Path = DEFAULT_BUNDLE
     max_body_bytes: int = DEFAULT_BODY_LIMIT
+    max_reply_bytes: int = LAMBDA_REPLY_LIMIT
     max_texts: int = DEFAULT_TEXTS  # in one request to /predict
     powertools_service_name: str = DEFAULT_SERVICE
     powertools_metrics_namespace: str = DEFAULT_NAMESPACE
@@ -34,6 +36,7 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     return Settings(
         bundle_dir=Path(environment.get("BUNDLE_DIR") or DEFAULT_BUNDLE),
         max_body_bytes=_whole_number(environment, "MAX_BODY_BYTES", DEFAULT_BODY_LIMIT, LAMBDA_BODY_LIMIT),
+        max_reply_bytes=_whole_number(environment, "MAX_REPLY_BYTES", LAMBDA_REPLY_LIMIT, LAMBDA_REPLY_LIMIT),
         max_texts=_whole_number(environment, "MAX_TEXTS", DEFAULT_TEXTS, 10_000),
         powertools_service_name=environment.get("POWERTOOLS_SERVICE_NAME") or DEFAULT_SERVICE,
         powertools_metrics_namespace=environment.get("POWERTOOLS_METRICS_NAMESPACE") or DEFAULT_NAMESPACE,

@@ -7,8 +7,8 @@ from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel, Discriminator, Field, Tag
 
 from function.engine.embedder import Embedder
-from function.errors import REFUSED
-from function.replies import json_reply
+from function.errors import REFUSED, error_reply
+from function.replies import bytes_in_lambda, json_reply
 from function.texts import RequestText, StrictRequest
 
 DECIMALS = 9  # as far as a float32 of this size goes
@@ -25,8 +25,8 @@ class PredictReply(BaseModel):
     truncated: list[bool]
 
 
-def add_embeddings(app: FastAPI, embedder: Embedder, max_texts: int) -> None:
-    """Have the app answer with this model, for at most max_texts at a time."""
+def add_embeddings(app: FastAPI, embedder: Embedder, max_texts: int, max_reply_bytes: int) -> None:
+    """Have the app answer with this model, for at most max_texts at a time and in at most max_reply_bytes."""
     texts_type = Annotated[list[RequestText], Field(min_length=1, max_length=max_texts, fail_fast=True)]
 
     class PredictRequest(StrictRequest):
@@ -48,5 +48,8 @@ def add_embeddings(app: FastAPI, embedder: Embedder, max_texts: int) -> None:
         stopwatch.lap("embed")
         rounded = np.round(embeddings.astype(np.float64), DECIMALS).tolist()
         reply = json_reply({"embeddings": rounded, "truncated": [one.is_truncated for one in tokens]})
+        if (found := bytes_in_lambda(reply)) > max_reply_bytes:
+            message = f"text: the reply to {len(texts)} texts is {found} bytes, at most {max_reply_bytes}; send fewer"
+            reply = error_reply(413, message)
         stopwatch.lap("reply")
         return reply

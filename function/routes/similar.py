@@ -8,8 +8,8 @@ from pydantic import BaseModel, Field
 from function.engine.embedder import Embedder
 from function.engine.index import Index
 from function.engine.passages import Passages
-from function.errors import REFUSED
-from function.replies import json_reply
+from function.errors import REFUSED, error_reply
+from function.replies import bytes_in_lambda, json_reply
 from function.texts import RequestText, StrictRequest
 
 MOST_RESULTS = 100
@@ -39,8 +39,8 @@ class SimilarReply(BaseModel):
     truncated: bool
 
 
-def add_similar(app: FastAPI, embedder: Embedder, index: Index, passages: Passages) -> None:
-    """Have the app answer over this model and this corpus."""
+def add_similar(app: FastAPI, embedder: Embedder, index: Index, passages: Passages, max_reply_bytes: int) -> None:
+    """Have the app answer over this model and this corpus; 413 instead of a reply of more than max_reply_bytes."""
 
     @app.post("/similar", response_model=SimilarReply, responses=REFUSED, summary="The texts most like these words")
     async def similar(body: SimilarRequest, request: Request) -> Response:
@@ -64,5 +64,13 @@ def add_similar(app: FastAPI, embedder: Embedder, index: Index, passages: Passag
                 }
             )
         reply = json_reply({"results": results, "truncated": tokens[0].is_truncated})
+        if (found := bytes_in_lambda(reply)) > max_reply_bytes:
+            reply = error_reply(413, _too_large(len(results), found, max_reply_bytes))
         stopwatch.lap("reply")
         return reply
+
+
+def _too_large(results: int, found: int, most: int) -> str:
+    """Say that the reply is of more bytes than may be."""
+    advice = "ask for fewer" if results > 1 else "split the long texts of the corpus"
+    return f"num_results: the reply with {results} is {found} bytes, at most {most}; {advice}"

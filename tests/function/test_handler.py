@@ -23,6 +23,8 @@ from typing import Any
 import httpx
 import pytest
 
+from function.settings import LAMBDA_BODY_LIMIT, LAMBDA_REPLY_LIMIT
+
 ROOT = Path(__file__).parents[2]
 HEADERS = {"Content-Type": "application/json", "Host": "stories.example.com", "X-Forwarded-Proto": "https"}
 
@@ -166,6 +168,12 @@ def test_a_body_in_base64_is_the_body_it_stands_for(handler: Handler, make: Call
     plain = handler(make("POST", "/similar", body), Context())
     assert plain["statusCode"] == 200
     assert handler(encoded, Context())["body"] == plain["body"]
+
+
+@every_event
+def test_what_comes_around_a_body_fits_in_the_room_left_for_it(handler: Handler, make: Callable[..., Event]) -> None:
+    whole = handler(make("POST", "/similar", '{"text": "goose"}'), Context())
+    assert len(json.dumps(whole)) - len(json.dumps(whole["body"])) < LAMBDA_BODY_LIMIT - LAMBDA_REPLY_LIMIT
 
 
 @every_event

@@ -7,9 +7,11 @@ import pytest
 from function import settings
 from function.settings import Settings, SettingsError, read_settings
 
+NUMBERS = [("MAX_BODY_BYTES", 6_291_456), ("MAX_REPLY_BYTES", 6_287_360), ("MAX_TEXTS", 10_000)]
+
 
 def test_nothing_set_gives_the_defaults() -> None:
-    assert read_settings({}) == Settings(max_body_bytes=1_048_576, max_texts=256)
+    assert read_settings({}) == Settings(max_body_bytes=1_048_576, max_reply_bytes=6_287_360, max_texts=256)
 
 
 def test_the_default_bundle_lies_beside_the_code() -> None:
@@ -17,7 +19,8 @@ def test_the_default_bundle_lies_beside_the_code() -> None:
 
 
 def test_an_empty_variable_counts_as_not_set() -> None:
-    assert read_settings({"BUNDLE_DIR": "", "MAX_BODY_BYTES": "", "MAX_TEXTS": ""}) == read_settings({})
+    names = ("BUNDLE_DIR", "MAX_BODY_BYTES", "MAX_REPLY_BYTES", "MAX_TEXTS")
+    assert read_settings(dict.fromkeys(names, "")) == read_settings({})
 
 
 def test_other_variables_do_not_matter() -> None:
@@ -25,8 +28,9 @@ def test_other_variables_do_not_matter() -> None:
 
 
 def test_each_variable_sets_its_field() -> None:
-    found = read_settings({"BUNDLE_DIR": "/opt/stories", "MAX_BODY_BYTES": "1000", "MAX_TEXTS": "8"})
-    assert found == Settings(bundle_dir=Path("/opt/stories"), max_body_bytes=1000, max_texts=8)
+    numbers = {"MAX_BODY_BYTES": "1000", "MAX_REPLY_BYTES": "2000", "MAX_TEXTS": "8"}
+    found = read_settings({"BUNDLE_DIR": "/opt/stories"} | numbers)
+    assert found == Settings(Path("/opt/stories"), 1000, 2000, 8)
 
 
 def test_the_environment_of_the_process_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,13 +38,13 @@ def test_the_environment_of_the_process_is_read(monkeypatch: pytest.MonkeyPatch)
     assert read_settings().max_texts == 31
 
 
-@pytest.mark.parametrize(("name", "largest"), [("MAX_BODY_BYTES", 6_291_456), ("MAX_TEXTS", 10_000)])
+@pytest.mark.parametrize(("name", "largest"), NUMBERS)
 def test_a_number_may_be_1_or_the_largest_there_is(name: str, largest: int) -> None:
     for number in (1, largest):
         assert getattr(read_settings({name: str(number)}), name.lower()) == number
 
 
-@pytest.mark.parametrize(("name", "largest"), [("MAX_BODY_BYTES", 6_291_456), ("MAX_TEXTS", 10_000)])
+@pytest.mark.parametrize(("name", "largest"), NUMBERS)
 @pytest.mark.parametrize("value", ["0", "-1", "1.5", "many", " 5", "1e3", "٣", "²", "0x10", "{}"])
 def test_a_wrong_number_is_refused_by_name_with_what_was_found_and_expected(
     name: str, largest: int, value: str
@@ -50,7 +54,7 @@ def test_a_wrong_number_is_refused_by_name_with_what_was_found_and_expected(
     assert str(caught.value) == f"{name}: {value!r}, expected a whole number from 1 to {largest}"
 
 
-@pytest.mark.parametrize(("name", "largest"), [("MAX_BODY_BYTES", 6_291_456), ("MAX_TEXTS", 10_000)])
+@pytest.mark.parametrize(("name", "largest"), NUMBERS)
 def test_a_number_beyond_the_largest_is_refused(name: str, largest: int) -> None:
     with pytest.raises(SettingsError, match=f"expected a whole number from 1 to {largest}"):
         read_settings({name: str(largest + 1)})

@@ -11,6 +11,7 @@ from mangum import Mangum
 
 from function.cold_start import ColdStart
 from function.engine.embedder import Embedder, TokenIds
+from function.settings import Settings
 from function.warm_up import warm_up
 
 
@@ -38,6 +39,15 @@ def test_it_goes_through_everything_and_leaves_no_line(
     caplog.set_level(logging.INFO, logger="tests")
     warm_up(starting(make_app()))
     assert [record for record in caplog.records if record.name == "tests"] == []
+
+
+def test_a_text_larger_than_a_reply_may_be_is_no_failure(make_app: Callable[..., FastAPI]) -> None:
+    warm_up(starting(make_app(settings=Settings(max_reply_bytes=100))))
+
+
+def test_a_limit_too_small_for_any_request_is_one(make_app: Callable[..., FastAPI]) -> None:
+    with pytest.raises(RuntimeError, match=r"warm-up: the handler answered 413, expected 200: .*body: "):
+        warm_up(starting(make_app(settings=Settings(max_body_bytes=10))))
 
 
 class BrokenEmbedder(Embedder):

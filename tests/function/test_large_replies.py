@@ -1,0 +1,67 @@
+"""Lambda lets no reply of more than 6 MB through: the caller is told what to ask for instead, before it is a 5xx."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from export.corpus import Corpus
+from function.settings import LAMBDA_BODY_LIMIT, LAMBDA_REPLY_LIMIT, Settings
+from tests.conftest import write_bundle
+
+
+def as_in_lambda(reply: httpx.Response) -> int:
+    """Give the bytes of a reply's body as a string of JSON in ASCII, the longest that Lambda's runtimes make of it."""
+    return len(json.dumps(reply.text))
+
+
+def check_too_large(reply: httpx.Response, message: str) -> None:
+    assert (reply.status_code, reply.json()) == (413, {"error": message, "error_type": "too_large"})
+
+
+REQUESTS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "similar": ("/similar", {"text": "ferry", "num_results": 7}, "num_results: the reply with 7 is {}; ask for fewer"),
+    "similar, one": (
+        "/similar",
+        {"text": "goose", "num_results": 1},
+        "num_results: the reply with 1 is {}; split the long texts of the corpus",
+    ),
+    "predict": ("/predict", {"text": ["ferry", "key"]}, "text: the reply to 2 texts is {}; send fewer"),
+    "predict, one": ("/predict", {"text": "ferry"}, "text: the reply to 1 texts is {}; send fewer"),
+}
+
+
+@pytest.mark.parametrize("kind", REQUESTS)
+def test_a_reply_at_the_limit_is_given_and_one_of_a_byte_more_refused(
+    client: httpx.Client, connect: Callable[..., httpx.Client], kind: str
+) -> None:
+    path, body, message = REQUESTS[kind]
+    whole = client.post(path, json=body)
+    limit = as_in_lambda(whole)
+    assert limit > len(whole.content)
+    assert connect(settings=Settings(max_reply_bytes=limit)).post(path, json=body).content == whole.content
+    refused = connect(settings=Settings(max_reply_bytes=limit - 1)).post(path, json=body)
+    check_too_large(refused, message.format(f"{limit} bytes, at most {limit - 1}"))
+
+
+@pytest.fixture(scope="module")
+def long_texts(connect: Callable[..., httpx.Client], tmp_path_factory: pytest.TempPathFactory) -> httpx.Client:
+    """A client of an app over 120 passages of 63 KB; every other is of quotes, each two bytes more on its way."""
+    texts = [f"goose {row} " + ("ferry " * 10_500 if row % 2 else '" ' * 31_500) for row in range(120)]
+    corpus = Corpus(texts, [str(row) for row in range(120)], ["{}"] * 120, empty_texts=0)
+    return connect(bundle=write_bundle(tmp_path_factory.mktemp("long") / "bundle", corpus))
+
+
+def test_more_than_lambda_lets_through_is_refused(long_texts: httpx.Client) -> None:
+    reply = long_texts.post("/similar", json={"text": "goose", "num_results": 100})
+    assert reply.status_code == 413
+    assert reply.json()["error"].startswith("num_results: the reply with 100 is ")
+    assert f" bytes, at most {LAMBDA_REPLY_LIMIT}; ask for fewer" in reply.json()["error"]
+
+
+def test_as_many_results_as_lambda_lets_through_are_given(long_texts: httpx.Client) -> None:
+    reply = long_texts.post("/similar", json={"text": "goose", "num_results": 30})
+    assert reply.status_code == 200
+    assert 2_000_000 < as_in_lambda(reply) < LAMBDA_BODY_LIMIT
