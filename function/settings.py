@@ -10,6 +10,7 @@ DEFAULT_BODY_LIMIT = 1024 * 1024  # bytes
 DEFAULT_TEXTS = 256
 DEFAULT_SERVICE = "semantic-search"
 DEFAULT_NAMESPACE = "SemanticSearch"
+DEFAULT_BASE_PATH = "/"
 LAMBDA_BODY_LIMIT = 6 * 1024 * 1024  # bytes; what Lambda lets through, base64 included
 LAMBDA_REPLY_LIMIT = LAMBDA_BODY_LIMIT - 4096  # and back: the body as a string of JSON; the rest is for the headers
 
@@ -26,18 +27,20 @@ class Settings:
     max_body_bytes: int = DEFAULT_BODY_LIMIT
     max_reply_bytes: int = LAMBDA_REPLY_LIMIT
     max_texts: int = DEFAULT_TEXTS  # in one request to /predict
+    api_base_path: str = DEFAULT_BASE_PATH
     powertools_service_name: str = DEFAULT_SERVICE
     powertools_metrics_namespace: str = DEFAULT_NAMESPACE
     aws_lambda_initialization_type: str = "on-demand"
 
 
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Read the settings. Raises SettingsError if a number is none, or out of its range."""
+    """Read the settings. Raises SettingsError if a number is none or out of its range, or a path has no slash first."""
     return Settings(
         bundle_dir=Path(environment.get("BUNDLE_DIR") or DEFAULT_BUNDLE),
         max_body_bytes=_whole_number(environment, "MAX_BODY_BYTES", DEFAULT_BODY_LIMIT, LAMBDA_BODY_LIMIT),
         max_reply_bytes=_whole_number(environment, "MAX_REPLY_BYTES", LAMBDA_REPLY_LIMIT, LAMBDA_REPLY_LIMIT),
         max_texts=_whole_number(environment, "MAX_TEXTS", DEFAULT_TEXTS, 10_000),
+        api_base_path=_path(environment, "API_BASE_PATH", DEFAULT_BASE_PATH),
         powertools_service_name=environment.get("POWERTOOLS_SERVICE_NAME") or DEFAULT_SERVICE,
         powertools_metrics_namespace=environment.get("POWERTOOLS_METRICS_NAMESPACE") or DEFAULT_NAMESPACE,
         aws_lambda_initialization_type=environment.get("AWS_LAMBDA_INITIALIZATION_TYPE") or "on-demand",
@@ -49,3 +52,10 @@ def _whole_number(environment: Mapping[str, str], name: str, default: int, large
     if not (found.isascii() and found.isdecimal() and 1 <= int(found) <= largest):
         raise SettingsError(f"{name}: {found!r}, expected a whole number from 1 to {largest}")
     return int(found)
+
+
+def _path(environment: Mapping[str, str], name: str, default: str) -> str:
+    found = environment.get(name) or default
+    if not found.startswith("/"):
+        raise SettingsError(f"{name}: {found!r}, expected a path that starts with a slash; set {'/' + found!r}")
+    return found

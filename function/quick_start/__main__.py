@@ -24,7 +24,7 @@ from function.quick_start.openapi import described_later  # noqa: E402
 # what function/handler.py imports, but for itself: it opens a bundle, and there may be none yet
 IMPORTED = (
     *("concurrent.futures.thread", "function.quick_start.collection", "function.engine.loading", "fastapi", "mangum"),
-    *("function.app", "function.quick_start.endpoints", "function.telemetry", "function.warm_up"),
+    *("function.app", "function.events", "function.quick_start.endpoints", "function.telemetry", "function.warm_up"),
 )
 # their parameters are annotated with their documentation, which is made at each start; nobody reads these annotations,
 # and they are left as text, as `from __future__ import annotations` does

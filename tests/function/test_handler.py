@@ -22,7 +22,9 @@ from typing import Any
 
 import httpx
 import pytest
+from fastapi.responses import PlainTextResponse
 
+from function.events import make_handler
 from function.settings import LAMBDA_BODY_LIMIT, LAMBDA_REPLY_LIMIT
 
 ROOT = Path(__file__).parents[2]
@@ -168,6 +170,29 @@ def test_a_body_in_base64_is_the_body_it_stands_for(handler: Handler, make: Call
     plain = handler(make("POST", "/similar", body), Context())
     assert plain["statusCode"] == 200
     assert handler(encoded, Context())["body"] == plain["body"]
+
+
+@every_event
+@pytest.mark.parametrize("body", ["a", "żółć", '{"text": "goose"}'])
+def test_a_body_that_is_not_the_base64_it_claims_to_be_is_refused(
+    handler: Handler, make: Callable[..., Event], body: str
+) -> None:
+    for _ in range(2):
+        found = handler(make("POST", "/similar", body) | {"isBase64Encoded": True}, Context())
+        headers = found.get("headers") or {name: value for name, (value,) in found["multiValueHeaders"].items()}
+        assert (found["statusCode"], json.loads(found["body"])["error_type"]) == (400, "bad_request")
+        assert "body: not base64, though isBase64Encoded is true; expected JSON" in json.loads(found["body"])["error"]
+        assert headers["server-timing"].startswith("total;dur=")
+
+
+def test_a_reply_that_no_event_can_carry_is_an_error_and_no_refusal(handler: Handler) -> None:
+    async def reply_with_a_header_of_other_bytes(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"x-name", b"\xff")]})
+        await send({"type": "http.response.body", "body": b""})
+
+    made = make_handler(reply_with_a_header_of_other_bytes, PlainTextResponse("refused"), base_path="/")
+    with pytest.raises(UnicodeDecodeError):
+        made(http_api("GET", "/health", None), Context())  # type: ignore[arg-type]
 
 
 @every_event

@@ -11,7 +11,9 @@ NUMBERS = [("MAX_BODY_BYTES", 6_291_456), ("MAX_REPLY_BYTES", 6_287_360), ("MAX_
 
 
 def test_nothing_set_gives_the_defaults() -> None:
-    assert read_settings({}) == Settings(max_body_bytes=1_048_576, max_reply_bytes=6_287_360, max_texts=256)
+    assert read_settings({}) == Settings(
+        max_body_bytes=1_048_576, max_reply_bytes=6_287_360, max_texts=256, api_base_path="/"
+    )
 
 
 def test_the_default_bundle_lies_beside_the_code() -> None:
@@ -19,7 +21,7 @@ def test_the_default_bundle_lies_beside_the_code() -> None:
 
 
 def test_an_empty_variable_counts_as_not_set() -> None:
-    names = ("BUNDLE_DIR", "MAX_BODY_BYTES", "MAX_REPLY_BYTES", "MAX_TEXTS")
+    names = ("BUNDLE_DIR", "MAX_BODY_BYTES", "MAX_REPLY_BYTES", "MAX_TEXTS", "API_BASE_PATH")
     assert read_settings(dict.fromkeys(names, "")) == read_settings({})
 
 
@@ -29,8 +31,8 @@ def test_other_variables_do_not_matter() -> None:
 
 def test_each_variable_sets_its_field() -> None:
     numbers = {"MAX_BODY_BYTES": "1000", "MAX_REPLY_BYTES": "2000", "MAX_TEXTS": "8"}
-    found = read_settings({"BUNDLE_DIR": "/opt/stories"} | numbers)
-    assert found == Settings(Path("/opt/stories"), 1000, 2000, 8)
+    found = read_settings({"BUNDLE_DIR": "/opt/stories", "API_BASE_PATH": "/stories"} | numbers)
+    assert found == Settings(Path("/opt/stories"), 1000, 2000, 8, "/stories")
 
 
 def test_the_environment_of_the_process_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,3 +60,12 @@ def test_a_wrong_number_is_refused_by_name_with_what_was_found_and_expected(
 def test_a_number_beyond_the_largest_is_refused(name: str, largest: int) -> None:
     with pytest.raises(SettingsError, match=f"expected a whole number from 1 to {largest}"):
         read_settings({name: str(largest + 1)})
+
+
+@pytest.mark.parametrize("value", ["stories", "https://example.com/stories", " /stories", "."])
+def test_a_base_path_without_a_slash_first_is_refused(value: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        read_settings({"API_BASE_PATH": value})
+    assert str(caught.value) == (
+        f"API_BASE_PATH: {value!r}, expected a path that starts with a slash; set {'/' + value!r}"
+    )
