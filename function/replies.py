@@ -12,10 +12,14 @@ def json_reply(content: dict[str, Any]) -> Response:
     return Response(text, media_type="application/json")
 
 
-def bytes_in_lambda(reply: Response) -> int:
-    """Give the bytes of a reply's body on its way out of Lambda, where it is one string in a JSON of Lambda's own.
+def bytes_beyond(reply: Response, most: int) -> int:
+    """Give the bytes of a reply's body on its way out of Lambda if they are more than `most`, else 0.
 
-    Quotes and backslashes are two bytes each there. Whether other scripts stay UTF-8 or are escaped too, up to three
-    times as long, depends on Lambda's runtime (awslambdaric's marshaller, by AWS_EXECUTION_ENV): the longer is counted.
+    There it is one string in a JSON of Lambda's own: quotes and backslashes are two bytes each. Whether other scripts
+    stay UTF-8 or are escaped too, up to three times as long, depends on Lambda's runtime (awslambdaric's marshaller, by
+    AWS_EXECUTION_ENV): the longer is counted.
     """
-    return len(json.dumps(bytes(reply.body).decode()))
+    if 3 * len(reply.body) + 2 <= most:
+        return 0  # as nearly every reply: no need to count
+    found = len(json.dumps(bytes(reply.body).decode()))
+    return found if found > most else 0

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Discriminator, Field, Tag
 
 from function.engine.embedder import Embedder
 from function.errors import REFUSED, error_reply
-from function.replies import bytes_in_lambda, json_reply
+from function.replies import bytes_beyond, json_reply
 from function.texts import RequestText, StrictRequest
 
 DECIMALS = 9  # as far as a float32 of this size goes
@@ -48,7 +48,7 @@ def add_embeddings(app: FastAPI, embedder: Embedder, max_texts: int, max_reply_b
         stopwatch.lap("embed")
         rounded = np.round(embeddings.astype(np.float64), DECIMALS).tolist()
         reply = json_reply({"embeddings": rounded, "truncated": [one.is_truncated for one in tokens]})
-        if (found := bytes_in_lambda(reply)) > max_reply_bytes:
+        if found := bytes_beyond(reply, max_reply_bytes):
             message = f"text: the reply to {len(texts)} texts is {found} bytes, at most {max_reply_bytes}; send fewer"
             reply = error_reply(413, message)
         stopwatch.lap("reply")

@@ -9,7 +9,7 @@ from function.engine.embedder import Embedder
 from function.engine.index import Index
 from function.engine.passages import Passages
 from function.errors import REFUSED, error_reply
-from function.replies import bytes_in_lambda, json_reply
+from function.replies import bytes_beyond, json_reply
 from function.texts import RequestText, StrictRequest
 
 MOST_RESULTS = 100
@@ -64,7 +64,7 @@ def add_similar(app: FastAPI, embedder: Embedder, index: Index, passages: Passag
                 }
             )
         reply = json_reply({"results": results, "truncated": tokens[0].is_truncated})
-        if (found := bytes_in_lambda(reply)) > max_reply_bytes:
+        if found := bytes_beyond(reply, max_reply_bytes):
             reply = error_reply(413, _too_large(len(results), found, max_reply_bytes))
         stopwatch.lap("reply")
         return reply
