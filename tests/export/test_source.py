@@ -296,8 +296,9 @@ needs_package = pytest.mark.skipif(
 
 @needs_package
 @pytest.mark.usefixtures("no_network")
-def test_the_default_model_comes_from_its_package_without_network() -> None:
-    folder, name, revision = find_model(None, None)
+@pytest.mark.parametrize("asked_for", [None, DEFAULT_MODEL])
+def test_the_default_model_comes_from_its_package_without_network(asked_for: str | None) -> None:
+    folder, name, revision = find_model(asked_for, None)
     assert revision is None
     assert name == DEFAULT_MODEL == "sentence-transformers/all-MiniLM-L6-v2"
     found = read_source(folder, name)
