@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,10 @@ from function.handler import handler
 reply = handler(json.load(sys.stdin), None)
 print("\\n" + json.dumps([platform.machine(), [name for name in features if features[name]], reply]))
 """
-# of a score: sums of floats end differently on other processors, and now and then that tips a rounding to 14 bits
-NEAR = 2e-3
+DIGITS = 5e-6  # of a score; it is told with six, and the last of them may be rounded the other way
+# of a score on arm64: sums of floats end differently there, which now and then tips a rounding to 14 bits; passages
+# whose scores are as near to each other may change places
+NEAR_ON_ARM64 = 1e-3
 
 
 def emulator(name: str) -> str:
@@ -37,13 +40,15 @@ def emulator(name: str) -> str:
     return found
 
 
-def assert_same_answer(found: dict[str, Any], answer: Callable[[Any], Any]) -> None:
+def assert_same_answer(found: dict[str, Any], answer: Callable[[Any], Any], near: float) -> None:
     (wanted,) = answer([EVENT])
     assert found["statusCode"] == wanted["statusCode"] == 200
     results, expected = (json.loads(reply["body"])["results"] for reply in (found, wanted))
     scores = {result["id"]: result["score"] for result in expected}
-    assert {result["id"]: result["score"] for result in results} == pytest.approx(scores, abs=NEAR)
-    assert sorted(results, key=lambda result: -result["score"]) == results
+    assert {result["id"]: result["score"] for result in results} == pytest.approx(scores, abs=near)
+    for better, worse in pairwise(results):
+        assert better["score"] >= worse["score"]
+        assert scores[better["id"]] > scores[worse["id"]] - 2 * near
 
 
 def test_a_processor_without_avx512_answers_alike(image: str, answer: Callable[[Any], Any]) -> None:
@@ -54,7 +59,7 @@ def test_a_processor_without_avx512_answers_alike(image: str, answer: Callable[[
     assert machine == "x86_64"
     assert "AVX2" in features
     assert not [name for name in features if name.startswith("AVX512")]
-    assert_same_answer(found, answer)
+    assert_same_answer(found, answer, DIGITS)
 
 
 # Of one core of Graviton2. ONNX Runtime asks for it, and breaks down over what the machine below says of its own.
@@ -104,4 +109,4 @@ def test_an_arm64_processor_answers_alike_from_the_same_lock(arm64: Path, answer
     machine, features, found = last_line(run(*command, text=json.dumps(EVENT), environment=environment))
     assert machine == "aarch64"
     assert "ASIMD" in features
-    assert_same_answer(found, answer)
+    assert_same_answer(found, answer, NEAR_ON_ARM64)
