@@ -19,7 +19,7 @@ from safetensors.numpy import save_file
 from export.corpus import Corpus
 from export.recall import LEAST_RECALL, measure_own_recall
 from function.engine import bundle as layout
-from function.engine.arrays import AnyArray
+from function.engine.arrays import AnyArray, Array
 from function.engine.bundle import BundleError, IndexInfo, Manifest, ModelInfo, describe_file
 from function.engine.embedder import Embedder
 from function.engine.index import Bits, signs
@@ -33,12 +33,12 @@ LAYOUT = "int8 codes, a scale a row, sign bits"
 LAYOUT_WITHOUT_SIGNS = "int8 codes, a scale a row; no sign bits, which would find too few neighbours"
 
 
-def embed_documents(embedder: Embedder, texts: list[str]) -> Iterator[tuple[Embeddings, int]]:
-    """Embed the texts on all cores; yield chunks: unit embeddings (n, dim) float32, and how many were truncated."""
+def embed_documents(embedder: Embedder, texts: list[str]) -> Iterator[tuple[Embeddings, Array[np.bool_]]]:
+    """Embed the texts on all cores; yield chunks: unit embeddings (n, dim) float32, and which were truncated, (n,)."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for chunk in _chunks(texts):
             tokens = embedder.tokenize(chunk, role="document")
-            yield embedder.embed(tokens, pool.map), sum(one.is_truncated for one in tokens)
+            yield embedder.embed(tokens, pool.map), np.array([one.is_truncated for one in tokens])
 
 
 def _chunks(texts: list[str]) -> Iterator[list[str]]:
@@ -56,20 +56,27 @@ def _chunks(texts: list[str]) -> Iterator[list[str]]:
 def embed_corpus(
     embedder: Embedder, texts: list[str], progress: Callable[[int], None] = lambda texts: None
 ) -> tuple[Codes, Scales, int]:
-    """Give the index's rows, codes (n, dim) int8 and scales (n,) float32, and how many texts were truncated.
+    """Return the index's rows, codes (n, dim) int8 and scales (n,) float32, and how many texts were truncated.
 
+    Equal texts are embedded once, and so have equal rows: in another batch the last bits would be others, and the rows
+    would no longer be found in the order of the corpus.
     `progress` is told the number of texts done since the last call.
     """
-    codes = np.empty((len(texts), embedder.model.dim), np.int8)
-    scales = np.empty(len(texts), np.float32)
+    places: dict[str, int] = {}
+    row_of_text = np.array([places.setdefault(text, len(places)) for text in texts], np.intp)
+    copies = np.bincount(row_of_text, minlength=len(places))
+    codes = np.empty((len(places), embedder.model.dim), np.int8)
+    scales = np.empty(len(places), np.float32)
     truncated = row = 0
-    for embeddings, cut in embed_documents(embedder, texts):
+    for embeddings, is_truncated in embed_documents(embedder, list(places)):
         rows = slice(row, row + len(embeddings))
         codes[rows], scales[rows] = quantize(embeddings)
-        truncated += cut
+        truncated += int(copies[rows][is_truncated].sum())
         row += len(embeddings)
-        progress(len(embeddings))
-    return codes, scales, truncated
+        progress(int(copies[rows].sum()))
+    if len(places) == len(texts):
+        return codes, scales, truncated
+    return codes[row_of_text], scales[row_of_text], truncated
 
 
 def write_model(folder: Path, model: ModelInfo) -> Manifest:

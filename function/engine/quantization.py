@@ -4,6 +4,8 @@ Each row has its own scale, since one large value would make the steps of all ot
 become 8 bit is another matter: `export/quantize.py`.
 """
 
+import math
+
 import numpy as np
 
 from function.engine.arrays import Array
@@ -16,7 +18,7 @@ LARGEST_CODE = 127  # symmetric: -128 stays unused, so that a vector and its opp
 
 
 def quantize(embeddings: Embeddings) -> tuple[Codes, Scales]:
-    """Give each row as int8 codes and the float32 scale that turns them back.
+    """Return each row as int8 codes and the float32 scale that turns them back.
 
     embeddings is (n, dim) float32; the result is (n, dim) int8 and (n,) float32. A value's code is the nearest of 127
     steps to the row's largest absolute value. The scale then gives the row back its own length: a unit embedding
@@ -35,8 +37,22 @@ def quantize(embeddings: Embeddings) -> tuple[Codes, Scales]:
     return codes, (np.linalg.norm(embeddings, axis=1) / lengths).astype(np.float32)
 
 
+def quantize_query(query: Embeddings) -> Codes:
+    """Return a query's codes without their scale, which all rows of a search would share.
+
+    query is (dim,) float32; the result is (1, dim) int8, the codes that `quantize` returns for this row.
+    Raises ValueError if a value is not finite.
+    """
+    largest = float(np.abs(query).max(initial=0.0))
+    if not math.isfinite(largest):
+        raise ValueError("query: holds a value that is not finite; check the model that made it")
+    step = np.float32(largest) / LARGEST_CODE or 1.0
+    codes: Codes = np.rint(query[np.newaxis] / step).astype(np.int8)
+    return codes
+
+
 def dequantize(codes: Codes, scales: Scales) -> Embeddings:
-    """Give back the embeddings that `quantize` stored: each row's length as it was, each value within about a step.
+    """Return the embeddings that `quantize` stored: each row's length as it was, each value within about a step.
 
     codes is (n, dim) int8, scales is (n,) float32; the result is (n, dim) float32.
     Raises ValueError if n differs.

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 from export.corpus import Corpus
 from function.engine.bundle import INDEX
 from function.engine.embedder import Embedder
-from function.engine.index import EXHAUSTIVE_ROWS, Hit, Index, signs
+from function.engine.index import EXHAUSTIVE_ROWS, MOST_HITS, Hit, Index, signs
 from function.engine.quantization import Embeddings, dequantize, quantize
 from function.engine.tensors import TensorsError
 
@@ -193,12 +193,28 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path, changes: dict[str, 
     assert str(caught.value).startswith(f"{path}: holds ")
 
 
-@pytest.mark.parametrize("rows", [100, 9_000])
-def test_equal_rows_come_in_the_order_of_the_candidates(rows: int) -> None:
-    embeddings = np.repeat(unit_rows(1, 384, seed=1), rows, axis=0)
-    hits = index_of(embeddings).search(unit_rows(1, 384, seed=2)[0], 3)
-    assert len({hit.score for hit in hits}) == 1
-    assert [hit.row for hit in hits] == sorted(hit.row for hit in hits)
+@pytest.mark.parametrize("rows", [100, EXHAUSTIVE_ROWS, EXHAUSTIVE_ROWS + 1_000])
+def test_equal_rows_come_in_the_order_of_the_corpus(rows: int) -> None:
+    index = index_of(np.repeat(unit_rows(1, 384, seed=1), rows, axis=0))
+    for top_k in (1, 2, 3, 100):
+        hits = index.search(unit_rows(1, 384, seed=2)[0], top_k)
+        assert [hit.row for hit in hits] == list(range(top_k))
+        assert len({hit.score for hit in hits}) == 1
+
+
+@pytest.mark.parametrize("rows", [150, 2_000, EXHAUSTIVE_ROWS + 1_000])
+@given(distinct=st.integers(1, 300), dim=st.sampled_from([3, AWKWARD_DIM]), seed=st.integers(0, 1 << 16))
+@settings(max_examples=8)
+def test_a_search_for_fewer_returns_the_first_of_a_search_for_more(
+    rows: int, distinct: int, dim: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    index = index_of(unit_rows(distinct, dim, seed)[rng.integers(0, distinct, rows)])
+    query = unit_rows(1, dim, seed + 1)[0]
+    most = index.search(query, MOST_HITS)
+    assert most == sorted(most, key=lambda hit: (-hit.score, hit.row))
+    for top_k in range(1, MOST_HITS):
+        assert index.search(query, top_k) == most[:top_k]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from function.engine.quantization import Embeddings, dequantize, quantize
+from function.engine.quantization import Embeddings, dequantize, quantize, quantize_query
 
 # values as embeddings have them: far from where float32 ends
 values = st.just(0.0) | st.floats(2**-20, 128, width=32) | st.floats(-128, -(2**-20), width=32)
@@ -110,3 +110,15 @@ def test_codes_and_scales_of_two_matrices_are_refused() -> None:
     codes, scales = quantize(unit_rows(5, 8, seed=6))
     with pytest.raises(ValueError, match="codes have 5 rows, scales 4"):
         dequantize(codes, scales[:4])
+
+
+@given(matrices)
+def test_a_query_has_the_codes_of_a_row(embeddings: Embeddings) -> None:
+    codes, _ = quantize(embeddings[:1])
+    np.testing.assert_array_equal(quantize_query(embeddings[0]), codes)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_a_query_that_is_not_finite_is_refused(wrong: float) -> None:
+    with pytest.raises(ValueError, match="query: holds a value that is not finite"):
+        quantize_query(np.array([0.5, wrong, 0.1], np.float32))

@@ -70,6 +70,32 @@ def test_a_corpus_embeds_as_its_texts_do_one_by_one(
     np.testing.assert_allclose(scales, expected_scales, rtol=1e-3)
 
 
+def test_equal_texts_are_embedded_once_and_have_equal_rows(
+    tiny_embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexer, "TEXTS_PER_CHUNK", 2)  # so that equal texts would be in different batches
+    long = "a sailor " * 40
+    texts = [
+        "the old sailor",
+        "forty apples",
+        long,
+        "the old sailor",
+        "a",
+        long,
+        "the old sailor " * 5,
+        "the old sailor",
+    ]
+    told: list[int] = []
+    codes, scales, truncated = embed_corpus(tiny_embedder, texts, told.append)
+    for row in (3, 7):
+        np.testing.assert_array_equal(codes[row], codes[0])
+        assert scales[row] == scales[0]
+    alone = quantize(tiny_embedder.embed(tiny_embedder.tokenize(texts, role="document")))[0]
+    assert np.abs(codes.astype(int) - alone).max() <= 1  # each row is its own text's
+    assert truncated == 2
+    assert told == [4, 3, 1]  # every text counts, also one that was embedded before
+
+
 def test_the_documents_prompt_is_put_before_each_text(tiny_embedder: Embedder) -> None:
     codes, scales, _ = embed_corpus(tiny_embedder, ["the old sailor", "forty apples"])
     plain = tiny_embedder.tokenize(["passage: the old sailor", "passage: forty apples"])

@@ -35,7 +35,7 @@ def test_recall_equals_brute_force_where_the_signs_choose_the_candidates(monkeyp
 
     monkeypatch.setattr(index_module, "EXHAUSTIVE_ROWS", 100)
     monkeypatch.setattr(index_module, "CANDIDATES", 60)
-    monkeypatch.setattr(index_module, "CANDIDATES_PER_HIT", 2)
+    monkeypatch.setattr(index_module, "RESCORED", 20)
     monkeypatch.setattr("export.recall.ROWS_AT_ONCE", 300)  # so that exact search goes in several parts
     rows = clustered_rows(2_000)
     codes, scales = quantize(rows)
