@@ -1,9 +1,13 @@
 """The same app as an ordinary server on this machine, for a look."""
 
 import argparse
+import errno
+import socket
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from function.app import create_app
@@ -19,7 +23,10 @@ LAST_PORT = 65535  # TCP has 16 bits for it
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until interrupted; give the exit code: 0 stopped, 1 the bundle cannot be served, 2 unusable arguments."""
+    """Serve until interrupted and return the exit code.
+
+    0: stopped, 1: the bundle cannot be served or the address cannot be listened on, 2: unusable arguments.
+    """
     parser = argparse.ArgumentParser(
         "python -m function", description="Serve a bundle on this machine, with the app that runs in Lambda."
     )
@@ -27,11 +34,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1, this machine alone")
     parser.add_argument("--port", type=_port, default=8000, help="default: 8000; 0 takes one that is free")
     options = parser.parse_args(arguments)
-    try:
-        import uvicorn
-    except ModuleNotFoundError:
+    if find_spec("uvicorn") is None:
         print("error: uvicorn is not installed; run `pip install uvicorn`", file=sys.stderr)
         return 1
+    try:
+        listener = bind(options.host, options.port)  # before the bundle is loaded, which may take seconds
+    except OSError as error:
+        print(f"error: {options.host}:{options.port}: {_reason(error)}", file=sys.stderr)
+        return 1
+    with listener:
+        return _serve(options, listener)
+
+
+def _serve(options: argparse.Namespace, listener: socket.socket) -> int:
+    import uvicorn
+
     try:
         settings = read_settings()
         stopwatch = Stopwatch()
@@ -46,8 +63,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cold_start = ColdStart(stopwatch.phases, lambda phases: logger.info("start", extra={"milliseconds": phases}))
     cold_start.end()
     app = create_app(bundle, settings, logger, cold_start)
-    uvicorn.run(app, host=options.host, port=options.port, lifespan="off", access_log=False)
+    host, port = listener.getsockname()[:2]
+    print(f"running on http://{f'[{host}]' if ':' in host else host}:{port} (Ctrl-C stops it)", file=sys.stderr)
+    with suppress(KeyboardInterrupt):  # uvicorn has stopped in order and passes it on
+        uvicorn.Server(uvicorn.Config(app, lifespan="off", access_log=False)).run([listener])
     return 0
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Return a socket that is bound to the address and does not listen yet; port 0 takes one that is free.
+
+    Raises OSError if the host is unknown, is not this machine, or the port is taken.
+    """
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a server that has just stopped may start again
+        listener.bind(address)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, socket.gaierror):
+        return f"the host is not known ({error.strerror}); name an address of this machine with --host"
+    if error.errno == errno.EADDRINUSE:
+        return "another program listens there; choose another port with --port, or 0 for one that is free"
+    return f"cannot be listened on ({error.strerror}); choose another address with --host and --port"
 
 
 def _port(text: str) -> int:

@@ -2,6 +2,7 @@
 
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -51,6 +52,14 @@ def test_it_answers_over_http_and_stops_when_told_to(
     assert server.wait(timeout=30) in (0, -signal.SIGTERM)
 
 
+def test_ctrl_c_stops_it_without_a_trace(server: subprocess.Popen[str]) -> None:
+    address_of(server)
+    server.send_signal(signal.SIGINT)
+    output, _ = server.communicate(timeout=30)
+    assert server.returncode == 0
+    assert "Traceback" not in output
+
+
 def test_it_logs_each_request_as_a_line_of_json(server: subprocess.Popen[str]) -> None:
     httpx.get(f"{address_of(server)}/health", trust_env=False)
     server.send_signal(signal.SIGTERM)
@@ -93,6 +102,25 @@ def test_a_port_that_there_is_not_ends_it_with_2_and_the_ports_there_are(
     assert ended.value.code == 2
     message = f"argument --port: {port!r}, expected a whole number from 0 to 65535; 0 takes a port that is free"
     assert message in capsys.readouterr().err
+
+
+def test_a_port_in_use_is_refused_before_the_bundle_is_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert main([f"--port={port}", "--bundle", str(tmp_path / "none")]) == 1  # the bundle is not even looked for
+    found = capsys.readouterr().err
+    expected = "another program listens there; choose another port with --port, or 0 for one that is free"
+    assert found == f"error: 127.0.0.1:{port}: {expected}\n"
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"), [("no.such.host.invalid", "the host is not known"), ("192.0.2.1", "cannot be listened on")]
+)
+def test_an_address_of_no_use_is_refused(host: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([f"--host={host}", "--port=0"]) == 1
+    assert capsys.readouterr().err.startswith(f"error: {host}:0: {expected}")
 
 
 @pytest.mark.parametrize("port", ["0", "65535"])
