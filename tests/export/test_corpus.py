@@ -15,23 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from export.corpus import Corpus, CorpusError, read_corpus
+from tests.export.corpus_files import complaint, write, write_each_format
 
 PARQUET_MAGIC = b"PAR1"
-
-
-def write(folder: Path, name: str, content: bytes) -> Path:
-    path = folder / name
-    path.write_bytes(content)
-    return path
-
-
-def complaint(path: Path, text_column: str | None = None, id_column: str | None = None) -> str:
-    """Give what read_corpus complains about, without the path that every message starts with."""
-    with pytest.raises(CorpusError) as raised:
-        read_corpus(path, text_column, id_column)
-    message = str(raised.value)
-    assert message.startswith(str(path))
-    return message.removeprefix(str(path))
 
 
 # What is read
@@ -278,18 +264,11 @@ def test_an_unknown_suffix_lists_the_known_ones(tmp_path: Path, name: str, suffi
     )
 
 
-def three_formats(folder: Path) -> list[Path]:
-    """Write one row with the columns key, title and body in each kind of reader."""
-    pl.DataFrame({"key": [1], "title": ["a"], "body": ["b"]}).write_parquet(folder / "a.parquet")
-    return [
-        write(folder, "a.csv", b"key,title,body\n1,a,b\n"),
-        write(folder, "a.jsonl", b'{"key":1,"title":"a","body":"b"}\n'),
-        folder / "a.parquet",
-    ]
+KEY_TITLE_BODY: list[dict[str, str | None]] = [{"key": "1", "title": "a", "body": "b"}]
 
 
 def test_several_columns_without_one_called_text_ask_for_the_option(tmp_path: Path) -> None:
-    for path in three_formats(tmp_path):
+    for path in write_each_format(tmp_path, KEY_TITLE_BODY):
         assert complaint(path) == (
             ": found the columns 'key', 'title', 'body', expected one named 'text';"
             " name the one to embed with --text-column"
@@ -298,7 +277,7 @@ def test_several_columns_without_one_called_text_ask_for_the_option(tmp_path: Pa
 
 def test_a_missing_column_suggests_the_closest_name(tmp_path: Path) -> None:
     columns = "found the columns 'key', 'title', 'body'"
-    for path in three_formats(tmp_path):
+    for path in write_each_format(tmp_path, KEY_TITLE_BODY):
         assert complaint(path, "Titel") == (
             f": {columns}, expected a column 'Titel'; did you mean --text-column 'title'?"
         )
