@@ -13,9 +13,15 @@ class Corpus:
     """
 
     texts: list[str]  # never empty or blank, otherwise exactly as in the file
-    ids: list[str]  # the id column as text; the row number where there is none or it is blank
+    ids: list[str]  # the id column as text; the row number where there is no id or a blank one
     metadata: list[str]  # a compact JSON object of the other columns, "{}" when there are none
     empty_texts: int  # rows skipped because their text was empty, blank or null
+    blank_ids: int = 0  # passages whose row number is their id, although the file has a column of ids
+
+    @property
+    def repeated_ids(self) -> int:
+        """Return how many passages have the id of an earlier one."""
+        return len(self.ids) - len(set(self.ids))
 
 
 class CorpusError(ValueError):

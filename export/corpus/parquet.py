@@ -1,15 +1,15 @@
 """The passages of a Parquet file."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from export.corpus.columns import find_id_column, find_text_column
 from export.corpus.corpus import Corpus, corpus_error
+from export.corpus.ids import id_of_number, replace_blank_ids
 
 if TYPE_CHECKING:
     import polars as pl
-
-_BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001))))  # what str.strip takes; polars leaves some of it
 
 
 def read_parquet(path: Path, text_column: str | None, id_column: str | None) -> Corpus:
@@ -30,34 +30,46 @@ def read_parquet(path: Path, text_column: str | None, id_column: str | None) -> 
     if texts.dtype not in (pl.String, pl.Categorical, pl.Enum, pl.Null):
         found = f"{texts.dtype} in the column {text!r}"
         raise corpus_error(path, None, found, "strings", "name another column with --text-column")
-    texts = texts.cast(pl.String).alias("text")
-    row_numbers = pl.int_range(len(frame), eager=True).cast(pl.String)
-    ids = row_numbers
-    if identifier in frame.columns:
-        ids = _id_strings(path, frame[identifier])
-        ids = ids.zip_with(_is_filled(ids), row_numbers)
-    others = [column for column in frame if column.name not in (text, identifier)]
-    metadata = _metadata_objects(path, others, len(frame))
-    kept = _is_filled(texts)
+    # str.strip says what is blank, as for the other formats: the blanks of polars are fewer
+    filled = [bool(value and value.strip()) for value in texts.cast(pl.String).to_list()]
+    rows = [row for row, is_filled in enumerate(filled) if is_filled]
+    passages = frame.filter(pl.Series(filled))
+
+    if identifier not in frame.columns:
+        identifier = None
+    ids = [""] * len(rows) if identifier is None else _id_strings(path, passages[identifier], rows)
+    ids, blank_ids = replace_blank_ids(path, ids, rows, lambda passage: _place(rows[passage]))
+    others = [column for column in passages if column.name not in (text, identifier)]
     return Corpus(
-        texts=texts.filter(kept).to_list(),
-        ids=ids.filter(kept).to_list(),
-        metadata=metadata.filter(kept).to_list(),
-        empty_texts=len(frame) - int(kept.sum()),
+        texts=passages[text].cast(pl.String).to_list(),
+        ids=ids,
+        metadata=_metadata_objects(path, others, len(rows)).to_list(),
+        empty_texts=len(filled) - len(rows),
+        blank_ids=0 if identifier is None else blank_ids,
     )
 
 
-def _is_filled(strings: "pl.Series") -> "pl.Series":
-    return strings.fill_null("").str.strip_chars(_BLANKS) != ""
+def _place(row: int) -> str:
+    return f"row {row} (the first is 0)"
 
 
-def _id_strings(path: Path, column: "pl.Series") -> "pl.Series":
+def _id_strings(path: Path, column: "pl.Series", rows: list[int]) -> list[str]:
+    """Return the ids as text, "" for null and NaN; rows are the row numbers of the values, for messages."""
     import polars as pl
 
-    if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Duration):
+    expected, remedy = "strings or numbers", "name another column with --id-column"
+    if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Boolean, pl.Duration):
         found = f"{column.dtype} in the column {column.name!r}"
-        raise corpus_error(path, None, found, "strings or numbers", "name another column with --id-column")
-    return column.alias("id").cast(pl.String)
+        raise corpus_error(path, None, found, expected, remedy)
+    if not column.dtype.is_float():
+        return column.cast(pl.String).fill_null("").to_list()
+    # pandas turns whole numbers into floats, and missing ones into NaN, as soon as one is missing
+    numbers = column.fill_nan(None).to_list()
+    for row, number in zip(rows, numbers, strict=True):
+        if number is not None and math.isinf(number):
+            found = f"an infinite number in the column {column.name!r}"
+            raise corpus_error(path, _place(row), found, expected, f"correct that row, or {remedy}")
+    return ["" if number is None else id_of_number(number) for number in numbers]
 
 
 def _metadata_objects(path: Path, columns: list["pl.Series"], rows: int) -> "pl.Series":

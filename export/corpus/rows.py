@@ -5,6 +5,7 @@ from pathlib import Path
 
 from export.corpus.columns import find_id_column, find_text_column
 from export.corpus.corpus import Corpus, CorpusError, corpus_error
+from export.corpus.ids import id_of_number, replace_blank_ids
 from export.corpus.json_rows import compact_json
 
 JSON_TYPES = {bool: "a boolean", int: "a number", float: "a number", list: "an array", dict: "an object"}
@@ -29,26 +30,34 @@ def collect_rows(path: Path, rows: Callable[[], Rows], text_column: str | None, 
     texts: list[str] = []
     ids: list[str] = []
     metadata: list[str] = []
+    kept: list[tuple[int, int]] = []  # row number and line of each passage
     number = -1
+    has_ids = False
     for number, (line, row) in enumerate(rows()):
+        has_ids = has_ids or identifier in row
         passage = row.get(text)
         if passage is None or (isinstance(passage, str) and not passage.strip()):
             continue
         if not isinstance(passage, str):
             raise _wrong_type(path, line, text, passage, "a string")
         texts.append(passage)
-        ids.append(_id_of_row(path, line, row, identifier, number))
+        ids.append("" if identifier is None else _id_of_row(path, line, row, identifier))
         others = {key: row[key] for key in row if key not in (text, identifier) and row[key] is not None}
         metadata.append(compact_json(others))
-    return Corpus(texts, ids, metadata, empty_texts=number + 1 - len(texts))
+        kept.append((number, line))
+    numbers = [number for number, _ in kept]
+    ids, blank_ids = replace_blank_ids(path, ids, numbers, lambda passage: f"line {kept[passage][1]}")
+    return Corpus(texts, ids, metadata, number + 1 - len(texts), blank_ids if has_ids else 0)
 
 
-def _id_of_row(path: Path, line: int, row: dict[str, object], identifier: str | None, number: int) -> str:
-    value = row.get(identifier) if identifier is not None else None
-    if isinstance(value, list | dict):
-        raise _wrong_type(path, line, str(identifier), value, "a string or a number")
-    value_as_text = value if isinstance(value, str) else "" if value is None else compact_json(value)
-    return value_as_text if value_as_text.strip() else str(number)
+def _id_of_row(path: Path, line: int, row: dict[str, object], identifier: str) -> str:
+    """Return the id of a row as text, "" where it is null or missing; raises CorpusError for other types."""
+    value = row.get(identifier)
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return id_of_number(value)
+    raise _wrong_type(path, line, identifier, value, "a string or a number")
 
 
 def _wrong_type(path: Path, line: int, column: str, value: object, expected: str) -> CorpusError:
