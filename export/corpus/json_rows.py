@@ -1,4 +1,7 @@
-"""The rows of a file of JSON lines."""
+"""The rows of a file of JSON lines.
+
+This is stricter than Python's json module, which reads NaN, and of equal keys takes the last.
+"""
 
 import json
 import math
@@ -6,46 +9,103 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
-from export.corpus.corpus import corpus_error
+from export.corpus.corpus import CorpusError, corpus_error
 from export.corpus.lines import read_lines
+
+ONE_OBJECT_A_LINE = "one whole JSON object on each line"
+SHOWN = 40  # characters of the file that a message repeats
+
+
+class _RefusedError(ValueError):
+    """What a hook of the decoder found and refuses; json_rows adds the place."""
+
+    def __init__(self, found: str, expected: str, remedy: str) -> None:
+        super().__init__(found, expected, remedy)
+        self.found, self.expected, self.remedy = found, expected, remedy
 
 
 def json_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
-    """Yield the line, from 1, and the object of each line; raises CorpusError at the first that holds none."""
+    """Yield the line, from 1, and the object of each line that is not blank.
+
+    Raises CorpusError at the first line that is not one JSON object with each key once.
+    """
+    is_first = True
     for line, text in enumerate(read_lines(path), 1):
-        start = text.strip()[:40]
+        start = text.strip()[:SHOWN]
         if not start:
             continue
         if not start.startswith("{"):
-            remedy = "write one object per line; for an array: jq -c '.[]' FILE"
-            raise corpus_error(path, f"line {line}", repr(start), "a JSON object on each line", remedy)
+            raise _not_an_object(path, line, start, is_first)
         try:
-            row = cast(dict[str, object], _DECODER.decode(text.rstrip()))
-            if "\\u" in text:
-                compact_json(row).encode()  # half a surrogate pair is no text
-        except (ValueError, RecursionError) as error:
-            reason = str(error)
-            if isinstance(error, json.JSONDecodeError):
-                reason = f"{error.msg} at column {error.colno}"
-            found = f"broken JSON ({reason})"
-            raise corpus_error(
-                path, f"line {line}", found, "one whole object on the line", "correct that line"
-            ) from error
-        yield line, row
+            yield line, _decode(text.rstrip())
+        except _RefusedError as refusal:
+            raise corpus_error(path, f"line {line}", refusal.found, refusal.expected, refusal.remedy) from refusal
+        is_first = False
+
+
+def _not_an_object(path: Path, line: int, start: str, is_first: bool) -> CorpusError:
+    """Return the error for a line that does not begin with a brace."""
+    if not start.startswith("["):
+        found, remedy = f"a line that starts with {start!r}", "correct that line"
+    elif is_first:  # the file is one array, in one line or over many
+        command = "gunzip -c FILE | jq -c '.[]'" if path.name.lower().endswith(".gz") else "jq -c '.[]' FILE"
+        found, remedy = "a JSON array", f"convert it: {command}"
+    else:
+        found, remedy = "a JSON array", "write an object with a name for each value"
+    return corpus_error(path, f"line {line}", found, ONE_OBJECT_A_LINE, remedy)
+
+
+def _decode(row: str) -> dict[str, object]:
+    """Return the object that a line holds; raises _RefusedError if it holds anything else."""
+    try:
+        decoded = cast(dict[str, object], _DECODER.decode(row))
+        if "\\u" in row:
+            compact_json(decoded).encode()  # UTF-8 has no half of a surrogate pair
+        return decoded
+    except _RefusedError:
+        raise
+    except json.JSONDecodeError as error:
+        if error.msg != "Extra data" and (error.pos >= len(row) or not row.endswith("}")):
+            found = "an object that does not end on its line"
+            remedy = "if it goes on in the next line, join them (jq -c . does); if not, fetch or write the file again"
+            raise _RefusedError(found, ONE_OBJECT_A_LINE, remedy) from error
+        found = f"broken JSON ({error.msg} at column {error.colno})"
+        raise _RefusedError(found, ONE_OBJECT_A_LINE, "correct that line") from error
+    except UnicodeEncodeError as error:
+        found = f"\\u{ord(error.object[error.start]):04x}, half of a surrogate pair"
+        raise _RefusedError(found, "both halves of the character", "correct that line") from error
+    except RecursionError as error:
+        found, expected = "arrays or objects nested too deeply", "some hundred levels at most"
+        raise _RefusedError(found, expected, "store such a value as a string") from error
+    except ValueError as error:  # of int alone: sys.set_int_max_str_digits says why there is a limit
+        found, expected = "a whole number of thousands of digits", "at most 4,300"
+        raise _RefusedError(found, expected, "write it as a string, in quotes") from error
+
+
+def _object(members: list[tuple[str, object]]) -> dict[str, object]:
+    """Return the members of an object as a dict; raises _RefusedError if a key repeats: a value would be lost."""
+    decoded = dict(members)
+    if len(decoded) < len(members):
+        keys = [key for key, _ in members]
+        repeated = next(key for key in keys if keys.count(key) > 1)
+        found = f"the key {repeated!r} {keys.count(repeated)} times in one object"
+        raise _RefusedError(found, "each key once", "remove or rename all but one of them")
+    return decoded
 
 
 def _finite(number: str) -> float:
-    """Read a JSON number with a point or exponent; raises ValueError if it is too large for a float."""
+    """Return a JSON number with a point or exponent; raises _RefusedError if it is too large for a float."""
     value = float(number)
     if math.isinf(value):
-        raise ValueError(f"{number} is too large")
+        shown = number if len(number) <= SHOWN else f"{number[:SHOWN]}..."
+        raise _RefusedError(f"the number {shown}", "one below 1.8e308", "write it as a string, in quotes")
     return value
 
 
-def _refuse(constant: str) -> float:
-    """Raise ValueError for NaN and Infinity, which Python would read although JSON has none."""
-    raise ValueError(f"{constant} is no JSON")
+def _refuse_constant(constant: str) -> float:
+    """Raise _RefusedError for NaN and Infinity, which Python would read although JSON does not have them."""
+    raise _RefusedError(constant, "a number that JSON has", "write null, or leave the value out")
 
 
-_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse)
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_finite, parse_constant=_refuse_constant)
 compact_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

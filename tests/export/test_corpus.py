@@ -323,60 +323,6 @@ def test_a_csv_with_semicolons_is_not_taken_for_one_column(tmp_path: Path) -> No
     )
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        (b'{"text": "b"', "Expecting ',' delimiter at column 13"),
-        (b'{"text": "b"} {"text": "c"}', "Extra data at column 15"),
-        (b'{"text": "b", "n": NaN}', "NaN is no JSON"),
-        (b'{"text": "b", "n": 1e999}', "1e999 is too large"),
-    ],
-)
-def test_a_broken_json_line_is_named(tmp_path: Path, line: bytes, reason: str) -> None:
-    content = b'{"text": "a"}\n\n' + line + b'\n{"text": "d"}\n'
-    assert complaint(write(tmp_path, "a.jsonl", content)) == (
-        f", line 3: found broken JSON ({reason}), expected one whole object on the line; correct that line"
-    )
-
-
-def test_half_a_surrogate_pair_is_refused_where_it_stands(tmp_path: Path) -> None:
-    message = complaint(write(tmp_path, "a.jsonl", b'{"text": "\\ud83d\\ude00"}\n{"text": "\\ud83d"}\n'))
-    assert message.startswith(", line 2: found broken JSON (")
-    assert "surrogates not allowed" in message
-
-
-@pytest.mark.parametrize("line", [b"[1, 2]", b'"text"', b"null", b"17"])
-def test_a_json_line_that_is_no_object_is_named(tmp_path: Path, line: bytes) -> None:
-    assert complaint(write(tmp_path, "a.jsonl", b'{"text": "a"}\n' + line)) == (
-        f", line 2: found {line.decode()!r}, expected a JSON object on each line;"
-        " write one object per line; for an array: jq -c '.[]' FILE"
-    )
-
-
-def test_a_json_array_is_told_to_write_one_object_per_line(tmp_path: Path) -> None:
-    assert complaint(write(tmp_path, "a.json", b'[\n  {"text": "a"}\n]\n')) == (
-        ", line 1: found '[', expected a JSON object on each line;"
-        " write one object per line; for an array: jq -c '.[]' FILE"
-    )
-
-
-@pytest.mark.parametrize(
-    ("value", "kind"),
-    [(b"1", "a number"), (b"false", "a boolean"), (b"[]", "an array"), (b"{}", "an object")],
-)
-def test_a_json_text_that_is_no_string_names_its_type(tmp_path: Path, value: bytes, kind: str) -> None:
-    assert complaint(write(tmp_path, "a.jsonl", b'{"text":"a"}\n{"text":' + value + b"}\n")) == (
-        f", line 2: found {kind} in the column 'text', expected a string; correct that line, or name another column"
-    )
-
-
-def test_a_json_id_that_is_an_object_names_its_type(tmp_path: Path) -> None:
-    assert complaint(write(tmp_path, "a.jsonl", b'{"text":"a","id":{}}\n')) == (
-        ", line 1: found an object in the column 'id', expected a string or a number;"
-        " correct that line, or name another column"
-    )
-
-
 def test_a_parquet_column_of_the_wrong_type_names_it(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pl.DataFrame({"n": [1], "l": [[1]], "s": ["a"], "b": [[{"raw": b"x"}]]}).write_parquet(path)
