@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
+from export.corpus.compressed import is_gzipped
 from export.corpus.corpus import CorpusError, corpus_error
 from export.corpus.lines import read_lines
 
@@ -48,7 +49,7 @@ def _not_an_object(path: Path, line: int, start: str, is_first: bool) -> CorpusE
     if not start.startswith("["):
         found, remedy = f"a line that starts with {start!r}", "correct that line"
     elif is_first:  # the file is one array, in one line or over many
-        command = "gunzip -c FILE | jq -c '.[]'" if path.name.lower().endswith(".gz") else "jq -c '.[]' FILE"
+        command = "gunzip -c FILE | jq -c '.[]'" if is_gzipped(path) else "jq -c '.[]' FILE"
         found, remedy = "a JSON array", f"convert it: {command}"
     else:
         found, remedy = "a JSON array", "write an object with a name for each value"

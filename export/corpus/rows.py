@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from export.corpus.columns import find_id_column, find_text_column
+from export.corpus.compressed import is_gzipped, require_whole_gzip
 from export.corpus.corpus import Corpus, CorpusError, corpus_error
 from export.corpus.ids import id_of_number, replace_blank_ids
 from export.corpus.json_rows import compact_json
@@ -14,7 +15,12 @@ Rows = Iterator[tuple[int, dict[str, object]]]  # the line that each starts on, 
 
 
 def collect_rows(path: Path, rows: Callable[[], Rows], text_column: str | None, id_column: str | None) -> Corpus:
-    """Return the passages of a file read row by row; rows() starts from the first row."""
+    """Return the passages of a text file read row by row; rows() starts from the first row.
+
+    Raises CorpusError for a damaged gzip file, and for texts and ids that are not text.
+    """
+    if is_gzipped(path):
+        require_whole_gzip(path)
     wanted = {text_column or "text"} | ({id_column} if id_column is not None else set())
     columns: dict[str, None] = {}
     for _, row in rows():

@@ -363,37 +363,6 @@ def test_a_file_whose_texts_are_all_empty_is_refused(tmp_path: Path) -> None:
         )
 
 
-@pytest.mark.parametrize(
-    ("name", "before"), [("a.csv", b"id,text\n1,caf\xc3\xa9\n2,"), ("a.jsonl", b'{"text":"a"}\n\n{"text":"')]
-)
-def test_bytes_that_are_not_utf_8_are_named_by_line_and_offset(tmp_path: Path, name: str, before: bytes) -> None:
-    expected = (
-        f", line 3: found the byte 0xe9 at byte offset {len(before)}, expected UTF-8;"
-        " save the file as UTF-8, or correct that line"
-    )
-    content = before + b'\xe9 t\xe9"}\n'
-    assert complaint(write(tmp_path, name, content)) == expected
-    assert complaint(write(tmp_path, f"{name}.gz", gzip.compress(content))) == expected
-
-
-def test_a_damaged_gzip_file_says_what_to_do(tmp_path: Path) -> None:
-    whole = gzip.compress(b"text\n" + b"".join(b"%d rows\n" % number for number in range(50_000)))
-    flipped = whole[:-8] + bytes([whole[-8] ^ 1]) + whole[-7:]  # the checksum of the content
-    for content in (
-        whole[: len(whole) // 2],
-        whole[:-8],
-        flipped,
-        b"text\nplain\n",
-        b"\x1f\x8b\x08\x00" + b"x" * 40,
-    ):
-        message = complaint(write(tmp_path, "a.csv.gz", content))
-        assert message.startswith(", line ")
-        assert ": found damaged or no gzip data (" in message
-        assert message.endswith(
-            "), expected a whole gzip file; fetch the file again, or drop .gz from its name if it is not compressed"
-        )
-
-
 def test_a_broken_parquet_file_says_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pl.DataFrame({"text": ["a"] * 100}).write_parquet(path)
