@@ -1,10 +1,17 @@
-"""Which column holds the text and which the ids."""
+"""The names of columns, and which of them holds the text and which the ids."""
 
 from collections.abc import Collection
 from difflib import get_close_matches
 from pathlib import Path
 
 from export.corpus.corpus import corpus_error
+
+
+def require_names(path: Path, place: str | None, columns: Collection[str], remedy: str) -> None:
+    """Raise CorpusError if a column's name is empty or blank: as metadata nobody could ask for it."""
+    for number, column in enumerate(columns, 1):
+        if not column.strip():
+            raise corpus_error(path, place, f"no name for column {number}", "a name for each", remedy)
 
 
 def find_text_column(path: Path, columns: Collection[str], asked: str | None) -> str:

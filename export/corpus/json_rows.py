@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
+from export.corpus.columns import require_names
 from export.corpus.compressed import is_gzipped
 from export.corpus.corpus import CorpusError, corpus_error
 from export.corpus.lines import read_lines
@@ -28,20 +29,23 @@ class _RefusedError(ValueError):
 def json_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
     """Yield the line, from 1, and the object of each line that is not blank.
 
-    Raises CorpusError at the first line that is not one JSON object with each key once.
+    Raises CorpusError at the first line that is not one JSON object with each key once and no key blank.
     """
-    is_first = True
+    known: set[str] = set()  # keys that earlier rows have too
     for line, text in enumerate(read_lines(path), 1):
         start = text.strip()[:SHOWN]
         if not start:
             continue
         if not start.startswith("{"):
-            raise _not_an_object(path, line, start, is_first)
+            raise _not_an_object(path, line, start, is_first=not known)
         try:
-            yield line, _decode(text.rstrip())
+            row = _decode(text.rstrip())
         except _RefusedError as refusal:
             raise corpus_error(path, f"line {line}", refusal.found, refusal.expected, refusal.remedy) from refusal
-        is_first = False
+        if not row.keys() <= known:
+            require_names(path, f"line {line}", row, "name it, or leave it out")
+            known |= row.keys()
+        yield line, row
 
 
 def _not_an_object(path: Path, line: int, start: str, is_first: bool) -> CorpusError:

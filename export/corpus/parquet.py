@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from export.corpus.columns import find_id_column, find_text_column
+from export.corpus.columns import find_id_column, find_text_column, require_names
 from export.corpus.corpus import Corpus, corpus_error
 from export.corpus.ids import id_of_number, replace_blank_ids
 
@@ -23,6 +23,7 @@ def read_parquet(path: Path, text_column: str | None, id_column: str | None) -> 
         raise corpus_error(path, None, found, "a whole Parquet file", "fetch or write the file again") from error
     if frame.is_empty():
         raise corpus_error(path, None, "no rows", "at least one", "check that the file was written completely")
+    require_names(path, None, frame.columns, "name it, or leave it out")
     text = find_text_column(path, frame.columns, text_column)
     identifier = find_id_column(path, frame.columns, text, id_column)
 

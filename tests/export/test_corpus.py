@@ -193,7 +193,11 @@ def test_every_parquet_type_becomes_valid_json(tmp_path: Path) -> None:
 
 # Against independent readers
 
-fields = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(['"', ",", "\r\n", "\n"])
+# neither surrogates, nor NUL, nor byte order marks, each of which has its own test
+fields = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\ufeff"), max_size=8) | st.sampled_from(
+    ['"', ",", "\r\n", "\n"]
+)
+names = fields.filter(lambda name: name.strip() != "")
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | fields,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(fields, inner, max_size=3),
@@ -218,7 +222,7 @@ def test_whatever_csv_writes_is_read_back(rows: list[tuple[str, str, str]], sepa
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.dictionaries(fields, values, max_size=4), min_size=1, max_size=6), st.booleans())
+@given(st.lists(st.dictionaries(names, values, max_size=4), min_size=1, max_size=6), st.booleans())
 def test_whatever_json_writes_is_read_back(rows: list[dict[str, object]], is_ascii: bool) -> None:
     rows = [{**row, "text": f"row {number}"} for number, row in enumerate(rows)]
     lines = "\n".join(json.dumps(row, ensure_ascii=is_ascii) for row in rows)
@@ -307,19 +311,6 @@ def test_a_csv_record_with_a_stray_quote_is_named_by_its_first_line(tmp_path: Pa
     assert complaint(write(tmp_path, "a.csv", b"id,text\n1,a\n" + row)) == (
         f", line 3: found a record that breaks off or has a stray quote ({reason}),"
         ' expected fields as in RFC 4180; close the quote that opens in this record, or write it as ""'
-    )
-
-
-def test_a_column_named_twice_is_refused_since_one_would_be_lost(tmp_path: Path) -> None:
-    assert complaint(write(tmp_path, "a.csv", b"text,a,a\nx,1,2\n")) == (
-        ", line 1: found 2 columns 'a', expected each name once; rename columns in the header"
-    )
-
-
-def test_a_csv_with_semicolons_is_not_taken_for_one_column(tmp_path: Path) -> None:
-    assert complaint(write(tmp_path, "a.csv", b"id;text\n1;one\n")) == (
-        ", line 1: found the one column 'id;text', expected columns apart by ',';"
-        " write the file with that separator (.tsv means tabs)"
     )
 
 
