@@ -261,6 +261,7 @@ def _write_corpus(
             f"{corpus.repeated_ids:,} the same as an earlier one, "
             f"{corpus.blank_ids:,} blank ones replaced by the row number",
         ),
+        ("metadata", f"{corpus.non_finite:,} NaN or infinite values left out"),
         ("truncated", f"{truncated:,} texts longer than {manifest.model.max_tokens} tokens"),
         ("speed", f"{speed:,.0f} texts/s"),
         ("index", manifest.index.layout),

@@ -9,7 +9,8 @@ class Corpus:
     """Passages ready to embed: texts, ids and metadata have one entry each per passage, in the file's order.
 
     A row is any record of the source, counted from 0; blank lines are not rows. Ids may repeat.
-    Metadata leaves out columns that are null in that row; an empty CSV field counts as null.
+    Metadata leaves out columns that are null in that row; an empty CSV field counts as null, and so does a
+    number of Parquet that is NaN or infinite.
     """
 
     texts: list[str]  # never empty or blank, otherwise exactly as in the file
@@ -17,6 +18,7 @@ class Corpus:
     metadata: list[str]  # a compact JSON object of the other columns, "{}" when there are none
     empty_texts: int  # rows skipped because their text was empty, blank or null
     blank_ids: int = 0  # passages whose row number is their id, although the file has a column of ids
+    non_finite: int = 0  # values of Parquet that are NaN or infinite, which JSON cannot hold
 
     @property
     def repeated_ids(self) -> int:

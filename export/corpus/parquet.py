@@ -2,18 +2,19 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from export.corpus.columns import find_id_column, find_text_column, require_names
 from export.corpus.corpus import Corpus, corpus_error
 from export.corpus.ids import id_of_number, replace_blank_ids
+from export.corpus.parquet_metadata import count_non_finite, metadata_objects
 
 if TYPE_CHECKING:
     import polars as pl
 
 
 def read_parquet(path: Path, text_column: str | None, id_column: str | None) -> Corpus:
-    """Return the passages of a Parquet file; NaN and infinity, unknown to JSON, are null in metadata."""
+    """Return the passages of a Parquet file; raises CorpusError if it is broken, or holds what a passage cannot."""
     import polars as pl  # 0.1 s and the one heavy dependency, for this format only
 
     try:
@@ -44,9 +45,10 @@ def read_parquet(path: Path, text_column: str | None, id_column: str | None) -> 
     return Corpus(
         texts=passages[text].cast(pl.String).to_list(),
         ids=ids,
-        metadata=_metadata_objects(path, others, len(rows)).to_list(),
+        metadata=metadata_objects(path, others, len(rows)).to_list(),
         empty_texts=len(filled) - len(rows),
         blank_ids=0 if identifier is None else blank_ids,
+        non_finite=sum(map(count_non_finite, others)),
     )
 
 
@@ -71,29 +73,3 @@ def _id_strings(path: Path, column: "pl.Series", rows: list[int]) -> list[str]:
             found = f"an infinite number in the column {column.name!r}"
             raise corpus_error(path, _place(row), found, expected, f"correct that row, or {remedy}")
     return ["" if number is None else id_of_number(number) for number in numbers]
-
-
-def _metadata_objects(path: Path, columns: list["pl.Series"], rows: int) -> "pl.Series":
-    """Return each row as a compact JSON object of the columns that are not null there."""
-    import polars as pl
-
-    objects = pl.repeat("{", rows, eager=True)
-    for column in columns:
-        if _holds_binary(column.dtype):
-            found = f"{column.dtype} in the column {column.name!r}"
-            raise corpus_error(path, None, found, "values that JSON can hold", "write the file without that column")
-        member = column.to_frame().to_struct().struct.json_encode().str.slice(1).str.strip_suffix("}") + ","
-        # Renamed, since Series methods take names such as "*" or "^a.*$" for patterns.
-        objects += member.zip_with(column.alias("value").is_not_null(), pl.Series([""]))
-    return objects.str.strip_suffix(",") + "}"
-
-
-def _holds_binary(dtype: "pl.DataType") -> bool:
-    """Return whether bytes are in a column, at any depth: polars 2.1 panics when it writes them as JSON."""
-    import polars as pl
-
-    if isinstance(dtype, pl.Struct):
-        return any(_holds_binary(cast(pl.DataType, field.dtype)) for field in dtype.fields)
-    if isinstance(dtype, pl.List | pl.Array):
-        return _holds_binary(cast(pl.DataType, dtype.inner))
-    return dtype == pl.Binary

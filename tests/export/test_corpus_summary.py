@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from export.cli import main
@@ -20,3 +21,11 @@ def test_repeated_and_blank_ids_are_said(bundle_copy: Path, tmp_path: Path, caps
     said = summary(capsys, corpus, bundle_copy)
     assert said["texts"] == "5 from a.csv, 1 empty ones skipped"
     assert said["ids"] == "1 the same as an earlier one, 3 blank ones replaced by the row number"
+
+
+def test_values_that_json_cannot_hold_are_said(
+    bundle_copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus = tmp_path / "a.parquet"
+    pl.DataFrame({"text": ["one", "two"], "score": [float("nan"), 1.0]}).write_parquet(corpus)
+    assert summary(capsys, corpus, bundle_copy)["metadata"] == "1 NaN or infinite values left out"
