@@ -53,7 +53,7 @@ def read_parquet(path: Path, text_column: str | None, id_column: str | None) -> 
 
 
 def _place(row: int) -> str:
-    return f"row {row} (the first is 0)"
+    return f"row {row} (from 0)"
 
 
 def _id_strings(path: Path, column: "pl.Series", rows: list[int]) -> list[str]:
@@ -67,7 +67,8 @@ def _id_strings(path: Path, column: "pl.Series", rows: list[int]) -> list[str]:
     if not column.dtype.is_float():
         return column.cast(pl.String).fill_null("").to_list()
     # pandas turns whole numbers into floats, and missing ones into NaN, as soon as one is missing
-    numbers = column.fill_nan(None).to_list()
+    # by way of text, since 0.1 of 32 bits is 0.10000000149011612 of 64
+    numbers = column.cast(pl.String).cast(pl.Float64).fill_nan(None).to_list()
     for row, number in zip(rows, numbers, strict=True):
         if number is not None and math.isinf(number):
             found = f"an infinite number in the column {column.name!r}"

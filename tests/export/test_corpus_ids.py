@@ -40,8 +40,8 @@ def test_a_blank_id_whose_row_number_is_the_id_of_another_row_is_refused(tmp_pat
         f" is the id of line {row_of_the_id + 1}, {remedy}"
     )
     assert complaint(parquet_file) == (
-        ", row 1 (the first is 0): found a blank id, and the row number 1 that replaces it"
-        f" is the id of row {row_of_the_id} (the first is 0), {remedy}"
+        ", row 1 (from 0): found a blank id, and the row number 1 that replaces it"
+        f" is the id of row {row_of_the_id} (from 0), {remedy}"
     )
 
 
@@ -95,17 +95,24 @@ def test_whole_numbers_that_parquet_holds_as_floats_are_ids_without_a_point(tmp_
     assert (corpus.ids, corpus.blank_ids) == (["7", "1", "2", "0.5", "1.152921504606847e+18"], 2)
 
 
+def test_a_short_float_keeps_its_digits_as_an_id(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    ids = pl.Series("id", [0.1, float("nan"), 3.0], dtype=pl.Float32)
+    pl.DataFrame([pl.Series("text", ["t"] * 3), ids]).write_parquet(path)
+    assert read_corpus(path).ids == ["0.1", "1", "3"]
+
+
 def test_a_float_beside_blank_ids_collides_as_a_whole_number_does(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pl.DataFrame({"id": [1.0, None], "text": ["a", "b"]}).write_parquet(path)
-    assert complaint(path).startswith(", row 1 (the first is 0): found a blank id")
+    assert complaint(path).startswith(", row 1 (from 0): found a blank id")
 
 
 def test_an_infinite_id_is_refused_with_its_row(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pl.DataFrame({"id": [1.0, float("-inf")], "text": ["a", "b"]}).write_parquet(path)
     assert complaint(path) == (
-        ", row 1 (the first is 0): found an infinite number in the column 'id', expected strings or numbers;"
+        ", row 1 (from 0): found an infinite number in the column 'id', expected strings or numbers;"
         " correct that row, or name another column with --id-column"
     )
 
