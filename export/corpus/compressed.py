@@ -24,7 +24,7 @@ def open_bytes(path: Path) -> BinaryIO:
 
 
 def require_whole_gzip(path: Path) -> None:
-    """Read a gzip file to its end; raises CorpusError if it is damaged, or is none.
+    """Read a gzip file to its end; raises CorpusError if it is damaged or not gzip.
 
     This is done before the rows are read, since a damaged byte mostly shows as nonsense in the rows long before the
     checksum at the end of the file can tell.

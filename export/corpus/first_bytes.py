@@ -8,12 +8,13 @@ from export.corpus.corpus import corpus_error
 
 ENOUGH = 4096  # bytes that show which encoding a file has
 
-# the first bytes, what they are, what to do; UTF-32 stands first because its mark begins with that of UTF-16
+# the first bytes, what they are, what to do
 OTHER_FORMATS = (
     (GZIP_MAGIC, "gzip data", "decompress it, or add .gz to its name"),
     (b"PK\x03\x04", "a zip file or an Excel workbook", "unpack it, or save the sheet as CSV UTF-8"),
     (b"PAR1", "Parquet data", "name the file .parquet"),
 )
+# UTF-32 stands first because its mark begins with that of UTF-16
 OTHER_ENCODINGS = (
     (codecs.BOM_UTF32_LE, "UTF-32LE"),
     (codecs.BOM_UTF32_BE, "UTF-32BE"),

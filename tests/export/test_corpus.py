@@ -197,6 +197,8 @@ def test_every_parquet_type_becomes_valid_json(tmp_path: Path) -> None:
 fields = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\ufeff"), max_size=8) | st.sampled_from(
     ['"', ",", "\r\n", "\n"]
 )
+# blank, or unlike every row number
+csv_ids = fields.map(lambda name: f"n{name}" if name.strip() else name)
 names = fields.filter(lambda name: name.strip() != "")
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | fields,
@@ -206,7 +208,7 @@ values = st.recursive(
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(fields, fields, fields), min_size=1, max_size=6), st.sampled_from([",", "\t"]))
+@given(st.lists(st.tuples(csv_ids, fields, fields), min_size=1, max_size=6), st.sampled_from([",", "\t"]))
 def test_whatever_csv_writes_is_read_back(rows: list[tuple[str, str, str]], separator: str) -> None:
     rows = [("i", "always some text", "n"), *rows]
     buffer = io.StringIO(newline="")
