@@ -256,6 +256,12 @@ def _write_corpus(
         raise BundleError(f"{options.out}: the new bundle failed a check above; what was there before stays as it was")
     return manifest, [
         ("texts", f"{len(codes):,} from {name}, {corpus.empty_texts:,} empty ones skipped"),
+        (
+            "ids",
+            f"{corpus.repeated_ids:,} the same as an earlier one, "
+            f"{corpus.blank_ids:,} blank ones replaced by the row number",
+        ),
+        ("metadata", f"{corpus.non_finite:,} NaN or infinite values left out"),
         ("truncated", f"{truncated:,} texts longer than {manifest.model.max_tokens} tokens"),
         ("speed", f"{speed:,.0f} texts/s"),
         ("index", manifest.index.layout),

@@ -15,23 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from export.corpus import Corpus, CorpusError, read_corpus
+from tests.export.corpus_files import complaint, write, write_each_format
 
 PARQUET_MAGIC = b"PAR1"
-
-
-def write(folder: Path, name: str, content: bytes) -> Path:
-    path = folder / name
-    path.write_bytes(content)
-    return path
-
-
-def complaint(path: Path, text_column: str | None = None, id_column: str | None = None) -> str:
-    """Give what read_corpus complains about, without the path that every message starts with."""
-    with pytest.raises(CorpusError) as raised:
-        read_corpus(path, text_column, id_column)
-    message = str(raised.value)
-    assert message.startswith(str(path))
-    return message.removeprefix(str(path))
 
 
 # What is read
@@ -153,8 +139,8 @@ def test_a_row_without_an_id_gets_its_number(tmp_path: Path) -> None:
 
 
 def test_ids_that_are_no_strings_become_text(tmp_path: Path) -> None:
-    content = b'{"text":"a","id":9007199254740993}\n{"text":"b","id":1.5}\n{"text":"c","id":true}\n'
-    assert read_corpus(write(tmp_path, "a.jsonl", content)).ids == ["9007199254740993", "1.5", "true"]
+    content = b'{"text":"a","id":9007199254740993}\n{"text":"b","id":1.5}\n'
+    assert read_corpus(write(tmp_path, "a.jsonl", content)).ids == ["9007199254740993", "1.5"]
     path = tmp_path / "a.parquet"
     pl.DataFrame({"text": ["a"], "id": [date(2024, 2, 29)]}).write_parquet(path)
     assert read_corpus(path).ids == ["2024-02-29"]
@@ -201,13 +187,19 @@ def test_every_parquet_type_becomes_valid_json(tmp_path: Path) -> None:
     assert found["moment"].startswith("2024-02-29")
     assert found["price"] == "1.20"
     assert found["struct"] == {"a": ["2024-01-01"], "b": None}
-    assert found["nan"] is None
-    assert set(found) == set(values)
+    assert "nan" not in found
+    assert set(found) == set(values) - {"nan"}
 
 
 # Against independent readers
 
-fields = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(['"', ",", "\r\n", "\n"])
+# neither surrogates, nor NUL, nor byte order marks, each of which has its own test
+fields = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\ufeff"), max_size=8) | st.sampled_from(
+    ['"', ",", "\r\n", "\n"]
+)
+# blank, or unlike every row number
+csv_ids = fields.map(lambda name: f"n{name}" if name.strip() else name)
+names = fields.filter(lambda name: name.strip() != "")
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | fields,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(fields, inner, max_size=3),
@@ -216,7 +208,7 @@ values = st.recursive(
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(fields, fields, fields), min_size=1, max_size=6), st.sampled_from([",", "\t"]))
+@given(st.lists(st.tuples(csv_ids, fields, fields), min_size=1, max_size=6), st.sampled_from([",", "\t"]))
 def test_whatever_csv_writes_is_read_back(rows: list[tuple[str, str, str]], separator: str) -> None:
     rows = [("i", "always some text", "n"), *rows]
     buffer = io.StringIO(newline="")
@@ -232,7 +224,7 @@ def test_whatever_csv_writes_is_read_back(rows: list[tuple[str, str, str]], sepa
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.dictionaries(fields, values, max_size=4), min_size=1, max_size=6), st.booleans())
+@given(st.lists(st.dictionaries(names, values, max_size=4), min_size=1, max_size=6), st.booleans())
 def test_whatever_json_writes_is_read_back(rows: list[dict[str, object]], is_ascii: bool) -> None:
     rows = [{**row, "text": f"row {number}"} for number, row in enumerate(rows)]
     lines = "\n".join(json.dumps(row, ensure_ascii=is_ascii) for row in rows)
@@ -278,18 +270,11 @@ def test_an_unknown_suffix_lists_the_known_ones(tmp_path: Path, name: str, suffi
     )
 
 
-def three_formats(folder: Path) -> list[Path]:
-    """Write one row with the columns key, title and body in each kind of reader."""
-    pl.DataFrame({"key": [1], "title": ["a"], "body": ["b"]}).write_parquet(folder / "a.parquet")
-    return [
-        write(folder, "a.csv", b"key,title,body\n1,a,b\n"),
-        write(folder, "a.jsonl", b'{"key":1,"title":"a","body":"b"}\n'),
-        folder / "a.parquet",
-    ]
+KEY_TITLE_BODY: list[dict[str, str | None]] = [{"key": "1", "title": "a", "body": "b"}]
 
 
 def test_several_columns_without_one_called_text_ask_for_the_option(tmp_path: Path) -> None:
-    for path in three_formats(tmp_path):
+    for path in write_each_format(tmp_path, KEY_TITLE_BODY):
         assert complaint(path) == (
             ": found the columns 'key', 'title', 'body', expected one named 'text';"
             " name the one to embed with --text-column"
@@ -298,7 +283,7 @@ def test_several_columns_without_one_called_text_ask_for_the_option(tmp_path: Pa
 
 def test_a_missing_column_suggests_the_closest_name(tmp_path: Path) -> None:
     columns = "found the columns 'key', 'title', 'body'"
-    for path in three_formats(tmp_path):
+    for path in write_each_format(tmp_path, KEY_TITLE_BODY):
         assert complaint(path, "Titel") == (
             f": {columns}, expected a column 'Titel'; did you mean --text-column 'title'?"
         )
@@ -328,73 +313,6 @@ def test_a_csv_record_with_a_stray_quote_is_named_by_its_first_line(tmp_path: Pa
     assert complaint(write(tmp_path, "a.csv", b"id,text\n1,a\n" + row)) == (
         f", line 3: found a record that breaks off or has a stray quote ({reason}),"
         ' expected fields as in RFC 4180; close the quote that opens in this record, or write it as ""'
-    )
-
-
-def test_a_column_named_twice_is_refused_since_one_would_be_lost(tmp_path: Path) -> None:
-    assert complaint(write(tmp_path, "a.csv", b"text,a,a\nx,1,2\n")) == (
-        ", line 1: found 2 columns 'a', expected each name once; rename columns in the header"
-    )
-
-
-def test_a_csv_with_semicolons_is_not_taken_for_one_column(tmp_path: Path) -> None:
-    assert complaint(write(tmp_path, "a.csv", b"id;text\n1;one\n")) == (
-        ", line 1: found the one column 'id;text', expected columns apart by ',';"
-        " write the file with that separator (.tsv means tabs)"
-    )
-
-
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        (b'{"text": "b"', "Expecting ',' delimiter at column 13"),
-        (b'{"text": "b"} {"text": "c"}', "Extra data at column 15"),
-        (b'{"text": "b", "n": NaN}', "NaN is no JSON"),
-        (b'{"text": "b", "n": 1e999}', "1e999 is too large"),
-    ],
-)
-def test_a_broken_json_line_is_named(tmp_path: Path, line: bytes, reason: str) -> None:
-    content = b'{"text": "a"}\n\n' + line + b'\n{"text": "d"}\n'
-    assert complaint(write(tmp_path, "a.jsonl", content)) == (
-        f", line 3: found broken JSON ({reason}), expected one whole object on the line; correct that line"
-    )
-
-
-def test_half_a_surrogate_pair_is_refused_where_it_stands(tmp_path: Path) -> None:
-    message = complaint(write(tmp_path, "a.jsonl", b'{"text": "\\ud83d\\ude00"}\n{"text": "\\ud83d"}\n'))
-    assert message.startswith(", line 2: found broken JSON (")
-    assert "surrogates not allowed" in message
-
-
-@pytest.mark.parametrize("line", [b"[1, 2]", b'"text"', b"null", b"17"])
-def test_a_json_line_that_is_no_object_is_named(tmp_path: Path, line: bytes) -> None:
-    assert complaint(write(tmp_path, "a.jsonl", b'{"text": "a"}\n' + line)) == (
-        f", line 2: found {line.decode()!r}, expected a JSON object on each line;"
-        " write one object per line; for an array: jq -c '.[]' FILE"
-    )
-
-
-def test_a_json_array_is_told_to_write_one_object_per_line(tmp_path: Path) -> None:
-    assert complaint(write(tmp_path, "a.json", b'[\n  {"text": "a"}\n]\n')) == (
-        ", line 1: found '[', expected a JSON object on each line;"
-        " write one object per line; for an array: jq -c '.[]' FILE"
-    )
-
-
-@pytest.mark.parametrize(
-    ("value", "kind"),
-    [(b"1", "a number"), (b"false", "a boolean"), (b"[]", "an array"), (b"{}", "an object")],
-)
-def test_a_json_text_that_is_no_string_names_its_type(tmp_path: Path, value: bytes, kind: str) -> None:
-    assert complaint(write(tmp_path, "a.jsonl", b'{"text":"a"}\n{"text":' + value + b"}\n")) == (
-        f", line 2: found {kind} in the column 'text', expected a string; correct that line, or name another column"
-    )
-
-
-def test_a_json_id_that_is_an_object_names_its_type(tmp_path: Path) -> None:
-    assert complaint(write(tmp_path, "a.jsonl", b'{"text":"a","id":{}}\n')) == (
-        ", line 1: found an object in the column 'id', expected a string or a number;"
-        " correct that line, or name another column"
     )
 
 
@@ -435,37 +353,6 @@ def test_a_file_whose_texts_are_all_empty_is_refused(tmp_path: Path) -> None:
     for path in (write(tmp_path, "a.csv", b"text,n\n,1\n ,2\n"), parquet):
         assert complaint(path) == (
             ": found no text in any of 2 rows, expected at least one; name another column with --text-column"
-        )
-
-
-@pytest.mark.parametrize(
-    ("name", "before"), [("a.csv", b"id,text\n1,caf\xc3\xa9\n2,"), ("a.jsonl", b'{"text":"a"}\n\n{"text":"')]
-)
-def test_bytes_that_are_not_utf_8_are_named_by_line_and_offset(tmp_path: Path, name: str, before: bytes) -> None:
-    expected = (
-        f", line 3: found the byte 0xe9 at byte offset {len(before)}, expected UTF-8;"
-        " save the file as UTF-8, or correct that line"
-    )
-    content = before + b'\xe9 t\xe9"}\n'
-    assert complaint(write(tmp_path, name, content)) == expected
-    assert complaint(write(tmp_path, f"{name}.gz", gzip.compress(content))) == expected
-
-
-def test_a_damaged_gzip_file_says_what_to_do(tmp_path: Path) -> None:
-    whole = gzip.compress(b"text\n" + b"".join(b"%d rows\n" % number for number in range(50_000)))
-    flipped = whole[:-8] + bytes([whole[-8] ^ 1]) + whole[-7:]  # the checksum of the content
-    for content in (
-        whole[: len(whole) // 2],
-        whole[:-8],
-        flipped,
-        b"text\nplain\n",
-        b"\x1f\x8b\x08\x00" + b"x" * 40,
-    ):
-        message = complaint(write(tmp_path, "a.csv.gz", content))
-        assert message.startswith(", line ")
-        assert ": found damaged or no gzip data (" in message
-        assert message.endswith(
-            "), expected a whole gzip file; fetch the file again, or drop .gz from its name if it is not compressed"
         )
 
 

@@ -1,0 +1,54 @@
+"""The names of columns, and which of them holds the text and which the ids."""
+
+from collections.abc import Collection
+from difflib import get_close_matches
+from pathlib import Path
+
+from export.corpus.corpus import corpus_error
+
+
+def require_names(path: Path, place: str | None, columns: Collection[str], remedy: str) -> None:
+    """Raise CorpusError if a column's name is empty or blank: as metadata nobody could ask for it."""
+    for number, column in enumerate(columns, 1):
+        if not column.strip():
+            raise corpus_error(path, place, f"no name for column {number}", "a name for each", remedy)
+
+
+def find_text_column(path: Path, columns: Collection[str], asked: str | None) -> str:
+    """Return the column that holds the text: the one asked for, else "text", else the only one.
+
+    Raises CorpusError if there is none such.
+    """
+    if asked is not None:
+        _require_column(path, columns, asked, "--text-column")
+        return asked
+    if "text" in columns:
+        return "text"
+    if len(columns) == 1:
+        return next(iter(columns))
+    found = f"the columns {_listed(columns)}"
+    raise corpus_error(path, None, found, "one named 'text'", "name the one to embed with --text-column")
+
+
+def find_id_column(path: Path, columns: Collection[str], text: str, asked: str | None) -> str | None:
+    """Return the column that holds the ids; raises CorpusError if the one asked for is missing.
+
+    Without asking it may be "id" although columns, which can be those of the first rows only, lack it.
+    """
+    if asked is not None:
+        _require_column(path, columns, asked, "--id-column")
+        return asked
+    return None if text == "id" else "id"
+
+
+def _require_column(path: Path, columns: Collection[str], asked: str, option: str) -> None:
+    """Raise CorpusError, with the closest name there is, if a column is missing."""
+    if asked not in columns:
+        by_lower = {column.lower(): column for column in columns}
+        close = get_close_matches(asked.lower(), by_lower, n=1)
+        remedy = f"did you mean {option} {by_lower[close[0]]!r}?" if close else f"name another with {option}"
+        raise corpus_error(path, None, f"the columns {_listed(columns)}", f"a column {asked!r}", remedy)
+
+
+def _listed(columns: Collection[str]) -> str:
+    return ", ".join(repr(column) for column in columns) or "(none)"

@@ -1,0 +1,36 @@
+"""What a corpus is, and the error that says why a file is not one."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Passages ready to embed: texts, ids and metadata have one entry each per passage, in the file's order.
+
+    A row is any record of the source, counted from 0; blank lines are not rows. Ids may repeat.
+    Metadata leaves out columns that are null in that row; an empty CSV field counts as null, and so does a
+    number of Parquet that is NaN or infinite.
+    """
+
+    texts: list[str]  # never empty or blank, otherwise exactly as in the file
+    ids: list[str]  # the id column as text; the row number where there is no id or a blank one
+    metadata: list[str]  # a compact JSON object of the other columns, "{}" when there are none
+    empty_texts: int  # rows skipped because their text was empty, blank or null
+    blank_ids: int = 0  # passages whose row number is their id, although the file has a column of ids
+    non_finite: int = 0  # values of Parquet that are NaN or infinite, which JSON cannot hold
+
+    @property
+    def repeated_ids(self) -> int:
+        """Return how many passages have the id of an earlier one."""
+        return len(self.ids) - len(set(self.ids))
+
+
+class CorpusError(ValueError):
+    """A corpus that cannot be read whole: the message says where, what was found, expected, and to do."""
+
+
+def corpus_error(path: Path, place: str | None, found: str, expected: str, remedy: str) -> CorpusError:
+    """Return the error whose message has these four parts; place is "line 7" or the like, if it is known."""
+    where = str(path) if place is None else f"{path}, {place}"
+    return CorpusError(f"{where}: found {found}, expected {expected}; {remedy}")

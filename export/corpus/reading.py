@@ -1,0 +1,41 @@
+"""From a file to a corpus: the suffix says which format it is."""
+
+from pathlib import Path
+
+from export.corpus.corpus import Corpus, corpus_error
+from export.corpus.csv_rows import csv_rows
+from export.corpus.json_rows import json_rows
+from export.corpus.parquet import read_parquet
+from export.corpus.rows import collect_rows
+
+SUFFIXES = ".csv, .tsv, .jsonl, .ndjson or .json (each also as .gz), or .parquet"
+
+
+def read_corpus(path: Path, text_column: str | None = None, id_column: str | None = None) -> Corpus:
+    """Return the passages of a file whose suffix says its format.
+
+    The text column is the one named, else "text", else the only one. The id column is the one named, else
+    "id", else there is none. Names are case-sensitive.
+    Raises CorpusError for a missing, unknown or broken file or column, with the line (from 1, in the
+    uncompressed file) where it can be known, and for a file without a single text.
+    """
+    if not path.is_file():
+        found = "a folder" if path.is_dir() else "no file"
+        raise corpus_error(path, None, found, f"a file ending in {SUFFIXES}", "check the path")
+    name = path.name.lower()
+    match Path(name.removesuffix(".gz")).suffix:
+        case ".csv":
+            corpus = collect_rows(path, lambda: csv_rows(path, ","), text_column, id_column)
+        case ".tsv":
+            corpus = collect_rows(path, lambda: csv_rows(path, "\t"), text_column, id_column)
+        case ".jsonl" | ".ndjson" | ".json":
+            corpus = collect_rows(path, lambda: json_rows(path), text_column, id_column)
+        case ".parquet" if not name.endswith(".gz"):
+            corpus = read_parquet(path, text_column, id_column)
+        case _:
+            suffix = "".join(path.suffixes[-2:])
+            raise corpus_error(path, None, f"the suffix {suffix!r}", SUFFIXES, "convert or rename the file")
+    if not corpus.texts:
+        found = f"no text in any of {corpus.empty_texts:,} rows"
+        raise corpus_error(path, None, found, "at least one", "name another column with --text-column")
+    return corpus

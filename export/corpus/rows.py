@@ -1,0 +1,71 @@
+"""From the rows of CSV or JSON lines to passages."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from export.corpus.columns import find_id_column, find_text_column
+from export.corpus.compressed import is_gzipped, require_whole_gzip
+from export.corpus.corpus import Corpus, CorpusError, corpus_error
+from export.corpus.ids import id_of_number, replace_blank_ids
+from export.corpus.json_rows import compact_json
+
+JSON_TYPES = {bool: "a boolean", int: "a number", float: "a number", list: "an array", dict: "an object"}
+
+Rows = Iterator[tuple[int, dict[str, object]]]  # the line that each starts on, from 1; its columns
+
+
+def collect_rows(path: Path, rows: Callable[[], Rows], text_column: str | None, id_column: str | None) -> Corpus:
+    """Return the passages of a text file read row by row; rows() starts from the first row.
+
+    Raises CorpusError for a damaged gzip file, and for texts and ids that are not text.
+    """
+    if is_gzipped(path):
+        require_whole_gzip(path)
+    wanted = {text_column or "text"} | ({id_column} if id_column is not None else set())
+    columns: dict[str, None] = {}
+    for _, row in rows():
+        columns.update(dict.fromkeys(row))
+        if wanted <= columns.keys():
+            break  # nearly always after the first row
+    if not columns:
+        remedy = "check that the file was written completely"
+        raise corpus_error(path, None, "no rows", "at least one row with a column", remedy)
+    text = find_text_column(path, columns, text_column)
+    identifier = find_id_column(path, columns, text, id_column)
+
+    texts: list[str] = []
+    ids: list[str] = []
+    metadata: list[str] = []
+    kept: list[tuple[int, int]] = []  # row number and line of each passage
+    number = -1
+    has_ids = False
+    for number, (line, row) in enumerate(rows()):
+        has_ids = has_ids or identifier in row
+        passage = row.get(text)
+        if passage is None or (isinstance(passage, str) and not passage.strip()):
+            continue
+        if not isinstance(passage, str):
+            raise _wrong_type(path, line, text, passage, "a string")
+        texts.append(passage)
+        ids.append("" if identifier is None else _id_of_row(path, line, row, identifier))
+        others = {key: row[key] for key in row if key not in (text, identifier) and row[key] is not None}
+        metadata.append(compact_json(others))
+        kept.append((number, line))
+    numbers = [number for number, _ in kept]
+    ids, blank_ids = replace_blank_ids(path, ids, numbers, lambda passage: f"line {kept[passage][1]}")
+    return Corpus(texts, ids, metadata, number + 1 - len(texts), blank_ids if has_ids else 0)
+
+
+def _id_of_row(path: Path, line: int, row: dict[str, object], identifier: str) -> str:
+    """Return the id of a row as text, "" where it is null or missing; raises CorpusError for other types."""
+    value = row.get(identifier)
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return id_of_number(value)
+    raise _wrong_type(path, line, identifier, value, "a string or a number")
+
+
+def _wrong_type(path: Path, line: int, column: str, value: object, expected: str) -> CorpusError:
+    found = f"{JSON_TYPES[type(value)]} in the column {column!r}"
+    return corpus_error(path, f"line {line}", found, expected, "correct that line, or name another column")
