@@ -131,10 +131,10 @@ def _export(options: argparse.Namespace, with_corpus: bool) -> int:
 
     corpus = _read(options.corpus, options.text_column, options.id_column) if with_corpus else None
     if options.calibration is not None:
-        try:
-            calibration = _read(options.calibration, options.calibration_column, None)
-        except CorpusError as error:  # whose remedies name the corpus's option
-            raise CorpusError(str(error).replace("--text-column", "--calibration-column")) from error
+        with console.status("reading texts"):
+            calibration = read_corpus(
+                options.calibration, options.calibration_column, text_option="--calibration-column"
+            )
     else:
         calibration = corpus if corpus is not None and options.corpus is None else python_documentation()
     folder, name, revision = find_model(options.model, options.revision)

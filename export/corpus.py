@@ -48,11 +48,14 @@ class CorpusError(ValueError):
     """A corpus that cannot be read whole: the message says where, what was found, expected, and to do."""
 
 
-def read_corpus(path: Path, text_column: str | None = None, id_column: str | None = None) -> Corpus:
+def read_corpus(
+    path: Path, text_column: str | None = None, id_column: str | None = None, text_option: str = "--text-column"
+) -> Corpus:
     """Give back the passages of a file whose suffix says its format.
 
     The text column is the one named, else "text", else the only one. The id column is the one named, else
-    "id", else there is none. Names are case-sensitive.
+    "id", else there is none. Names are case-sensitive. text_option is the command line's option for the text
+    column, which messages name.
     Raises CorpusError for a missing, unknown or broken file or column, with the line (from 1, in the
     uncompressed file) where it can be known, and for a file without a single text.
     """
@@ -62,19 +65,19 @@ def read_corpus(path: Path, text_column: str | None = None, id_column: str | Non
     name = path.name.lower()
     match Path(name.removesuffix(".gz")).suffix:
         case ".csv":
-            corpus = _collect(path, lambda: _csv_rows(path, ","), text_column, id_column)
+            corpus = _collect(path, lambda: _csv_rows(path, ","), text_column, id_column, text_option)
         case ".tsv":
-            corpus = _collect(path, lambda: _csv_rows(path, "\t"), text_column, id_column)
+            corpus = _collect(path, lambda: _csv_rows(path, "\t"), text_column, id_column, text_option)
         case ".jsonl" | ".ndjson" | ".json":
-            corpus = _collect(path, lambda: _json_rows(path), text_column, id_column)
+            corpus = _collect(path, lambda: _json_rows(path), text_column, id_column, text_option)
         case ".parquet" if not name.endswith(".gz"):
-            corpus = _read_parquet(path, text_column, id_column)
+            corpus = _read_parquet(path, text_column, id_column, text_option)
         case _:
             suffix = "".join(path.suffixes[-2:])
             raise _error(path, None, f"the suffix {suffix!r}", SUFFIXES, "convert or rename the file")
     if not corpus.texts:
         found = f"no text in any of {corpus.empty_texts:,} rows"
-        raise _error(path, None, found, "at least one", "name another column with --text-column")
+        raise _error(path, None, found, "at least one", f"name another column with {text_option}")
     return corpus
 
 
@@ -87,17 +90,17 @@ def _error(path: Path, line: int | None, found: str, expected: str, remedy: str)
 # Columns
 
 
-def _text_column(path: Path, columns: Collection[str], asked: str | None) -> str:
+def _text_column(path: Path, columns: Collection[str], asked: str | None, option: str) -> str:
     """Say which column holds the text; raises CorpusError if that is not clear."""
     if asked is not None:
-        _require_column(path, columns, asked, "--text-column")
+        _require_column(path, columns, asked, option)
         return asked
     if "text" in columns:
         return "text"
     if len(columns) == 1:
         return next(iter(columns))
     found = f"the columns {_listed(columns)}"
-    raise _error(path, None, found, "one named 'text'", "name the one to embed with --text-column")
+    raise _error(path, None, found, "one named 'text'", f"name the one to embed with {option}")
 
 
 def _id_column(path: Path, columns: Collection[str], text: str, asked: str | None) -> str | None:
@@ -127,7 +130,9 @@ def _listed(columns: Collection[str]) -> str:
 # CSV and JSON lines
 
 
-def _collect(path: Path, rows: Callable[[], Iterator[Row]], text_column: str | None, id_column: str | None) -> Corpus:
+def _collect(
+    path: Path, rows: Callable[[], Iterator[Row]], text_column: str | None, id_column: str | None, text_option: str
+) -> Corpus:
     """Give back the passages of a file read row by row; rows() starts from the first row."""
     wanted = {text_column or "text"} | ({id_column} if id_column is not None else set())
     columns: dict[str, None] = {}
@@ -138,7 +143,7 @@ def _collect(path: Path, rows: Callable[[], Iterator[Row]], text_column: str | N
     if not columns:
         remedy = "check that the file was written completely"
         raise _error(path, None, "no rows", "at least one row with a column", remedy)
-    text = _text_column(path, columns, text_column)
+    text = _text_column(path, columns, text_column, text_option)
     identifier = _id_column(path, columns, text, id_column)
 
     texts: list[str] = []
@@ -284,7 +289,7 @@ def _open(path: Path) -> BinaryIO:
 # Parquet
 
 
-def _read_parquet(path: Path, text_column: str | None, id_column: str | None) -> Corpus:
+def _read_parquet(path: Path, text_column: str | None, id_column: str | None, text_option: str) -> Corpus:
     """Give back the passages of a Parquet file; NaN and infinity, unknown to JSON, are null in metadata."""
     import polars as pl  # 0.1 s and the one heavy dependency, for this format only
 
@@ -295,13 +300,13 @@ def _read_parquet(path: Path, text_column: str | None, id_column: str | None) ->
         raise _error(path, None, found, "a whole Parquet file", "fetch or write the file again") from error
     if frame.is_empty():
         raise _error(path, None, "no rows", "at least one", "check that the file was written completely")
-    text = _text_column(path, frame.columns, text_column)
+    text = _text_column(path, frame.columns, text_column, text_option)
     identifier = _id_column(path, frame.columns, text, id_column)
 
     texts = frame[text]
     if texts.dtype not in (pl.String, pl.Categorical, pl.Enum, pl.Null):
         found = f"{texts.dtype} in the column {text!r}"
-        raise _error(path, None, found, "strings", "name another column with --text-column")
+        raise _error(path, None, found, "strings", f"name another column with {text_option}")
     texts = texts.cast(pl.String).alias("text")
     row_numbers = pl.int_range(len(frame), eager=True).cast(pl.String)
     ids = row_numbers

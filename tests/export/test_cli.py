@@ -525,6 +525,12 @@ def test_calibration_texts_have_a_column_of_their_own(stories: Path, tmp_path: P
     assert run("model", TINY_BERT, *options, "--calibration-column", "title").code == 0
 
 
+def test_a_message_about_calibration_texts_quotes_their_path_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "--text-column.csv"
+    done = run("model", TINY_BERT, "--calibration", path, "--out", tmp_path / "bundle")
+    assert str(path) in error_line(done)
+
+
 def test_a_corpus_for_a_bundle_that_is_not_there_is_an_error(stories: Path, tmp_path: Path) -> None:
     done = run("corpus", "--corpus", stories, "--text-column", "title", "--out", tmp_path / "new")
     assert f"{tmp_path / 'new'}: is no folder; make a bundle with `python -m export --out" in error_line(done)
