@@ -533,7 +533,7 @@ def test_a_message_about_calibration_texts_quotes_their_path_as_it_is(tmp_path: 
 
 def test_a_corpus_for_a_bundle_that_is_not_there_is_an_error(stories: Path, tmp_path: Path) -> None:
     done = run("corpus", "--corpus", stories, "--text-column", "title", "--out", tmp_path / "new")
-    assert f"{tmp_path / 'new'}: is no folder; make a bundle with `python -m export --out" in error_line(done)
+    assert f"{tmp_path / 'new'}: is not a folder; make a bundle with `python -m export --out" in error_line(done)
     assert list(tmp_path.iterdir()) == []
 
 
