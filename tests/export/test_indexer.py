@@ -91,13 +91,14 @@ def test_texts_whose_end_was_cut_off_are_counted(embedder: Embedder, monkeypatch
     assert truncated == 2
 
 
-def test_progress_is_told_the_number_of_texts_done(
+def test_progress_is_told_the_number_of_texts_done_while_a_chunk_is_embedded(
     embedder: Embedder, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(indexer, "TEXTS_PER_CHUNK", 64)
     told: list[int] = []
     embed_corpus(embedder, corpus.texts, told.append)
-    assert told == [64, 64, 64, 8]
+    assert sum(told) == 200
+    assert max(told) < 32
 
 
 # Writing
