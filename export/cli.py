@@ -57,8 +57,11 @@ def _export(options: argparse.Namespace) -> int:
 
     from export.indexer import replacing, write_model
     from export.model import export_model
+    from export.removal import refuse_to_remove_texts
 
     with replacing(options.out) as fresh:
+        if not (own_texts or options.remove_corpus):
+            refuse_to_remove_texts(options.out, brings_documentation=with_texts)
         with showing_progress(console) as progress:
             corpus = _read_corpus(options, progress) if with_texts else None
             calibration = _read_calibration(options, progress, None if own_texts else corpus)

@@ -359,6 +359,59 @@ def test_a_model_without_texts_can_be_verified(model_alone: tuple[Path, Run]) ->
     assert done.out.count("checksum of") == 2
 
 
+# Texts of one's own
+
+
+@pytest.mark.parametrize("step", [["model", "{tiny}"], ["{tiny}"], ["model", "{here}/no/model"], []])
+def test_texts_are_not_removed_unless_that_is_asked_for(
+    step: list[str], bundle_of_stories: Path, tmp_path: Path
+) -> None:
+    before = contents(bundle_of_stories)
+    places = {"tiny": TINY_BERT, "here": tmp_path}
+    line = error_line(run(*[word.format(**places) for word in step], "--out", bundle_of_stories))
+    created = read_manifest(bundle_of_stories).index.created  # type: ignore[union-attr]
+    assert f"{bundle_of_stories}: holds an index of 147 texts from stories.csv, created {created}" in line
+    assert line.endswith("choose another folder with --out, or add --remove-corpus")
+    assert ("--corpus FILE" in line) == (step[:1] != ["model"])
+    assert contents(bundle_of_stories) == before
+    assert [path.name for path in bundle_of_stories.parent.iterdir()] == ["bundle"]
+
+
+@pytest.mark.parametrize("manifest", ["", '{"format_version": 1}', None])
+def test_texts_that_no_manifest_describes_are_not_removed_either(manifest: str | None, bundle_of_stories: Path) -> None:
+    if manifest is None:
+        (bundle_of_stories / MANIFEST).unlink()
+    else:
+        (bundle_of_stories / MANIFEST).write_text(manifest)
+    before = contents(bundle_of_stories)
+    line = error_line(run(TINY_BERT, "--out", bundle_of_stories))
+    assert f"holds {INDEX} and {PASSAGES}, and no manifest that says which texts they hold" in line
+    assert contents(bundle_of_stories) == before
+
+
+def test_a_new_model_removes_the_texts_when_that_is_asked_for(bundle_of_stories: Path, calibration: Path) -> None:
+    options = ("--calibration", calibration, "--out", bundle_of_stories, "--remove-corpus")
+    assert run("model", TINY_BERT, *options).code == 0
+    assert read_manifest(bundle_of_stories).index is None
+    assert sorted(contents(bundle_of_stories)) == sorted([MANIFEST, MODEL, TOKENIZER])
+
+
+def test_a_corpus_file_replaces_other_texts_without_a_question(bundle_of_stories: Path, calibration: Path) -> None:
+    options = ("--calibration", calibration, "--corpus", calibration, "--out", bundle_of_stories)
+    assert run(TINY_BERT, *options).code == 0
+    assert open_bundle(bundle_of_stories).index.corpus == calibration.name  # type: ignore[union-attr]
+
+
+def test_pythons_own_documentation_is_replaced_by_itself_but_not_removed(
+    bundle_of_stories: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("export.python_documentation.python_documentation", lambda: corpus)
+    assert run(TINY_BERT, "--out", bundle_of_stories, "--remove-corpus").code == 0
+    assert run(TINY_BERT, "--out", bundle_of_stories).code == 0
+    line = error_line(run("model", TINY_BERT, "--out", bundle_of_stories))
+    assert "holds an index of 200 texts from Python's own documentation" in line
+
+
 # Options
 
 
