@@ -9,9 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 
 from bench.events import Context, http_event
 from bench.report import RESULTS
+from export.shell import python_module
+from function.engine.bundle import BundleError
+from function.engine.tensors import TensorsError
 
 QUESTIONS = (
     "unpack all files of an archive",
@@ -35,21 +39,25 @@ def run(options: argparse.Namespace) -> int:
     console = Console(highlight=False, soft_wrap=True, record=options.save)
     os.environ["BUNDLE_DIR"] = str(options.bundle)
     os.environ.setdefault("POWERTOOLS_LOG_LEVEL", "WARNING")  # no log line for each request
+    os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"  # Lambda reads the cold start's metrics from standard output
     begin = time.perf_counter()
-    from function.handler import handler
-
+    try:
+        from function.handler import handler
+    except (BundleError, TensorsError) as error:
+        raise SystemExit(f"error: {error}") from error
     loaded = (time.perf_counter() - begin) * 1e3
     info = json.loads(handle(handler, "/info"))
     model, index = info["model"], info["index"]
-    console.print(f"{index['rows']:,} texts of {index['corpus']}, {model['name']}, ready in {loaded:.0f} ms\n")
+    texts = f"{index['rows']:,} texts of {index['corpus']}"
+    console.print(f"{texts}, {model['name']}, ready in {loaded:.0f} ms\n", markup=False)
     for question in options.questions:
         begin = time.perf_counter()
         reply = json.loads(handle(handler, "/similar", {"text": question, "num_results": SHOWN}))
         milliseconds = (time.perf_counter() - begin) * 1e3
-        console.print(f"[bold]{question}[/]  [dim]{milliseconds:.1f} ms[/]")
+        console.print(f"[bold]{escape(question)}[/]  [dim]{milliseconds:.1f} ms[/]")
         for result in reply["results"]:
             console.print(f"  {result['score']:.2f}  {result['text'][:110]}", markup=False)
-    console.print(f"\nServe it: python -m function --bundle {options.bundle}")
+    console.print(f"\nServe it: {python_module('function', '--bundle', options.bundle)}", markup=False)
     if options.save:
         RESULTS.mkdir(exist_ok=True)
         (RESULTS / "demo.md").write_text(f"```\n{console.export_text()}```\n", encoding="utf-8")
@@ -59,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
 def handle(
     handler: Callable[[dict[str, Any], Any], dict[str, Any]], path: str, body: dict[str, Any] | None = None
 ) -> str:
-    """Send one event and give the reply's body."""
+    """Send one event and return the reply's body; exit with the body if it is an error."""
     reply = handler(http_event(path, body), Context())
     if reply["statusCode"] != 200:
         raise SystemExit(f"{path}: {reply['body']}")

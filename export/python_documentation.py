@@ -23,6 +23,8 @@ from pathlib import Path
 
 from export.corpus import Corpus, CorpusError
 
+NAME = "Python's own documentation"  # what a manifest calls this corpus
+
 SKIPPED = {"test", "tests", "idle_test", "idlelib", "lib2to3", "turtledemo", "pydoc_data", "__main__"}
 SKIPPED |= {"distutils", "encodings"}  # gone since Python 3.12; a hundred tables of characters
 SKIPPED |= {"ntpath", "posixpath"} - {os.path.__name__}  # the paths of other systems

@@ -1,5 +1,10 @@
-"""Is the bundle what it says it is? Its checksums, its vectors and its neighbours, checked by doing the work again."""
+"""Is the bundle what it says it is? Its checksums, its vectors and its neighbours, checked by doing some work again.
 
+`verify` knows nothing but the bundle. `verify_export` also knows what the export has just embedded, so it compares
+that with what was written and embeds hardly anything a second time.
+"""
+
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,18 +12,24 @@ from pathlib import Path
 import numpy as np
 
 from export.indexer import embed_documents
-from export.recall import LEAST_RECALL, QUERIES, TOP_K, measure_recall
+from export.progress import ShowProgress, no_progress
+from export.recall import LEAST_RECALL, QUERIES, TOP_K, measure_own_recall, measure_recall
 from function.engine import bundle as layout
-from function.engine.bundle import describe_file, open_bundle
+from function.engine.bundle import Manifest, describe_file, open_bundle
 from function.engine.embedder import Embedder
 from function.engine.index import Index
 from function.engine.passages import Passages
-from function.engine.quantization import Embeddings, dequantize
+from function.engine.quantization import Codes, Embeddings, Scales, dequantize
 from function.engine.tensors import map_tensors
 
-SAMPLE = 5_000  # passages embedded again
+SAMPLE, TEXTS_AT_ONCE = 5_000, 256  # passages that `verify` embeds again at most, and at least
+SECONDS = 20.0  # after which it begins no further TEXTS_AT_ONCE
+SAMPLE_AFTER_EXPORT = 64  # passages that `verify_export` embeds again, each alone: in the export it was in a batch
+SECONDS_AFTER_EXPORT = 10.0
 LEAST_COSINE = 0.999  # between a stored row and its text embedded again; 8 bit alone gives 0.9998
 SEED = 7
+
+Clock = Callable[[], float]  # counts seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,47 +42,127 @@ class Check:
     passed: bool
 
 
-def verify(bundle: Path, progress: Callable[[int], None] = lambda texts: None) -> Iterator[Check]:
+def verify(
+    bundle: Path, progress: ShowProgress = no_progress, seconds: float = SECONDS, clock: Clock = time.monotonic
+) -> Iterator[Check]:
     """Check a bundle, yielding each result as soon as it is known.
 
-    `progress` is told the number of passages embedded since the last call.
+    Texts are embedded again for these seconds, TEXTS_AT_ONCE at least and SAMPLE at most.
     A bundle with a model and no texts yet is checked as far as it goes.
-    Raises BundleError if the bundle does not open at all.
+    Raises BundleError or TensorsError if the bundle does not open at all.
     """
     manifest = layout.read_manifest(bundle)
-    for name, expected in manifest.files.items():
-        layout.check_size(bundle, name, manifest)
-        found = describe_file(bundle / name).sha256
-        yield Check(f"checksum of {name}", found[:12], expected.sha256[:12], found == expected.sha256)
+    yield from _check_files(bundle, manifest, progress)
     if manifest.index is None:
         Embedder.open(bundle, manifest.model)
         return
-
     open_bundle(bundle)
     index, passages = Index.open(bundle / layout.INDEX), Passages(bundle / layout.PASSAGES)
-    rows = (len(index), len(passages), manifest.index.rows)
-    yield Check("rows in index, texts, manifest", ", ".join(map(str, rows)), "the same", len(set(rows)) == 1)
-
-    if len(set(rows)) != 1:
+    rows = _check_rows(manifest, index, passages)
+    yield rows
+    if not rows.passed:
         return
-    sample = np.sort(np.random.default_rng(SEED).permutation(len(index))[:SAMPLE])
+    sample = _sample_rows(len(index), SAMPLE)
     try:
         texts = [passages.text(int(row)) for row in sample]
     except UnicodeDecodeError as error:
         yield Check("texts are UTF-8", str(error), "UTF-8", passed=False)
         return
-    again = np.concatenate(list(_embed(Embedder.open(bundle, manifest.model), texts, progress)))
     tensors = map_tensors(bundle / layout.INDEX)
-    codes, scales = tensors["codes"][sample], tensors["scales"][sample]
-    least = float((again * dequantize(codes, scales)).sum(axis=1).min())
-    name = f"least cosine of {len(sample):,} rows to their texts"
-    yield Check(name, f"{least:.5f}", f">= {LEAST_COSINE}", least >= LEAST_COSINE)
-    queries = again[:: max(1, len(again) // QUERIES)]
-    recall = measure_recall(queries, tensors["codes"], tensors["scales"], index)
-    yield Check(f"recall@{TOP_K} against exact search", f"{recall:.4f}", f">= {LEAST_RECALL}", recall >= LEAST_RECALL)
+    codes, scales = tensors["codes"], tensors["scales"]
+    embedder = Embedder.open(bundle, manifest.model)
+    again = _embed_again(embedder, texts, TEXTS_AT_ONCE, seconds, clock, progress)
+    yield _check_cosine(again, sample, codes, scales)
+    progress("measure recall", 0)
+    recall = measure_recall(again[:: max(1, len(again) // QUERIES)], codes, scales, index)
+    progress("measure recall", 1)
+    yield _check_recall(recall)
 
 
-def _embed(embedder: Embedder, texts: list[str], progress: Callable[[int], None]) -> Iterator[Embeddings]:
-    for embeddings, _ in embed_documents(embedder, texts):
-        progress(len(embeddings))
-        yield embeddings
+def verify_export(
+    bundle: Path,
+    codes: Codes,
+    scales: Scales,
+    progress: ShowProgress = no_progress,
+    seconds: float = SECONDS_AFTER_EXPORT,
+    clock: Clock = time.monotonic,
+) -> Iterator[Check]:
+    """Check a bundle that was just written of these rows, yielding each result as soon as it is known.
+
+    codes is (rows, dim) int8 and scales (rows,) float32, as the export quantized them. Texts are embedded again for
+    these seconds, one at least and SAMPLE_AFTER_EXPORT at most; stored rows are the queries that measure recall.
+    Raises BundleError or TensorsError if the bundle does not open.
+    """
+    manifest = open_bundle(bundle)
+    yield from _check_files(bundle, manifest, progress)
+    index, passages = Index.open(bundle / layout.INDEX), Passages(bundle / layout.PASSAGES)
+    rows = _check_rows(manifest, index, passages)
+    yield rows
+    written = map_tensors(bundle / layout.INDEX)
+    equal = np.array_equal(written["codes"], codes) and np.array_equal(written["scales"], scales)
+    yield Check("rows in the index, rows embedded", "equal" if equal else "different", "equal", equal)
+    if not (rows.passed and equal):
+        return
+    sample = _sample_rows(len(index), SAMPLE_AFTER_EXPORT)
+    texts = [passages.text(int(row)) for row in sample]
+    embedder = Embedder.open(bundle, manifest.model)
+    again = _embed_again(embedder, texts, 1, seconds, clock, progress)
+    yield _check_cosine(again, sample, codes, scales)
+    progress("measure recall", 0)
+    recall = measure_own_recall(codes, scales, written.get("bits"))
+    progress("measure recall", 1)
+    yield _check_recall(recall)
+
+
+def _check_files(bundle: Path, manifest: Manifest, progress: ShowProgress) -> Iterator[Check]:
+    for count, (name, expected) in enumerate(manifest.files.items()):
+        progress("check files", count / len(manifest.files))
+        layout.check_size(bundle, name, manifest)
+        found = describe_file(bundle / name).sha256
+        yield Check(f"checksum of {name}", found[:12], expected.sha256[:12], found == expected.sha256)
+    progress("check files", 1)
+
+
+def _check_rows(manifest: Manifest, index: Index, passages: Passages) -> Check:
+    assert manifest.index is not None
+    rows = (len(index), len(passages), manifest.index.rows)
+    return Check("rows in index, texts, manifest", ", ".join(map(str, rows)), "the same", len(set(rows)) == 1)
+
+
+def _sample_rows(rows: int, count: int) -> list[int]:
+    """Return at most `count` different rows in no order, so that any first ones of them are a sample too."""
+    return [int(row) for row in np.random.default_rng(SEED).permutation(rows)[:count]]
+
+
+def _embed_again(
+    embedder: Embedder, texts: list[str], at_once: int, seconds: float, clock: Clock, progress: ShowProgress
+) -> Embeddings:
+    """Return the unit embeddings of the first texts, `at_once` by `at_once` until these seconds are used up.
+
+    The result is (n, dim) float32, where n is at least `at_once` if there are as many texts.
+    """
+    step = "embed a sample again"
+    progress(step, 0)
+    began = clock()
+    chunks: list[Embeddings] = []
+    done, used = 0, 0.0
+    while done < len(texts) and (done == 0 or used < seconds):
+        chunks.extend(embeddings for embeddings, _ in embed_documents(embedder, texts[done : done + at_once]))
+        done = sum(map(len, chunks))
+        used = clock() - began
+        share = max(done / len(texts), used / seconds if seconds else 1.0)
+        progress(step, min(share, 0.99), done)
+    progress(step, 1, done)
+    return np.concatenate(chunks)
+
+
+def _check_cosine(again: Embeddings, sample: list[int], codes: Codes, scales: Scales) -> Check:
+    """Hold the first rows of the sample, as they are stored, against their texts embedded again."""
+    rows = sample[: len(again)]
+    least = float((again * dequantize(codes[rows], scales[rows])).sum(axis=1).min())
+    name = f"least cosine of {len(rows):,} rows to their texts"
+    return Check(name, f"{least:.5f}", f">= {LEAST_COSINE}", least >= LEAST_COSINE)
+
+
+def _check_recall(recall: float) -> Check:
+    return Check(f"recall@{TOP_K} against exact search", f"{recall:.4f}", f">= {LEAST_RECALL}", recall >= LEAST_RECALL)

@@ -22,6 +22,17 @@ def test_the_readme_shows_the_demo_and_every_measurement() -> None:
     assert {name for name, _ in MARKED} == {path.stem for path in RESULTS.glob("*.md")}
 
 
+def test_every_python_command_can_be_pasted_once_the_environment_is_activated() -> None:
+    blocks = re.findall(
+        r"```\n(.*?)```", re.sub(r"<!-- demo -->.*?<!-- /demo -->", "", README, flags=re.DOTALL), re.DOTALL
+    )
+    lines = [line for block in blocks for line in block.splitlines()]
+    activated = next(number for number, line in enumerate(lines) if line.startswith(". .venv/bin/activate"))
+    commands = [number for number, line in enumerate(lines) if "python -m" in line]
+    assert min(number for number in commands if lines[number].startswith("python -m")) > activated
+    assert [lines[number] for number in commands if ".venv" in lines[number]] == []
+
+
 @pytest.mark.parametrize("path", sorted(set(re.findall(r"[\w./]+/[\w./]+\.(?:py|svg)", README))))
 def test_every_file_that_is_named_is_there(path: str) -> None:
     assert (PROJECT / path).is_file()

@@ -10,6 +10,6 @@ Left out: guessing encodings, separators or types, and repairing rows.
 """
 
 from export.corpus.corpus import Corpus, CorpusError
-from export.corpus.reading import read_corpus
+from export.corpus.reading import read_corpus, read_texts
 
-__all__ = ["Corpus", "CorpusError", "read_corpus"]
+__all__ = ["Corpus", "CorpusError", "read_corpus", "read_texts"]

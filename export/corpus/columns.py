@@ -1,10 +1,21 @@
 """The names of columns, and which of them holds the text and which the ids."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
 from export.corpus.corpus import corpus_error
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns asked for: None takes those with the usual names. `text_option` is how messages name the text's."""
+
+    text: str | None
+    id: str | None
+    has_ids: bool = True  # False: nobody wants ids, and a column of them is like any other
+    text_option: str = "--text-column"
 
 
 def require_names(path: Path, place: str | None, columns: Collection[str], remedy: str) -> None:
@@ -14,31 +25,31 @@ def require_names(path: Path, place: str | None, columns: Collection[str], remed
             raise corpus_error(path, place, f"no name for column {number}", "a name for each", remedy)
 
 
-def find_text_column(path: Path, columns: Collection[str], asked: str | None) -> str:
+def find_text_column(path: Path, columns: Collection[str], asked: Columns) -> str:
     """Return the column that holds the text: the one asked for, else "text", else the only one.
 
     Raises CorpusError if there is none such.
     """
-    if asked is not None:
-        _require_column(path, columns, asked, "--text-column")
-        return asked
+    if asked.text is not None:
+        _require_column(path, columns, asked.text, asked.text_option)
+        return asked.text
     if "text" in columns:
         return "text"
     if len(columns) == 1:
         return next(iter(columns))
     found = f"the columns {_listed(columns)}"
-    raise corpus_error(path, None, found, "one named 'text'", "name the one to embed with --text-column")
+    raise corpus_error(path, None, found, "one named 'text'", f"name the one to embed with {asked.text_option}")
 
 
-def find_id_column(path: Path, columns: Collection[str], text: str, asked: str | None) -> str | None:
+def find_id_column(path: Path, columns: Collection[str], text: str, asked: Columns) -> str | None:
     """Return the column that holds the ids; raises CorpusError if the one asked for is missing.
 
     Without asking it may be "id" although columns, which can be those of the first rows only, lack it.
     """
-    if asked is not None:
-        _require_column(path, columns, asked, "--id-column")
-        return asked
-    return None if text == "id" else "id"
+    if asked.id is not None:
+        _require_column(path, columns, asked.id, "--id-column")
+        return asked.id
+    return "id" if asked.has_ids and text != "id" else None
 
 
 def _require_column(path: Path, columns: Collection[str], asked: str, option: str) -> None:

@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from export.corpus.columns import find_id_column, find_text_column, require_names
+from export.corpus.columns import Columns, find_id_column, find_text_column, require_names
 from export.corpus.corpus import Corpus, corpus_error
 from export.corpus.ids import id_of_number, replace_blank_ids
 from export.corpus.parquet_metadata import count_non_finite, metadata_objects
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def read_parquet(path: Path, text_column: str | None, id_column: str | None) -> Corpus:
+def read_parquet(path: Path, asked: Columns) -> Corpus:
     """Return the passages of a Parquet file; raises CorpusError if it is broken, or holds what a passage cannot."""
     import polars as pl  # 0.1 s and the one heavy dependency, for this format only
 
@@ -25,13 +25,13 @@ def read_parquet(path: Path, text_column: str | None, id_column: str | None) -> 
     if frame.is_empty():
         raise corpus_error(path, None, "no rows", "at least one", "check that the file was written completely")
     require_names(path, None, frame.columns, "name it, or leave it out")
-    text = find_text_column(path, frame.columns, text_column)
-    identifier = find_id_column(path, frame.columns, text, id_column)
+    text = find_text_column(path, frame.columns, asked)
+    identifier = find_id_column(path, frame.columns, text, asked)
 
     texts = frame[text]
     if texts.dtype not in (pl.String, pl.Categorical, pl.Enum, pl.Null):
         found = f"{texts.dtype} in the column {text!r}"
-        raise corpus_error(path, None, found, "strings", "name another column with --text-column")
+        raise corpus_error(path, None, found, "strings", f"name another column with {asked.text_option}")
     # str.strip says what is blank, as for the other formats: the blanks of polars are fewer
     filled = [bool(value and value.strip()) for value in texts.cast(pl.String).to_list()]
     rows = [row for row, is_filled in enumerate(filled) if is_filled]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from export.corpus.columns import find_id_column, find_text_column
+from export.corpus.columns import Columns, find_id_column, find_text_column
 from export.corpus.compressed import is_gzipped, require_whole_gzip
 from export.corpus.corpus import Corpus, CorpusError, corpus_error
 from export.corpus.ids import id_of_number, replace_blank_ids
@@ -14,14 +14,14 @@ JSON_TYPES = {bool: "a boolean", int: "a number", float: "a number", list: "an a
 Rows = Iterator[tuple[int, dict[str, object]]]  # the line that each starts on, from 1; its columns
 
 
-def collect_rows(path: Path, rows: Callable[[], Rows], text_column: str | None, id_column: str | None) -> Corpus:
+def collect_rows(path: Path, rows: Callable[[], Rows], asked: Columns) -> Corpus:
     """Return the passages of a text file read row by row; rows() starts from the first row.
 
     Raises CorpusError for a damaged gzip file, and for texts and ids that are not text.
     """
     if is_gzipped(path):
         require_whole_gzip(path)
-    wanted = {text_column or "text"} | ({id_column} if id_column is not None else set())
+    wanted = {asked.text or "text"} | ({asked.id} if asked.id is not None else set())
     columns: dict[str, None] = {}
     for _, row in rows():
         columns.update(dict.fromkeys(row))
@@ -30,8 +30,8 @@ def collect_rows(path: Path, rows: Callable[[], Rows], text_column: str | None, 
     if not columns:
         remedy = "check that the file was written completely"
         raise corpus_error(path, None, "no rows", "at least one row with a column", remedy)
-    text = find_text_column(path, columns, text_column)
-    identifier = find_id_column(path, columns, text, id_column)
+    text = find_text_column(path, columns, asked)
+    identifier = find_id_column(path, columns, text, asked)
 
     texts: list[str] = []
     ids: list[str] = []

@@ -81,8 +81,8 @@ def read_manifest(bundle: Path) -> Manifest:
     try:
         found = json.loads(path.read_bytes())
     except FileNotFoundError:
-        state = "holds no manifest.json" if bundle.is_dir() else "is no folder"
-        raise BundleError(f"{bundle}: {state}; make a bundle with `python -m export --out {bundle}`") from None
+        state = "holds no manifest.json" if bundle.is_dir() else "is not a folder"
+        raise BundleError(f"{bundle}: {state}; make a bundle with `{_command('--out', bundle)}`") from None
     except (OSError, ValueError) as error:
         raise BundleError(f"{path}: {error}; run `python -m export` again") from error
     version = found.get("format_version") if isinstance(found, dict) else None
@@ -125,7 +125,7 @@ def open_bundle(bundle: Path) -> Manifest:
     manifest = read_manifest(bundle)
     if manifest.index is None:
         raise BundleError(
-            f"{bundle}: holds a model and no texts; run `python -m export corpus --corpus FILE --out {bundle}`"
+            f"{bundle}: holds a model and no texts; run `{_command('corpus', '--corpus', 'FILE', '--out', bundle)}`"
         )
     for name in (MODEL, TOKENIZER, INDEX, PASSAGES):
         check_size(bundle, name, manifest)
@@ -133,9 +133,16 @@ def open_bundle(bundle: Path) -> Manifest:
         if manifest.files[name].sha256 != embedded_by:
             raise BundleError(
                 f"{bundle / INDEX}: was embedded by {name} {embedded_by[:12]}, the bundle holds "
-                f"{manifest.files[name].sha256[:12]}; run `python -m export corpus --corpus FILE --out {bundle}`"
+                f"{manifest.files[name].sha256[:12]}; run `{_command('corpus', '--corpus', 'FILE', '--out', bundle)}`"
             )
     return manifest
+
+
+def _command(*arguments: str | Path) -> str:
+    """Return the command that exports with these arguments, quoted so that it can be pasted into a shell."""
+    import shlex  # for an error alone: a cold start does without
+
+    return shlex.join(["python", "-m", "export", *map(str, arguments)])
 
 
 def check_size(bundle: Path, name: str, manifest: Manifest) -> None:

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import shlex
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -76,7 +78,18 @@ def test_a_file_is_described_by_its_length_and_sha_256(scratch: Path, content: b
 
 def test_no_folder_is_refused_with_the_command_that_makes_one(tmp_path: Path) -> None:
     bundle = tmp_path / "none"
-    assert refusal(bundle) == f"{bundle}: is no folder; make a bundle with `python -m export --out {bundle}`"
+    assert refusal(bundle) == f"{bundle}: is not a folder; make a bundle with `python -m export --out {bundle}`"
+
+
+def test_a_command_in_a_message_can_be_pasted_whatever_the_folder_is_called(bundle: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "it's $HOME (old)"
+    assert shlex.split(refusal(folder).split("`")[1]) == ["python", "-m", "export", "--out", str(folder)]
+    shutil.copytree(bundle, folder)
+    rewrite(folder, lambda found: found["index"].update(model_sha256="f" * 64))
+    corpus = ["python", "-m", "export", "corpus", "--corpus", "FILE", "--out", str(folder)]
+    assert shlex.split(refusal(folder).split("`")[1]) == corpus
+    rewrite(folder, lambda found: found.update(index=None))
+    assert shlex.split(refusal(folder).split("`")[1]) == corpus
 
 
 def test_a_folder_without_a_manifest_is_refused_with_the_command_that_makes_one(tmp_path: Path) -> None:

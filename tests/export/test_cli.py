@@ -18,8 +18,10 @@ import huggingface_hub
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from export.arguments import parse_arguments
 from export.cli import main
 from export.corpus import Corpus
+from export.shell import python_module
 from export.verify import Check
 from function.engine.bundle import (
     INDEX,
@@ -166,15 +168,16 @@ def test_sizes_accuracy_and_checks_are_printed(whole: tuple[Path, Run]) -> None:
     for name in (MODEL, TOKENIZER, INDEX, PASSAGES):
         assert f"checksum of {name}" in done.out
         assert f"{name} {(out / name).stat().st_size / 1e6:.1f} MB" in done.out
-    assert done.out.count(" ok\n") == 7
+    assert done.out.count(" ok\n") == 8
     assert "FAILED" not in done.out
-    assert f"{out}/ is ready. Try it: python -m function --bundle {out}" in done.out
+    assert f"{out}/ is ready. Try it: {python_module('function', '--bundle', out)}\n" in done.out
 
 
 def test_each_step_is_shown_with_its_progress(whole: tuple[Path, Run]) -> None:
-    for step in ("export graph", "quantize", "compare with float32", "embed texts"):
-        (line,) = [line for line in whole[1].out.splitlines() if line.startswith(step)]
-        assert "100%" in line
+    steps = ("read texts", "read calibration", "export graph", "quantize", "compare with float32")
+    for step in (*steps, "embed texts", "write the index", "check files", "embed a sample again", "measure recall"):
+        (line,) = [line for line in whole[1].out.splitlines() if line.startswith(f"{step}:")]
+        assert line.startswith(f"{step}: 100%, ")
 
 
 def test_without_a_corpus_the_texts_are_pythons_own_documentation(
@@ -214,7 +217,7 @@ def test_the_model_alone_has_no_texts_and_says_what_comes_next(model_alone: tupl
     assert done.code == 0
     assert sorted(path.name for path in out.iterdir()) == sorted([MANIFEST, MODEL, TOKENIZER])
     assert read_manifest(out).index is None
-    assert f"Next: python -m export corpus --corpus FILE --out {out}" in done.out
+    assert f"Next: {python_module('export', 'corpus', '--corpus', 'FILE', '--out', out)}\n" in done.out
 
 
 def test_a_corpus_given_to_a_model_makes_it_whole(model_alone: tuple[Path, Run], stories: Path, tmp_path: Path) -> None:
@@ -261,7 +264,8 @@ def test_a_damaged_bundle_fails_with_exit_code_1_and_the_check_is_named(bundle_o
     assert done.code == 1
     (failed,) = [line for line in done.out.splitlines() if "FAILED" in line]
     assert failed.startswith(f"checksum of {PASSAGES}")
-    assert f"{bundle_of_stories}: not what it says it is; run `python -m export` again" in done.out
+    again = python_module("export", "MODEL", "--corpus", "FILE", "--out", bundle_of_stories)
+    assert f"{bundle_of_stories}: a check failed; export the model and the texts again: {again}\n" in done.out
 
 
 def cut_the_passages(bundle: Path) -> None:
@@ -311,7 +315,7 @@ def test_an_export_whose_own_check_fails_ends_with_exit_code_1_and_leaves_the_ol
     bundle_of_stories: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing = [Check("recall@10 against exact search", "0.5", ">= 0.98", False)]
-    monkeypatch.setattr("export.verify.verify", lambda bundle: iter(failing))
+    monkeypatch.setattr("export.verify.verify_export", lambda *arguments: iter(failing))
     before = contents(bundle_of_stories)
     done = run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories)
     assert done.code == 1
@@ -334,7 +338,7 @@ def test_with_its_source_a_bundle_is_held_against_float32_again(whole: tuple[Pat
 def test_a_model_that_strays_from_its_source_fails(
     bundle_of_stories: Path, calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("export.model.LEAST_COSINE", 0.9999999)
+    monkeypatch.setattr("export.closeness.LEAST_COSINE", 0.9999999)
     done = run("verify", bundle_of_stories, "--model", TINY_BERT)
     assert done.code == 1
     assert any(line.startswith("model against float32") and "FAILED" in line for line in done.out.splitlines())
@@ -353,6 +357,59 @@ def test_a_model_without_texts_can_be_verified(model_alone: tuple[Path, Run]) ->
     done = run("verify", model_alone[0])
     assert done.code == 0
     assert done.out.count("checksum of") == 2
+
+
+# Texts of one's own
+
+
+@pytest.mark.parametrize("step", [["model", "{tiny}"], ["{tiny}"], ["model", "{here}/no/model"], []])
+def test_texts_are_not_removed_unless_that_is_asked_for(
+    step: list[str], bundle_of_stories: Path, tmp_path: Path
+) -> None:
+    before = contents(bundle_of_stories)
+    places = {"tiny": TINY_BERT, "here": tmp_path}
+    line = error_line(run(*[word.format(**places) for word in step], "--out", bundle_of_stories))
+    created = read_manifest(bundle_of_stories).index.created  # type: ignore[union-attr]
+    assert f"{bundle_of_stories}: holds an index of 147 texts from stories.csv, created {created}" in line
+    assert line.endswith("choose another folder with --out, or add --remove-corpus")
+    assert ("--corpus FILE" in line) == (step[:1] != ["model"])
+    assert contents(bundle_of_stories) == before
+    assert [path.name for path in bundle_of_stories.parent.iterdir()] == ["bundle"]
+
+
+@pytest.mark.parametrize("manifest", ["", '{"format_version": 1}', None])
+def test_texts_that_no_manifest_describes_are_not_removed_either(manifest: str | None, bundle_of_stories: Path) -> None:
+    if manifest is None:
+        (bundle_of_stories / MANIFEST).unlink()
+    else:
+        (bundle_of_stories / MANIFEST).write_text(manifest)
+    before = contents(bundle_of_stories)
+    line = error_line(run(TINY_BERT, "--out", bundle_of_stories))
+    assert f"holds {INDEX} and {PASSAGES}, and no manifest that says which texts they hold" in line
+    assert contents(bundle_of_stories) == before
+
+
+def test_a_new_model_removes_the_texts_when_that_is_asked_for(bundle_of_stories: Path, calibration: Path) -> None:
+    options = ("--calibration", calibration, "--out", bundle_of_stories, "--remove-corpus")
+    assert run("model", TINY_BERT, *options).code == 0
+    assert read_manifest(bundle_of_stories).index is None
+    assert sorted(contents(bundle_of_stories)) == sorted([MANIFEST, MODEL, TOKENIZER])
+
+
+def test_a_corpus_file_replaces_other_texts_without_a_question(bundle_of_stories: Path, calibration: Path) -> None:
+    options = ("--calibration", calibration, "--corpus", calibration, "--out", bundle_of_stories)
+    assert run(TINY_BERT, *options).code == 0
+    assert open_bundle(bundle_of_stories).index.corpus == calibration.name  # type: ignore[union-attr]
+
+
+def test_pythons_own_documentation_is_replaced_by_itself_but_not_removed(
+    bundle_of_stories: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("export.python_documentation.python_documentation", lambda: corpus)
+    assert run(TINY_BERT, "--out", bundle_of_stories, "--remove-corpus").code == 0
+    assert run(TINY_BERT, "--out", bundle_of_stories).code == 0
+    line = error_line(run("model", TINY_BERT, "--out", bundle_of_stories))
+    assert "holds an index of 200 texts from Python's own documentation" in line
 
 
 # Options
@@ -378,7 +435,7 @@ def test_another_pooling_and_the_commit_of_the_hub_are_recorded(
         ["--no-such-option"],
         ["model", "--corpus", "x.csv"],
         ["corpus", "--calibration", "x.csv"],
-        ["corpus", "some-model"],
+        ["corpus", "--corpus", "x.csv", "some-model"],
         ["verify"],
         ["verify", "a", "b"],
         ["--pooling", "lasttoken"],
@@ -401,22 +458,25 @@ def test_unusable_arguments_end_with_exit_code_2(arguments: list[str]) -> None:
             (),
             ["MODEL", "--corpus", "--text-column", "--id-column", "--out", "--pooling", "--revision", "--calibration"],
         ),
-        (("model",), ["MODEL", "--out", "--pooling", "--revision", "--calibration"]),
+        (("model",), ["MODEL", "--out", "--pooling", "--revision", "--calibration", "--remove-corpus"]),
         (("corpus",), ["--corpus", "--text-column", "--id-column", "--out"]),
-        (("verify",), ["bundle"]),
+        (("verify",), ["bundle", "--model"]),
     ],
 )
-def test_each_steps_help_has_its_options(step: tuple[str, ...], mentions: list[str]) -> None:
+def test_each_steps_help_has_its_options_and_an_example(step: tuple[str, ...], mentions: list[str]) -> None:
     done = run(*step, "--help")
     assert done.code == 0
-    assert done.out.startswith(" ".join(["usage: python -m export", *step]))
+    words = " ".join(["python -m export", *step])
+    assert done.out.startswith(f"usage: {words}")
     assert [option for option in mentions if option not in done.out] == []
+    example = next(line for line in done.out.splitlines() if line.startswith(f"  {words} "))
+    parse_arguments(shlex.split(example)[3:])
 
 
 def test_help_as_a_command_mentions_every_step_and_loads_nothing_heavy() -> None:
     command = [sys.executable, "-X", "importtime", "-m", "export", "--help"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    for step in ("python -m export --corpus", "python -m export model", "python -m export corpus"):
+    for step in ("python -m export --corpus", "python -m export model", "python -m export corpus --corpus"):
         assert step in done.stdout
     assert "python -m export verify" in done.stdout
     loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}
@@ -446,9 +506,9 @@ def error_line(done: Run) -> str:
         (["{tiny}", "--corpus", "{stories}", "--text-column", "titel"], "did you mean --text-column 'title'?"),
         (["{tiny}", "--corpus", "{few}", "--calibration", "{few}"], "3 calibration texts; expected at least 64"),
         (["{tiny}", "--corpus", "{few}", "--calibration", "{here}/none.csv"], "none.csv: found no file"),
-        (["{here}/no/model", "--corpus", "{few}", "--calibration", "{few}"], "is no folder, and no hub name"),
+        (["{here}/no/model", "--corpus", "{few}", "--calibration", "{few}"], "no/model: is "),
         (["{here}", "--corpus", "{few}", "--calibration", "{few}"], "config.json: is missing"),
-        (["model", "{here}/no/model", "--calibration", "{few}"], "is no folder, and no hub name"),
+        (["model", "{here}/no/model", "--calibration", "{few}", "--remove-corpus"], "no/model: is "),
         (["corpus", "--corpus", "{here}/none.csv"], "none.csv: found no file"),
         (["corpus", "--corpus", "{stories}"], "expected one named 'text'"),
     ],
@@ -500,7 +560,7 @@ def test_a_process_told_to_end_removes_what_it_had_begun(bundle_of_stories: Path
     many = write_csv(tmp_path / "many.csv", [{"text": f"story {row} of a goose"} for row in range(100_000)])
     command = [sys.executable, "-m", "export", "corpus", "--corpus", str(many), "--out", str(bundle_of_stories)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
-        while not list(bundle_of_stories.parent.glob(".bundle.*.partial")):
+        while not list(bundle_of_stories.parent.glob(".bundle.*.partial/*")):
             assert process.poll() is None
             time.sleep(0.05)
         process.terminate()
@@ -514,7 +574,7 @@ def test_names_with_brackets_are_printed_as_they_are(bundle_of_stories: Path, st
     out = bundle_of_stories.rename(tmp_path / "[b]")
     done = run("corpus", "--corpus", corpus, "--text-column", "title", "--out", out)
     assert "from x[red].csv" in done.out
-    assert f"{out}/ is ready. Try it: python -m function --bundle {out}" in done.out
+    assert f"{out}/ is ready. Try it: {python_module('function', '--bundle', out)}\n" in done.out
 
 
 def test_calibration_texts_have_a_column_of_their_own(stories: Path, tmp_path: Path) -> None:
@@ -525,9 +585,15 @@ def test_calibration_texts_have_a_column_of_their_own(stories: Path, tmp_path: P
     assert run("model", TINY_BERT, *options, "--calibration-column", "title").code == 0
 
 
+def test_a_message_about_calibration_texts_quotes_their_path_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "--text-column.csv"
+    done = run("model", TINY_BERT, "--calibration", path, "--out", tmp_path / "bundle")
+    assert str(path) in error_line(done)
+
+
 def test_a_corpus_for_a_bundle_that_is_not_there_is_an_error(stories: Path, tmp_path: Path) -> None:
     done = run("corpus", "--corpus", stories, "--text-column", "title", "--out", tmp_path / "new")
-    assert f"{tmp_path / 'new'}: is no folder; make a bundle with `python -m export --out" in error_line(done)
+    assert f"{tmp_path / 'new'}: is not a folder; make a bundle with `python -m export --out" in error_line(done)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -552,6 +618,56 @@ def test_brackets_in_a_message_are_printed_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "[red]news[/red] [1].csv"
     done = run("corpus", "--corpus", path, "--out", tmp_path / "bundle")
     assert str(path) in error_line(done)
+
+
+def test_an_export_into_a_pipe_prints_plain_lines(bundle_of_stories: Path, stories: Path) -> None:
+    arguments = ["corpus", "--corpus", str(stories), "--text-column", "title", "--out", str(bundle_of_stories)]
+    command = [sys.executable, "-m", "export", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "\nembed texts: 100%, " in done.stdout
+    assert "\x1b" not in done.stdout
+    assert "\r" not in done.stdout
+
+
+def test_the_command_that_is_printed_can_be_pasted_whatever_the_folder_is_called(
+    model_alone: tuple[Path, Run], calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "it's $HOME (old)"
+    next_command = run("model", TINY_BERT, "--calibration", calibration, "--out", out).out.split("Next: ")[1]
+    pasted = next_command.strip().replace("FILE", str(calibration))
+    subprocess.run(["sh", "-c", pasted], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    assert open_bundle(out).index is not None
+
+
+@pytest.mark.parametrize("command", ["model", "corpus", "verify"])
+def test_a_command_that_is_misused_beside_a_folder_of_its_name_is_told_how_to_name_the_folder(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "write ./" not in run(command, "--no-such-option").err
+    (tmp_path / command).mkdir()
+    assert f"{command} is a command here: if you mean the folder, write ./{command}\n" in run(command, "--wrong").err
+
+
+def test_a_model_in_a_folder_with_the_name_of_a_command_is_exported(
+    calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(TINY_BERT, tmp_path / "corpus")
+    files = ("--calibration", calibration, "--corpus", calibration)
+    assert run(*files, "./corpus", "--out", tmp_path / "bundle").code == 0
+    assert open_bundle(tmp_path / "bundle").model.name == "corpus"
+
+
+def test_the_default_model_is_not_taken_for_the_one_in_the_folder_model_without_a_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(TINY_BERT, tmp_path / "model")
+    done = run("model", "--calibration", tmp_path / "none.csv", "--out", tmp_path / "bundle")
+    note, error = done.err.splitlines()
+    assert note == "note: model is a command here, and the default model is exported; for the folder, write ./model"
+    assert "none.csv" in error
 
 
 def test_a_long_message_is_not_broken_into_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from export.corpus import read_corpus
+from export.corpus import CorpusError, read_corpus, read_texts
 from tests.export.corpus_files import complaint, write, write_each_format
 
 
@@ -127,3 +127,13 @@ def test_booleans_are_not_ids(tmp_path: Path) -> None:
         ", line 1: found a boolean in the column 'id', expected a string or a number;"
         " correct that line, or name another column"
     )
+
+
+def test_texts_alone_are_read_whatever_their_ids_are(tmp_path: Path) -> None:
+    path = tmp_path / "calibration.csv"
+    path.write_text("id,text\n1,first\n,second\n")
+    with pytest.raises(CorpusError, match="a blank id"):
+        read_corpus(path)
+    assert read_texts(path, None, "--calibration-column") == ["first", "second"]
+    with pytest.raises(CorpusError, match="name another with --calibration-column"):
+        read_texts(path, "words", "--calibration-column")

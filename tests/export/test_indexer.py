@@ -93,7 +93,7 @@ def test_equal_texts_are_embedded_once_and_have_equal_rows(
     alone = quantize(tiny_embedder.embed(tiny_embedder.tokenize(texts, role="document")))[0]
     assert np.abs(codes.astype(int) - alone).max() <= 1  # each row is its own text's
     assert truncated == 2
-    assert told == [4, 3, 1]  # every text counts, also one that was embedded before
+    assert sum(told) == len(texts)  # every text counts, also one that was embedded before
 
 
 def test_the_documents_prompt_is_put_before_each_text(tiny_embedder: Embedder) -> None:
@@ -117,13 +117,14 @@ def test_texts_whose_end_was_cut_off_are_counted(embedder: Embedder, monkeypatch
     assert truncated == 2
 
 
-def test_progress_is_told_the_number_of_texts_done(
+def test_progress_is_told_the_number_of_texts_done_while_a_chunk_is_embedded(
     embedder: Embedder, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(indexer, "TEXTS_PER_CHUNK", 64)
     told: list[int] = []
     embed_corpus(embedder, corpus.texts, told.append)
-    assert told == [64, 64, 64, 8]
+    assert sum(told) == 200
+    assert max(told) < 32
 
 
 # Writing

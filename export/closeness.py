@@ -1,0 +1,29 @@
+"""How close a bundle's model still is to the float32 that it was exported from."""
+
+from pathlib import Path
+
+from export.model import LEAST_COSINE, measure_closeness
+from export.python_documentation import python_documentation
+from export.source import ModelError, find_model, read_source
+from export.verify import Check
+from function.engine.bundle import read_manifest
+
+
+def check_closeness(bundle: Path, model: str) -> Check:
+    """Compare a bundle's model with its source, a folder or a name on the hub, on Python's own documentation.
+
+    Raises ModelError if the source is another model than the bundle's, BundleError if there is no bundle.
+    """
+    manifest = read_manifest(bundle)
+    folder, name, revision = find_model(model, None)
+    source = read_source(folder, name, revision, manifest.model.pooling)
+    if source.weights_sha256 != manifest.model.source_sha256:
+        raise ModelError(
+            f"{folder}: weights with sha256 {source.weights_sha256[:12]}, those of the bundle's model have "
+            f"{manifest.model.source_sha256[:12]}; name the model that it was exported from"
+        )
+    accuracy = measure_closeness(source, python_documentation().texts, bundle, manifest.model)
+    found = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in accuracy.items())
+    return Check(
+        "model against float32", found, f"cosine mean >= {LEAST_COSINE}", accuracy["cosine_mean"] >= LEAST_COSINE
+    )

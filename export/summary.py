@@ -1,0 +1,71 @@
+"""What an export prints when it has ended: its checks, its figures and the command that comes next."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from export.progress import ShowProgress, showing_progress
+from export.shell import python_module
+from function.engine.bundle import Manifest
+
+if TYPE_CHECKING:
+    from export.verify import Check
+
+Rows = list[tuple[str, str]]  # a name and what stands beside it
+
+
+def print_checks(console: Console, checks: Callable[[ShowProgress], "Iterable[Check]"]) -> bool:
+    """Make the checks with their progress shown, print a table of what was found, return whether all passed."""
+    table = Table("check", "found", "expected", "", box=None, pad_edge=False)
+    passed = True
+    try:
+        with showing_progress(console) as progress:
+            for check in checks(progress):
+                passed &= check.passed
+                state = "[green]ok[/]" if check.passed else "[red]FAILED[/]"
+                table.add_row(*map(escape, (check.name, check.found, check.expected)), state)
+    finally:  # an error tells why there are no more checks, the table what the others found
+        if table.row_count:
+            console.print(table)
+    return passed
+
+
+def print_model_summary(console: Console, out: Path, manifest: Manifest) -> None:
+    """Print what a bundle without texts is, and the command that adds texts to it."""
+    _print_rows(console, [*_model_rows(manifest), *_size_rows(manifest)])
+    command = python_module("export", "corpus", "--corpus", "FILE", "--out", out)
+    console.print(f"Next: {command}", markup=False)
+
+
+def print_bundle_summary(console: Console, out: Path, manifest: Manifest, corpus_rows: Rows, seconds: float) -> None:
+    """Print one table of all that was done in these seconds, and the command that serves the bundle."""
+    took = ("took", f"{seconds:.0f} s")
+    _print_rows(console, [*_model_rows(manifest), *corpus_rows, *_size_rows(manifest), took])
+    console.print(f"{out}/ is ready. Try it: {python_module('function', '--bundle', out)}", markup=False)
+
+
+def _model_rows(manifest: Manifest) -> Rows:
+    model = manifest.model
+    accuracy = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in model.accuracy.items())
+    return [
+        ("model", f"{model.name}, {model.dim} dimensions, {model.pooling} pooling, {model.max_tokens} tokens"),
+        (model.quantization, f"against float32: {accuracy}"),
+    ]
+
+
+def _size_rows(manifest: Manifest) -> Rows:
+    sizes = [f"{name} {info.bytes / 1e6:.1f} MB" for name, info in manifest.files.items()]
+    return [("size", ", ".join(sizes))]
+
+
+def _print_rows(console: Console, rows: Rows) -> None:
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column()
+    for name, value in rows:
+        table.add_row(name, escape(value))
+    console.print(table)

@@ -1,0 +1,93 @@
+"""The command is found wherever it stands; what is an option's value is never taken for it."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from export.arguments import COMMANDS, FLAGS, _parser, parse_arguments, split_command
+
+
+@pytest.mark.parametrize(
+    ("words", "command", "rest"),
+    [
+        ([], "export", []),
+        (["corpus", "--out", "b"], "corpus", ["--out", "b"]),
+        (["--out", "b", "corpus"], "corpus", ["--out", "b"]),
+        (["--out=b", "corpus"], "corpus", ["--out=b"]),
+        (["--out", "b", "model", "m"], "model", ["--out", "b", "m"]),
+        (["--remove-corpus", "model", "m"], "model", ["--remove-corpus", "m"]),
+        (["--help", "verify"], "verify", ["--help"]),
+        (["--model", "m", "verify", "b"], "verify", ["--model", "m", "b"]),
+        (["--out", "corpus"], "export", ["--out", "corpus"]),
+        (["--out", "corpus", "corpus"], "corpus", ["--out", "corpus"]),
+        (["model", "corpus"], "model", ["corpus"]),
+        (["verify", "verify"], "verify", ["verify"]),
+        (["./corpus"], "export", ["./corpus"]),
+        (["some-model", "corpus"], "export", ["some-model", "corpus"]),
+        (["--", "corpus"], "export", ["--", "corpus"]),
+        (["--corpus", "f"], "export", ["--corpus", "f"]),
+        (["--remove-corpus", "corpus.csv"], "export", ["--remove-corpus", "corpus.csv"]),
+    ],
+)
+def test_the_command_is_the_first_word_that_is_no_option_and_no_value_of_one(
+    words: list[str], command: str, rest: list[str]
+) -> None:
+    assert split_command(words) == (command, rest)
+
+
+@pytest.mark.parametrize("command", ["export", *COMMANDS])
+def test_every_option_but_a_flag_takes_one_value(command: str) -> None:
+    for action in _parser(command)._actions:
+        for option in action.option_strings:
+            assert (action.nargs == 0) == (option in FLAGS), option
+            assert action.nargs in (0, None)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["corpus", "--corpus", "texts.csv", "--out", "b"],
+        ["--corpus", "texts.csv", "corpus", "--out", "b"],
+        ["--out", "b", "--corpus", "texts.csv", "corpus"],
+    ],
+)
+def test_options_mean_the_same_before_and_after_the_command(words: list[str]) -> None:
+    assert parse_arguments(words) == argparse.Namespace(
+        command="corpus", out=Path("b"), corpus=Path("texts.csv"), text_column=None, id_column=None
+    )
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("before", [["--"], []])
+def test_a_model_with_the_name_of_a_command_can_be_named(name: str, before: list[str]) -> None:
+    options = parse_arguments([*before, name if before else f"./{name}"])
+    assert (options.command, Path(options.model)) == ("export", Path(name))
+    assert parse_arguments(["--out", "b", "model", name]).model == name
+
+
+def test_without_a_command_the_model_may_stand_anywhere() -> None:
+    for words in (["m", "--out", "b"], ["--out", "b", "m"]):
+        options = parse_arguments(words)
+        assert (options.command, options.model, options.out) == ("export", "m", Path("b"))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["corpus"], "the following arguments are required: --corpus"),
+        (["corpus", "--corpus", "x.csv", "--remove-corpus"], "unrecognized arguments: --remove-corpus"),
+        (["model", "--remove"], "unrecognized arguments: --remove"),  # nothing is removed by an abbreviation
+        (["--text-column", "t"], "--text-column names a column of a file; name the file with --corpus FILE"),
+        (["--id-column", "t"], "--id-column names a column of a file; name the file with --corpus FILE"),
+        (["model", "--calibration-column", "t"], "name the file with --calibration FILE"),
+        (["--corpus", "x.csv", "model"], "unrecognized arguments: --corpus"),
+    ],
+)
+def test_what_is_missing_or_unknown_is_named(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        parse_arguments(words)
+    assert stop.value.code == 2
+    assert message in capsys.readouterr().err
