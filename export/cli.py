@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from export.corpus import Corpus, CorpusError, read_corpus
+from export.disk_errors import explain
 from export.source import POOLINGS, ModelError, find_model, read_source
 from function.engine.bundle import BundleError, Manifest, read_manifest
 from function.engine.tensors import TensorsError
@@ -67,6 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _export(options, with_corpus=command == "export")
     except (CorpusError, ModelError, BundleError, TensorsError) as error:
         errors.print(f"[red]error:[/] {escape(str(error))}")
+        return 1
+    except OSError as error:
+        errors.print(f"[red]error:[/] {escape(explain(error))}")
         return 1
     except KeyboardInterrupt:
         errors.print("[red]interrupted:[/] nothing was changed")

@@ -1,8 +1,10 @@
 """python -m export, as its user sees it: what is printed, what lies on disk, and the exit code."""
 
 import csv
+import errno
 import io
 import json
+import os
 import shlex
 import shutil
 import signal
@@ -542,6 +544,31 @@ def test_a_folder_of_other_files_is_not_written_into(
     done = run(*step, *with_model, *with_corpus, "--out", tmp_path / "photos")
     assert "photos: holds holiday.jpg, so it is no bundle" in error_line(done)
     assert contents(tmp_path / "photos") == {"holiday.jpg": b"precious"}
+
+
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS, errno.ENOSPC, errno.EIO])
+@pytest.mark.parametrize(
+    ("step", "function"),
+    [
+        (["verify"], "export.verify.verify"),
+        (["corpus"], "export.indexer.write_index"),
+        (["corpus"], "export.cli.read_corpus"),
+    ],
+)
+def test_an_error_of_the_disk_is_one_line_that_names_the_place(
+    step: list[str], function: str, code: int, bundle_of_stories: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise OSError(code, os.strerror(code), str(bundle_of_stories / INDEX))
+
+    before = contents(bundle_of_stories)
+    monkeypatch.setattr(function, fail)
+    corpus = ["--corpus", stories, "--text-column", "title", "--out", bundle_of_stories]
+    line = error_line(run(*step, *(corpus if step == ["corpus"] else [bundle_of_stories])))
+    assert f"{bundle_of_stories}" in line
+    assert os.strerror(code) in line
+    assert "; expected " in line
+    assert contents(bundle_of_stories) == before
 
 
 def test_verifying_what_is_no_bundle_is_an_error(tmp_path: Path) -> None:
