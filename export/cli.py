@@ -15,6 +15,7 @@ from rich.text import Text
 
 from export.corpus import Corpus, CorpusError, read_corpus
 from export.disk_errors import explain
+from export.replace import replacing
 from export.source import POOLINGS, ModelError, find_model, read_source
 from function.engine.bundle import BundleError, Manifest, read_manifest
 from function.engine.tensors import TensorsError
@@ -144,7 +145,7 @@ def _export(options: argparse.Namespace, with_corpus: bool) -> int:
     folder, name, revision = find_model(options.model, options.revision)
     source = read_source(folder, name, revision, options.pooling)
 
-    from export.indexer import replacing, write_model
+    from export.indexer import write_model
     from export.model import export_model
 
     with replacing(options.out) as fresh:
@@ -172,8 +173,10 @@ def _index(options: argparse.Namespace) -> int:
     started = time.perf_counter()
     corpus = _read(options.corpus, options.text_column, options.id_column)
 
-    from export.indexer import replacing, take_model
+    from export.indexer import take_model
 
+    if not options.out.is_dir():
+        read_manifest(options.out)  # raises the error that says how to make a bundle
     with replacing(options.out) as fresh:
         manifest = take_model(options.out, fresh)
         manifest, summary = _write_corpus(fresh, manifest, corpus, options)

@@ -502,7 +502,7 @@ def test_a_process_told_to_end_removes_what_it_had_begun(bundle_of_stories: Path
     many = write_csv(tmp_path / "many.csv", [{"text": f"story {row} of a goose"} for row in range(100_000)])
     command = [sys.executable, "-m", "export", "corpus", "--corpus", str(many), "--out", str(bundle_of_stories)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
-        while not list(bundle_of_stories.parent.glob(".bundle.*.partial")):
+        while not list(bundle_of_stories.glob(".semantic-search-*.partial")):
             assert process.poll() is None
             time.sleep(0.05)
         process.terminate()
@@ -542,8 +542,32 @@ def test_a_folder_of_other_files_is_not_written_into(
     with_model = [] if step == ["corpus"] else ["--calibration", calibration]
     with_corpus = [] if step[0] == "model" else ["--corpus", stories, "--text-column", "title"]
     done = run(*step, *with_model, *with_corpus, "--out", tmp_path / "photos")
-    assert "photos: holds holiday.jpg, so it is no bundle" in error_line(done)
+    assert "photos: holds holiday.jpg, so it is not a bundle" in error_line(done)
     assert contents(tmp_path / "photos") == {"holiday.jpg": b"precious"}
+
+
+def test_the_working_folder_can_hold_the_bundle_and_the_command_printed_next_works_there(
+    calibration: Path, stories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bundle").mkdir()
+    monkeypatch.chdir(tmp_path / "bundle")
+    done = run("model", TINY_BERT, "--calibration", calibration, "--out", ".")
+    assert done.code == 0
+    command = shlex.split(done.out.split("Next: ")[1].replace("FILE", str(stories)))
+    assert run(*command[3:], "--text-column", "title").code == 0
+    assert open_bundle(Path()).index is not None
+
+
+def test_new_texts_repair_a_bundle_whose_export_was_killed_while_files_moved(
+    bundle_of_stories: Path, stories: Path
+) -> None:
+    whole = bundle_of_stories / ".semantic-search.whole"
+    whole.mkdir()
+    for name in (MANIFEST, MODEL, PASSAGES):
+        (bundle_of_stories / name).rename(whole / name)
+    assert run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories).code == 0
+    assert len(contents(bundle_of_stories)) == 5
+    open_bundle(bundle_of_stories)
 
 
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS, errno.ENOSPC, errno.EIO])
