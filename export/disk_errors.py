@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from export.locked_folder import remove_abandoned, unfinished_folder
+
 FULL = (errno.ENOSPC, errno.EDQUOT)
 SPENT = 1_000_000  # bytes; a disk with less is full, since file systems keep a little back
 QUOTED = re.compile(r"\(os error (\d+)\)")  # an errno in the errors of libraries written in Rust
@@ -103,7 +105,11 @@ def scratch_folder() -> Path:
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """Yield an empty folder that is deleted at the end. Raises DiskError if the block fills the disk it is on."""
+    """Yield an empty folder that is deleted at the end, after deleting those that killed exports left.
+
+    Raises DiskError if the block fills the disk it is on.
+    """
     scratch = scratch_folder()
-    with tempfile.TemporaryDirectory(dir=scratch) as name, explaining_disk(scratch, OTHER_SCRATCH):
-        yield Path(name)
+    remove_abandoned(scratch)
+    with unfinished_folder(scratch) as folder, explaining_disk(scratch, OTHER_SCRATCH):
+        yield folder.path

@@ -3,6 +3,9 @@
 import errno
 import os
 import shutil
+import signal
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -17,6 +20,7 @@ from export.quantize import save_ort
 from export.source import ModelError
 from tests.export.disks import Usage, mounted, small_disk
 
+ROOT = Path(__file__).parents[2]
 REMEDY = "choose another folder"
 
 
@@ -110,6 +114,21 @@ def test_a_full_temporary_folder_names_the_variable_that_moves_it(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.raises(DiskError, match=rf"^{tmp_path}: No space .*set TMPDIR to a folder"), temporary_folder():
         raise system_error(errno.ENOSPC)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_export_left_among_temporary_files_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code = "import os, signal; from export.disk_errors import temporary_folder\nwith temporary_folder() as folder:\n"
+    code += "    (folder / 'exact.onnx').write_text('half'); os.kill(os.getpid(), signal.SIGKILL)\n"
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert len(list(tmp_path.glob("*/exact.onnx"))) == 1
+    with temporary_folder() as folder:
+        assert list(tmp_path.iterdir()) == [folder]
+        with temporary_folder():
+            assert folder.is_dir()
     assert list(tmp_path.iterdir()) == []
 
 
