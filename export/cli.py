@@ -15,6 +15,7 @@ from rich.text import Text
 
 from export.corpus import Corpus, CorpusError, read_corpus
 from export.disk_errors import explain
+from export.disk_space import check_space, corpus_bytes, model_bytes, temporary_bytes
 from export.replace import replacing
 from export.source import POOLINGS, ModelError, find_model, read_source
 from function.engine.bundle import BundleError, Manifest, read_manifest
@@ -149,6 +150,8 @@ def _export(options: argparse.Namespace, with_corpus: bool) -> int:
     from export.model import export_model
 
     with replacing(options.out) as fresh:
+        bundle = model_bytes(source) + (corpus_bytes(corpus, source.hidden_size) if corpus is not None else 0)
+        check_space(options.out, bundle, temporary_bytes(source))
         with _progress() as progress:
             tasks: dict[str, TaskID] = {}
 
@@ -179,6 +182,7 @@ def _index(options: argparse.Namespace) -> int:
         read_manifest(options.out)  # raises the error that says how to make a bundle
     with replacing(options.out) as fresh:
         manifest = take_model(options.out, fresh)
+        check_space(options.out, corpus_bytes(corpus, manifest.model.dim))
         manifest, summary = _write_corpus(fresh, manifest, corpus, options)
     _summarize(options.out, manifest, summary, started)
     return 0

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
@@ -38,6 +39,7 @@ from function.engine.embedder import Embedder
 from function.engine.index import Index
 from function.engine.passages import Passages, passage_tensors
 from tests.export.conftest import TINY_BERT
+from tests.export.disks import Usage, mounted, small_disk
 
 ROOT = Path(__file__).parents[2]
 
@@ -593,6 +595,70 @@ def test_an_error_of_the_disk_is_one_line_that_names_the_place(
     assert os.strerror(code) in line
     assert "; expected " in line
     assert contents(bundle_of_stories) == before
+
+
+def test_a_disk_without_room_is_an_error_before_any_work_and_leaves_nothing(
+    stories: Path, calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("export.model.export_model", None)  # an error of another kind if it were called
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10**12, 10**12 - 2_000_000, 2_000_000))
+    options = ("--calibration", calibration, "--out", tmp_path / "new" / "bundle")
+    line = error_line(run("model", TINY_BERT, *options))
+    assert line.startswith(f"error: {tmp_path / 'new' / 'bundle'}: 2.0 MB are free, expected ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_new_texts_without_room_are_an_error_before_they_are_embedded(
+    bundle_of_stories: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = contents(bundle_of_stories)
+    monkeypatch.setattr("export.indexer.embed_corpus", None)  # an error of another kind if it were called
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10**12, 10**12 - 2_000, 2_000))
+    line = error_line(run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories))
+    assert line.startswith(f"error: {bundle_of_stories}: 2.0 kB are free, expected ")
+    assert contents(bundle_of_stories) == before
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.8, 0.9])
+def test_a_disk_that_fills_up_is_one_line_and_leaves_the_old_bundle(
+    whole: tuple[Path, Run], stories: Path, share: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is room for more and more of the new files, which come in the order model, tokenizer, index, passages."""
+    monkeypatch.setattr("export.cli.check_space", lambda *arguments: None)  # room that vanished since
+    kilobytes = sum(-(-path.stat().st_size // 4096) * 4 for path in whole[0].iterdir())
+    with mounted(tmp_path / "disk", *small_disk(int(kilobytes * (1 + share)))) as disk:
+        out = Path(shutil.copytree(whole[0], disk / "bundle"))
+        before = contents(out)
+        corpus = ("--corpus", stories, "--text-column", "title")
+        line = error_line(run("corpus", *corpus, "--out", out))
+        assert line.startswith(f"error: {out}: No space left on device, ")
+        assert "choose another folder with --out" in line
+        assert contents(out) == before
+
+
+@pytest.mark.parametrize("kilobytes", [4, 40, 150])
+def test_a_disk_that_fills_up_while_the_model_is_written_is_one_line_and_leaves_nothing(
+    calibration: Path, kilobytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("export.cli.check_space", lambda *arguments: None)
+    with mounted(tmp_path / "disk", *small_disk(kilobytes)) as disk:
+        line = error_line(run("model", TINY_BERT, "--calibration", calibration, "--out", disk / "bundle"))
+        assert line.startswith(f"error: {disk / 'bundle'}: No space left on device, ")
+        assert list(disk.iterdir()) == []
+
+
+@pytest.mark.parametrize("kilobytes", [32, 400])
+def test_a_temporary_folder_that_fills_up_is_told_apart(
+    calibration: Path, kilobytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("export.cli.check_space", lambda *arguments: None)
+    with mounted(tmp_path / "scratch", *small_disk(kilobytes)) as scratch:
+        monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+        line = error_line(run("model", TINY_BERT, "--calibration", calibration, "--out", tmp_path / "bundle"))
+        assert line.startswith(f"error: {scratch}: No space left on device, ")
+        assert "set TMPDIR to a folder on another disk" in line
+        assert list(scratch.iterdir()) == []
+    assert not (tmp_path / "bundle").exists()
 
 
 def test_verifying_what_is_no_bundle_is_an_error(tmp_path: Path) -> None:
