@@ -12,11 +12,14 @@ from rich.markup import escape
 
 from export.arguments import parse_arguments
 from export.corpus import Corpus, CorpusError, read_corpus, read_texts
+from export.disk_errors import explain
+from export.disk_space import check_space, corpus_bytes, model_bytes, temporary_bytes
 from export.progress import ShowProgress, showing_progress
+from export.replace import replacing
 from export.shell import python_module
 from export.source import ModelError, find_model, read_source
 from export.summary import Rows, print_bundle_summary, print_checks, print_model_summary
-from function.engine.bundle import BundleError, Manifest
+from function.engine.bundle import BundleError, Manifest, read_manifest
 from function.engine.tensors import TensorsError
 
 if TYPE_CHECKING:
@@ -43,6 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (CorpusError, ModelError, BundleError, TensorsError) as error:
         errors.print(f"[red]error:[/] {escape(str(error))}")
         return 1
+    except OSError as error:
+        errors.print(f"[red]error:[/] {escape(explain(error))}")
+        return 1
     except KeyboardInterrupt:
         errors.print("[red]interrupted:[/] nothing was changed")
         return 130
@@ -55,7 +61,7 @@ def _export(options: argparse.Namespace) -> int:
     own_texts = with_texts and options.corpus is not None
     _note_shadowed_model(options)
 
-    from export.indexer import replacing, write_model
+    from export.indexer import write_model
     from export.model import export_model
     from export.removal import refuse_to_remove_texts
 
@@ -67,6 +73,8 @@ def _export(options: argparse.Namespace) -> int:
             calibration = _read_calibration(options, progress, None if own_texts else corpus)
             folder, name, revision = find_model(options.model, options.revision)
             source = read_source(folder, name, revision, options.pooling)
+            bundle = model_bytes(source) + (corpus_bytes(corpus, source.hidden_size) if corpus is not None else 0)
+            check_space(options.out, bundle, temporary_bytes(source))
             manifest = write_model(fresh, export_model(source, calibration, fresh, progress))
         if corpus is not None:
             manifest, rows = _write_corpus(fresh, manifest, corpus, options)
@@ -87,12 +95,16 @@ def _replace_corpus(options: argparse.Namespace) -> int:
     """Replace the texts of an existing bundle."""
     started = time.perf_counter()
 
-    from export.indexer import replacing, take_model
+    from export.indexer import take_model
 
+    if not options.out.is_dir():
+        read_manifest(options.out)  # raises the error that says how to make a bundle
     with replacing(options.out) as fresh:
         with showing_progress(console) as progress:
             corpus = _read_corpus(options, progress)
-        manifest, rows = _write_corpus(fresh, take_model(options.out, fresh), corpus, options)
+        manifest = take_model(options.out, fresh)
+        check_space(options.out, corpus_bytes(corpus, manifest.model.dim))
+        manifest, rows = _write_corpus(fresh, manifest, corpus, options)
     print_bundle_summary(console, options.out, manifest, rows, time.perf_counter() - started)
     return 0
 

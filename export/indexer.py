@@ -1,14 +1,9 @@
-"""Passages become vectors and texts on disk; the bundle appears whole or not at all.
-
-Everything is written into a temporary folder beside the bundle, the manifest last; then the folders change names.
-"""
+"""Passages become vectors and texts on disk: a bundle's files, written into a folder, the manifest last."""
 
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +23,6 @@ from function.engine.quantization import Codes, Embeddings, Scales, quantize
 
 TEXTS_PER_CHUNK = 4096  # sorted by length together: enough that a batch holds like lengths, little enough to hold
 CHARACTERS_PER_CHUNK = 4_000_000  # the tokenizer takes 37 bytes a character, also for what it then cuts off
-BUNDLE_FILES = {layout.MANIFEST, layout.MODEL, layout.TOKENIZER, layout.INDEX, layout.PASSAGES}
 LAYOUT = "int8 codes, a scale a row, sign bits"
 LAYOUT_WITHOUT_SIGNS = "int8 codes, a scale a row; no sign bits, which would find too few neighbours"
 
@@ -132,56 +126,6 @@ def write_index(folder: Path, manifest: Manifest, corpus: Corpus, codes: Codes, 
 
 def _write_manifest(folder: Path, manifest: Manifest) -> None:
     (folder / layout.MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
-
-
-@contextmanager
-def replacing(out: Path) -> Iterator[Path]:
-    """Give an empty folder beside `out` that takes its place when the block ends without an error.
-
-    After an error or an interruption the old bundle is as it was. Raises BundleError if `out` is a file, a folder that
-    holds anything but a bundle, which would be deleted, or a place where nothing can be written.
-    """
-    out = out.resolve()
-    if not out.name:
-        raise BundleError(f"{out}: is the root of all folders, expected one of its own for the bundle")
-    if out.exists() and not out.is_dir():
-        raise BundleError(f"{out}: is a file, expected a folder to write the bundle into")
-    retired = out.with_name(f".{out.name}.retired")
-    if retired.exists() and not out.exists():
-        retired.rename(out)  # an earlier export was stopped between its two renames
-    found = {entry.name for entry in out.iterdir()} if out.is_dir() else set()
-    if found - BUNDLE_FILES:
-        raise BundleError(
-            f"{out}: holds {min(found - BUNDLE_FILES)}, so it is no bundle; choose an empty or new folder"
-        )
-    if found and layout.MODEL not in found:
-        raise BundleError(f"{out}: holds {min(found)} and no {layout.MODEL}, so it is no bundle; empty it yourself")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".partial", dir=out.parent))
-    except OSError as error:
-        raise BundleError(f"{out}: nothing can be written there ({error.strerror}); choose another folder") from error
-    try:
-        yield fresh
-        fresh.chmod(0o755)
-        _flush(fresh)
-        shutil.rmtree(retired, ignore_errors=True)
-        if out.exists():
-            out.rename(retired)
-        fresh.rename(out)
-        shutil.rmtree(retired, ignore_errors=True)
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-
-
-def _flush(folder: Path) -> None:
-    """Have the disk keep every file before the folder gets its final name."""
-    for path in [*folder.iterdir(), folder]:
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def take_model(bundle: Path, folder: Path) -> Manifest:

@@ -5,7 +5,6 @@ of a container image.
 """
 
 import os
-import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -14,6 +13,7 @@ from pathlib import Path
 import onnx
 from tokenizers import Tokenizer, normalizers
 
+from export.disk_errors import temporary_folder
 from export.graph import export_graph
 from export.quantize import NEIGHBOURS, RECIPE, compare, quantize_graph, save_ort
 from export.source import ModelError, Source
@@ -38,8 +38,7 @@ def export_model(
     """
     write_tokenizer(source, folder / TOKENIZER)
     calibration, held_out = _split(texts)
-    with tempfile.TemporaryDirectory() as name:
-        workdir = Path(name)
+    with temporary_folder() as workdir:
         progress("export graph", 0)
         graph = export_graph(source, workdir)
         progress("export graph", 1)
@@ -77,9 +76,9 @@ def measure_closeness(source: Source, texts: list[str], folder: Path, model: Mod
     Raises ModelError if the source cannot be exported.
     """
     _, held_out = _split(texts)
-    with tempfile.TemporaryDirectory() as name:
-        onnx.save(export_graph(source, Path(name)), Path(name) / "exact.onnx")
-        exact = Embedder(read_tokenizer(folder / TOKENIZER), open_session(Path(name) / "exact.onnx"), model)
+    with temporary_folder() as workdir:
+        onnx.save(export_graph(source, workdir), workdir / "exact.onnx")
+        exact = Embedder(read_tokenizer(folder / TOKENIZER), open_session(workdir / "exact.onnx"), model)
         expected = _embed(exact, held_out)
     return compare(expected, _embed(Embedder.open(folder, model), held_out))
 

@@ -1,13 +1,16 @@
 """python -m export, as its user sees it: what is printed, what lies on disk, and the exit code."""
 
 import csv
+import errno
 import io
 import json
+import os
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
@@ -38,6 +41,7 @@ from function.engine.embedder import Embedder
 from function.engine.index import Index
 from function.engine.passages import Passages, passage_tensors
 from tests.export.conftest import TINY_BERT
+from tests.export.disks import Usage, mounted, small_disk
 
 ROOT = Path(__file__).parents[2]
 
@@ -560,7 +564,7 @@ def test_a_process_told_to_end_removes_what_it_had_begun(bundle_of_stories: Path
     many = write_csv(tmp_path / "many.csv", [{"text": f"story {row} of a goose"} for row in range(100_000)])
     command = [sys.executable, "-m", "export", "corpus", "--corpus", str(many), "--out", str(bundle_of_stories)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
-        while not list(bundle_of_stories.parent.glob(".bundle.*.partial/*")):
+        while not list(bundle_of_stories.glob(".semantic-search-*.partial/*")):
             assert process.poll() is None
             time.sleep(0.05)
         process.terminate()
@@ -606,8 +610,121 @@ def test_a_folder_of_other_files_is_not_written_into(
     with_model = [] if step == ["corpus"] else ["--calibration", calibration]
     with_corpus = [] if step[0] == "model" else ["--corpus", stories, "--text-column", "title"]
     done = run(*step, *with_model, *with_corpus, "--out", tmp_path / "photos")
-    assert "photos: holds holiday.jpg, so it is no bundle" in error_line(done)
+    assert "photos: holds holiday.jpg, so it is not a bundle" in error_line(done)
     assert contents(tmp_path / "photos") == {"holiday.jpg": b"precious"}
+
+
+def test_the_working_folder_can_hold_the_bundle_and_the_command_printed_next_works_there(
+    calibration: Path, stories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bundle").mkdir()
+    monkeypatch.chdir(tmp_path / "bundle")
+    done = run("model", TINY_BERT, "--calibration", calibration, "--out", ".")
+    assert done.code == 0
+    command = shlex.split(done.out.split("Next: ")[1].replace("FILE", str(stories)))
+    assert run(*command[3:], "--text-column", "title").code == 0
+    assert open_bundle(Path()).index is not None
+
+
+def test_new_texts_repair_a_bundle_whose_export_was_killed_while_files_moved(
+    bundle_of_stories: Path, stories: Path
+) -> None:
+    whole = bundle_of_stories / ".semantic-search.whole"
+    whole.mkdir()
+    for name in (MANIFEST, MODEL, PASSAGES):
+        (bundle_of_stories / name).rename(whole / name)
+    assert run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories).code == 0
+    assert len(contents(bundle_of_stories)) == 5
+    open_bundle(bundle_of_stories)
+
+
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS, errno.ENOSPC, errno.EIO])
+@pytest.mark.parametrize(
+    ("step", "function"),
+    [
+        (["verify"], "export.verify.verify"),
+        (["corpus"], "export.indexer.write_index"),
+        (["corpus"], "export.cli.read_corpus"),
+    ],
+)
+def test_an_error_of_the_disk_is_one_line_that_names_the_place(
+    step: list[str], function: str, code: int, bundle_of_stories: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise OSError(code, os.strerror(code), str(bundle_of_stories / INDEX))
+
+    before = contents(bundle_of_stories)
+    monkeypatch.setattr(function, fail)
+    corpus = ["--corpus", stories, "--text-column", "title", "--out", bundle_of_stories]
+    line = error_line(run(*step, *(corpus if step == ["corpus"] else [bundle_of_stories])))
+    assert f"{bundle_of_stories}" in line
+    assert os.strerror(code) in line
+    assert "; expected " in line
+    assert contents(bundle_of_stories) == before
+
+
+def test_a_disk_without_room_is_an_error_before_any_work_and_leaves_nothing(
+    stories: Path, calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("export.model.export_model", None)  # an error of another kind if it were called
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10**12, 10**12 - 2_000_000, 2_000_000))
+    options = ("--calibration", calibration, "--out", tmp_path / "new" / "bundle")
+    line = error_line(run("model", TINY_BERT, *options))
+    assert line.startswith(f"error: {tmp_path / 'new' / 'bundle'}: 2.0 MB are free, expected ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_new_texts_without_room_are_an_error_before_they_are_embedded(
+    bundle_of_stories: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = contents(bundle_of_stories)
+    monkeypatch.setattr("export.indexer.embed_corpus", None)  # an error of another kind if it were called
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10**12, 10**12 - 2_000, 2_000))
+    line = error_line(run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories))
+    assert line.startswith(f"error: {bundle_of_stories}: 2.0 kB are free, expected ")
+    assert contents(bundle_of_stories) == before
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.8, 0.9])
+def test_a_disk_that_fills_up_is_one_line_and_leaves_the_old_bundle(
+    whole: tuple[Path, Run], stories: Path, share: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is room for more and more of the new files, which come in the order model, tokenizer, index, passages."""
+    monkeypatch.setattr("export.cli.check_space", lambda *arguments: None)  # room that vanished since
+    kilobytes = sum(-(-path.stat().st_size // 4096) * 4 for path in whole[0].iterdir())
+    with mounted(tmp_path / "disk", *small_disk(int(kilobytes * (1 + share)))) as disk:
+        out = Path(shutil.copytree(whole[0], disk / "bundle"))
+        before = contents(out)
+        corpus = ("--corpus", stories, "--text-column", "title")
+        line = error_line(run("corpus", *corpus, "--out", out))
+        assert line.startswith(f"error: {out}: No space left on device, ")
+        assert "choose another folder with --out" in line
+        assert contents(out) == before
+
+
+@pytest.mark.parametrize("kilobytes", [4, 40, 150])
+def test_a_disk_that_fills_up_while_the_model_is_written_is_one_line_and_leaves_nothing(
+    calibration: Path, kilobytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("export.cli.check_space", lambda *arguments: None)
+    with mounted(tmp_path / "disk", *small_disk(kilobytes)) as disk:
+        line = error_line(run("model", TINY_BERT, "--calibration", calibration, "--out", disk / "bundle"))
+        assert line.startswith(f"error: {disk / 'bundle'}: No space left on device, ")
+        assert list(disk.iterdir()) == []
+
+
+@pytest.mark.parametrize("kilobytes", [32, 400])
+def test_a_temporary_folder_that_fills_up_is_told_apart(
+    calibration: Path, kilobytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("export.cli.check_space", lambda *arguments: None)
+    with mounted(tmp_path / "scratch", *small_disk(kilobytes)) as scratch:
+        monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+        line = error_line(run("model", TINY_BERT, "--calibration", calibration, "--out", tmp_path / "bundle"))
+        assert line.startswith(f"error: {scratch}: No space left on device, ")
+        assert "set TMPDIR to a folder on another disk" in line
+        assert list(scratch.iterdir()) == []
+    assert not (tmp_path / "bundle").exists()
 
 
 def test_verifying_what_is_no_bundle_is_an_error(tmp_path: Path) -> None:

@@ -1,10 +1,7 @@
-"""Passages become an index, and a bundle changes whole or not at all."""
+"""Passages become an index, and a model without texts keeps its bytes."""
 
 import json
-import os
-import signal
 import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,7 +12,7 @@ from safetensors.numpy import load_file
 
 from export import indexer
 from export.corpus import Corpus
-from export.indexer import embed_corpus, replacing, take_model, write_index, write_model
+from export.indexer import embed_corpus, take_model, write_index, write_model
 from function.engine.bundle import (
     INDEX,
     MANIFEST,
@@ -33,17 +30,6 @@ from function.engine.index import EXHAUSTIVE_ROWS, Index
 from function.engine.passages import Passages
 from function.engine.quantization import dequantize, quantize
 from tests.export.conftest import clustered_rows
-
-Contents = dict[str, bytes]
-
-
-def contents(folder: Path) -> Contents:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def siblings(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.parent.iterdir())
-
 
 # Embedding
 
@@ -232,164 +218,6 @@ def test_a_half_written_bundle_does_not_open(bundle_copy: Path, name: str) -> No
     (bundle_copy / name).unlink()
     with pytest.raises(BundleError, match=name):
         open_bundle(bundle_copy)
-
-
-# Replacing
-
-
-def test_a_new_bundle_appears_under_its_name_when_all_is_written(tmp_path: Path) -> None:
-    out = tmp_path / "not" / "yet" / "there"
-    with replacing(out) as fresh:
-        (fresh / MANIFEST).write_text("new")
-        assert not out.exists()
-        assert fresh.parent == out.parent  # the same disk, so that it can be renamed
-    assert contents(out) == {MANIFEST: b"new"}
-    assert siblings(out) == ["there"]
-
-
-def test_an_old_bundle_is_replaced_whole(bundle_copy: Path) -> None:
-    with replacing(bundle_copy) as fresh:
-        assert list(fresh.iterdir()) == []
-        (fresh / MANIFEST).write_text("new")
-    assert contents(bundle_copy) == {MANIFEST: b"new"}
-    assert siblings(bundle_copy) == ["bundle"]
-
-
-def test_a_bundle_can_be_read_by_everyone(tmp_path: Path) -> None:
-    with replacing(tmp_path / "out") as fresh:
-        (fresh / MANIFEST).write_text("new")
-    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o755
-
-
-def stop_half_way(out: Path, stop: type[BaseException]) -> None:
-    with replacing(out) as fresh:
-        (fresh / MANIFEST).write_text("half of it")
-        raise stop
-
-
-@pytest.mark.parametrize("stop", [RuntimeError, BundleError, KeyboardInterrupt, SystemExit])
-def test_an_error_or_an_interruption_leaves_the_old_bundle_byte_for_byte(
-    bundle_copy: Path, stop: type[BaseException]
-) -> None:
-    before = contents(bundle_copy)
-    with pytest.raises(stop):
-        stop_half_way(bundle_copy, stop)
-    assert contents(bundle_copy) == before
-    assert siblings(bundle_copy) == ["bundle"]
-
-
-def test_an_error_leaves_nothing_where_nothing_was(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError), replacing(tmp_path / "out"):
-        raise RuntimeError
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_process_that_is_killed_leaves_the_old_bundle(bundle_copy: Path) -> None:
-    before = contents(bundle_copy)
-    code = (
-        "import os, signal, sys; from pathlib import Path; from export.indexer import replacing\n"
-        "with replacing(Path(sys.argv[1])) as fresh:\n"
-        "    (fresh / 'manifest.json').write_text('half')\n"
-        "    os.kill(os.getpid(), signal.SIGKILL)\n"
-    )
-    root = Path(__file__).parents[2]
-    done = subprocess.run([sys.executable, "-c", code, str(bundle_copy)], cwd=root, check=False)
-    assert done.returncode == -signal.SIGKILL
-    assert contents(bundle_copy) == before
-
-
-def test_a_bundle_set_aside_by_an_export_that_was_stopped_between_its_renames_comes_back(
-    bundle_copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = contents(bundle_copy)
-    rename = Path.rename
-
-    def stop_at_the_second(self: Path, target: Path) -> Path:
-        if self.suffix == ".partial":
-            raise KeyboardInterrupt
-        return rename(self, target)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt), replacing(bundle_copy):
-        patch.setattr(Path, "rename", stop_at_the_second)
-    with pytest.raises(RuntimeError):
-        stop_half_way(bundle_copy, RuntimeError)
-    assert contents(bundle_copy) == before
-    assert siblings(bundle_copy) == ["bundle"]
-
-
-def test_what_an_earlier_export_set_aside_is_removed_once_a_new_bundle_stands(bundle_copy: Path) -> None:
-    retired = bundle_copy.with_name(".bundle.retired")
-    retired.mkdir()
-    (retired / MANIFEST).write_text("older")
-    with replacing(bundle_copy) as fresh:
-        (fresh / MANIFEST).write_text("new")
-    assert contents(bundle_copy) == {MANIFEST: b"new"}
-    assert siblings(bundle_copy) == ["bundle"]
-
-
-def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
-    (tmp_path / "out").mkdir()
-    with replacing(tmp_path / "out") as fresh:
-        (fresh / MANIFEST).write_text("new")
-    assert contents(tmp_path / "out") == {MANIFEST: b"new"}
-
-
-def test_a_folder_that_is_no_bundle_is_not_touched(tmp_path: Path) -> None:
-    out = tmp_path / "photos"
-    out.mkdir()
-    (out / "holiday.jpg").write_bytes(b"precious")
-    with pytest.raises(BundleError, match=r"photos: holds holiday.jpg, so it is no bundle"):
-        replacing(out).__enter__()
-    assert contents(out) == {"holiday.jpg": b"precious"}
-    assert siblings(out) == ["photos"]
-
-
-def test_a_folder_with_another_kind_of_manifest_is_not_touched(tmp_path: Path) -> None:
-    out = tmp_path / "website"
-    out.mkdir()
-    (out / "manifest.json").write_text('{"name": "My web app", "start_url": "/", "display": "standalone"}')
-    (out / "index.html").write_text("precious")
-    with pytest.raises(BundleError), replacing(out) as fresh:
-        (fresh / MANIFEST).write_text("new")
-    assert (out / "index.html").read_text() == "precious"
-
-
-def test_a_folder_with_nothing_but_another_kind_of_manifest_is_not_touched(tmp_path: Path) -> None:
-    (tmp_path / "extension").mkdir()
-    (tmp_path / "extension" / "manifest.json").write_text('{"name": "My extension"}')
-    with pytest.raises(BundleError, match=r"extension: holds manifest.json and no model.ort, so it is no bundle"):
-        replacing(tmp_path / "extension").__enter__()
-    assert contents(tmp_path / "extension") == {"manifest.json": b'{"name": "My extension"}'}
-
-
-@pytest.mark.parametrize(("out", "reason"), [("/", "is the root of all folders"), ("/dev/null/bundle", "nothing can")])
-def test_a_place_where_no_bundle_can_be_is_refused(out: str, reason: str) -> None:
-    with pytest.raises(BundleError, match=rf"^{out}: {reason}"):
-        replacing(Path(out)).__enter__()
-
-
-def test_a_file_in_the_place_of_the_bundle_is_not_touched(tmp_path: Path) -> None:
-    (tmp_path / "out").write_text("precious")
-    with pytest.raises(BundleError, match="out: is a file, expected a folder"):
-        replacing(tmp_path / "out").__enter__()
-    assert (tmp_path / "out").read_text() == "precious"
-
-
-def test_a_bundle_behind_a_link_is_replaced_where_it_is(bundle_copy: Path, tmp_path: Path) -> None:
-    link = tmp_path / "current"
-    link.symlink_to(bundle_copy)
-    with replacing(link) as fresh:
-        (fresh / MANIFEST).write_text("new")
-    assert link.is_symlink()
-    assert contents(bundle_copy) == {MANIFEST: b"new"}
-
-
-def test_a_bundle_named_from_the_working_folder_is_replaced(bundle_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(bundle_copy.parent)
-    with replacing(Path("bundle")) as fresh:
-        (fresh / MANIFEST).write_text("new")
-        os.chdir("/")
-    assert contents(bundle_copy) == {MANIFEST: b"new"}
 
 
 def test_every_file_of_a_bundle_can_be_read_by_another_user(bundle: Path) -> None:

@@ -1,0 +1,59 @@
+"""How much an export will write, and whether the disks have room for it: found out before the work starts."""
+
+import shutil
+from pathlib import Path
+
+from export.corpus import Corpus
+from export.disk_errors import OTHER_FOLDER, OTHER_SCRATCH, DiskError, in_words, scratch_folder
+from export.source import Source
+
+MODEL_MARGIN = 4_000_000  # bytes: tokenizer, manifest, and the small tables that stay float32
+FLOAT32_GRAPHS = 3  # in the temporary folder at once: as exported, with pooling, and fused
+
+
+def model_bytes(source: Source) -> int:
+    """Return how many bytes the model's part of a bundle takes, some percent too many.
+
+    Float32 weights become a byte each. Of weights stored in 16 bits this is half of what they take.
+    """
+    return _weights_bytes(source) // 4 + MODEL_MARGIN
+
+
+def temporary_bytes(source: Source) -> int:
+    """Return how many bytes the export of a model writes into the temporary folder."""
+    return FLOAT32_GRAPHS * _weights_bytes(source) + MODEL_MARGIN
+
+
+def _weights_bytes(source: Source) -> int:
+    return sum(path.stat().st_size for path in source.folder.glob("*.safetensors"))
+
+
+def corpus_bytes(corpus: Corpus, dim: int) -> int:
+    """Return how many bytes index.safetensors and passages.safetensors take for the corpus, headers left out."""
+    codes, scale, signs, offsets = dim, 4, -(-dim // 8), 3 * 8
+    columns = (corpus.texts, corpus.ids, corpus.metadata)
+    content = sum(len(value.encode()) for column in columns for value in column)
+    return len(corpus.texts) * (codes + scale + signs + offsets) + content
+
+
+def check_space(out: Path, bundle: int, temporary: int = 0) -> None:
+    """Raise DiskError unless `bundle` bytes fit into the folder `out` and `temporary` bytes where TMPDIR points."""
+    if not temporary:
+        _check_disk(out, bundle, "the new bundle", OTHER_FOLDER)
+        return
+    scratch = scratch_folder()
+    if out.stat().st_dev == scratch.stat().st_dev:
+        both = f"the new bundle and temporary files in {scratch}"
+        _check_disk(out, bundle + temporary, both, f"{OTHER_FOLDER}, or {OTHER_SCRATCH}")
+        return
+    _check_disk(out, bundle, "the new bundle", OTHER_FOLDER)
+    _check_disk(scratch, temporary, "the model's temporary files", OTHER_SCRATCH)
+
+
+def _check_disk(folder: Path, needed: int, purpose: str, remedy: str) -> None:
+    disk = shutil.disk_usage(folder)
+    if disk.total and disk.free < needed:  # some network file systems report nothing but zeros
+        raise DiskError(
+            f"{folder}: {in_words(disk.free)} are free, expected {in_words(needed)} for {purpose}; delete what you "
+            f"no longer need there or {remedy}"
+        )

@@ -1,0 +1,179 @@
+"""A bundle's folder gets new contents whole or not at all.
+
+New files are written into a hidden folder inside the bundle's, `.semantic-search-….partial`. When all of them are on
+the disk it is renamed to `.semantic-search.whole`, and the files move out of it one by one: manifest.json is removed
+first and moved last, so that a half-replaced bundle never opens. The next export moves what a killed one left there.
+
+The bundle's folder itself is never renamed. It may be a mount point, the current folder of a shell, or lie in a folder
+that cannot be written; and whoever mounted it, a container for one, sees the new files.
+
+Only one folder can be called `.semantic-search.whole`, so exports that run at the same time take turns.
+"""
+
+import errno
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from export import locked_folder
+from export.disk_errors import OTHER_FOLDER, explaining_disk
+from export.locked_folder import LockedFolder, has_name, remove_abandoned, trying_lock, unfinished_folder
+from function.engine import bundle as layout
+from function.engine.bundle import BundleError
+
+BUNDLE_FILES = {layout.MANIFEST, layout.MODEL, layout.TOKENIZER, layout.INDEX, layout.PASSAGES}
+WHOLE = ".semantic-search.whole"
+LOST_AND_FOUND = "lost+found"  # in the root of each ext4 file system
+LONGEST_TURN = 60.0  # seconds; moving five files takes milliseconds
+PAUSE = 0.05  # seconds between two looks at another export's turn
+
+
+@contextmanager
+def replacing(out: Path) -> Iterator[Path]:
+    """Yield an empty folder whose files take the place of those in `out` when the block ends without an error.
+
+    After an error or an interruption the old bundle is as it was. Raises BundleError if `out` is a file or a folder
+    that holds anything but a bundle, which would be deleted, or if the process is stopped while files move; DiskError
+    if the disk becomes full; another OSError, which names the path, if nothing can be written there.
+    """
+    out = _resolve(out)
+    made = [folder for folder in (out, *out.parents) if not folder.exists()]
+    try:
+        _prepare(out, is_new=bool(made))
+        with unfinished_folder(out) as fresh, explaining_disk(out, OTHER_FOLDER):
+            yield fresh.path
+            _flush(fresh.path)
+            _put_in_place(fresh, out)
+    except BaseException:
+        for folder in made:
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
+        raise
+
+
+def _resolve(out: Path) -> Path:
+    """Return the absolute path without links. Raises BundleError if no folder can be there."""
+    try:
+        resolved = out.resolve()
+    except RuntimeError as error:
+        raise BundleError(f"{out}: is a loop of symbolic links; expected a folder; {OTHER_FOLDER}") from error
+    if not resolved.name:
+        raise BundleError(f"{out}: is the root of all folders; expected a folder of its own for the bundle")
+    if resolved.exists() and not resolved.is_dir():
+        raise BundleError(f"{out}: is a file; expected a folder to write the bundle into; {OTHER_FOLDER}")
+    return resolved
+
+
+def _prepare(out: Path, is_new: bool) -> None:
+    """Make the folder if it is new; otherwise clear up what killed exports left, or refuse what else is in it."""
+    out.mkdir(parents=True, exist_ok=True)
+    if is_new:
+        out.chmod(0o755)  # whatever the umask: a container's user is another
+    _refuse_other_contents(out)
+    repair(out)
+    remove_abandoned(out)
+    names = sorted(path.name for path in out.iterdir() if path.name in BUNDLE_FILES)
+    if names and layout.MODEL not in names:
+        raise BundleError(f"{out}: holds {names[0]} and no {layout.MODEL}, so it is not a bundle; empty it yourself")
+
+
+def _refuse_other_contents(out: Path) -> None:
+    for path in sorted(out.iterdir()):
+        is_of_bundle = path.name in BUNDLE_FILES and path.is_file()
+        is_of_export = path.name == WHOLE or locked_folder.NAME.fullmatch(path.name) is not None
+        is_of_file_system = path.name == LOST_AND_FOUND and out.is_mount()
+        if not (is_of_bundle or is_of_export or is_of_file_system):
+            raise BundleError(f"{out}: holds {path.name}, so it is not a bundle; choose an empty or new folder")
+
+
+def repair(out: Path) -> None:
+    """Finish what an export was killed in while its files moved into `out`; wait for one that is alive.
+
+    Raises BundleError if another export's turn does not end.
+    """
+    whole = out / WHOLE
+    end = time.monotonic() + LONGEST_TURN
+    while whole.exists():
+        with trying_lock(whole) as is_abandoned:
+            if is_abandoned:
+                _move_files(whole, out)
+        if not whole.exists():
+            break
+        if time.monotonic() > end:
+            raise BundleError(
+                f"{whole}: holds files that another export has been moving for {LONGEST_TURN:.0f} s; expected it to "
+                "end; if none is running, move them to the folder above, manifest.json last, and delete this one"
+            )
+        time.sleep(PAUSE)
+
+
+def _flush(folder: Path) -> None:
+    """Wait until the disk keeps every file of the folder, and the folder. An OSError names the path."""
+    for path in [*folder.iterdir(), folder]:
+        _flush_one(path)
+
+
+def _flush_one(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        error.filename = str(path)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _put_in_place(fresh: LockedFolder, out: Path) -> None:
+    """Move the files of a flushed folder into `out` when no other export does.
+
+    Raises BundleError if it is stopped in between; then the next export finishes it.
+    """
+    whole = _take_turn(fresh.path, out)
+    try:
+        _move_files(whole, out)
+    except (OSError, KeyboardInterrupt, SystemExit) as error:
+        if has_name(fresh.descriptor, whole):
+            if not (out / layout.MANIFEST).exists():
+                reason = error if isinstance(error, OSError) else "interrupted"
+                raise BundleError(
+                    f"{out}: stopped while the new files moved into it ({reason}), so it does not open now; expected "
+                    f"all to move; run `python -m export --out {out}` again, which moves the rest first"
+                ) from error
+            shutil.rmtree(whole)  # nothing has moved yet, or all has
+        raise
+
+
+def _take_turn(fresh: Path, out: Path) -> Path:
+    """Rename the folder to the name that only one export at a time can have, and return its new path."""
+    while True:
+        repair(out)
+        try:
+            return fresh.rename(out / WHOLE)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+
+
+def _move_files(whole: Path, out: Path) -> None:
+    """Replace the bundle's files by those in `whole`, from wherever an earlier export stopped."""
+    if (whole / layout.MANIFEST).exists():
+        listed = layout.read_manifest(whole).files.keys()
+        (out / layout.MANIFEST).unlink(missing_ok=True)
+        _flush_one(out)  # before anything else: a bundle without manifest never opens
+        for name in sorted(BUNDLE_FILES - {layout.MANIFEST}):
+            if name not in listed:
+                (out / name).unlink(missing_ok=True)
+            elif (whole / name).exists():
+                (whole / name).replace(out / name)
+        _flush_one(out)
+        (whole / layout.MANIFEST).replace(out / layout.MANIFEST)
+        _flush_one(out)
+    try:
+        whole.rmdir()
+    except OSError as error:  # another export has begun its turn already, or ended it
+        if error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST):
+            raise

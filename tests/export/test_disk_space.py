@@ -1,0 +1,81 @@
+"""How much an export writes is known before it starts, and disks without room for it are named."""
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from export.corpus import Corpus
+from export.disk_errors import DiskError
+from export.disk_space import MODEL_MARGIN, check_space, corpus_bytes, model_bytes, temporary_bytes
+from export.source import Source
+from function.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, ModelInfo
+from tests.conftest import DIM
+from tests.export.disks import Usage, mounted, small_disk
+
+MEGABYTE = 1_000_000
+
+
+@pytest.fixture
+def disks(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[Path, int]], None]:
+    """Let the folders have so many bytes free."""
+
+    def set_free(free: dict[Path, int]) -> None:
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10**12, 10**12 - free[path], free[path]))
+
+    return set_free
+
+
+def test_a_corpus_takes_what_is_reckoned(corpus: Corpus, bundle: Path) -> None:
+    written = (bundle / INDEX).stat().st_size + (bundle / PASSAGES).stat().st_size
+    assert corpus_bytes(corpus, DIM) == pytest.approx(written, abs=2_000)  # the two headers
+
+
+def test_a_model_takes_no_more_than_is_reckoned(tiny_source: Source, tiny_export: tuple[Path, ModelInfo]) -> None:
+    weights = (tiny_source.folder / "model.safetensors").stat().st_size
+    written = sum((tiny_export[0] / name).stat().st_size for name in (MODEL, TOKENIZER))
+    assert written < model_bytes(tiny_source) == weights // 4 + MODEL_MARGIN
+    assert temporary_bytes(tiny_source) > 3 * weights
+
+
+def test_a_disk_with_room_is_taken(tmp_path: Path, disks: Callable[[dict[Path, int]], None]) -> None:
+    disks({tmp_path: 30 * MEGABYTE})
+    check_space(tmp_path, 30 * MEGABYTE)
+
+
+def test_a_disk_without_room_for_the_bundle_is_named_with_what_is_free_and_what_is_needed(
+    tmp_path: Path, disks: Callable[[dict[Path, int]], None]
+) -> None:
+    disks({tmp_path: 30 * MEGABYTE - 1})
+    with pytest.raises(DiskError) as caught:
+        check_space(tmp_path, 1_234 * MEGABYTE)
+    assert str(caught.value) == (
+        f"{tmp_path}: 30.0 MB are free, expected 1,234.0 MB for the new bundle; delete what you no longer need there "
+        "or choose another folder with --out"
+    )
+
+
+def test_temporary_files_on_the_same_disk_are_added(
+    tmp_path: Path, disks: Callable[[dict[Path, int]], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    disks({tmp_path: 50 * MEGABYTE})
+    check_space(tmp_path, 30 * MEGABYTE, temporary=20 * MEGABYTE)
+    with pytest.raises(DiskError, match=rf"51\.0 MB for the new bundle and temporary files in {tmp_path}"):
+        check_space(tmp_path, 30 * MEGABYTE, temporary=21 * MEGABYTE)
+
+
+def test_a_temporary_folder_on_a_small_disk_is_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with mounted(tmp_path / "scratch", *small_disk(1_000)) as scratch:
+        monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+        check_space(tmp_path, 1, temporary=1_000_000)
+        message = rf"^{scratch}: 1\.0 MB are free, expected 2\.0 MB for the model's temporary files; .* set TMPDIR"
+        with pytest.raises(DiskError, match=message):
+            check_space(tmp_path, 1, temporary=2_000_000)
+
+
+def test_a_file_system_that_does_not_tell_its_size_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(0, 0, 0))
+    check_space(tmp_path, 30 * MEGABYTE)
