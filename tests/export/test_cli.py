@@ -733,7 +733,7 @@ def test_verifying_what_is_no_bundle_is_an_error(tmp_path: Path) -> None:
 
 def test_brackets_in_a_message_are_printed_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "[red]news[/red] [1].csv"
-    done = run("corpus", "--corpus", path, "--out", tmp_path / "bundle")
+    done = run("--corpus", path, "--out", tmp_path / "bundle")
     assert str(path) in error_line(done)
 
 
@@ -790,7 +790,7 @@ def test_the_default_model_is_not_taken_for_the_one_in_the_folder_model_without_
 def test_a_long_message_is_not_broken_into_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     path = tmp_path / f"{'long' * 50}.csv"
-    assert str(path) in error_line(run("corpus", "--corpus", path, "--out", tmp_path / "bundle"))
+    assert str(path) in error_line(run("--corpus", path, "--out", tmp_path / "bundle"))
 
 
 def test_the_command_that_an_error_names_repairs_the_bundle(
