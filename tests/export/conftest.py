@@ -13,8 +13,9 @@ from onnx import ModelProto
 
 from export.corpus import Corpus
 from export.graph import export_graph
-from export.model import export_model, write_tokenizer
+from export.model import export_model
 from export.source import Source, read_source
+from export.tokenizer import write_tokenizer
 from function.engine.bundle import ModelInfo
 from function.engine.embedder import TokenIds
 from function.engine.quantization import Embeddings
