@@ -264,12 +264,23 @@ def _sort(model: ModelProto) -> None:
 
 
 def save_ort(model: ModelProto, path: Path) -> None:
-    """Write the graph in ONNX Runtime's own format, which is mapped instead of parsed when it is opened."""
+    """Write the graph in ONNX Runtime's own format, which is mapped instead of parsed when it is opened.
+
+    Raises ModelError if the file cannot be written, because the disk is full for example.
+    """
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC  # the same on every CPU
     options.optimized_model_filepath = str(path)
     options.add_session_config_entry("session.save_model_format", "ORT")
-    ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    try:
+        ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # ONNX Runtime has no type of its own for what the disk refuses
+        if "Failed to save ORT format model" not in str(error):
+            raise
+        raise ModelError(
+            f"{path}: ONNX Runtime cannot write the model there; expected a folder that can be written and about "
+            f"{model.ByteSize() / 1e6:.0f} MB of free space; free some space or choose another folder with --out"
+        ) from error
 
 
 def compare(exact: Embeddings, found: Embeddings) -> dict[str, float]:
