@@ -7,7 +7,10 @@ from typing import Any
 from export.model_files import ModelError, read_json, whole_number
 
 # model_type in config.json; each is exported and compared with transformers in tests/export/test_families.py
-FAMILIES = ("albert", "bert", "camembert", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta")
+FAMILIES = (
+    *("albert", "bert", "camembert", "deberta-v2", "distilbert", "electra", "mobilebert", "mpnet", "roberta"),
+    *("roformer", "xlm-roberta"),
+)
 OFFSET_POSITIONS = ("camembert", "mpnet", "roberta", "xlm-roberta")  # they count positions from behind the padding id
 
 

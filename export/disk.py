@@ -16,7 +16,7 @@ def find_disk_error(error: BaseException | None) -> OSError | None:
     while error is not None:
         if isinstance(error, OSError) and error.errno in DISK_ERRORS:
             return error
-        error = error.__cause__ or error.__context__
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return None
 
 
@@ -30,7 +30,8 @@ def name_disk_errors(place: Path, remedy: str) -> Iterator[None]:
         if found is None or isinstance(error, ModelError):
             raise
         raise ModelError(
-            f"{found.filename or place}: {found.strerror}; expected a disk with room for the export's files; {remedy}"
+            f"{found.filename or place}: {found.strerror}; expected a folder that can be written, on a disk with room; "
+            f"{remedy}"
         ) from error
 
 

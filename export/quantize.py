@@ -20,6 +20,7 @@ that a product of matrices is two 8-bit products:
 against MatMulNBits. GPTQ: Frantar et al., https://arxiv.org/abs/2210.17323.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -279,7 +280,7 @@ def save_ort(model: ModelProto, path: Path) -> None:
             raise
         raise ModelError(
             f"{path}: ONNX Runtime cannot write the model there; expected a folder that can be written and about "
-            f"{model.ByteSize() / 1e6:.0f} MB of free space; free some space or choose another folder with --out"
+            f"{math.ceil(model.ByteSize() / 1e6)} MB of free space; free some space or choose another folder with --out"
         ) from error
 
 
