@@ -99,7 +99,7 @@ def _export_exact(source: Source, tokenizer: Path, workdir: Path) -> tuple[Model
 
 
 def _split(texts: list[str]) -> tuple[list[str], list[str]]:
-    """Give the texts to calibrate with and others to measure with, both spread over all of them."""
+    """Return the texts to calibrate with and others to measure with, both spread over all of them."""
     if len(texts) < 64:
         raise ModelError(f"{len(texts)} calibration texts; expected at least 64, better {CALIBRATION_TEXTS}")
     step = max(1, len(texts) // (CALIBRATION_TEXTS + ACCURACY_TEXTS))
