@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from export.source import ModelError, Source, read_source
-from tests.export.conftest import edit_json
+from tests.export.conftest import edit_json, split_weights
 
 
 def refusal(folder: Path, **changes: Any) -> str:
@@ -211,23 +211,6 @@ def test_a_folder_in_the_place_of_a_file_is_named(tiny_copy: Path, name: str) ->
 
 
 # Weights
-
-
-def split_weights(folder: Path) -> tuple[Path, list[Path]]:
-    """Replace a model's weights by two shards with an index; return the index and the shards."""
-    from safetensors.numpy import load_file, save_file
-
-    tensors = load_file(folder / "model.safetensors")
-    (folder / "model.safetensors").unlink()
-    shards = [folder / f"model-0000{number}-of-00002.safetensors" for number in (1, 2)]
-    names = sorted(tensors)
-    half = len(names) // 2
-    for shard, part in zip(shards, (names[:half], names[half:]), strict=True):
-        save_file({name: tensors[name] for name in part}, shard, metadata={"format": "pt"})
-    weight_map = {name: shards[names.index(name) >= half].name for name in names}
-    index = folder / "model.safetensors.index.json"
-    index.write_text(json.dumps({"metadata": {"total_size": 1}, "weight_map": weight_map}))
-    return index, shards
 
 
 def test_weights_in_shards_are_accepted(tiny_copy: Path) -> None:

@@ -1,7 +1,7 @@
 """A checkpoint that does not hold just the model's tensors is refused: transformers would fill in random ones."""
 
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from safetensors.numpy import load_file, save_file
 
 from export.checkpoint import load_model
 from export.source import ModelError, read_source
-from tests.export.conftest import TINY_BERT, edit_json
+from tests.export.conftest import TINY_BERT, edit_json, split_weights
 
 Tensors = dict[str, NDArray[Any]]
 TENSORS: Tensors = load_file(TINY_BERT / "model.safetensors")
@@ -220,15 +220,10 @@ def test_a_config_that_transformers_cannot_use_is_refused(tiny_copy: Path, confi
 
 
 def test_a_model_in_shards_is_checked_as_one(tiny_copy: Path) -> None:
-    from tests.export.test_broken_models import split_weights
-
     _, shards = split_weights(tiny_copy)
     assert np.array_equal(load(tiny_copy)[LAST], TENSORS[LAST])
     tensors = load_file(shards[0])
     name = min(tensors)
-    write_shard(shards[0], (item for item in tensors.items() if item[0] != name))
+    del tensors[name]
+    save_file(tensors, shards[0], metadata={"format": "pt"})
     assert f"model.safetensors.index.json: 1 missing ({name}); expected" in refusal(tiny_copy)
-
-
-def write_shard(path: Path, tensors: Iterable[tuple[str, NDArray[Any]]]) -> None:
-    save_file(dict(tensors), path, metadata={"format": "pt"})
