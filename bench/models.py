@@ -14,9 +14,10 @@ from bench.embed import INFO
 from bench.environments import PROJECT
 from bench.report import console
 from export.graph import export_graph
-from export.model import export_model, write_tokenizer
+from export.model import export_model
 from export.python_documentation import python_documentation
 from export.source import find_model, read_source
+from export.tokenizer import write_tokenizer
 from function.engine.bundle import MODEL, TOKENIZER
 
 EXACT, NAIVE, BLOCKS, SHIPPED = "float32", "naive dynamic int8", "MatMulNBits 8 bit, block 32", "w8a14 (shipped)"

@@ -16,6 +16,7 @@ from pathlib import Path
 from export.locked_folder import remove_abandoned, unfinished_folder
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
+DISK_ERRORS = (*FULL, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
 SPENT = 1_000_000  # bytes; a disk with less is full, since file systems keep a little back
 QUOTED = re.compile(r"\(os error (\d+)\)")  # an errno in the errors of libraries written in Rust
 OTHER_FOLDER = "choose another folder with --out"
@@ -79,6 +80,12 @@ def explaining_disk(folder: Path, remedy: str) -> Iterator[None]:
         if cause is not None and not isinstance(error, OSError | ValueError):
             raise DiskError(explain(cause)) from error
         raise
+
+
+def find_disk_error(error: BaseException) -> OSError | None:
+    """Return the refusal of a disk that an error is, is caused by or quotes; None if there is none."""
+    cause = _find_os_error(error)
+    return cause if cause is not None and cause.errno in DISK_ERRORS else None
 
 
 def _find_os_error(error: BaseException) -> OSError | None:

@@ -14,7 +14,10 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from export.source import ModelError, Source
+from export.checkpoint import silence_transformers
+from export.disk_errors import find_disk_error
+from export.model_files import ModelError, first_line
+from export.source import Source
 
 OPSET = 18  # what optimum-onnx 0.1 chooses for BERT
 DOMAIN = "com.microsoft"  # of the operators that ONNX Runtime adds
@@ -22,9 +25,9 @@ EMBEDDINGS = "embeddings"  # the graph's output
 
 
 def export_graph(source: Source, workdir: Path) -> onnx.ModelProto:
-    """Give the float32 graph: input_ids and attention_mask, (n, tokens) int64, to embeddings, (n, dim) float32.
+    """Return the float32 graph: input_ids and attention_mask, (n, tokens) int64, to embeddings, (n, dim) float32.
 
-    workdir holds intermediate files. Raises ModelError if optimum cannot export the model.
+    workdir holds intermediate files. Raises ModelError if optimum cannot export the model, OSError if the disk fails.
     """
     raw = _export_transformer(source, workdir)
     _fix_token_types(raw)
@@ -36,9 +39,8 @@ def export_graph(source: Source, workdir: Path) -> onnx.ModelProto:
 
 def _export_transformer(source: Source, workdir: Path) -> onnx.ModelProto:
     from optimum.exporters.onnx import main_export  # seconds to import: only when it is used
-    from transformers import logging as transformers_logging
 
-    transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    silence_transformers()
     logging.getLogger("optimum").setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
@@ -49,11 +51,14 @@ def _export_transformer(source: Source, workdir: Path) -> onnx.ModelProto:
                 task="feature-extraction",
                 library_name="transformers",
                 opset=OPSET,
-                do_validation=False,  # the tests compare with the original model
+                do_validation=False,  # export/original.py compares with the original model
             )
-    except (ValueError, KeyError, NotImplementedError, OSError) as error:
+    except (ValueError, KeyError, NotImplementedError, RuntimeError, OSError) as error:
+        if find_disk_error(error) is not None:  # not the model's fault
+            raise
         raise ModelError(
-            f"{source.folder}: optimum cannot export it: {error}; expected a model of the BERT family"
+            f"{source.folder}: optimum cannot export it ({first_line(error)}); expected a model of the BERT family; "
+            "choose another model"
         ) from error
     return onnx.load(workdir / "transformer" / "model.onnx")
 

@@ -11,16 +11,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import onnx
-from tokenizers import Tokenizer, normalizers
+from onnx import ModelProto
 
 from export.disk_errors import temporary_folder
 from export.graph import export_graph
+from export.model_files import ModelError
+from export.original import check_agreement, run_original
 from export.quantize import NEIGHBOURS, RECIPE, compare, quantize_graph, save_ort
-from export.source import ModelError, Source
+from export.source import Source
+from export.tokenizer import write_tokenizer
 from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
 from function.engine.embedder import Embedder, open_session
 from function.engine.quantization import Embeddings
-from function.engine.tokenizer import read_tokenizer, save_tokenizer
+from function.engine.tokenizer import read_tokenizer
 
 CALIBRATION_TEXTS = 512
 ACCURACY_TEXTS = 1_000  # none of them used for calibration, where there are enough
@@ -30,61 +33,72 @@ LEAST_COSINE = 0.995  # on average; an export below this is refused, since its n
 def export_model(
     source: Source, texts: list[str], folder: Path, progress: Callable[[str, float], None] = lambda step, share: None
 ) -> ModelInfo:
-    """Write model.ort and tokenizer.txt into the folder and give what the manifest says of them.
+    """Write model.ort and tokenizer.txt into the folder and return what the manifest says of them.
 
     texts calibrate the 8 bit and measure it: a few hundred at least. `progress` is told the name of the step and the
     share of it that is done, 0 to 1.
-    Raises ModelError if the model cannot be exported, or if its 8 bit strays from its float32.
+    Raises ModelError if the model cannot be exported, if its graph strays from the original model, or its 8 bit from
+    its float32.
     """
-    write_tokenizer(source, folder / TOKENIZER)
     calibration, held_out = _split(texts)
+    write_tokenizer(source, folder / TOKENIZER)
     with temporary_folder() as workdir:
         progress("export graph", 0)
-        graph = export_graph(source, workdir)
+        graph, exact = _export_exact(source, folder / TOKENIZER, workdir)
         progress("export graph", 1)
-        model = ModelInfo(
-            name=source.name,
-            revision=source.revision,
-            source_sha256=source.weights_sha256,
-            pooling=source.pooling,
-            dim=graph.graph.output[0].type.tensor_type.shape.dim[1].dim_value,
-            max_tokens=source.max_tokens,
-            prompts=source.prompts,
-            quantization=RECIPE,
-        )
-        tokenizer = read_tokenizer(folder / TOKENIZER)
-        onnx.save(graph, workdir / "exact.onnx")
-        exact = Embedder(tokenizer, open_session(workdir / "exact.onnx"), model)
         tokens = exact.tokenize(calibration)
         save_ort(quantize_graph(graph, tokens, lambda share: progress("quantize", share)), folder / MODEL)
         progress("compare with float32", 0)
         expected = _embed(exact, held_out)
-    accuracy = compare(expected, _embed(Embedder.open(folder, model), held_out))
+    accuracy = compare(expected, _embed(Embedder.open(folder, exact.model), held_out))
     progress("compare with float32", 1)
     if not accuracy["cosine_mean"] >= LEAST_COSINE:  # nor if it is not a number
         raise ModelError(
             f"{source.folder}: in 8 bit the mean cosine to float32 is {accuracy['cosine_mean']}, expected at least "
             f"{LEAST_COSINE}; calibrate with texts like yours: --calibration FILE"
         )
-    return replace(model, accuracy=accuracy)
+    return replace(exact.model, accuracy=accuracy)
 
 
 def measure_closeness(source: Source, texts: list[str], folder: Path, model: ModelInfo) -> dict[str, float]:
-    """Say how close the model in a folder is to its source in float32, as `compare` does, on some of the texts.
+    """Return how close the model in a folder is to its source in float32, as `compare` does, on some of the texts.
 
     With the texts that calibrated the model, those are taken which did not calibrate it.
     Raises ModelError if the source cannot be exported.
     """
     _, held_out = _split(texts)
     with temporary_folder() as workdir:
-        onnx.save(export_graph(source, workdir), workdir / "exact.onnx")
-        exact = Embedder(read_tokenizer(folder / TOKENIZER), open_session(workdir / "exact.onnx"), model)
+        _, exact = _export_exact(source, folder / TOKENIZER, workdir)
         expected = _embed(exact, held_out)
     return compare(expected, _embed(Embedder.open(folder, model), held_out))
 
 
+def _export_exact(source: Source, tokenizer: Path, workdir: Path) -> tuple[ModelProto, Embedder]:
+    """Return the float32 graph and an embedder of it and of a bundle's tokenizer, once it agrees with the original.
+
+    Raises ModelError if the source cannot be exported, or if its graph computes something else than the original.
+    """
+    original = run_original(source)
+    graph = export_graph(source, workdir)
+    path = workdir / "exact.onnx"
+    onnx.save(graph, path)
+    model = ModelInfo(
+        name=source.name,
+        revision=source.revision,
+        source_sha256=source.weights_sha256,
+        pooling=source.pooling,
+        dim=source.hidden_size,
+        max_tokens=source.max_tokens,
+        prompts=source.prompts,
+        quantization=RECIPE,
+    )
+    exact = Embedder(read_tokenizer(tokenizer), open_session(path), model)
+    check_agreement(source, original, exact)
+    return graph, exact
+
+
 def _split(texts: list[str]) -> tuple[list[str], list[str]]:
-    """Give the texts to calibrate with and others to measure with, both spread over all of them."""
+    """Return the texts to calibrate with and others to measure with, both spread over all of them."""
     if len(texts) < 64:
         raise ModelError(f"{len(texts)} calibration texts; expected at least 64, better {CALIBRATION_TEXTS}")
     step = max(1, len(texts) // (CALIBRATION_TEXTS + ACCURACY_TEXTS))
@@ -102,14 +116,3 @@ def _split(texts: list[str]) -> tuple[list[str], list[str]]:
 def _embed(embedder: Embedder, texts: list[str]) -> Embeddings:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return embedder.embed(embedder.tokenize(texts), pool.map)
-
-
-def write_tokenizer(source: Source, path: Path) -> None:
-    """Write the tokenizer without the padding and truncation it was saved with, lower-casing where the model does."""
-    tokenizer = Tokenizer.from_file(str(source.folder / "tokenizer.json"))
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    if source.lower_case:
-        steps = [normalizers.Lowercase(), *([tokenizer.normalizer] if tokenizer.normalizer else [])]
-        tokenizer.normalizer = normalizers.Sequence(steps)
-    save_tokenizer(tokenizer, path)

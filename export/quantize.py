@@ -66,7 +66,7 @@ def quantize_graph(
     calibration: Sequence[TokenIds],
     progress: Callable[[float], None] = lambda share: None,
 ) -> ModelProto:
-    """Give the 8-bit graph of a float32 graph as `export_graph` makes it; the inputs and the output stay.
+    """Return the 8-bit graph of a float32 graph as `export_graph` makes it; the inputs and the output stay.
 
     calibration holds the texts whose activations fix the steps: a few hundred, of more tokens than the widest layer
     has inputs. `progress` is told the share of the work done, 0 to 1.
@@ -135,7 +135,7 @@ def _calibrate(model: ModelProto, groups: list[Products], calibration: Sequence[
 
 
 def round_weights(weights: Weights, hessian: NDArray[np.float64]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Give the weights as signed bytes and a scale for each output, so that the products change least (GPTQ).
+    """Return the weights as signed bytes and a scale for each output, so that the products change least (GPTQ).
 
     weights is (inputs, outputs) float32, hessian (inputs, inputs) float64; the result is (inputs, outputs) int8 and
     (outputs,) float32.
@@ -208,7 +208,7 @@ def _width(model: ModelProto, product: NodeProto) -> int:
 
 
 def _take_bias(model: ModelProto, product: NodeProto) -> tuple[str, str] | None:
-    """Give the bias that is added to the product and the name of the sum, and remove that addition."""
+    """Return the bias that is added to the product and the name of the sum, and remove that addition."""
     readers = [node for node in model.graph.node if product.output[0] in node.input]
     if len(readers) != 1 or readers[0].op_type != "Add":
         return None
@@ -264,16 +264,24 @@ def _sort(model: ModelProto) -> None:
 
 
 def save_ort(model: ModelProto, path: Path) -> None:
-    """Write the graph in ONNX Runtime's own format, which is mapped instead of parsed when it is opened."""
+    """Write the graph in ONNX Runtime's own format, which is mapped instead of parsed when it is opened.
+
+    Raises OSError if the file cannot be written, because the disk is full for example.
+    """
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC  # the same on every CPU
     options.optimized_model_filepath = str(path)
     options.add_session_config_entry("session.save_model_format", "ORT")
-    ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    try:
+        ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # ONNX Runtime has no type of its own for what the disk refuses
+        if "Failed to save ORT format model" not in str(error):
+            raise
+        raise OSError(f"{path}: ONNX Runtime cannot write the model") from error
 
 
 def compare(exact: Embeddings, found: Embeddings) -> dict[str, float]:
-    """Say how close embeddings of the same texts are: mean and least cosine, and recall@10 of the neighbours.
+    """Return how close embeddings of the same texts are: mean and least cosine, and recall@10 of the neighbours.
 
     Both are (n, dim) float32, n at least 12. The neighbours of each text are looked for among the other n - 1, with
     both sides exact and with both sides found.

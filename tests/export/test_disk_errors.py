@@ -2,6 +2,7 @@
 
 import errno
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from onnx import ModelProto
 from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
-from export.disk_errors import DiskError, explain, explaining_disk, temporary_folder
+from export.disk_errors import DiskError, explain, explaining_disk, find_disk_error, temporary_folder
 from export.quantize import save_ort
 from export.source import ModelError
 from tests.export.disks import Usage, mounted, small_disk
@@ -139,3 +140,25 @@ def test_no_temporary_folder_at_all_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(tempfile, "gettempdir", fail)
     with pytest.raises(DiskError, match=r"^TMPDIR: No usable temporary directory found .*; set TMPDIR"):
         temporary_folder().__enter__()
+
+
+def test_a_model_file_that_the_system_refuses_is_named(tiny_graph: ModelProto, tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))  # as a quota would: the disk itself has room
+    try:
+        with pytest.raises(OSError, match="ONNX Runtime cannot write the model") as caught:
+            save_ort(tiny_graph, tmp_path / "model.ort")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert explain(caught.value).startswith(f"{tmp_path / 'model.ort'}: ONNX Runtime cannot write the model; expected ")
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EIO])
+def test_a_refusal_of_the_disk_is_found_behind_the_error_that_it_caused(code: int) -> None:
+    error = RuntimeError("cannot export")
+    error.__cause__ = system_error(code)
+    assert find_disk_error(error) is error.__cause__
+
+
+def test_a_missing_file_is_not_a_refusal_of_the_disk() -> None:
+    assert find_disk_error(system_error(errno.ENOENT)) is None

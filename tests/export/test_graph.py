@@ -17,7 +17,7 @@ from export.graph import EMBEDDINGS, export_graph
 from export.source import ModelError, Source, _packaged_model, read_source
 from function.engine.embedder import TokenIds
 from function.engine.quantization import Embeddings
-from tests.export.conftest import TINY_BERT, edit_json, embed_with_transformers
+from tests.export.conftest import TINY_BERT, embed_with_transformers
 
 
 def run(graph: ModelProto, ids: list[list[int]], padding: int = 0) -> Embeddings:
@@ -102,12 +102,6 @@ def test_a_second_token_type_changes_nothing(tiny_graph: ModelProto, tiny_copy: 
 def test_an_unknown_pooling_is_refused(tiny_source: Source, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="pooling lasttoken: expected mean, cls or max"):
         export_graph(replace(tiny_source, pooling="lasttoken"), tmp_path)
-
-
-def test_a_model_of_no_known_kind_is_refused(tiny_copy: Path, tmp_path: Path) -> None:
-    edit_json(tiny_copy / "config.json", model_type="no-such-model")
-    with pytest.raises(ModelError, match="optimum cannot export it"):
-        export_graph(read_source(tiny_copy, "unknown"), tmp_path / "work")
 
 
 def roberta(folder: Path) -> Path:

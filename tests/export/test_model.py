@@ -2,23 +2,21 @@
 
 import hashlib
 from collections import Counter
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from onnx import ModelProto
-from tokenizers import Tokenizer
 
 from export import model as export_model_module
 from export.corpus import Corpus
-from export.model import ACCURACY_TEXTS, CALIBRATION_TEXTS, _split, export_model, write_tokenizer
+from export.model import ACCURACY_TEXTS, CALIBRATION_TEXTS, _split, export_model
 from export.quantize import quantize_graph
 from export.source import ModelError, Source
 from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
 from function.engine.embedder import Embedder
-from function.engine.tokenizer import read_tokenizer
 from tests.export.conftest import TINY_BERT, embed_with_transformers
 
 
@@ -145,55 +143,3 @@ def test_calibration_and_measurement_share_no_text_and_spread_over_all(count: in
         numbers = np.array([int(text) for text in part])
         assert numbers.min() < 0.1 * count
         assert np.abs(np.median(numbers) / count - 0.5) < 0.2
-
-
-# Tokenizer
-
-
-@pytest.fixture
-def tokenizer(tiny_source: Source, tmp_path: Path) -> Tokenizer:
-    write_tokenizer(tiny_source, tmp_path / TOKENIZER)
-    return read_tokenizer(tmp_path / TOKENIZER)
-
-
-def test_the_padding_and_truncation_the_tokenizer_was_saved_with_are_taken_out(tokenizer: Tokenizer) -> None:
-    saved = Tokenizer.from_file(str(TINY_BERT / "tokenizer.json"))
-    assert (len(saved.encode("a").ids), len(saved.encode("a " * 99).ids)) == (32, 32)
-    assert (len(tokenizer.encode("a").ids), len(tokenizer.encode("a " * 99).ids)) == (3, 101)
-
-
-def test_the_tokenizer_gives_the_ids_of_transformers(tokenizer: Tokenizer, corpus: Corpus) -> None:
-    from transformers import AutoTokenizer
-
-    original = AutoTokenizer.from_pretrained(TINY_BERT)  # type: ignore[no-untyped-call]
-    for text in corpus.texts[:20]:
-        assert tokenizer.encode(text).ids == original(text, truncation=False, padding=False)["input_ids"]
-
-
-def cased(folder: Path) -> None:
-    """Make a model's tokenizer tell capitals from small letters."""
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.normalizer = None
-    tokenizer.save(str(folder / "tokenizer.json"))
-
-
-def test_texts_are_lower_cased_where_the_sentence_transformer_does(tiny_copy: Path, tiny_source: Source) -> None:
-    cased(tiny_copy)
-    source = replace(tiny_source, folder=tiny_copy, lower_case=True)
-    write_tokenizer(source, tiny_copy / "lower.txt")
-    lower = read_tokenizer(tiny_copy / "lower.txt")
-    assert lower.encode("The Harbour").ids == lower.encode("the harbour").ids
-    assert lower.encode("The Harbour").tokens == ["[CLS]", "the", "harbour", "[SEP]"]
-
-
-def test_texts_keep_their_case_where_it_does_not(tiny_copy: Path, tiny_source: Source) -> None:
-    cased(tiny_copy)
-    write_tokenizer(replace(tiny_source, folder=tiny_copy), tiny_copy / "cased.txt")
-    kept = read_tokenizer(tiny_copy / "cased.txt")
-    assert kept.encode("The harbour").tokens == ["[CLS]", "[UNK]", "harbour", "[SEP]"]
-
-
-def test_lower_casing_comes_before_the_tokenizers_own_normalizer(tiny_source: Source, tmp_path: Path) -> None:
-    write_tokenizer(replace(tiny_source, lower_case=True), tmp_path / TOKENIZER)
-    tokenizer = read_tokenizer(tmp_path / TOKENIZER)
-    assert tokenizer.encode("The  HARBOUR\u0301").ids == tokenizer.encode("the harbour").ids

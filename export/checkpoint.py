@@ -1,0 +1,121 @@
+"""The model as transformers loads it, once each of its tensors is known to come from the checkpoint.
+
+transformers fills a tensor that a checkpoint lacks with random numbers and only warns, and so does optimum: the graph
+would be exported, agree with itself, and find nothing.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from export.model_files import ModelError, first_line
+from export.source import Source
+from export.weights import SHARDS, WEIGHTS, read_shapes
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+# Never read here: pooling takes the tokens' vectors of the last layer.
+POOLER = re.compile(r"^pooler\.")
+# Left over in a checkpoint that was trained for another task, or saved by an older release.
+LEFTOVER = re.compile(
+    r"^("
+    r"cls|lm_head|classifier|pre_classifier|qa_outputs|predictions|sop_classifier|seq_relationship|pooler|"
+    r"vocab_transform|vocab_layer_norm|vocab_projector|"
+    r"discriminator_predictions|generator_predictions|generator_lm_head|"
+    r"embeddings\.(position_ids|token_type_ids)$"
+    r")(\.|$)"
+)
+NAMES_IN_A_MESSAGE = 3
+
+
+def silence_transformers() -> None:
+    """Keep transformers' warnings and progress bars out of the command's output: what matters is checked here."""
+    from transformers import logging
+
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+def load_model(source: Source) -> "PreTrainedModel":
+    """Return the source's own model, in float32, ready to run.
+
+    Raises ModelError if the checkpoint is damaged, if it lacks a tensor that the model reads, holds one that the
+    model does not have or one of another shape, or if a weight is not a finite number.
+    """
+    import torch  # seconds to import, as transformers is: only where they are used
+    from transformers import AutoModel
+
+    shapes = read_shapes(source.folder)
+    silence_transformers()
+    try:
+        model, loading = AutoModel.from_pretrained(
+            str(source.folder),
+            dtype=torch.float32,
+            attn_implementation="eager",  # the plainest of its implementations
+            ignore_mismatched_sizes=True,  # so that all of them are reported
+            output_loading_info=True,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+        )
+    except Exception as error:  # of whatever type: the values in config.json go everywhere
+        raise ModelError(
+            f"{source.folder}: transformers cannot load the model ({first_line(error)}); expected a config.json and "
+            "weights that belong together; download the model again"
+        ) from error
+    _check_names_and_shapes(source, model, loading, shapes)
+    _check_values(source, model)
+    model.eval()
+    return cast("PreTrainedModel", model)
+
+
+def _check_names_and_shapes(
+    source: Source, model: "PreTrainedModel", loading: dict[str, Iterable[str]], shapes: dict[str, list[int]]
+) -> None:
+    """Raise ModelError unless the checkpoint held the model's tensors; loading is what transformers says of that."""
+    tensors = model.state_dict()
+    unfilled = [name for name, tensor in tensors.items() if tensor.is_meta]  # the index lists it, its file lacks it
+    expected = {name: list(tensor.shape) for name, tensor in tensors.items()}
+    differences = {
+        "missing": [*unfilled, *(name for name in loading["missing_keys"] if not POOLER.match(name))],
+        "unexpected": [name for name in loading["unexpected_keys"] if not LEFTOVER.match(name)],
+        "of another shape": [
+            f"{name} {_shape_of(name, shapes)} instead of {expected[name]}" for name in loading["mismatched_keys"]
+        ],
+    }
+    found = [f"{len(names)} {kind} ({_some(names)})" for kind, names in differences.items() if names]
+    if found:
+        raise ModelError(
+            f"{_weights(source)}: {', '.join(found)}; expected just the tensors of the {source.family} model that "
+            "config.json describes; download the model again, or save it again with its own config"
+        )
+
+
+def _check_values(source: Source, model: "PreTrainedModel") -> None:
+    """Raise ModelError if a weight is NaN or infinite."""
+    import torch
+
+    broken = [name for name, tensor in model.state_dict().items() if not bool(torch.isfinite(tensor).all())]
+    if broken:
+        raise ModelError(
+            f"{_weights(source)}: NaN or infinity in {len(broken)} tensors ({_some(broken)}); expected finite "
+            "numbers; download the model again, or save it in float32 if its numbers are too large for 16 bits"
+        )
+
+
+def _weights(source: Source) -> Path:
+    single = source.folder / WEIGHTS
+    return single if single.is_file() else source.folder / SHARDS
+
+
+def _shape_of(name: str, shapes: dict[str, list[int]]) -> list[int] | None:
+    """Return a tensor's shape in the checkpoint, where the model's name may stand before the tensor's."""
+    return next((shape for stored, shape in shapes.items() if stored == name or stored.endswith(f".{name}")), None)
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first names, and how many there are besides."""
+    rest = len(names) - NAMES_IN_A_MESSAGE
+    return ", ".join(sorted(names)[:NAMES_IN_A_MESSAGE]) + (f" and {rest} more" if rest > 0 else "")
