@@ -4,7 +4,7 @@ from fastapi import FastAPI
 
 from function.cold_start import ColdStart
 from function.engine.loading import LoadedBundle
-from function.errors import FAILED, RIGHT_BODY, add_error_replies, error_reply
+from function.errors import FAILED, add_error_replies
 from function.request_log import Log, RequestLog
 from function.routes.embeddings import add_embeddings
 from function.routes.similar import add_similar
@@ -13,7 +13,7 @@ from function.settings import Settings
 
 
 def create_app(bundle: LoadedBundle, settings: Settings, logger: Log, cold_start: ColdStart) -> FastAPI:
-    """Give the app over an open bundle."""
+    """Return the app over an open bundle."""
     # no pages of documentation: they load scripts from elsewhere; /openapi.json has it all
     app = FastAPI(title="semantic search", docs_url=None, redoc_url=None, redirect_slashes=False, responses=FAILED)
     add_error_replies(app)
@@ -23,9 +23,3 @@ def create_app(bundle: LoadedBundle, settings: Settings, logger: Log, cold_start
     add_embeddings(app, bundle.embedder, settings.max_texts, settings.max_reply_bytes)
     add_status(app, bundle.manifest, cold_start.phases)
     return app
-
-
-def refuse_encoding(settings: Settings, logger: Log, cold_start: ColdStart) -> RequestLog:
-    """Give what answers, and logs, an event whose body cannot even be decoded: the app never sees it."""
-    message = f"body: not base64, though isBase64Encoded is true; {RIGHT_BODY}, in base64"
-    return RequestLog(error_reply(400, message), logger, settings.max_body_bytes, cold_start)
