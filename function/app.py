@@ -1,10 +1,13 @@
 """The HTTP application: routes over a model and a corpus, limits around them, errors in one shape."""
 
+from typing import Any
+
 from fastapi import FastAPI
 
 from function.cold_start import ColdStart
 from function.engine.loading import LoadedBundle
 from function.errors import FAILED, add_error_replies
+from function.head_requests import HeadRequests
 from function.request_log import Log, RequestLog
 from function.routes.embeddings import add_embeddings
 from function.routes.similar import add_similar
@@ -17,9 +20,17 @@ def create_app(bundle: LoadedBundle, settings: Settings, logger: Log, cold_start
     # no pages of documentation: they load scripts from elsewhere; /openapi.json has it all
     app = FastAPI(title="semantic search", docs_url=None, redoc_url=None, redirect_slashes=False, responses=FAILED)
     add_error_replies(app)
+    app.openapi = lambda: _openapi_document(app)  # type: ignore[method-assign] # FastAPI's own way to extend it
+    app.add_middleware(HeadRequests)
     app.add_middleware(RequestLog, logger=logger, max_body_bytes=settings.max_body_bytes, cold_start=cold_start)
     # straight onto the app: an APIRouter's are wrapped once more, and built at the first request
     add_similar(app, bundle.embedder, bundle.index, bundle.passages, settings.max_reply_bytes)
     add_embeddings(app, bundle.embedder, settings.max_texts, settings.max_reply_bytes)
     add_status(app, bundle.manifest, cold_start.phases)
     return app
+
+
+def _openapi_document(app: FastAPI) -> dict[str, Any]:
+    from function.openapi_document import describe_app  # not needed to start
+
+    return describe_app(app)
