@@ -3,14 +3,14 @@
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from function.engine.embedder import Embedder
 from function.engine.index import Index
 from function.engine.passages import Passages
 from function.errors import REFUSED, error_reply
 from function.replies import bytes_beyond, json_reply
-from function.texts import RequestText, StrictRequest
+from function.texts import RequestText, StrictRequest, whole_number
 
 MOST_RESULTS = 100
 
@@ -19,7 +19,7 @@ class SimilarRequest(StrictRequest):
     """Words, and how many of the texts most like them are wanted."""
 
     text: RequestText
-    num_results: Annotated[int, Field(ge=1, le=MOST_RESULTS)] = 5
+    num_results: Annotated[int, Field(ge=1, le=MOST_RESULTS), BeforeValidator(whole_number)] = 5
 
 
 class Result(BaseModel):
