@@ -39,13 +39,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             settings = replace(settings, bundle_dir=options.bundle)
         bundle = load_bundle(settings.bundle_dir)
         stopwatch.lap("load")
+        logger = make_logger(settings)
+        cold_start = ColdStart(stopwatch.phases, lambda phases: logger.info("start", extra={"milliseconds": phases}))
+        cold_start.end()
+        app = create_app(bundle, settings, logger, cold_start)
     except (BundleError, TensorsError, SettingsError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    logger = make_logger(settings)
-    cold_start = ColdStart(stopwatch.phases, lambda phases: logger.info("start", extra={"milliseconds": phases}))
-    cold_start.end()
-    app = create_app(bundle, settings, logger, cold_start)
     uvicorn.run(app, host=options.host, port=options.port, lifespan="off", access_log=False)
     return 0
 

@@ -171,6 +171,12 @@ def test_a_wrong_setting_fails_the_cold_start_and_is_named(bundle: Path) -> None
     assert "SettingsError: MAX_TEXTS: 'many', expected a whole number from 1 to 10000" in failed.stderr
 
 
+def test_fewer_tokens_than_one_text_may_have_fail_the_cold_start(bundle: Path) -> None:
+    failed = run("import function.handler", bundle, MAX_TOKENS="23")
+    assert failed.returncode == 1
+    assert "SettingsError: MAX_TOKENS: 23, expected 24 or more" in failed.stderr
+
+
 def test_no_module_of_the_function_imports_the_export() -> None:
     sources = list((ROOT / "function").rglob("*.py"))
     assert len(sources) > 10

@@ -74,6 +74,14 @@ def test_a_wrong_setting_ends_it_with_1_and_the_reason(
     assert capsys.readouterr().err.startswith("error: MAX_BODY_BYTES: 'lots', expected a whole number")
 
 
+def test_fewer_tokens_than_one_text_may_have_end_it_with_1_and_the_reason(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MAX_TOKENS", "23")
+    assert main(["--bundle", str(bundle)]) == 1
+    assert capsys.readouterr().err.startswith("error: MAX_TOKENS: 23, expected 24 or more")
+
+
 def test_the_bundle_of_the_environment_is_served_unless_another_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
