@@ -224,3 +224,12 @@ def test_a_header_that_came_twice_is_joined(answer: Answer) -> None:
     event = rest_api("POST", "/similar", QUESTION)
     event["multiValueHeaders"] = {"content-type": ["text/plain", "text/html"]}
     assert "'text/plain, text/html'" in json.loads(answer(event)["body"])["error"]
+
+
+@every_event
+def test_the_host_and_the_scheme_do_not_matter_to_an_error(answer: Answer, make: Callable[..., Event]) -> None:
+    odd = {"host": "[", "x-forwarded-proto": "ftp"}
+    lists = {name: [value] for name, value in odd.items()}
+    for headers in ({"headers": odd}, {"headers": None, "multiValueHeaders": lists}):
+        for path, status in (("/nothing", 404), ("/similar", 405)):
+            assert answer(make("GET", path, None) | headers)["statusCode"] == status

@@ -78,6 +78,7 @@ def test_fewer_tokens_than_one_text_may_have_end_it_with_1_and_the_reason(
     bundle: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MAX_TOKENS", "23")
+    monkeypatch.setattr("uvicorn.run", lambda *_, **__: pytest.fail("it serves"))
     assert main(["--bundle", str(bundle)]) == 1
     assert capsys.readouterr().err.startswith("error: MAX_TOKENS: 23, expected 24 or more")
 
