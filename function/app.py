@@ -1,31 +1,40 @@
 """The HTTP application: routes over a model and a corpus, limits around them, errors in one shape."""
 
+from typing import Any
+
 from fastapi import FastAPI
 
 from function.cold_start import ColdStart
 from function.engine.loading import LoadedBundle
-from function.errors import FAILED, RIGHT_BODY, add_error_replies, error_reply
+from function.errors import FAILED, add_error_replies
+from function.head_requests import HeadRequests
 from function.request_log import Log, RequestLog
 from function.routes.embeddings import add_embeddings
 from function.routes.similar import add_similar
 from function.routes.status import add_status
-from function.settings import Settings
+from function.settings import Settings, SettingsError
 
 
 def create_app(bundle: LoadedBundle, settings: Settings, logger: Log, cold_start: ColdStart) -> FastAPI:
-    """Give the app over an open bundle."""
+    """Return the app over an open bundle. Raises SettingsError if MAX_TOKENS is less than one text may have."""
+    most = bundle.embedder.model.max_tokens
+    if settings.max_tokens < most:
+        found = f"{settings.max_tokens}, expected {most} or more, since the model reads {most} tokens of one text"
+        raise SettingsError(f"MAX_TOKENS: {found}; set MAX_TOKENS={most}")
     # no pages of documentation: they load scripts from elsewhere; /openapi.json has it all
     app = FastAPI(title="semantic search", docs_url=None, redoc_url=None, redirect_slashes=False, responses=FAILED)
     add_error_replies(app)
+    app.openapi = lambda: _openapi_document(app)  # type: ignore[method-assign] # FastAPI's own way to extend it
+    app.add_middleware(HeadRequests)
     app.add_middleware(RequestLog, logger=logger, max_body_bytes=settings.max_body_bytes, cold_start=cold_start)
     # straight onto the app: an APIRouter's are wrapped once more, and built at the first request
     add_similar(app, bundle.embedder, bundle.index, bundle.passages, settings.max_reply_bytes)
-    add_embeddings(app, bundle.embedder, settings.max_texts, settings.max_reply_bytes)
+    add_embeddings(app, bundle.embedder, settings.max_texts, settings.max_tokens, settings.max_reply_bytes)
     add_status(app, bundle.manifest, cold_start.phases)
     return app
 
 
-def refuse_encoding(settings: Settings, logger: Log, cold_start: ColdStart) -> RequestLog:
-    """Give what answers, and logs, an event whose body cannot even be decoded: the app never sees it."""
-    message = f"body: not base64, though isBase64Encoded is true; {RIGHT_BODY}, in base64"
-    return RequestLog(error_reply(400, message), logger, settings.max_body_bytes, cold_start)
+def _openapi_document(app: FastAPI) -> dict[str, Any]:
+    from function.openapi_document import describe_app  # not needed to start
+
+    return describe_app(app)

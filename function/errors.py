@@ -7,9 +7,13 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
 ERROR_TYPES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "media_type"}
 MOST_DESCRIBED = 3  # of one body's errors
+CLOSE = (
+    0.75  # how alike a wrong path and a route's must be: /v1/similar is 0.84 like /similar, /redoc 0.71 like /predict
+)
 LONGEST_ECHO = 60  # characters of a wrong value, or of an unknown field's name, that are shown
 RIGHT_BODY = 'expected JSON in UTF-8, such as {"text": "some words"}'
 
@@ -22,7 +26,10 @@ class ErrorReply(BaseModel):
 
 
 Replies = dict[int | str, dict[str, Any]]
-FAILED: Replies = {500: {"model": ErrorReply, "description": "internal"}}  # what any route may answer
+FAILED: Replies = {  # what any route may answer
+    413: {"model": ErrorReply, "description": "too large"},
+    500: {"model": ErrorReply, "description": "internal"},
+}
 REFUSED: Replies = {  # and what a route with a body may
     status: {"model": ErrorReply, "description": kind.replace("_", " ")}
     for status, kind in ({status: ERROR_TYPES[status] for status in (400, 413, 415)} | {422: "invalid"}).items()
@@ -57,9 +64,36 @@ def add_error_replies(app: FastAPI) -> None:
     async def refused(request: Request, error: HTTPException) -> JSONResponse:
         if isinstance(error.__cause__, ValueError | RecursionError):  # of reading the body; FastAPI does not tell
             return error_reply(400, f"body: not readable: {describe_unreadable(error.__cause__)}; {RIGHT_BODY}")
-        reply = error_reply(error.status_code, f"{request.method} {request.url.path}: {error.detail}")
-        reply.headers.update(error.headers or {})
-        return reply
+        if error.status_code == 405:
+            return _other_method(request)
+        return _no_route(request) if error.status_code == 404 else error_reply(error.status_code, error.detail)
+
+
+def _no_route(request: Request) -> JSONResponse:
+    from difflib import get_close_matches  # not needed to start
+
+    path = request.scope["path"]
+    paths = list(_methods_by_path(request))
+    close = get_close_matches(path, paths, n=1, cutoff=CLOSE) if len(path) <= LONGEST_ECHO else []
+    advice = f"did you mean {close[0]}?" if close else "ask for one of these"
+    return error_reply(404, f"{_shown(request)}: there is no such path, expected {', '.join(paths)}; {advice}")
+
+
+def _other_method(request: Request) -> JSONResponse:
+    allowed = ", ".join(_methods_by_path(request)[request.scope["path"]])
+    reply = error_reply(405, f"{_shown(request)}: method not allowed, expected {allowed}; use that method")
+    reply.headers["allow"] = allowed
+    return reply
+
+
+def _methods_by_path(request: Request) -> dict[str, list[str]]:
+    """Return the methods of each path that the app answers; HEAD goes wherever GET does (function/head_requests.py)."""
+    methods = {route.path: route.methods or set() for route in request.app.routes if isinstance(route, Route)}
+    return {path: sorted(each | {"HEAD"} if "GET" in each else each) for path, each in methods.items()}
+
+
+def _shown(request: Request) -> str:
+    return f"{cut(request.method)} {cut(request.scope['path'])}"  # not request.url: it depends on the host header
 
 
 def describe(error: dict[str, Any]) -> str:

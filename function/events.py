@@ -1,4 +1,4 @@
-"""From Lambda's events to the app and back: Mangum's work, and before it paths with more than a route in them."""
+"""From Lambda's events to the app and back: Mangum's work, and before it the checks and the paths of events."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,41 +6,56 @@ from typing import Any
 from mangum import Mangum
 from mangum.types import ASGI, LambdaContext, Receive, Scope, Send
 
-Event = dict[str, Any]
-Handler = Callable[[Event, LambdaContext], dict[str, Any]]
+from function.event_fields import Event, EventError
+from function.http_events import http_event
+
+Handler = Callable[[object, LambdaContext], dict[str, Any]]
 
 
-def make_handler(app: ASGI, refusal: ASGI, base_path: str) -> Handler:
-    """Give the Lambda handler of an app whose routes lie under base_path, "/" for none.
+def make_handler(app: ASGI, base_path: str) -> Handler:
+    """Return the Lambda handler of an app whose routes lie under base_path, "/" for none.
 
-    An event whose body is said to be base64 and is none gets the answer of `refusal`.
+    It answers every event that JSON can hold. An event that is no request is answered with a 400.
     """
-    answer = Mangum(_at_its_routes(app, base_path), lifespan="off")  # on, it starts and stops the app for every event
-    refuse = Mangum(refusal, lifespan="off")
+    answer = Mangum(
+        _with_route_paths(app, base_path), lifespan="off"
+    )  # on, it starts and stops the app for every event
 
-    def handle(event: Event, context: LambdaContext) -> dict[str, Any]:
-        try:
-            return answer(event, context)
-        except ValueError:  # of b64decode, before the app is asked: what the app raises does not come through Mangum
-            if not event.get("isBase64Encoded"):
-                raise
-        return refuse(event | {"isBase64Encoded": False}, context)
+    def handle(event: object, context: LambdaContext) -> dict[str, Any]:
+        return answer(checked_event(event), context)
 
     return handle
 
 
-def _at_its_routes(app: ASGI, base_path: str) -> ASGI:
-    """Give the app, asked for its routes by the paths of events."""
+def checked_event(event: object) -> Event:
+    """Return an event that Mangum can read: the HTTP request that the event is or stands for, or its refusal."""
+    try:
+        if (checked := http_event(event)) is not None:
+            return checked
+        from function.other_events import as_http_event  # not needed to start
 
-    async def ask(scope: Scope, receive: Receive, send: Send) -> None:
-        scope["path"] = route_path(scope["path"], scope["aws.event"], base_path)
+        return as_http_event(event)
+    except EventError as error:
+        from function.other_events import refused_event  # not needed to start
+
+        return refused_event(event, str(error))
+
+
+def _with_route_paths(app: ASGI, base_path: str) -> ASGI:
+    """Return the app, called with the paths of its routes and with what a checked event says of its log line."""
+
+    async def call(scope: Scope, receive: Receive, send: Send) -> None:
+        event = scope["aws.event"]
+        scope["path"] = route_path(scope["path"], event, base_path)
+        scope["refusal"] = event["refusal"]
+        scope["log_as"] = event["log_as"]
         await app(scope, receive, send)
 
-    return ask
+    return call
 
 
 def route_path(path: str, event: Event, base_path: str) -> str:
-    """Give an event's path without the stage of its HTTP API and without base_path.
+    """Return an event's path without the stage of its HTTP API and without base_path.
 
     A named stage always comes first in an HTTP API's paths, with a custom domain too
     (https://github.com/CodeGenieApp/serverless-express/issues/465), so one that stands alone is the API's root. The

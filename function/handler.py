@@ -37,7 +37,7 @@ with no_collection(), absent_modules(), ThreadPoolExecutor(1) as background:
         import_core_schema()
         with deferred_models(), described_later():
             import fastapi  # noqa: F401
-        from function.app import create_app, refuse_encoding
+        from function.app import create_app
         from function.cold_start import ColdStart
         from function.events import make_handler
         from function.quick_start.endpoints import place_endpoints
@@ -50,7 +50,7 @@ with no_collection(), absent_modules(), ThreadPoolExecutor(1) as background:
     cold_start = ColdStart(stopwatch.phases, cold_start_report(settings, logger))
     app = create_app(bundle, settings, logger, cold_start)
     place_endpoints(app)
-    handler = make_handler(app, refuse_encoding(settings, logger, cold_start), settings.api_base_path)
+    handler = make_handler(app, settings.api_base_path)
     stopwatch.lap("app")
     warm_up(handler)
     stopwatch.lap("warm-up")

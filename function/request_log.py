@@ -36,11 +36,16 @@ class RequestLog:
         self._cold_start = cold_start
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request. The routes find its stopwatch in `request.state`."""
+        """Answer one request. The routes find its stopwatch in `request.state`.
+
+        An event that cannot be read has a message in `scope["refusal"]`, and is refused with it. `scope["log_as"]` is
+        the message of its line in the log, "request" if there is none.
+        """
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         stopwatch = Stopwatch()
+        refusal: str | None = scope.get("refusal")  # function/events.py: the event cannot be read
         start: dict[str, float] = {}
         scope.setdefault("state", {})["stopwatch"] = stopwatch
         status = 0
@@ -66,6 +71,8 @@ class RequestLog:
                     f"body: {payload_bytes} bytes or more, at most {self._max_body_bytes}; send fewer or shorter texts"
                 )
                 await error_reply(413, message)(scope, receive, timed_send)
+            elif refusal:
+                await error_reply(400, refusal)(scope, receive, timed_send)
             else:
                 await self._app(scope, _replay(body, receive), timed_send)
         except Exception:  # the top: what nobody foresaw is logged once, with its trace, and the caller is told
@@ -88,7 +95,9 @@ class RequestLog:
             "cold_start": bool(start),
             "request_id": getattr(context, "aws_request_id", None),
         }
-        self._logger.info("request", extra=fields)
+        if refusal:
+            fields["error"] = refusal
+        self._logger.info(scope.get("log_as", "request"), extra=fields)
 
     async def _read(self, receive: Receive) -> tuple[bytes | None, int]:
         """Give the body and its bytes; no body as soon as it is over the limit."""

@@ -56,13 +56,13 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> int:
             settings = replace(settings, bundle_dir=options.bundle)
         bundle = load_bundle(settings.bundle_dir)
         stopwatch.lap("load")
+        logger = make_logger(settings)
+        cold_start = ColdStart(stopwatch.phases, lambda phases: logger.info("start", extra={"milliseconds": phases}))
+        cold_start.end()
+        app = create_app(bundle, settings, logger, cold_start)
     except (BundleError, TensorsError, SettingsError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    logger = make_logger(settings)
-    cold_start = ColdStart(stopwatch.phases, lambda phases: logger.info("start", extra={"milliseconds": phases}))
-    cold_start.end()
-    app = create_app(bundle, settings, logger, cold_start)
     host, port = listener.getsockname()[:2]
     print(f"running on http://{f'[{host}]' if ':' in host else host}:{port} (Ctrl-C stops it)", file=sys.stderr)
     with suppress(KeyboardInterrupt):  # uvicorn has stopped in order and passes it on

@@ -8,6 +8,7 @@ from pathlib import Path
 DEFAULT_BUNDLE = Path(__file__).resolve().parent.parent / "bundle"
 DEFAULT_BODY_LIMIT = 1024 * 1024  # bytes
 DEFAULT_TEXTS = 256
+DEFAULT_TOKENS = 4096  # a second of one core: 32 take all-MiniLM-L6-v2 7.7 ms (bench/results/latency.md)
 DEFAULT_SERVICE = "semantic-search"
 DEFAULT_NAMESPACE = "SemanticSearch"
 DEFAULT_BASE_PATH = "/"
@@ -27,6 +28,7 @@ class Settings:
     max_body_bytes: int = DEFAULT_BODY_LIMIT
     max_reply_bytes: int = LAMBDA_REPLY_LIMIT
     max_texts: int = DEFAULT_TEXTS  # in one request to /predict
+    max_tokens: int = DEFAULT_TOKENS  # in all texts of one request to /predict, special tokens included
     api_base_path: str = DEFAULT_BASE_PATH
     powertools_service_name: str = DEFAULT_SERVICE
     powertools_metrics_namespace: str = DEFAULT_NAMESPACE
@@ -40,6 +42,7 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         max_body_bytes=_whole_number(environment, "MAX_BODY_BYTES", DEFAULT_BODY_LIMIT, LAMBDA_BODY_LIMIT),
         max_reply_bytes=_whole_number(environment, "MAX_REPLY_BYTES", LAMBDA_REPLY_LIMIT, LAMBDA_REPLY_LIMIT),
         max_texts=_whole_number(environment, "MAX_TEXTS", DEFAULT_TEXTS, 10_000),
+        max_tokens=_whole_number(environment, "MAX_TOKENS", DEFAULT_TOKENS, 1_000_000),
         api_base_path=_path(environment, "API_BASE_PATH", DEFAULT_BASE_PATH),
         powertools_service_name=environment.get("POWERTOOLS_SERVICE_NAME") or DEFAULT_SERVICE,
         powertools_metrics_namespace=environment.get("POWERTOOLS_METRICS_NAMESPACE") or DEFAULT_NAMESPACE,

@@ -1,8 +1,8 @@
-"""What a request may call a text."""
+"""What a request may call a text, and what a whole number."""
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 
@@ -16,7 +16,16 @@ def _check_text(text: str) -> str:
     return text
 
 
-RequestText = Annotated[str, AfterValidator(_check_text)]
+# The same for the OpenAPI document. U+001C to U+001F and U+0085 are white space for Python and not for every regex.
+NOT_BLANK = {"minLength": 1, "pattern": r"[^\s\x1c-\x1f\x85]"}
+
+
+def whole_number(number: object) -> object:
+    """Return 2 for 2.0: JSON has one kind of number, and a JSON Schema that asks for integers allows 2.0."""
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+RequestText = Annotated[str, AfterValidator(_check_text), Field(json_schema_extra=NOT_BLANK)]
 
 
 class StrictRequest(BaseModel):

@@ -38,6 +38,7 @@ from function.engine.tokenizer import save_tokenizer
 from function.settings import Settings
 
 hypothesis.settings.register_profile("tests", derandomize=True, deadline=None, max_examples=50, database=None)
+hypothesis.settings.register_profile("thorough", hypothesis.settings.get_profile("tests"), max_examples=2000)
 hypothesis.settings.load_profile("tests")
 
 DIM = 48

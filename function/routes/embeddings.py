@@ -25,8 +25,12 @@ class PredictReply(BaseModel):
     truncated: list[bool]
 
 
-def add_embeddings(app: FastAPI, embedder: Embedder, max_texts: int, max_reply_bytes: int) -> None:
-    """Have the app answer with this model, for at most max_texts at a time and in at most max_reply_bytes."""
+def add_embeddings(app: FastAPI, embedder: Embedder, max_texts: int, max_tokens: int, max_reply_bytes: int) -> None:
+    """Add the route to the app. One request may have max_texts texts, of max_tokens tokens together.
+
+    Tokens are counted as the model reads them, with special tokens and after each text was cut to the model's length.
+    More of them, or a reply of more than max_reply_bytes, is a 413.
+    """
     texts_type = Annotated[list[RequestText], Field(min_length=1, max_length=max_texts, fail_fast=True)]
 
     class PredictRequest(StrictRequest):
@@ -38,12 +42,21 @@ def add_embeddings(app: FastAPI, embedder: Embedder, max_texts: int, max_reply_b
         ]
         prompt_name: Literal["query", "document"] | None = None
 
-    @app.post("/predict", response_model=PredictReply, responses=REFUSED, summary="Embeddings of one or several texts")
+    @app.post(
+        "/predict",
+        response_model=PredictReply,
+        responses=REFUSED,
+        summary="Embeddings of one or several texts",
+        description=f"At most {max_texts} texts, and {max_tokens} tokens with special tokens: more tokens get a 413.",
+    )
     async def predict(body: PredictRequest, request: Request) -> Response:
         stopwatch = request.state.stopwatch
         stopwatch.lap("parse")
         texts = [body.text] if isinstance(body.text, str) else body.text
         tokens = embedder.tokenize(texts, role=body.prompt_name or "")
+        if (count := sum(len(one.ids) for one in tokens)) > max_tokens:
+            message = f"text: {count} tokens in {len(texts)} texts, at most {max_tokens}; send fewer or shorter texts"
+            return error_reply(413, message)
         embeddings = embedder.embed(tokens)
         stopwatch.lap("embed")
         rounded = np.round(embeddings.astype(np.float64), DECIMALS).tolist()

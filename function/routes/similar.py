@@ -3,21 +3,21 @@
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from function.engine.embedder import Embedder
 from function.engine.index import MOST_HITS, Index
 from function.engine.passages import Passages
 from function.errors import REFUSED, error_reply
 from function.replies import bytes_beyond, json_reply
-from function.texts import RequestText, StrictRequest
+from function.texts import RequestText, StrictRequest, whole_number
 
 
 class SimilarRequest(StrictRequest):
     """Words, and how many of the texts most like them are wanted."""
 
     text: RequestText
-    num_results: Annotated[int, Field(ge=1, le=MOST_HITS)] = 5
+    num_results: Annotated[int, Field(ge=1, le=MOST_HITS), BeforeValidator(whole_number)] = 5
 
 
 class Result(BaseModel):

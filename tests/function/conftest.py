@@ -1,15 +1,21 @@
-"""Imports can be looked at only in a process that has not imported anything yet."""
+"""A process that has not imported anything yet, to look at imports; and the app behind Lambda's events, in this one."""
 
+import asyncio
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+from function.events import make_handler
+from tests.function.events import http_api
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,3 +48,15 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([sys.executable, "-m", "function.quick_start"], cwd=folder, check=True, timeout=60)
     subprocess.run([sys.executable, "-m", "compileall", "-q", "function"], cwd=folder, check=True, timeout=60)
     return folder
+
+
+@pytest.fixture(scope="module")
+def answer(make_app: Callable[..., Any]) -> Iterator[Callable[[object], dict[str, Any]]]:
+    """Return what answers an event, as Lambda's handler does. It logs to the logger "tests"."""
+    with closing(asyncio.new_event_loop()) as loop:
+        asyncio.set_event_loop(loop)  # Mangum would make one, and leave it open
+        handler = make_handler(make_app(), base_path="/")
+        context: Any = SimpleNamespace(aws_request_id="c6af9ac6")
+        handler(http_api("GET", "/health", None), context)  # the first reply tells of the cold start too
+        yield lambda event: handler(event, context)
+        asyncio.set_event_loop(None)

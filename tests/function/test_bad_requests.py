@@ -46,7 +46,8 @@ REFUSED: dict[str, tuple[str, bytes, int, str, list[str]]] = {
         ["num_results: ", "integer"],
     ),
     "num_results 2.5": ("/similar", b'{"text": "a", "num_results": 2.5}', 422, "invalid", ["num_results: ", "integer"]),
-    "num_results 2.0": ("/similar", b'{"text": "a", "num_results": 2.0}', 422, "invalid", ["num_results: ", "integer"]),
+    "num_results 101.0": ("/similar", b'{"text": "a", "num_results": 101.0}', 422, "invalid", ["num_results: ", "100"]),
+    "num_results 1e400": ("/similar", b'{"text": "a", "num_results": 1e400}', 422, "invalid", ["num_results: ", "inf"]),
     "num_results null": (
         "/similar",
         b'{"text": "a", "num_results": null}',

@@ -11,7 +11,7 @@ import pytest
 
 from function.engine.bundle import Manifest
 from function.engine.embedder import Embedder
-from function.settings import Settings
+from function.settings import Settings, SettingsError
 
 TEXTS = ["The goose won", "the ferry", "An old sailor painted the mayor's kitchen door bright yellow"]
 
@@ -84,3 +84,40 @@ def test_as_many_texts_are_taken_as_the_settings_say(connect: Callable[..., http
     refused = client.post("/predict", json={"text": ["goose"] * 4})
     assert refused.status_code == 422
     assert refused.json()["error"].startswith("text: list should have at most 3 items after validation, not 4")
+
+
+def test_as_many_tokens_are_taken_as_the_settings_say(connect: Callable[..., httpx.Client]) -> None:
+    client = connect(settings=Settings(max_tokens=30))
+    # each word is a token, and each text has [CLS] and [SEP] around it: 12 + 18, and one more
+    taken = ["goose " * 10, "goose " * 16]
+    assert len(predict(client, text=taken)["embeddings"]) == 2
+    refused = client.post("/predict", json={"text": [*taken[:1], "goose " * 17]})
+    assert (refused.status_code, refused.json()) == (
+        413,
+        {
+            "error": "text: 31 tokens in 2 texts, at most 30; send fewer or shorter texts",
+            "error_type": "too_large",
+        },
+    )
+
+
+def test_tokens_are_counted_after_a_text_was_cut(connect: Callable[..., httpx.Client]) -> None:
+    client = connect(settings=Settings(max_tokens=48))  # the model reads 24 of each text
+    assert predict(client, text=["goose " * 500] * 2)["truncated"] == [True, True]
+    assert client.post("/predict", json={"text": ["goose " * 500, "goose " * 500, "goose"]}).status_code == 413
+
+
+def test_a_text_as_long_as_the_model_reads_is_always_taken(connect: Callable[..., httpx.Client]) -> None:
+    client = connect(settings=Settings(max_tokens=24))
+    assert predict(client, text="goose " * 500)["truncated"] == [True]
+    with pytest.raises(SettingsError) as caught:
+        connect(settings=Settings(max_tokens=23))
+    assert str(caught.value) == (
+        "MAX_TOKENS: 23, expected 24 or more, since the model reads 24 tokens of one text; set MAX_TOKENS=24"
+    )
+
+
+def test_the_most_tokens_are_told_in_the_openapi_document(connect: Callable[..., httpx.Client]) -> None:
+    document = connect(settings=Settings(max_tokens=99, max_texts=7)).get("/openapi.json").json()
+    described = document["paths"]["/predict"]["post"]["description"]
+    assert described == "At most 7 texts, and 99 tokens with special tokens: more tokens get a 413."

@@ -1,9 +1,4 @@
-"""The Lambda entry point: events as AWS sends them, and what a cold start may and may not do.
-
-The events are cut down from AWS's own examples:
-https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
-https://docs.aws.amazon.com/lambda/latest/dg/services-alb.html
-"""
+"""The Lambda entry point: events as AWS sends them, and what a cold start may and may not do."""
 
 import ast
 import asyncio
@@ -22,15 +17,12 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi.responses import PlainTextResponse
 
 from function.events import make_handler
 from function.settings import LAMBDA_BODY_LIMIT, LAMBDA_REPLY_LIMIT
+from tests.function.events import HEADERS, MAKERS, Event, http_api, load_balancer, load_balancer_with_lists
 
 ROOT = Path(__file__).parents[2]
-HEADERS = {"Content-Type": "application/json", "Host": "stories.example.com", "X-Forwarded-Proto": "https"}
-
-Event = dict[str, Any]
 Handler = Callable[[Event, object], dict[str, Any]]
 
 
@@ -41,86 +33,7 @@ class Context:
     aws_request_id: str = "c6af9ac6-7b61-11e6-9a41-93e8deadbeef"
 
 
-def http_api(method: str, path: str, body: str | None) -> Event:
-    """API Gateway HTTP API, payload format 2.0."""
-    event: Event = {
-        "version": "2.0",
-        "routeKey": "$default",
-        "rawPath": path,
-        "rawQueryString": "",
-        "headers": {name.lower(): value for name, value in HEADERS.items()},
-        "requestContext": {
-            "accountId": "123456789012",
-            "apiId": "r3pmxmplak",
-            "domainName": "r3pmxmplak.execute-api.eu-central-1.amazonaws.com",
-            "http": {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "203.0.113.7"},
-            "requestId": "JKJaXmPLvHcESHA=",
-            "routeKey": "$default",
-            "stage": "$default",
-            "timeEpoch": 1583348638390,
-        },
-        "isBase64Encoded": False,
-    }
-    return event if body is None else event | {"body": body}  # absent, not null
-
-
-def function_url(method: str, path: str, body: str | None) -> Event:
-    """A function URL: the HTTP API's format, with other values."""
-    event = http_api(method, path, body)
-    event["requestContext"] |= {"apiId": "abc123", "domainName": "abc123.lambda-url.eu-central-1.on.aws"}
-    return event
-
-
-def rest_api(method: str, path: str, body: str | None) -> Event:
-    """API Gateway REST API, payload format 1.0."""
-    return {
-        "resource": "/{proxy+}",
-        "path": path,
-        "httpMethod": method,
-        "headers": HEADERS,
-        "multiValueHeaders": {name: [value] for name, value in HEADERS.items()},
-        "queryStringParameters": None,
-        "multiValueQueryStringParameters": None,
-        "pathParameters": {"proxy": path.removeprefix("/")},
-        "stageVariables": None,
-        "requestContext": {
-            "accountId": "123456789012",
-            "apiId": "wt6mne2s9k",
-            "httpMethod": method,
-            "identity": {"sourceIp": "203.0.113.7", "userAgent": "curl/8.5.0"},
-            "path": f"/prod{path}",
-            "resourcePath": "/{proxy+}",
-            "stage": "prod",
-        },
-        "body": body,
-        "isBase64Encoded": False,
-    }
-
-
-def load_balancer(method: str, path: str, body: str | None) -> Event:
-    """An Application Load Balancer."""
-    group = "arn:aws:elasticloadbalancing:eu-central-1:123456789012:targetgroup/stories/6d0ecf831eec9f09"
-    return {
-        "requestContext": {"elb": {"targetGroupArn": group}},
-        "httpMethod": method,
-        "path": path,
-        "queryStringParameters": {},
-        "headers": {name.lower(): value for name, value in HEADERS.items()} | {"x-forwarded-for": "203.0.113.7"},
-        "body": body or "",
-        "isBase64Encoded": False,
-    }
-
-
-def load_balancer_with_lists(method: str, path: str, body: str | None) -> Event:
-    """A load balancer whose target group has multi-value headers turned on."""
-    event = load_balancer(method, path, body)
-    event["multiValueHeaders"] = {name: [value] for name, value in event.pop("headers").items()}
-    event["multiValueQueryStringParameters"] = event.pop("queryStringParameters")
-    return event
-
-
-EVENTS = [http_api, function_url, rest_api, load_balancer, load_balancer_with_lists]
-every_event = pytest.mark.parametrize("make", EVENTS, ids=[make.__name__ for make in EVENTS])
+every_event = pytest.mark.parametrize("make", MAKERS, ids=[make.__name__ for make in MAKERS])
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +86,7 @@ def test_a_body_in_base64_is_the_body_it_stands_for(handler: Handler, make: Call
 
 
 @every_event
-@pytest.mark.parametrize("body", ["a", "żółć", '{"text": "goose"}'])
+@pytest.mark.parametrize("body", ["a", "żółć", '{"text": "goose"}', "%%%", "eyJ0ZXh0IjogImdvb3NlIn0=%"])
 def test_a_body_that_is_not_the_base64_it_claims_to_be_is_refused(
     handler: Handler, make: Callable[..., Event], body: str
 ) -> None:
@@ -190,7 +103,7 @@ def test_a_reply_that_no_event_can_carry_is_an_error_and_no_refusal(handler: Han
         await send({"type": "http.response.start", "status": 200, "headers": [(b"x-name", b"\xff")]})
         await send({"type": "http.response.body", "body": b""})
 
-    made = make_handler(reply_with_a_header_of_other_bytes, PlainTextResponse("refused"), base_path="/")
+    made = make_handler(reply_with_a_header_of_other_bytes, base_path="/")
     with pytest.raises(UnicodeDecodeError):
         made(http_api("GET", "/health", None), Context())  # type: ignore[arg-type]
 
@@ -248,7 +161,7 @@ def test_a_missing_bundle_fails_the_cold_start_and_says_what_to_do(tmp_path: Pat
     bundle = tmp_path / "none"
     failed = run("import function.handler", bundle)
     assert failed.returncode == 1
-    message = f"BundleError: {bundle}: is no folder; make a bundle with `python -m export --out {bundle}`"
+    message = f"BundleError: {bundle}: is not a folder; make a bundle with `python -m export --out {bundle}`"
     assert failed.stderr.rstrip().endswith(message)
 
 
@@ -256,6 +169,12 @@ def test_a_wrong_setting_fails_the_cold_start_and_is_named(bundle: Path) -> None
     failed = run("import function.handler", bundle, MAX_TEXTS="many")
     assert failed.returncode == 1
     assert "SettingsError: MAX_TEXTS: 'many', expected a whole number from 1 to 10000" in failed.stderr
+
+
+def test_fewer_tokens_than_one_text_may_have_fail_the_cold_start(bundle: Path) -> None:
+    failed = run("import function.handler", bundle, MAX_TOKENS="23")
+    assert failed.returncode == 1
+    assert "SettingsError: MAX_TOKENS: 23, expected 24 or more" in failed.stderr
 
 
 def test_no_module_of_the_function_imports_the_export() -> None:

@@ -71,7 +71,7 @@ def test_it_logs_each_request_as_a_line_of_json(server: subprocess.Popen[str]) -
 def test_a_wrong_bundle_ends_it_with_1_and_the_reason(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "function", "--bundle", str(tmp_path / "none")]
     failed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
-    reason = f"{tmp_path / 'none'}: is no folder; make a bundle with `python -m export --out {tmp_path / 'none'}`"
+    reason = f"{tmp_path / 'none'}: is not a folder; make a bundle with `python -m export --out {tmp_path / 'none'}`"
     assert (failed.returncode, failed.stdout, failed.stderr) == (1, "", f"error: {reason}\n")
 
 
@@ -83,14 +83,23 @@ def test_a_wrong_setting_ends_it_with_1_and_the_reason(
     assert capsys.readouterr().err.startswith("error: MAX_BODY_BYTES: 'lots', expected a whole number")
 
 
+def test_fewer_tokens_than_one_text_may_have_end_it_with_1_and_the_reason(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MAX_TOKENS", "23")
+    monkeypatch.setattr("uvicorn.run", lambda *_, **__: pytest.fail("it serves"))
+    assert main(["--bundle", str(bundle)]) == 1
+    assert capsys.readouterr().err.startswith("error: MAX_TOKENS: 23, expected 24 or more")
+
+
 def test_the_bundle_of_the_environment_is_served_unless_another_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("BUNDLE_DIR", str(tmp_path / "from-environment"))
     assert main([]) == 1
-    assert "from-environment: is no folder" in capsys.readouterr().err
+    assert "from-environment: is not a folder" in capsys.readouterr().err
     assert main(["--bundle", str(tmp_path / "from-option")]) == 1
-    assert "from-option: is no folder" in capsys.readouterr().err
+    assert "from-option: is not a folder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("port", ["65536", "99999", "-1", "1.5", "http", "", "1" * 5000])

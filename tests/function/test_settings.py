@@ -7,12 +7,17 @@ import pytest
 from function import settings
 from function.settings import Settings, SettingsError, read_settings
 
-NUMBERS = [("MAX_BODY_BYTES", 6_291_456), ("MAX_REPLY_BYTES", 6_287_360), ("MAX_TEXTS", 10_000)]
+NUMBERS = [
+    ("MAX_BODY_BYTES", 6_291_456),
+    ("MAX_REPLY_BYTES", 6_287_360),
+    ("MAX_TEXTS", 10_000),
+    ("MAX_TOKENS", 1_000_000),
+]
 
 
 def test_nothing_set_gives_the_defaults() -> None:
     assert read_settings({}) == Settings(
-        max_body_bytes=1_048_576, max_reply_bytes=6_287_360, max_texts=256, api_base_path="/"
+        max_body_bytes=1_048_576, max_reply_bytes=6_287_360, max_texts=256, max_tokens=4096, api_base_path="/"
     )
 
 
@@ -21,7 +26,7 @@ def test_the_default_bundle_lies_beside_the_code() -> None:
 
 
 def test_an_empty_variable_counts_as_not_set() -> None:
-    names = ("BUNDLE_DIR", "MAX_BODY_BYTES", "MAX_REPLY_BYTES", "MAX_TEXTS", "API_BASE_PATH")
+    names = ("BUNDLE_DIR", "MAX_BODY_BYTES", "MAX_REPLY_BYTES", "MAX_TEXTS", "MAX_TOKENS", "API_BASE_PATH")
     assert read_settings(dict.fromkeys(names, "")) == read_settings({})
 
 
@@ -30,9 +35,9 @@ def test_other_variables_do_not_matter() -> None:
 
 
 def test_each_variable_sets_its_field() -> None:
-    numbers = {"MAX_BODY_BYTES": "1000", "MAX_REPLY_BYTES": "2000", "MAX_TEXTS": "8"}
+    numbers = {"MAX_BODY_BYTES": "1000", "MAX_REPLY_BYTES": "2000", "MAX_TEXTS": "8", "MAX_TOKENS": "512"}
     found = read_settings({"BUNDLE_DIR": "/opt/stories", "API_BASE_PATH": "/stories"} | numbers)
-    assert found == Settings(Path("/opt/stories"), 1000, 2000, 8, "/stories")
+    assert found == Settings(Path("/opt/stories"), 1000, 2000, 8, 512, "/stories")
 
 
 def test_the_environment_of_the_process_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,3 +98,10 @@ def test_the_words_get_the_models_prompt_for_queries(
     prompted = connect(embedder=Embedder.open(bundle, model))
     assert similar(prompted, "sold apples") == similar(client, "the angry goose sold apples")
     assert similar(prompted, "sold apples") != similar(client, "sold apples")
+
+
+def test_a_whole_number_may_be_written_with_a_point(client: httpx.Client) -> None:
+    reply = client.post(
+        "/similar", content=b'{"text": "goose", "num_results": 2.0}', headers={"content-type": "application/json"}
+    )
+    assert len(reply.json()["results"]) == 2

@@ -1,5 +1,6 @@
 """GET /health, GET /info, /openapi.json, and what has no route."""
 
+import logging
 import platform
 from dataclasses import asdict
 from importlib.metadata import version
@@ -41,9 +42,18 @@ def openapi(client: httpx.Client) -> dict[str, Any]:
     return found
 
 
-def test_the_openapi_document_has_the_four_routes(openapi: dict[str, Any]) -> None:
-    routes = {(method, path) for path, methods in openapi["paths"].items() for method in methods}
-    assert routes == {("post", "/similar"), ("post", "/predict"), ("get", "/health"), ("get", "/info")}
+def test_the_openapi_document_has_the_four_routes_and_head_where_get_is(openapi: dict[str, Any]) -> None:
+    routes = {path: set(methods) for path, methods in openapi["paths"].items()}
+    get = {"get", "head"}
+    assert routes == {"/similar": {"post"}, "/predict": {"post"}, "/health": get, "/info": get}
+
+
+def test_the_openapi_document_describes_head_without_a_body(openapi: dict[str, Any]) -> None:
+    for path in ("/health", "/info"):
+        get, head = openapi["paths"][path]["get"], openapi["paths"][path]["head"]
+        assert head["responses"].keys() == get["responses"].keys()
+        assert not any("content" in reply for reply in head["responses"].values())
+        assert head["operationId"] != get["operationId"]
 
 
 @pytest.mark.parametrize(
@@ -70,19 +80,70 @@ def test_the_openapi_document_states_the_bounds_of_num_results(openapi: dict[str
     assert (num_results["minimum"], num_results["maximum"], num_results["default"]) == (1, 100, 5)
 
 
-@pytest.mark.parametrize("path", ["/", "/nothing", "/similar/more", "/docs", "/redoc"])
-def test_a_path_without_a_route_is_not_found(client: httpx.Client, path: str) -> None:
+PATHS = "expected /openapi.json, /similar, /predict, /health, /info"
+
+
+@pytest.mark.parametrize("path", ["/", "/nothing", "/docs", "/redoc", "/" + "health" * 10_000])
+def test_a_path_without_a_route_is_not_found_and_those_that_have_one_are_named(client: httpx.Client, path: str) -> None:
     reply = client.get(path)
-    assert (reply.status_code, reply.json()) == (404, {"error": f"GET {path}: Not Found", "error_type": "not_found"})
+    shown = path if len(path) <= 60 else path[:60] + "…"
+    error = f"GET {shown}: there is no such path, {PATHS}; ask for one of these"
+    assert (reply.status_code, reply.json()) == (404, {"error": error, "error_type": "not_found"})
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        *(("/health/", "/health"), ("/similar/", "/similar"), ("/openapi.json/", "/openapi.json"), ("//info", "/info")),
+        *(
+            ("/simlar", "/similar"),
+            ("/Predict", "/predict"),
+            ("/similar/more", "/similar"),
+            ("/v1/similar", "/similar"),
+        ),
+    ],
+)
+def test_a_path_that_is_nearly_a_route_is_not_found_and_the_route_is_named(
+    client: httpx.Client, path: str, meant: str
+) -> None:
+    reply = client.post(httpx.URL("http://tests" + path), json={"text": "goose"})
+    assert reply.status_code == 404
+    assert reply.json()["error"] == f"POST {path}: there is no such path, {PATHS}; did you mean {meant}?"
 
 
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
-    [("GET", "/similar", "POST"), ("PUT", "/predict", "POST"), ("POST", "/health", "GET"), ("DELETE", "/info", "GET")],
+    [
+        *(("GET", "/similar", "POST"), ("PUT", "/predict", "POST"), ("OPTIONS", "/similar", "POST")),
+        *(("POST", "/health", "GET, HEAD"), ("DELETE", "/info", "GET, HEAD"), ("PUT", "/openapi.json", "GET, HEAD")),
+    ],
 )
-def test_another_method_is_refused_with_the_one_that_is_allowed(
+def test_another_method_is_refused_with_those_that_are_allowed(
     client: httpx.Client, method: str, path: str, allowed: str
 ) -> None:
     reply = client.request(method, path)
-    expected = {"error": f"{method} {path}: Method Not Allowed", "error_type": "method_not_allowed"}
+    error = f"{method} {path}: method not allowed, expected {allowed}; use that method"
+    expected = {"error": error, "error_type": "method_not_allowed"}
     assert (reply.status_code, reply.json(), reply.headers["allow"]) == (405, expected, allowed)
+
+
+@pytest.mark.parametrize("path", ["/health", "/info", "/openapi.json"])
+def test_head_is_answered_like_get_without_a_body(client: httpx.Client, path: str) -> None:
+    got, head = client.get(path), client.head(path)
+    assert (head.status_code, head.content) == (200, b"")
+    for name in ("content-type", "content-length"):
+        assert head.headers[name] == got.headers[name]
+    assert "total;dur=" in head.headers["server-timing"]
+
+
+@pytest.mark.parametrize(("path", "status"), [("/similar", 405), ("/predict", 405), ("/nothing", 404)])
+def test_head_where_there_is_no_get_is_refused_without_a_body(client: httpx.Client, path: str, status: int) -> None:
+    reply = client.head(path)
+    assert (reply.status_code, reply.content) == (status, b"")
+    assert reply.headers.get("allow") == ("POST" if status == 405 else None)
+
+
+def test_head_is_logged_as_head(client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="tests")
+    client.head("/health")
+    assert [vars(record)["method"] for record in caplog.records if record.name == "tests"] == ["HEAD"]

@@ -26,7 +26,7 @@ def loop() -> Iterator[None]:
 
 def starting(app: FastAPI) -> Mangum:
     """Give the handler of an app whose start is not over."""
-    (log,) = app.user_middleware
+    log, *_ = app.user_middleware  # the outermost
     cold_start = log.kwargs["cold_start"]
     assert isinstance(cold_start, ColdStart)
     cold_start.begin()
