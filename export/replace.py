@@ -60,6 +60,8 @@ def _resolve(out: Path) -> Path:
         resolved = out.resolve()
     except RuntimeError as error:
         raise BundleError(f"{out}: is a loop of symbolic links; expected a folder; {OTHER_FOLDER}") from error
+    except FileNotFoundError as error:
+        raise BundleError(f"{out}: the current folder was deleted; expected one that exists; cd to another") from error
     if not resolved.name:
         raise BundleError(f"{out}: is the root of all folders; expected a folder of its own for the bundle")
     if resolved.exists() and not resolved.is_dir():

@@ -24,7 +24,8 @@ def mounted(target: Path, *options: str) -> Iterator[Path]:
     try:
         yield target
     finally:
-        subprocess.run(["umount", target], check=True)
+        # lazily: a test that failed may still map files there, and a mount left behind stops pytest from cleaning up
+        subprocess.run(["umount", "--lazy", target], check=True)
 
 
 def small_disk(kilobytes: int) -> tuple[str, ...]:

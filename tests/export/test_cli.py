@@ -723,7 +723,7 @@ def test_a_temporary_folder_that_fills_up_is_told_apart(
         line = error_line(run("model", TINY_BERT, "--calibration", calibration, "--out", tmp_path / "bundle"))
         assert line.startswith(f"error: {scratch}: No space left on device, ")
         assert "set TMPDIR to a folder on another disk" in line
-        assert list(scratch.iterdir()) == []
+        assert list(scratch.glob(".semantic-search-*")) == []  # torch makes a folder of its own there
     assert not (tmp_path / "bundle").exists()
 
 

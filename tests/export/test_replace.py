@@ -291,6 +291,14 @@ def test_a_loop_of_links_is_refused(tmp_path: Path) -> None:
         replacing(tmp_path / "a").__enter__()
 
 
+def test_a_working_folder_that_was_deleted_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(BundleError, match=r"^bundle: the current folder was deleted; expected one that exists"):
+        replacing(Path("bundle")).__enter__()
+
+
 # Stops
 
 
