@@ -42,8 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         print(f"error: {options.host}:{options.port}: {_reason(error)}", file=sys.stderr)
         return 1
-    with listener:
+    with listener, suppress(KeyboardInterrupt):  # Ctrl-C, while loading too; uvicorn stops in order and passes it on
         return _serve(options, listener)
+    return 0
 
 
 def _serve(options: argparse.Namespace, listener: socket.socket) -> int:
@@ -65,8 +66,7 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> int:
         return 1
     host, port = listener.getsockname()[:2]
     print(f"running on http://{f'[{host}]' if ':' in host else host}:{port} (Ctrl-C stops it)", file=sys.stderr)
-    with suppress(KeyboardInterrupt):  # uvicorn has stopped in order and passes it on
-        uvicorn.Server(uvicorn.Config(app, lifespan="off", access_log=False)).run([listener])
+    uvicorn.Server(uvicorn.Config(app, lifespan="off", access_log=False)).run([listener])
     return 0
 
 
