@@ -37,13 +37,13 @@ REFUSED: Replies = {  # and what a route with a body may
 
 
 def error_reply(status: int, message: str) -> JSONResponse:
-    """Give the reply for an error."""
+    """Return the reply for an error."""
     kind = ERROR_TYPES.get(status, "invalid" if status < 500 else "internal")
     return JSONResponse({"error": message, "error_type": kind}, status)
 
 
 def add_error_replies(app: FastAPI) -> None:
-    """Have the app answer in this shape what its routes refuse and what it has no route for."""
+    """Add handlers to the app that answer every refusal in this shape, wrong paths and methods included."""
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
@@ -54,7 +54,7 @@ def add_error_replies(app: FastAPI) -> None:
             return error_reply(400, f"body: not JSON: {found}; {RIGHT_BODY}")
         if isinstance(first["input"], bytes):  # FastAPI parses a body only if it is said to be JSON
             content_type = request.headers.get("content-type", "")
-            return error_reply(415, f"body: content-type {content_type!r}, expected application/json")
+            return error_reply(415, f"body: content-type {cut(repr(content_type))}, expected application/json")
         described = [describe(one) for one in errors[:MOST_DESCRIBED]]
         if len(errors) > MOST_DESCRIBED:
             described.append(f"and {len(errors) - MOST_DESCRIBED} more")
@@ -116,5 +116,5 @@ def describe_unreadable(error: BaseException) -> str:
 
 
 def cut(text: str) -> str:
-    """Give the first characters of a text as long as a caller likes."""
+    """Return the first characters of a text, which may be as long as a caller likes."""
     return text if len(text) <= LONGEST_ECHO else text[:LONGEST_ECHO] + "…"

@@ -100,7 +100,7 @@ class RequestLog:
         self._logger.info(scope.get("log_as", "request"), extra=fields)
 
     async def _read(self, receive: Receive) -> tuple[bytes | None, int]:
-        """Give the body and its bytes; no body as soon as it is over the limit."""
+        """Return the body and its length in bytes, or None and what was read as soon as it is over the limit."""
         parts, length = [], 0
         while True:
             message = await receive()
@@ -115,7 +115,7 @@ class RequestLog:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Give the body that was read as one message, then whatever comes next."""
+    """Return a receive that sends the body as one message, then whatever comes next."""
     unread = [body]
 
     async def replay() -> Message:

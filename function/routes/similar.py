@@ -38,7 +38,7 @@ class SimilarReply(BaseModel):
 
 
 def add_similar(app: FastAPI, embedder: Embedder, index: Index, passages: Passages, max_reply_bytes: int) -> None:
-    """Have the app answer over this model and this corpus; 413 instead of a reply of more than max_reply_bytes."""
+    """Add the route over this model and this corpus; a reply of more than max_reply_bytes is a 413."""
 
     @app.post("/similar", response_model=SimilarReply, responses=REFUSED, summary="The texts most like these words")
     async def similar(body: SimilarRequest, request: Request) -> Response:

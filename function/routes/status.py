@@ -13,7 +13,7 @@ REPORTED = ("onnxruntime", "tokenizers", "numpy", "simsimd", "fastapi", "mangum"
 
 
 def add_status(app: FastAPI, manifest: Manifest, phases: dict[str, float]) -> None:
-    """Have the app tell of itself; phases are the cold start's, in milliseconds."""
+    """Add the routes; phases are those of the cold start, in milliseconds."""
 
     @app.get("/health", summary="Is it up")
     async def health() -> dict[str, str]:

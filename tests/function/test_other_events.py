@@ -38,7 +38,7 @@ PINGS: dict[str, object] = {
 
 @pytest.fixture(autouse=True)
 def listening(answer: Answer, caplog: pytest.LogCaptureFixture) -> None:
-    """Have the log from here on."""
+    """Keep what is logged from here on."""
     caplog.set_level(logging.INFO, logger="tests")
     caplog.clear()
 
