@@ -4,6 +4,7 @@ Opening checks format version, file names, sizes and that the index was embedded
 bytes are left to `python -m export verify`: reading every byte is what a cold start must not do.
 """
 
+import functools
 import hashlib
 import json
 from collections.abc import Callable
@@ -107,7 +108,7 @@ def _read(kind: type[_Info], values: dict[str, Any]) -> _Info:
 
     Raises KeyError if the object has other keys than the fields, TypeError if a value is not of its field's type.
     """
-    types = get_type_hints(kind)  # not the fields' own types: those are strings where annotations are
+    types = _field_types(kind)
     if values.keys() != types.keys():
         raise KeyError(", ".join(sorted(values.keys() ^ types.keys())))
     for name, expected in types.items():
@@ -116,6 +117,8 @@ def _read(kind: type[_Info], values: dict[str, Any]) -> _Info:
     return kind(**values)
 
 
+# The types that dataclasses.fields states are strings where annotations are. Cached, since a manifest lists many files.
+_field_types = functools.cache(get_type_hints)
 _IS_VALID: dict[object, Callable[[Any], bool]] = {  # by the type of a field
     int: lambda value: type(value) is int and value > 0,  # a bool is an int too
     str: lambda value: isinstance(value, str),
