@@ -165,7 +165,8 @@ def _write_corpus(
 
     Raises BundleError if a check fails.
     """
-    from export.indexer import embed_corpus, write_index
+    from export.embed import embed_corpus
+    from export.indexer import write_index
     from export.python_documentation import NAME
     from export.verify import verify_export
     from function.engine.embedder import Embedder

@@ -33,7 +33,7 @@ from export.graph import DOMAIN
 from export.outliers import split_outliers
 from export.source import ModelError
 from function.engine.embedder import TokenIds
-from function.engine.quantization import Embeddings, quantize
+from function.engine.quantization import quantize
 
 RECIPE = "w8a14"
 HIGH_STEP = 128  # in steps of the low half
@@ -43,7 +43,6 @@ HEADROOM = 2.0  # 4 costs a third of the closeness (1 - cosine 1.9e-4 instead of
 LARGEST_WEIGHT = 127
 DAMPING = 0.01  # of the mean of the Hessian's diagonal, as in the paper
 BLOCK = 128  # inputs rounded between two updates of all later weights: a matter of speed alone
-NEIGHBOURS = 10  # of a text, that 8 bit should keep
 TOKENS_PER_UPDATE = 4096  # of the calibration, between two updates of a Hessian: speed alone
 SMALLEST_TABLE = 1 << 20  # values; smaller look-up tables (positions) stay float32
 
@@ -278,28 +277,3 @@ def save_ort(model: ModelProto, path: Path) -> None:
         if "Failed to save ORT format model" not in str(error):
             raise
         raise OSError(f"{path}: ONNX Runtime cannot write the model") from error
-
-
-def compare(exact: Embeddings, found: Embeddings) -> dict[str, float]:
-    """Return how close embeddings of the same texts are: mean and least cosine, and recall@10 of the neighbours.
-
-    Both are (n, dim) float32, n at least 12. The neighbours of each text are looked for among the other n - 1, with
-    both sides exact and with both sides found.
-    """
-    cosines = (exact * found).sum(axis=1)
-    return {
-        "texts": float(len(exact)),
-        "cosine_mean": round(float(cosines.mean()), 6),
-        "cosine_min": round(float(cosines.min()), 6),
-        "recall_at_10": round(_recall(exact, found), 4),
-    }
-
-
-def _recall(exact: Embeddings, found: Embeddings, top_k: int = NEIGHBOURS) -> float:
-    def neighbours(embeddings: Embeddings) -> NDArray[np.intp]:
-        scores = embeddings @ embeddings.T
-        np.fill_diagonal(scores, -np.inf)
-        return np.argpartition(-scores, top_k, axis=1)[:, :top_k]
-
-    pairs = zip(neighbours(exact), neighbours(found), strict=True)
-    return float(np.mean([len(np.intersect1d(a, b)) / top_k for a, b in pairs]))

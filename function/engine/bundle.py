@@ -108,7 +108,7 @@ def _read(kind: type[_Info], values: dict[str, Any]) -> _Info:
 
     Raises KeyError if the object has other keys than the fields, TypeError if a value is not of its field's type.
     """
-    types = _field_types(kind)
+    types = _field_types(kind)  # type: ignore[arg-type] # every class can be hashed
     if values.keys() != types.keys():
         raise KeyError(", ".join(sorted(values.keys() ^ types.keys())))
     for name, expected in types.items():
