@@ -19,7 +19,7 @@ from export.replace import replacing
 from export.shell import python_module
 from export.source import ModelError, find_model, read_source
 from export.summary import Rows, print_bundle_summary, print_checks, print_model_summary
-from function.engine.bundle import BundleError, Manifest, read_manifest
+from function.engine.bundle import MANIFEST, BundleError, Manifest, read_manifest
 from function.engine.tensors import TensorsError
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0: done, 1: bad input or a failed check, 2: unusable arguments, 130: interrupted.
     """
     options = parse_arguments(sys.argv[1:] if arguments is None else arguments)
+    manifest_before = _manifest_bytes(options)
     try:
         match options.command:
             case "verify":
@@ -50,8 +51,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         errors.print(f"[red]error:[/] {escape(explain(error))}")
         return 1
     except KeyboardInterrupt:
-        errors.print("[red]interrupted:[/] nothing was changed")
+        is_unchanged = _manifest_bytes(options) == manifest_before
+        state = "nothing was changed" if is_unchanged else f"{options.out} was replaced before that, and is complete"
+        errors.print(f"[red]interrupted:[/] {escape(state)}")
         return 130
+
+
+def _manifest_bytes(options: argparse.Namespace) -> bytes | None:
+    """Return the manifest of the bundle that the command replaces, None if there is none. It differs by bundle."""
+    try:
+        return None if options.command == "verify" else (options.out / MANIFEST).read_bytes()
+    except OSError:  # whatever is wrong with the folder, the command says it
+        return None
 
 
 def _export(options: argparse.Namespace) -> int:

@@ -559,6 +559,32 @@ def test_an_interruption_leaves_the_old_bundle_byte_for_byte(
     assert [path.name for path in bundle_of_stories.parent.iterdir()] == ["bundle"]
 
 
+def test_an_interruption_after_the_replacement_says_that_the_new_bundle_is_there(
+    bundle_of_stories: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = read_manifest(bundle_of_stories)
+
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("export.cli.print_bundle_summary", interrupt)
+    done = run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories)
+    expected = f"interrupted: {bundle_of_stories} was replaced before that, and is complete\n"
+    assert (done.code, done.err) == (130, expected)
+    assert open_bundle(bundle_of_stories) != before
+
+
+def test_an_interrupted_check_says_that_nothing_was_changed(
+    bundle_of_stories: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("export.cli.print_checks", interrupt)
+    done = run("verify", bundle_of_stories)
+    assert (done.code, done.err) == (130, "interrupted: nothing was changed\n")
+
+
 def test_a_process_told_to_end_removes_what_it_had_begun(bundle_of_stories: Path, tmp_path: Path) -> None:
     before = contents(bundle_of_stories)
     many = write_csv(tmp_path / "many.csv", [{"text": f"story {row} of a goose"} for row in range(100_000)])
