@@ -14,10 +14,11 @@ from export.arguments import parse_arguments
 from export.corpus import Corpus, CorpusError, read_corpus, read_texts
 from export.disk_errors import explain
 from export.disk_space import check_space, corpus_bytes, model_bytes, temporary_bytes
+from export.model_files import ModelError
 from export.progress import ShowProgress, showing_progress
 from export.replace import replacing
 from export.shell import python_module
-from export.source import ModelError, find_model, read_source
+from export.source import find_model, read_source
 from export.summary import Rows, print_bundle_summary, print_checks, print_model_summary
 from function.engine.bundle import MANIFEST, BundleError, Manifest, read_manifest
 from function.engine.tensors import TensorsError

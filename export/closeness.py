@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from export.model import LEAST_QUANTIZED_COSINE, measure_closeness
+from export.model_files import ModelError
 from export.python_documentation import python_documentation
-from export.source import ModelError, find_model, read_source
+from export.source import find_model, read_source
 from export.verify import Check
 from function.engine.bundle import read_manifest
 

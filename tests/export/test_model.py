@@ -13,8 +13,9 @@ from onnx import ModelProto
 from export import model as export_model_module
 from export.corpus import Corpus
 from export.model import ACCURACY_TEXTS, CALIBRATION_TEXTS, _split, compare, export_model
+from export.model_files import ModelError
 from export.quantize import quantize_graph
-from export.source import ModelError, Source
+from export.source import Source
 from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
 from function.engine.embedder import Embedder
 from function.engine.quantization import Embeddings

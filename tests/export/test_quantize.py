@@ -10,19 +10,18 @@ import pytest
 from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from export import quantize
+from export import calibration
+from export.gptq import LARGEST_WEIGHT, round_weights
+from export.model_files import ModelError
 from export.quantize import (
     HEADROOM,
     HIGH_STEP,
     LARGEST_ACTIVATION,
-    LARGEST_WEIGHT,
     SMALLEST_TABLE,
     ZERO_POINT,
     quantize_graph,
-    round_weights,
     save_ort,
 )
-from export.source import ModelError
 from function.engine.embedder import TokenIds, open_session
 
 Floats = NDArray[np.float64]
@@ -400,8 +399,10 @@ def test_the_same_calibration_gives_the_same_graph(
 def test_calibration_in_parts_counts_each_token_once(
     tiny_graph: ModelProto, tiny_tokens: list[TokenIds], tiny_quantized: ModelProto, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert sum(len(tokens.ids) for tokens in tiny_tokens[::2]) < quantize.TOKENS_PER_UPDATE  # tiny_quantized: one part
-    monkeypatch.setattr(quantize, "TOKENS_PER_UPDATE", 50)
+    assert (
+        sum(len(tokens.ids) for tokens in tiny_tokens[::2]) < calibration.TOKENS_PER_UPDATE
+    )  # tiny_quantized: one part
+    monkeypatch.setattr(calibration, "TOKENS_PER_UPDATE", 50)
     parts, whole = initializers(quantize_graph(tiny_graph, tiny_tokens[::2])), initializers(tiny_quantized)
     for name in (name for name in whole if name.endswith("/codes")):
         assert (parts[name] == whole[name]).mean() > 0.999, name  # sums in another order round differently
