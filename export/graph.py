@@ -15,7 +15,8 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from export.checkpoint import silence_transformers
 from export.disk_errors import find_disk_error
-from export.model_files import ModelError, first_line
+from export.first_line import first_line
+from export.model_files import ModelError
 from export.nodes import add_constant, add_node, initializers
 from export.source import Source
 

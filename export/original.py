@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from export.checkpoint import load_model
-from export.model_files import ModelError, first_line
+from export.first_line import first_line
+from export.model_files import ModelError
 from export.source import Source
 from function.engine.embedder import Embedder
 from function.engine.quantization import Embeddings
