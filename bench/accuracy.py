@@ -4,12 +4,10 @@ SciFact and STSBenchmark move little whatever is done to a model; the ten neares
 """
 
 import argparse
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,8 @@ from bench.data import Retrieval, add_data_argument, read_headlines, read_scifac
 from bench.embed import open_embedder
 from bench.models import EXACT, make_models
 from bench.report import console, report
+from export.embed import embed_texts
+from export.recall import neighbour_recall
 from function.engine.embedder import Embedder
 from function.engine.quantization import Embeddings
 
@@ -45,15 +45,16 @@ def run(options: argparse.Namespace) -> int:
     for name, path in paths.items():
         console.print(f"measuring {name} ...")
         embedder = open_embedder(path)
-        found = embed(embedder, headlines)
+        found = embed_texts(embedder, headlines)
         exact = found if exact is None else exact
+        scores = exact[:QUERIES] @ exact[QUERIES:].T
         results[name] = {
             "megabytes": round(path.stat().st_size / 1e6, 1),
             "scifact_ndcg_at_10": round(ndcg(embedder, scifact), 5),
             "stsb_dev_spearman": round(spearman(embedder, *sts), 5),
             "cosine_mean": round(float((exact * found).sum(axis=1).mean()), 6),
-            "recall_both_sides": round(recall(exact, found[:QUERIES], found[QUERIES:]), 4),
-            "recall_query_alone": round(recall(exact, found[:QUERIES], exact[QUERIES:]), 4),
+            "recall_both_sides": round(neighbour_recall(scores, found[:QUERIES] @ found[QUERIES:].T, TOP_K), 4),
+            "recall_query_alone": round(neighbour_recall(scores, found[:QUERIES] @ exact[QUERIES:].T, TOP_K), 4),
             "alone_or_in_a_batch": alone_or_in_a_batch(embedder, headlines[:ALONE]),
         }
         if options.emulated_texts and name != EXACT:
@@ -74,27 +75,11 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def embed(embedder: Embedder, texts: list[str]) -> Embeddings:
-    """Embed on all cores."""
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return embedder.embed(embedder.tokenize(texts), pool.map)
-
-
-def recall(exact: Embeddings, queries: Embeddings, others: Embeddings) -> float:
-    """Give the share of each query's exact ten nearest among the others that are still its ten nearest."""
-
-    def nearest(left: Embeddings, right: Embeddings) -> Any:
-        return np.argpartition(-(left @ right.T), TOP_K, axis=1)[:, :TOP_K]
-
-    pairs = zip(nearest(exact[:QUERIES], exact[QUERIES:]), nearest(queries, others), strict=True)
-    return float(np.mean([len(np.intersect1d(a, b)) / TOP_K for a, b in pairs]))
-
-
 def ndcg(embedder: Embedder, test: Retrieval) -> float:
     """Give the mean nDCG@10 over the queries, relevance being yes or no (Järvelin and Kekäläinen, 2002)."""
     ids = list(test.documents)
-    documents = embed(embedder, list(test.documents.values()))
-    queries = embed(embedder, list(test.queries.values()))
+    documents = embed_texts(embedder, list(test.documents.values()))
+    queries = embed_texts(embedder, list(test.queries.values()))
     discounts = 1 / np.log2(np.arange(2, TOP_K + 2))
     gains = []
     for query_id, query in zip(test.queries, queries, strict=True):
@@ -107,7 +92,7 @@ def ndcg(embedder: Embedder, test: Retrieval) -> float:
 
 def spearman(embedder: Embedder, left: list[str], right: list[str], scores: list[float]) -> float:
     """Give the rank correlation of cosines and human scores, ties sharing their mean rank."""
-    cosines = (embed(embedder, left) * embed(embedder, right)).sum(axis=1)
+    cosines = (embed_texts(embedder, left) * embed_texts(embedder, right)).sum(axis=1)
     return float(np.corrcoef(ranks(cosines), ranks(np.array(scores)))[0, 1])
 
 

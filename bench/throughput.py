@@ -17,7 +17,7 @@ from bench.embed import open_embedder
 from bench.environments import PEERS, peer_python
 from bench.models import NAIVE, SHIPPED, make_models
 from bench.report import console, report
-from export.indexer import embed_corpus
+from export.embed import embed_corpus
 from export.source import find_model
 
 PEER = "sentence-transformers encode"

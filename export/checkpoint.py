@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from export.model_files import ModelError, first_line
+from export.first_line import first_line
+from export.model_files import ModelError
 from export.source import Source
 from export.weights import SHARDS, WEIGHTS, read_shapes
 

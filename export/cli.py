@@ -14,12 +14,13 @@ from export.arguments import parse_arguments
 from export.corpus import Corpus, CorpusError, read_corpus, read_texts
 from export.disk_errors import explain
 from export.disk_space import check_space, corpus_bytes, model_bytes, temporary_bytes
+from export.model_files import ModelError
 from export.progress import ShowProgress, showing_progress
 from export.replace import replacing
 from export.shell import python_module
-from export.source import ModelError, find_model, read_source
+from export.source import find_model, read_source
 from export.summary import Rows, print_bundle_summary, print_checks, print_model_summary
-from function.engine.bundle import BundleError, Manifest, read_manifest
+from function.engine.bundle import MANIFEST, BundleError, Manifest, read_manifest
 from function.engine.tensors import TensorsError
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0: done, 1: bad input or a failed check, 2: unusable arguments, 130: interrupted.
     """
     options = parse_arguments(sys.argv[1:] if arguments is None else arguments)
+    manifest_before = _manifest_bytes(options)
     try:
         match options.command:
             case "verify":
@@ -50,8 +52,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         errors.print(f"[red]error:[/] {escape(explain(error))}")
         return 1
     except KeyboardInterrupt:
-        errors.print("[red]interrupted:[/] nothing was changed")
+        is_unchanged = _manifest_bytes(options) == manifest_before
+        state = "nothing was changed" if is_unchanged else f"{options.out} was replaced before that, and is complete"
+        errors.print(f"[red]interrupted:[/] {escape(state)}")
         return 130
+
+
+def _manifest_bytes(options: argparse.Namespace) -> bytes | None:
+    """Return the manifest of the bundle that the command replaces, None if there is none. It differs by bundle."""
+    try:
+        return None if options.command == "verify" else (options.out / MANIFEST).read_bytes()
+    except OSError:  # whatever is wrong with the folder, the command says it
+        return None
 
 
 def _export(options: argparse.Namespace) -> int:
@@ -165,7 +177,8 @@ def _write_corpus(
 
     Raises BundleError if a check fails.
     """
-    from export.indexer import embed_corpus, write_index
+    from export.embed import embed_corpus
+    from export.indexer import write_index
     from export.python_documentation import NAME
     from export.verify import verify_export
     from function.engine.embedder import Embedder

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from export.model import LEAST_COSINE, measure_closeness
+from export.model import LEAST_QUANTIZED_COSINE, measure_closeness
+from export.model_files import ModelError
 from export.python_documentation import python_documentation
-from export.source import ModelError, find_model, read_source
+from export.source import find_model, read_source
 from export.verify import Check
 from function.engine.bundle import read_manifest
 
@@ -25,5 +26,8 @@ def check_closeness(bundle: Path, model: str) -> Check:
     accuracy = measure_closeness(source, python_documentation().texts, bundle, manifest.model)
     found = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in accuracy.items())
     return Check(
-        "model against float32", found, f"cosine mean >= {LEAST_COSINE}", accuracy["cosine_mean"] >= LEAST_COSINE
+        "model against float32",
+        found,
+        f"cosine mean >= {LEAST_QUANTIZED_COSINE}",
+        accuracy["cosine_mean"] >= LEAST_QUANTIZED_COSINE,
     )

@@ -8,15 +8,16 @@ and a LayerNormalization (285 against 32 us a text of 11 tokens, onnxruntime 1.3
 import logging
 import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from export.checkpoint import silence_transformers
 from export.disk_errors import find_disk_error
-from export.model_files import ModelError, first_line
+from export.first_line import first_line
+from export.model_files import ModelError
+from export.nodes import add_constant, add_node, initializers
 from export.source import Source
 
 OPSET = 18  # what optimum-onnx 0.1 chooses for BERT
@@ -24,7 +25,7 @@ DOMAIN = "com.microsoft"  # of the operators that ONNX Runtime adds
 EMBEDDINGS = "embeddings"  # the graph's output
 
 
-def export_graph(source: Source, workdir: Path) -> onnx.ModelProto:
+def export_graph(source: Source, workdir: Path) -> ModelProto:
     """Return the float32 graph: input_ids and attention_mask, (n, tokens) int64, to embeddings, (n, dim) float32.
 
     workdir holds intermediate files. Raises ModelError if optimum cannot export the model, OSError if the disk fails.
@@ -37,7 +38,7 @@ def export_graph(source: Source, workdir: Path) -> onnx.ModelProto:
     return _fuse(path, source)
 
 
-def _export_transformer(source: Source, workdir: Path) -> onnx.ModelProto:
+def _export_transformer(source: Source, workdir: Path) -> ModelProto:
     from optimum.exporters.onnx import main_export  # seconds to import: only when it is used
 
     silence_transformers()
@@ -63,8 +64,8 @@ def _export_transformer(source: Source, workdir: Path) -> onnx.ModelProto:
     return onnx.load(workdir / "transformer" / "model.onnx")
 
 
-def _fix_token_types(model: onnx.ModelProto) -> None:
-    """Replace the look-up of token types by the row of type 0: one text has no other."""
+def _fix_token_types(model: ModelProto) -> None:
+    """Replace the look-up of token types by the row of type 0, since a text alone has only that type."""
     graph = model.graph
     names = [value.name for value in graph.input]
     if "token_type_ids" not in names:
@@ -72,56 +73,51 @@ def _fix_token_types(model: onnx.ModelProto) -> None:
     for node in graph.node:
         if "token_type_ids" in node.input:
             if node.op_type != "Gather":
-                raise ModelError(f"token_type_ids is read by {node.op_type}, expected a look-up; the model is no BERT")
-            table = next(tensor for tensor in graph.initializer if tensor.name == node.input[0])
-            row = numpy_helper.to_array(table)[0]
-            graph.initializer.append(numpy_helper.from_array(row, "token_type_row"))
+                raise ModelError(
+                    f"token_type_ids is read by {node.op_type}, expected a look-up in a table; choose a model of the "
+                    "BERT family"
+                )
+            table = numpy_helper.to_array(initializers(model)[node.input[0]])
+            row = add_constant(model, "token_type_row", table[0])
             for reader in graph.node:
                 for position, name in enumerate(reader.input):
                     if name == node.output[0]:
-                        reader.input[position] = "token_type_row"
+                        reader.input[position] = row
             graph.node.remove(node)
             break
     del graph.input[names.index("token_type_ids")]
 
 
-def _add_pooling(model: onnx.ModelProto, pooling: str) -> None:
-    """End the graph in unit embeddings instead of one vector a token."""
+def _add_pooling(model: ModelProto, pooling: str) -> None:
+    """Add pooling and normalization to the end of the graph, so that it returns unit embeddings."""
     graph = model.graph
     tokens = graph.output[0].name  # (n, tokens, dim)
     dim = graph.output[0].type.tensor_type.shape.dim[2].dim_value
-
-    def constant(name: str, values: list[int]) -> str:
-        graph.initializer.append(numpy_helper.from_array(np.array(values, np.int64), name))
-        return name
-
-    def node(op: str, inputs: list[str], output: str, **attributes: Any) -> str:
-        graph.node.append(helper.make_node(op, inputs, [output], output, **attributes))
-        return output
-
     if pooling == "cls":
-        first = numpy_helper.from_array(np.array(0, np.int64), "pooling_first")
-        graph.initializer.append(first)
-        pooled = node("Gather", [tokens, "pooling_first"], "pooled", axis=1)
-    elif pooling == "mean":  # a sum: normalization takes the mean's division with it
-        mask = node("Cast", ["attention_mask"], "pooling_mask", to=TensorProto.FLOAT)
-        row = node("Unsqueeze", [mask, constant("pooling_axis_1", [1])], "pooling_mask_row")
-        pooled = node("Squeeze", [node("MatMul", [row, tokens], "pooled_row"), "pooling_axis_1"], "pooled")
+        first = add_constant(model, "pooling_first", np.array(0, np.int64))
+        pooled = add_node(model, "Gather", [tokens, first], "pooled", attributes={"axis": 1})
+    elif pooling == "mean":  # the sum: normalization makes its length that of the mean
+        mask = add_node(model, "Cast", ["attention_mask"], "pooling_mask", attributes={"to": TensorProto.FLOAT})
+        axis = add_constant(model, "pooling_axis_1", np.array([1], np.int64))
+        row = add_node(model, "Unsqueeze", [mask, axis], "pooling_mask_row")
+        pooled_row = add_node(model, "MatMul", [row, tokens], "pooled_row")
+        pooled = add_node(model, "Squeeze", [pooled_row, axis], "pooled")
     elif pooling == "max":
-        mask = node("Cast", ["attention_mask"], "pooling_mask", to=TensorProto.BOOL)
-        column = node("Unsqueeze", [mask, constant("pooling_axis_2", [2])], "pooling_mask_column")
-        lowest = numpy_helper.from_array(np.array(np.finfo(np.float32).min), "pooling_lowest")
-        graph.initializer.append(lowest)
-        seen = node("Where", [column, tokens, "pooling_lowest"], "pooling_seen")
-        pooled = node("ReduceMax", [seen, constant("pooling_axis_1", [1])], "pooled", keepdims=0)
+        mask = add_node(model, "Cast", ["attention_mask"], "pooling_mask", attributes={"to": TensorProto.BOOL})
+        last_axis = add_constant(model, "pooling_axis_2", np.array([2], np.int64))
+        column = add_node(model, "Unsqueeze", [mask, last_axis], "pooling_mask_column")
+        lowest = add_constant(model, "pooling_lowest", np.array(np.finfo(np.float32).min))
+        seen = add_node(model, "Where", [column, tokens, lowest], "pooling_seen")
+        axis = add_constant(model, "pooling_axis_1", np.array([1], np.int64))
+        pooled = add_node(model, "ReduceMax", [seen, axis], "pooled", attributes={"keepdims": 0})
     else:
-        raise ModelError(f"pooling {pooling}: expected mean, cls or max")
-    node("LpNormalization", [pooled], EMBEDDINGS, axis=1, p=2)
+        raise ModelError(f"pooling {pooling}: expected mean, cls or max; choose one with --pooling")
+    add_node(model, "LpNormalization", [pooled], EMBEDDINGS, attributes={"axis": 1, "p": 2})
     del graph.output[:]
     graph.output.append(helper.make_tensor_value_info(EMBEDDINGS, TensorProto.FLOAT, ["n", dim]))
 
 
-def _fuse(path: Path, source: Source) -> onnx.ModelProto:
+def _fuse(path: Path, source: Source) -> ModelProto:
     from onnxruntime.transformers.fusion_options import FusionOptions
     from onnxruntime.transformers.optimizer import optimize_model
 
@@ -140,7 +136,7 @@ def _fuse(path: Path, source: Source) -> onnx.ModelProto:
         optimization_options=options,
         opt_level=0,
     )
-    model: onnx.ModelProto = fused.model
+    model: ModelProto = fused.model
     if all(opset.domain != DOMAIN for opset in model.opset_import):
         model.opset_import.append(helper.make_opsetid(DOMAIN, 1))
     return model

@@ -4,20 +4,21 @@ The texts that calibrate it are not the corpus's: a new corpus leaves the model 
 of a container image.
 """
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import onnx
 from onnx import ModelProto
 
 from export.disk_errors import temporary_folder
+from export.embed import embed_texts
 from export.graph import export_graph
 from export.model_files import ModelError
 from export.original import check_agreement, run_original
-from export.quantize import NEIGHBOURS, RECIPE, compare, quantize_graph, save_ort
+from export.quantize import RECIPE, quantize_graph, save_ort
+from export.recall import TOP_K, Scores, neighbour_recall
 from export.source import Source
 from export.tokenizer import write_tokenizer
 from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
@@ -27,7 +28,7 @@ from function.engine.tokenizer import read_tokenizer
 
 CALIBRATION_TEXTS = 512
 ACCURACY_TEXTS = 1_000  # none of them used for calibration, where there are enough
-LEAST_COSINE = 0.995  # on average; an export below this is refused, since its neighbours would be others
+LEAST_QUANTIZED_COSINE = 0.995  # on average; an export below this is refused, since its neighbours would be others
 
 
 def export_model(
@@ -49,13 +50,13 @@ def export_model(
         tokens = exact.tokenize(calibration)
         save_ort(quantize_graph(graph, tokens, lambda share: progress("quantize", share)), folder / MODEL)
         progress("compare with float32", 0)
-        expected = _embed(exact, held_out)
-    accuracy = compare(expected, _embed(Embedder.open(folder, exact.model), held_out))
+        expected = embed_texts(exact, held_out)
+    accuracy = compare(expected, embed_texts(Embedder.open(folder, exact.model), held_out))
     progress("compare with float32", 1)
-    if not accuracy["cosine_mean"] >= LEAST_COSINE:  # nor if it is not a number
+    if not accuracy["cosine_mean"] >= LEAST_QUANTIZED_COSINE:  # nor if it is not a number
         raise ModelError(
             f"{source.folder}: in 8 bit the mean cosine to float32 is {accuracy['cosine_mean']}, expected at least "
-            f"{LEAST_COSINE}; calibrate with texts like yours: --calibration FILE"
+            f"{LEAST_QUANTIZED_COSINE}; calibrate with texts like yours: --calibration FILE"
         )
     return replace(exact.model, accuracy=accuracy)
 
@@ -69,8 +70,8 @@ def measure_closeness(source: Source, texts: list[str], folder: Path, model: Mod
     _, held_out = _split(texts)
     with temporary_folder() as workdir:
         _, exact = _export_exact(source, folder / TOKENIZER, workdir)
-        expected = _embed(exact, held_out)
-    return compare(expected, _embed(Embedder.open(folder, model), held_out))
+        expected = embed_texts(exact, held_out)
+    return compare(expected, embed_texts(Embedder.open(folder, model), held_out))
 
 
 def _export_exact(source: Source, tokenizer: Path, workdir: Path) -> tuple[ModelProto, Embedder]:
@@ -108,11 +109,28 @@ def _split(texts: list[str]) -> tuple[list[str], list[str]]:
     calibration = spread[::every][:count]
     taken = set(calibration)
     held_out = [text for text in spread if text not in taken][:ACCURACY_TEXTS]
-    if len(held_out) <= NEIGHBOURS:
-        raise ModelError(f"{len(held_out)} calibration texts unlike the others; expected more than {NEIGHBOURS}")
+    if len(held_out) <= TOP_K:
+        raise ModelError(f"{len(held_out)} calibration texts unlike the others; expected more than {TOP_K}")
     return calibration, held_out
 
 
-def _embed(embedder: Embedder, texts: list[str]) -> Embeddings:
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return embedder.embed(embedder.tokenize(texts), pool.map)
+def compare(exact: Embeddings, found: Embeddings) -> dict[str, float]:
+    """Return how close embeddings of the same texts are: mean and least cosine, and recall@10 of the neighbours.
+
+    Both are (n, dim) float32, n at least 12. The neighbours of each text are looked for among the other n - 1 texts.
+    """
+    cosines = (exact * found).sum(axis=1)
+    recall = neighbour_recall(_scores_of_others(exact), _scores_of_others(found))
+    return {
+        "texts": float(len(exact)),
+        "cosine_mean": round(float(cosines.mean()), 6),
+        "cosine_min": round(float(cosines.min()), 6),
+        "recall_at_10": round(recall, 4),
+    }
+
+
+def _scores_of_others(embeddings: Embeddings) -> Scores:
+    """Return the cosines of each text with all texts, (n, n) float32; that with itself is minus infinity."""
+    scores: Scores = embeddings @ embeddings.T
+    np.fill_diagonal(scores, -np.inf)
+    return scores

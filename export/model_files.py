@@ -53,9 +53,3 @@ def whole_number(path: Path, config: dict[str, Any], key: str, least: int = 1) -
             "download the model again"
         )
     return value
-
-
-def first_line(error: BaseException) -> str:
-    """Return an error's type and the first line of its text, for a message of one line."""
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0].strip()}" if lines else type(error).__name__

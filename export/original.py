@@ -9,12 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from export.checkpoint import load_model
-from export.model_files import ModelError, first_line
+from export.first_line import first_line
+from export.model_files import ModelError
 from export.source import Source
 from function.engine.embedder import Embedder
 from function.engine.quantization import Embeddings
 
-LEAST_COSINE = 0.9999  # float32 against float32: any less is another model, not rounding
+LEAST_ORIGINAL_COSINE = 0.9999  # float32 against float32: any less is another model, not rounding
 TEXTS = (
     "hello",
     "The Quick Brown Fox, aged 7, jumped over 13 lazy dogs.",
@@ -96,8 +97,8 @@ def check_agreement(source: Source, original: Original, exported: Embedder) -> N
                 "model again with its own fast tokenizer"
             )
     cosines = (exported.embed(tokens[: len(original.embeddings)]) * original.embeddings).sum(axis=1)
-    if not cosines.min() >= LEAST_COSINE:  # nor if it is not a number
+    if not cosines.min() >= LEAST_ORIGINAL_COSINE:  # nor if it is not a number
         raise ModelError(
             f"{source.folder}: the exported graph and the original model agree to a cosine of {cosines.min():.6f} "
-            f"only, expected at least {LEAST_COSINE}; the graph computes something else: choose another model"
+            f"only, expected at least {LEAST_ORIGINAL_COSINE}; the graph computes something else: choose another model"
         )

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, numpy_helper
 
+from export.nodes import add_constant, initializers
+
 COPIES = 8  # of neurons, for each product; four times as many bring a twentieth more and make the layer 2 % wider
 ACTIVATIONS = {"FastGelu", "Gelu", "QuickGelu", "Relu", "Sigmoid", "Tanh"}  # of one neuron at a time
 
@@ -29,16 +31,14 @@ class FeedForward:
 
 
 def split_outliers(model: ModelProto, copies: int = COPIES) -> None:
-    """Give each feed-forward layer of the graph `copies` more neurons, at most, without changing what it computes."""
-    tensors = {tensor.name: tensor for tensor in model.graph.initializer}
+    """Split neurons of each feed-forward layer into `copies` more of them, at most; the graph computes the same."""
 
     def replace(node: NodeProto, position: int, values: NDArray[np.float32], what: str) -> None:
-        name = f"{node.name or node.output[0]}/split_{what}"  # a new one: layers may share their weights
-        tensors[name] = numpy_helper.from_array(np.ascontiguousarray(values), name)
-        model.graph.initializer.append(tensors[name])
-        node.input[position] = name
+        name = f"{node.name or node.output[0]}/split_{what}"  # a new name, because layers may share their weights
+        node.input[position] = add_constant(model, name, values)
 
     for layer in list(_feed_forward_layers(model)):
+        tensors = initializers(model)  # a layer before this one may have replaced some
         outgoing = numpy_helper.to_array(tensors[layer.down.input[1]])
         counts = count_copies(outgoing, copies)
         neurons = np.repeat(np.arange(len(outgoing)), counts)

@@ -1,22 +1,42 @@
-"""Does the index find what exact search finds? Measured on some of its own rows, before a bundle is trusted."""
+"""Recall: which share of what exact search finds is still found, by an index or by a model in 8 bit."""
 
 import numpy as np
 
+from function.engine.arrays import Array
 from function.engine.index import Bits, Index
 from function.engine.quantization import Codes, Embeddings, Scales, dequantize
 
-QUERIES = 200  # rows asked as queries
+QUERIES = 200  # rows of an index that are its queries
 TOP_K = 10
-LEAST_RECALL = 0.98  # of the search against a scan of all rows; 0.998 is usual
+LEAST_RECALL = 0.98  # of an index against exact search
 ROWS_AT_ONCE = 65_536  # of exact search: 100 MB at 384 dimensions
 ROUNDING = 1e-5  # between two ways to sum the same products
 
+Scores = Array[np.float32]  # of queries with texts
+
+
+def recall(hits: Scores, least: Scores) -> float:
+    """Return the share of the hits that are among the best, 0 to 1.
+
+    hits is (queries, top_k) float32, the exact scores of what was found; least is (queries,) float32, the lowest exact
+    score among each query's top_k best. Texts with equal scores may therefore come in any order.
+    """
+    return float(np.mean(hits >= least[:, np.newaxis]))
+
+
+def neighbour_recall(exact: Scores, found: Scores, top_k: int = TOP_K) -> float:
+    """Return the share of each query's top_k best texts by `found` that are among its top_k best by `exact`, 0 to 1.
+
+    Both are (queries, texts) float32, with more than top_k texts.
+    """
+    hits = np.argpartition(-found, top_k, axis=1)[:, :top_k]
+    return recall(np.take_along_axis(exact, hits, axis=1), np.partition(exact, -top_k, axis=1)[:, -top_k])
+
 
 def measure_recall(queries: Embeddings, codes: Codes, scales: Scales, index: Index, top_k: int = TOP_K) -> float:
-    """Give the share of the index's hits that exact search counts among the top_k best, 0 to 1.
+    """Return the share of the index's hits that exact search counts among the top_k best, 0 to 1.
 
     queries is (m, dim) float32; codes (rows, dim) int8 and scales (rows,) float32 are the rows that the index holds.
-    A hit counts by its score, so that texts which stand in the corpus twice may come in any order.
     """
     top_k = min(top_k, len(codes))
     best = np.full((len(queries), top_k), -np.inf, np.float32)
@@ -24,15 +44,12 @@ def measure_recall(queries: Embeddings, codes: Codes, scales: Scales, index: Ind
         rows = slice(begin, begin + ROWS_AT_ONCE)
         scores = queries @ dequantize(codes[rows], scales[rows]).T
         best = np.partition(np.hstack([best, scores]), -top_k, axis=1)[:, -top_k:]
-    shares = []
-    for query, least in zip(queries, best.min(axis=1), strict=True):
-        hits = index.search(query, top_k)
-        shares.append(sum(hit.score >= min(float(least), 1.0) - ROUNDING for hit in hits) / top_k)
-    return float(np.mean(shares))
+    hits = np.array([[hit.score for hit in index.search(query, top_k)] for query in queries], np.float32)
+    return recall(hits, np.minimum(best.min(axis=1), 1) - np.float32(ROUNDING))  # an index rounds no score above 1
 
 
 def measure_own_recall(codes: Codes, scales: Scales, bits: Bits | None) -> float:
-    """Give the recall of an index asked for QUERIES of its own rows, spread over all of them, 0 to 1."""
+    """Return the recall of an index for QUERIES of its own rows, evenly spread, as the queries: 0 to 1."""
     rows = slice(None, None, max(1, len(codes) // QUERIES))
     queries = dequantize(codes[rows], scales[rows])
     queries /= np.linalg.norm(queries, axis=1, keepdims=True)

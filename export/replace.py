@@ -130,21 +130,12 @@ def _flush_one(path: Path) -> None:
 
 
 def _put_in_place(fresh: LockedFolder, out: Path) -> None:
-    """Move the files of a flushed folder into `out` when no other export does.
-
-    Raises BundleError if it is stopped in between; then the next export finishes it.
-    """
+    """Move the files of a flushed folder into `out` when no other export does. Raises BundleError as _move_files."""
     whole = _take_turn(fresh.path, out)
     try:
         _move_files(whole, out)
-    except (OSError, KeyboardInterrupt, SystemExit) as error:
+    except (OSError, KeyboardInterrupt, SystemExit):
         if has_name(fresh.descriptor, whole):
-            if not (out / layout.MANIFEST).exists():
-                reason = error if isinstance(error, OSError) else "interrupted"
-                raise BundleError(
-                    f"{out}: stopped while the new files moved into it ({reason}), so it does not open now; expected "
-                    f"all to move; run `python -m export --out {out}` again, which moves the rest first"
-                ) from error
             shutil.rmtree(whole)  # nothing has moved yet, or all has
         raise
 
@@ -161,21 +152,38 @@ def _take_turn(fresh: Path, out: Path) -> Path:
 
 
 def _move_files(whole: Path, out: Path) -> None:
-    """Replace the bundle's files by those in `whole`, from wherever an earlier export stopped."""
-    if (whole / layout.MANIFEST).exists():
-        listed = layout.read_manifest(whole).files.keys()
-        (out / layout.MANIFEST).unlink(missing_ok=True)
-        _flush_one(out)  # before anything else: a bundle without manifest never opens
-        for name in sorted(BUNDLE_FILES - {layout.MANIFEST}):
-            if name not in listed:
-                (out / name).unlink(missing_ok=True)
-            elif (whole / name).exists():
-                (whole / name).replace(out / name)
-        _flush_one(out)
-        (whole / layout.MANIFEST).replace(out / layout.MANIFEST)
-        _flush_one(out)
+    """Replace the bundle's files by those in `whole`, from wherever an earlier export stopped.
+
+    Raises BundleError if it is stopped when some files have moved and others have not. The next export moves the rest.
+    """
+    try:
+        _move_each_file(whole, out)
+    except (OSError, KeyboardInterrupt, SystemExit) as error:
+        if (whole / layout.MANIFEST).exists() and not (out / layout.MANIFEST).exists():
+            reason = error if isinstance(error, OSError) else "interrupted"
+            raise BundleError(
+                f"{out}: stopped while the new files moved into it ({reason}), so the bundle does not open now; "
+                f"expected all files to move; run `python -m export --out {out}` again, which moves the rest first"
+            ) from error
+        raise
     try:
         whole.rmdir()
     except OSError as error:  # another export has begun its turn already, or ended it
         if error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST):
             raise
+
+
+def _move_each_file(whole: Path, out: Path) -> None:
+    if not (whole / layout.MANIFEST).exists():
+        return
+    listed = layout.read_manifest(whole).files.keys()
+    (out / layout.MANIFEST).unlink(missing_ok=True)
+    _flush_one(out)  # before anything else: a bundle without manifest never opens
+    for name in sorted(BUNDLE_FILES - {layout.MANIFEST}):
+        if name not in listed:
+            (out / name).unlink(missing_ok=True)
+        elif (whole / name).exists():
+            (whole / name).replace(out / name)
+    _flush_one(out)
+    (whole / layout.MANIFEST).replace(out / layout.MANIFEST)
+    _flush_one(out)

@@ -12,8 +12,8 @@ from typing import Any
 
 from export.architecture import Architecture, read_architecture
 from export.disk_errors import DISK_ERRORS
-from export.model_files import ModelError as ModelError  # what this module raises, for those who call it
-from export.model_files import first_line, read_json, whole_number
+from export.first_line import first_line
+from export.model_files import ModelError, read_json, whole_number
 from export.modules import read_modules
 from export.prompts import read_prompts
 from export.weights import hash_weights

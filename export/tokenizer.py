@@ -4,7 +4,8 @@ from pathlib import Path
 
 from tokenizers import Tokenizer, normalizers
 
-from export.model_files import ModelError, first_line
+from export.first_line import first_line
+from export.model_files import ModelError
 from export.source import Source
 from function.engine.tokenizer import save_tokenizer
 

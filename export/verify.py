@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from export.indexer import embed_documents
+from export.embed import embed_documents
 from export.progress import ShowProgress, no_progress
 from export.recall import LEAST_RECALL, QUERIES, TOP_K, measure_own_recall, measure_recall
 from function.engine import bundle as layout
@@ -26,7 +26,7 @@ SAMPLE, TEXTS_AT_ONCE = 5_000, 256  # passages that `verify` embeds again at mos
 SECONDS = 20.0  # after which it begins no further TEXTS_AT_ONCE
 SAMPLE_AFTER_EXPORT = 64  # passages that `verify_export` embeds again, each alone: in the export it was in a batch
 SECONDS_AFTER_EXPORT = 10.0
-LEAST_COSINE = 0.999  # between a stored row and its text embedded again; 8 bit alone gives 0.9998
+LEAST_STORED_COSINE = 0.999  # between a stored row and its text embedded again; 8 bit alone gives 0.9998
 SEED = 7
 
 Clock = Callable[[], float]  # counts seconds
@@ -161,7 +161,7 @@ def _check_cosine(again: Embeddings, sample: list[int], codes: Codes, scales: Sc
     rows = sample[: len(again)]
     least = float((again * dequantize(codes[rows], scales[rows])).sum(axis=1).min())
     name = f"least cosine of {len(rows):,} rows to their texts"
-    return Check(name, f"{least:.5f}", f">= {LEAST_COSINE}", least >= LEAST_COSINE)
+    return Check(name, f"{least:.5f}", f">= {LEAST_STORED_COSINE}", least >= LEAST_STORED_COSINE)
 
 
 def _check_recall(recall: float) -> Check:

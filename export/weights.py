@@ -3,7 +3,8 @@
 import hashlib
 from pathlib import Path
 
-from export.model_files import ModelError, first_line, read_json
+from export.first_line import first_line
+from export.model_files import ModelError, read_json
 
 WEIGHTS = "model.safetensors"
 SHARDS = "model.safetensors.index.json"  # where the weights are in several files

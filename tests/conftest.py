@@ -24,7 +24,8 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 
 from export.corpus import Corpus
-from export.indexer import embed_corpus, write_index, write_model
+from export.embed import embed_corpus
+from export.indexer import write_index, write_model
 from export.quantize import save_ort
 from function.app import create_app
 from function.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, Manifest, ModelInfo, open_bundle

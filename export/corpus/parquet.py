@@ -8,19 +8,20 @@ from export.corpus.columns import Columns, find_id_column, find_text_column, req
 from export.corpus.corpus import Corpus, corpus_error
 from export.corpus.ids import id_of_number, replace_blank_ids
 from export.corpus.parquet_metadata import count_non_finite, metadata_objects
+from export.first_line import first_line
 
 if TYPE_CHECKING:
     import polars as pl
 
 
 def read_parquet(path: Path, asked: Columns) -> Corpus:
-    """Return the passages of a Parquet file; raises CorpusError if it is broken, or holds what a passage cannot."""
-    import polars as pl  # 0.1 s and the one heavy dependency, for this format only
+    """Return the passages of a Parquet file; raises CorpusError if it is broken or a value fits no passage."""
+    import polars as pl  # slow to import, and only this format needs it
 
     try:
         frame = pl.read_parquet(path, glob=False)
     except pl.exceptions.PolarsError as error:
-        found = f"no readable Parquet ({str(error).splitlines()[0]})"
+        found = f"Parquet that cannot be read ({first_line(error)})"
         raise corpus_error(path, None, found, "a whole Parquet file", "fetch or write the file again") from error
     if frame.is_empty():
         raise corpus_error(path, None, "no rows", "at least one", "check that the file was written completely")
@@ -32,7 +33,7 @@ def read_parquet(path: Path, asked: Columns) -> Corpus:
     if texts.dtype not in (pl.String, pl.Categorical, pl.Enum, pl.Null):
         found = f"{texts.dtype} in the column {text!r}"
         raise corpus_error(path, None, found, "strings", f"name another column with {asked.text_option}")
-    # str.strip says what is blank, as for the other formats: the blanks of polars are fewer
+    # str.strip decides what is blank, as for the other formats: polars knows fewer blank characters
     filled = [bool(value and value.strip()) for value in texts.cast(pl.String).to_list()]
     rows = [row for row, is_filled in enumerate(filled) if is_filled]
     passages = frame.filter(pl.Series(filled))
@@ -57,7 +58,7 @@ def _place(row: int) -> str:
 
 
 def _id_strings(path: Path, column: "pl.Series", rows: list[int]) -> list[str]:
-    """Return the ids as text, "" for null and NaN; rows are the row numbers of the values, for messages."""
+    """Return the ids as text, "" for null and NaN; error messages name the values by rows, their row numbers."""
     import polars as pl
 
     expected, remedy = "strings or numbers", "name another column with --id-column"
@@ -66,8 +67,8 @@ def _id_strings(path: Path, column: "pl.Series", rows: list[int]) -> list[str]:
         raise corpus_error(path, None, found, expected, remedy)
     if not column.dtype.is_float():
         return column.cast(pl.String).fill_null("").to_list()
-    # pandas turns whole numbers into floats, and missing ones into NaN, as soon as one is missing
-    # by way of text, since 0.1 of 32 bits is 0.10000000149011612 of 64
+    # If one id is missing, pandas stores whole numbers as floats and the missing one as NaN.
+    # The cast to text comes first, because 0.1 in 32 bits becomes 0.10000000149011612 in 64 bits.
     numbers = column.cast(pl.String).cast(pl.Float64).fill_nan(None).to_list()
     for row, number in zip(rows, numbers, strict=True):
         if number is not None and math.isinf(number):

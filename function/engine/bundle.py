@@ -4,11 +4,13 @@ Opening checks format version, file names, sizes and that the index was embedded
 bytes are left to `python -m export verify`: reading every byte is what a cold start must not do.
 """
 
+import functools
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 FORMAT_VERSION = 2
 
@@ -102,18 +104,28 @@ def read_manifest(bundle: Path) -> Manifest:
 
 
 def _read(kind: type[_Info], values: dict[str, Any]) -> _Info:
-    """Make the dataclass from a JSON object that has just its fields, numbers and names of the right type."""
-    wanted = {entry.name: entry.type for entry in fields(kind)}
-    if values.keys() != wanted.keys():
-        raise KeyError(", ".join(sorted(values.keys() ^ wanted.keys())))
-    for name, expected in wanted.items():
-        value = values[name]
-        if (expected in (int, str) and type(value) is not expected) or (expected is int and value < 1):
-            raise TypeError(f"{name} {value!r}")
-    prompts = values.get("prompts", {})
-    if not isinstance(prompts, dict) or not all(isinstance(prompt, str) for prompt in prompts.values()):
-        raise TypeError(f"prompts {prompts!r}")
+    """Return the dataclass whose fields a JSON object holds.
+
+    Raises KeyError if the object has other keys than the fields, TypeError if a value is not of its field's type.
+    """
+    types = _field_types(kind)  # type: ignore[arg-type] # every class can be hashed
+    if values.keys() != types.keys():
+        raise KeyError(", ".join(sorted(values.keys() ^ types.keys())))
+    for name, expected in types.items():
+        if not _IS_VALID[expected](values[name]):
+            raise TypeError(f"{name} {values[name]!r}")
     return kind(**values)
+
+
+# The types that dataclasses.fields states are strings where annotations are. Cached, since a manifest lists many files.
+_field_types = functools.cache(get_type_hints)
+_IS_VALID: dict[object, Callable[[Any], bool]] = {  # by the type of a field
+    int: lambda value: type(value) is int and value > 0,  # a bool is an int too
+    str: lambda value: isinstance(value, str),
+    str | None: lambda value: value is None or isinstance(value, str),
+    dict[str, str]: lambda value: isinstance(value, dict) and all(isinstance(text, str) for text in value.values()),
+    dict[str, float]: lambda value: isinstance(value, dict) and all(type(x) in (int, float) for x in value.values()),
+}
 
 
 def open_bundle(bundle: Path) -> Manifest:

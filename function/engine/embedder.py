@@ -27,6 +27,9 @@ SESSION_OPTIONS = {
     "session.use_ort_model_bytes_for_initializers": "1",
 }
 
+EmbedBatch = Callable[[list[int]], Embeddings]  # the rows of a batch to their embeddings
+RunBatches = Callable[[EmbedBatch, Sequence[list[int]]], Iterable[Embeddings]]  # maps over batches, as `map` does
+
 
 @dataclass(frozen=True, slots=True)
 class TokenIds:
@@ -85,11 +88,7 @@ class Embedder:
             for encoding in encodings
         ]
 
-    def embed(
-        self,
-        tokens: Sequence[TokenIds],
-        run: Callable[[Callable[[list[int]], Embeddings], Sequence[list[int]]], Iterable[Embeddings]] = map,
-    ) -> Embeddings:
+    def embed(self, tokens: Sequence[TokenIds], run: RunBatches = map) -> Embeddings:
         """Give the unit embeddings, (n, dim) float32, in the order of the texts.
 
         The work is cut into batches of like length, so that a long text does not pad the short ones. `run` maps over

@@ -1,11 +1,17 @@
 """A bundle opens when it is whole; otherwise the error says where, what was found, what was expected, what to do."""
 
+import __future__
+
 import hashlib
 import json
+import re
 import shlex
 import shutil
+import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -13,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from export.corpus import Corpus
+from function.engine import bundle as bundle_module
 from function.engine.bundle import (
     FORMAT_VERSION,
     INDEX,
@@ -138,6 +145,10 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "dim as a truth": (lambda found: found["model"].update(dim=True), "dim True"),
     "max_tokens null": (lambda found: found["model"].update(max_tokens=None), "max_tokens None"),
     "name as a number": (lambda found: found["model"].update(name=5), "name 5"),
+    "revision as a number": (lambda found: found["model"].update(revision=5), "revision 5"),
+    "a prompt as a number": (lambda found: found["model"].update(prompts={"query": 5}), "prompts {'query': 5}"),
+    "accuracy as a number": (lambda found: found["model"].update(accuracy=1), "accuracy 1"),
+    "accuracy in words": (lambda found: found["model"].update(accuracy={"texts": "9"}), "accuracy {'texts': '9'}"),
     "rows as a list": (lambda found: found["index"].update(rows=[200]), "rows [200]"),
     "bytes in words": (lambda found: found["files"][PASSAGES].update(bytes="9"), "bytes '9'"),
     "the model as a list": (lambda found: found.update(model=[]), ""),
@@ -154,6 +165,23 @@ def test_a_manifest_with_other_fields_is_refused_and_the_field_named(bundle_copy
     assert message.startswith(f"{bundle_copy / MANIFEST}: ")
     assert found in message
     assert message.endswith("is missing or wrong; run `python -m export` again")
+
+
+@pytest.mark.parametrize("kind", ["dim in words", "name as a number", "bytes in words", "accuracy in words"])
+def test_types_are_checked_where_annotations_are_strings_too(
+    bundle_copy: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quoted = ModuleType("bundle_with_quoted_annotations")
+    monkeypatch.setitem(sys.modules, quoted.__name__, quoted)
+    code = compile(
+        Path(str(bundle_module.__file__)).read_text(), quoted.__name__, "exec", __future__.annotations.compiler_flag
+    )
+    exec(code, quoted.__dict__)
+    assert {entry.type for entry in fields(quoted.FileInfo)} == {"int", "str"}
+    quoted.read_manifest(bundle_copy)
+    rewrite(bundle_copy, CHANGES[kind][0])
+    with pytest.raises(quoted.BundleError, match=re.escape(CHANGES[kind][1])):
+        quoted.read_manifest(bundle_copy)
 
 
 @pytest.mark.parametrize("name", [MODEL, TOKENIZER, INDEX, PASSAGES])

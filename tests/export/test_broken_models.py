@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from export.source import ModelError, Source, read_source
+from export.model_files import ModelError
+from export.source import Source, read_source
 from tests.export.conftest import edit_json, split_weights
 
 

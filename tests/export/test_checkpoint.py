@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
 from export.checkpoint import load_model
-from export.source import ModelError, read_source
+from export.model_files import ModelError
+from export.source import read_source
 from tests.export.conftest import TINY_BERT, edit_json, split_weights
 
 Tensors = dict[str, NDArray[Any]]

@@ -342,7 +342,7 @@ def test_with_its_source_a_bundle_is_held_against_float32_again(whole: tuple[Pat
 def test_a_model_that_strays_from_its_source_fails(
     bundle_of_stories: Path, calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("export.closeness.LEAST_COSINE", 0.9999999)
+    monkeypatch.setattr("export.closeness.LEAST_QUANTIZED_COSINE", 0.9999999)
     done = run("verify", bundle_of_stories, "--model", TINY_BERT)
     assert done.code == 1
     assert any(line.startswith("model against float32") and "FAILED" in line for line in done.out.splitlines())
@@ -552,11 +552,37 @@ def test_an_interruption_leaves_the_old_bundle_byte_for_byte(
     def interrupt(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("export.indexer.embed_corpus", interrupt)
+    monkeypatch.setattr("export.embed.embed_corpus", interrupt)
     done = run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories)
     assert (done.code, done.err) == (130, "interrupted: nothing was changed\n")
     assert contents(bundle_of_stories) == before
     assert [path.name for path in bundle_of_stories.parent.iterdir()] == ["bundle"]
+
+
+def test_an_interruption_after_the_replacement_says_that_the_new_bundle_is_there(
+    bundle_of_stories: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = read_manifest(bundle_of_stories)
+
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("export.cli.print_bundle_summary", interrupt)
+    done = run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories)
+    expected = f"interrupted: {bundle_of_stories} was replaced before that, and is complete\n"
+    assert (done.code, done.err) == (130, expected)
+    assert open_bundle(bundle_of_stories) != before
+
+
+def test_an_interrupted_check_says_that_nothing_was_changed(
+    bundle_of_stories: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("export.cli.print_checks", interrupt)
+    done = run("verify", bundle_of_stories)
+    assert (done.code, done.err) == (130, "interrupted: nothing was changed\n")
 
 
 def test_a_process_told_to_end_removes_what_it_had_begun(bundle_of_stories: Path, tmp_path: Path) -> None:
@@ -678,7 +704,7 @@ def test_new_texts_without_room_are_an_error_before_they_are_embedded(
     bundle_of_stories: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = contents(bundle_of_stories)
-    monkeypatch.setattr("export.indexer.embed_corpus", None)  # an error of another kind if it were called
+    monkeypatch.setattr("export.embed.embed_corpus", None)  # an error of another kind if it were called
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10**12, 10**12 - 2_000, 2_000))
     line = error_line(run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories))
     assert line.startswith(f"error: {bundle_of_stories}: 2.0 kB are free, expected ")

@@ -363,6 +363,6 @@ def test_a_broken_parquet_file_says_what_to_do(tmp_path: Path) -> None:
     assert whole.startswith(PARQUET_MAGIC)
     for content in (b"", b"text\na\n", whole[:-4], whole[: len(whole) // 2], PARQUET_MAGIC * 20):
         message = complaint(write(tmp_path, "a.parquet", content))
-        assert message.startswith(": found no readable Parquet (")
+        assert message.startswith(": found Parquet that cannot be read (")
         assert "\n" not in message
         assert message.endswith("), expected a whole Parquet file; fetch or write the file again")

@@ -17,8 +17,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from export.disk_errors import DiskError, explain, explaining_disk, find_disk_error, temporary_folder
+from export.model_files import ModelError
 from export.quantize import save_ort
-from export.source import ModelError
 from tests.export.disks import Usage, mounted, small_disk
 
 ROOT = Path(__file__).parents[2]

@@ -11,8 +11,9 @@ from safetensors.numpy import load_file, save_file
 from export.architecture import FAMILIES
 from export.checkpoint import load_model
 from export.graph import export_graph
+from export.model_files import ModelError
 from export.original import check_agreement, run_original
-from export.source import ModelError, read_source
+from export.source import read_source
 from export.tokenizer import write_tokenizer
 from function.engine.bundle import TOKENIZER, ModelInfo
 from function.engine.embedder import Embedder, open_session

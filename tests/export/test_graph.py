@@ -14,7 +14,8 @@ from tokenizers import Tokenizer
 
 from export.corpus import Corpus
 from export.graph import EMBEDDINGS, export_graph
-from export.source import ModelError, Source, _packaged_model, read_source
+from export.model_files import ModelError
+from export.source import Source, _packaged_model, read_source
 from function.engine.embedder import TokenIds
 from function.engine.quantization import Embeddings
 from tests.export.conftest import TINY_BERT, embed_with_transformers

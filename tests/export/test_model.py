@@ -12,11 +12,13 @@ from onnx import ModelProto
 
 from export import model as export_model_module
 from export.corpus import Corpus
-from export.model import ACCURACY_TEXTS, CALIBRATION_TEXTS, _split, export_model
+from export.model import ACCURACY_TEXTS, CALIBRATION_TEXTS, _split, compare, export_model
+from export.model_files import ModelError
 from export.quantize import quantize_graph
-from export.source import ModelError, Source
+from export.source import Source
 from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
 from function.engine.embedder import Embedder
+from function.engine.quantization import Embeddings
 from tests.export.conftest import TINY_BERT, embed_with_transformers
 
 
@@ -143,3 +145,39 @@ def test_calibration_and_measurement_share_no_text_and_spread_over_all(count: in
         numbers = np.array([int(text) for text in part])
         assert numbers.min() < 0.1 * count
         assert np.abs(np.median(numbers) / count - 0.5) < 0.2
+
+
+# Comparing
+
+
+def unit_rows(n: int, dim: int, seed: int) -> Embeddings:
+    rows = np.random.default_rng(seed).standard_normal((n, dim)).astype(np.float32)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
+
+
+def slow_recall(exact: Embeddings, found: Embeddings) -> float:
+    def ten_nearest(embeddings: Embeddings, row: int) -> set[int]:
+        others = [(float(embeddings[row] @ other), i) for i, other in enumerate(embeddings)]
+        return {i for _, i in sorted((one for one in others if one[1] != row), reverse=True)[:10]}
+
+    return sum(len(ten_nearest(exact, row) & ten_nearest(found, row)) for row in range(len(exact))) / 10 / len(exact)
+
+
+def test_compare_counts_cosines_and_neighbours_as_a_slow_loop_does() -> None:
+    exact = unit_rows(60, 12, seed=1)
+    found = exact + 0.25 * unit_rows(60, 12, seed=2)
+    found /= np.linalg.norm(found, axis=1, keepdims=True)
+    cosines = [
+        sum(a * b for a, b in zip(*pair, strict=True)) for pair in zip(exact.tolist(), found.tolist(), strict=True)
+    ]
+    accuracy = compare(exact, found)
+    assert accuracy["texts"] == 60
+    assert accuracy["cosine_mean"] == pytest.approx(sum(cosines) / 60, abs=1e-5)
+    assert accuracy["cosine_min"] == pytest.approx(min(cosines), abs=1e-5)
+    assert accuracy["recall_at_10"] == pytest.approx(slow_recall(exact, found), abs=1e-4)
+    assert 0.5 < accuracy["recall_at_10"] < 0.95
+
+
+def test_embeddings_compared_with_themselves_are_perfect() -> None:
+    rows = unit_rows(30, 8, seed=3)
+    assert compare(rows, rows) == {"texts": 30, "cosine_mean": 1, "cosine_min": 1, "recall_at_10": 1}

@@ -10,8 +10,9 @@ import pytest
 from onnx import ModelProto, numpy_helper
 
 from export import original as original_module
+from export.model_files import ModelError
 from export.original import LONG_TEXT, TEXTS, Original, check_agreement, run_original
-from export.source import ModelError, Source, _packaged_model, read_source
+from export.source import Source, _packaged_model, read_source
 from export.tokenizer import write_tokenizer
 from function.engine.bundle import TOKENIZER, ModelInfo
 from function.engine.embedder import Embedder, open_session

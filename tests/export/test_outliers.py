@@ -8,8 +8,9 @@ import pytest
 from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
+from export.gptq import round_weights
 from export.outliers import COPIES, count_copies, split_outliers
-from export.quantize import quantize_graph, round_weights
+from export.quantize import quantize_graph
 from function.engine.embedder import TokenIds
 
 INPUTS, NEURONS, OUTPUTS = 12, 40, 6

@@ -10,22 +10,19 @@ import pytest
 from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from export import quantize
+from export import calibration
+from export.gptq import LARGEST_WEIGHT, round_weights
+from export.model_files import ModelError
 from export.quantize import (
     HEADROOM,
     HIGH_STEP,
     LARGEST_ACTIVATION,
-    LARGEST_WEIGHT,
     SMALLEST_TABLE,
     ZERO_POINT,
-    compare,
     quantize_graph,
-    round_weights,
     save_ort,
 )
-from export.source import ModelError
 from function.engine.embedder import TokenIds, open_session
-from function.engine.quantization import Embeddings
 
 Floats = NDArray[np.float64]
 INPUTS = ("input_ids", "attention_mask")
@@ -402,8 +399,10 @@ def test_the_same_calibration_gives_the_same_graph(
 def test_calibration_in_parts_counts_each_token_once(
     tiny_graph: ModelProto, tiny_tokens: list[TokenIds], tiny_quantized: ModelProto, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert sum(len(tokens.ids) for tokens in tiny_tokens[::2]) < quantize.TOKENS_PER_UPDATE  # tiny_quantized: one part
-    monkeypatch.setattr(quantize, "TOKENS_PER_UPDATE", 50)
+    assert (
+        sum(len(tokens.ids) for tokens in tiny_tokens[::2]) < calibration.TOKENS_PER_UPDATE
+    )  # tiny_quantized: one part
+    monkeypatch.setattr(calibration, "TOKENS_PER_UPDATE", 50)
     parts, whole = initializers(quantize_graph(tiny_graph, tiny_tokens[::2])), initializers(tiny_quantized)
     for name in (name for name in whole if name.endswith("/codes")):
         assert (parts[name] == whole[name]).mean() > 0.999, name  # sums in another order round differently
@@ -447,39 +446,3 @@ def test_a_graph_without_products_is_refused() -> None:
 def test_no_calibration_is_refused(tiny_graph: ModelProto) -> None:
     with pytest.raises(ModelError, match="products and 0 calibration texts; expected at least one of each"):
         quantize_graph(tiny_graph, [])
-
-
-# Comparing
-
-
-def unit_rows(n: int, dim: int, seed: int) -> Embeddings:
-    rows = np.random.default_rng(seed).standard_normal((n, dim)).astype(np.float32)
-    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
-
-
-def slow_recall(exact: Embeddings, found: Embeddings) -> float:
-    def ten_nearest(embeddings: Embeddings, row: int) -> set[int]:
-        others = [(float(embeddings[row] @ other), i) for i, other in enumerate(embeddings)]
-        return {i for _, i in sorted((one for one in others if one[1] != row), reverse=True)[:10]}
-
-    return sum(len(ten_nearest(exact, row) & ten_nearest(found, row)) for row in range(len(exact))) / 10 / len(exact)
-
-
-def test_compare_counts_cosines_and_neighbours_as_a_slow_loop_does() -> None:
-    exact = unit_rows(60, 12, seed=1)
-    found = exact + 0.25 * unit_rows(60, 12, seed=2)
-    found /= np.linalg.norm(found, axis=1, keepdims=True)
-    cosines = [
-        sum(a * b for a, b in zip(*pair, strict=True)) for pair in zip(exact.tolist(), found.tolist(), strict=True)
-    ]
-    accuracy = compare(exact, found)
-    assert accuracy["texts"] == 60
-    assert accuracy["cosine_mean"] == pytest.approx(sum(cosines) / 60, abs=1e-5)
-    assert accuracy["cosine_min"] == pytest.approx(min(cosines), abs=1e-5)
-    assert accuracy["recall_at_10"] == pytest.approx(slow_recall(exact, found), abs=1e-4)
-    assert 0.5 < accuracy["recall_at_10"] < 0.95
-
-
-def test_embeddings_compared_with_themselves_are_perfect() -> None:
-    rows = unit_rows(30, 8, seed=3)
-    assert compare(rows, rows) == {"texts": 30, "cosine_mean": 1, "cosine_min": 1, "recall_at_10": 1}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from export.recall import LEAST_RECALL, measure_own_recall, measure_recall
+from export.recall import LEAST_RECALL, measure_own_recall, measure_recall, neighbour_recall
 from function.engine.index import EXHAUSTIVE_ROWS, Index, signs
 from function.engine.quantization import dequantize, quantize
 from tests.export.conftest import clustered_rows
@@ -68,3 +68,10 @@ def test_an_index_asked_for_its_own_rows_tells_whether_the_signs_choose_well() -
     codes, scales = quantize(clustered_rows(EXHAUSTIVE_ROWS + 2_000, offset=0.3))
     assert measure_own_recall(codes, scales, signs(codes)) < 0.9
     assert measure_own_recall(codes, scales, None) >= LEAST_RECALL
+
+
+def test_neighbour_recall_counts_a_text_as_good_as_the_last_of_the_best() -> None:
+    exact = np.array([[0.9, 0.8, 0.8, 0.1], [0.4, 0.3, 0.2, 0.1]], np.float32)
+    found = np.array([[0.9, 0.1, 0.8, 0.2], [0.4, 0.1, 0.2, 0.3]], np.float32)
+    assert neighbour_recall(exact, found, 2) == 0.75  # 0 and 2 of 0, 1, 2; 0 and 3 of 0, 1
+    assert neighbour_recall(exact, exact, 2) == 1

@@ -348,6 +348,20 @@ def test_a_stop_while_files_move_is_told_and_the_next_export_moves_the_rest(
     assert contents(bundle_copy) == contents(new)
 
 
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_a_stop_while_a_killed_exports_files_move_is_told(
+    bundle_copy: Path, new: Path, stop: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy_into(bundle_copy / WHOLE, new)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", stopping_after(1, stop()))
+        with pytest.raises(BundleError, match="stopped while the new files moved into it"):
+            stop_half_way(bundle_copy, RuntimeError)
+    with pytest.raises(RuntimeError):
+        stop_half_way(bundle_copy, RuntimeError)
+    assert contents(bundle_copy) == contents(new)
+
+
 def stopping_after(count: int, stop: BaseException) -> Callable[[Path, Path], Path]:
     replace, left = Path.replace, [count]
 

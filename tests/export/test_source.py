@@ -16,7 +16,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from export import source
-from export.source import DEFAULT_MODEL, ModelError, Source, find_model, read_source
+from export.model_files import ModelError
+from export.source import DEFAULT_MODEL, Source, find_model, read_source
 from export.weights import hash_weights
 from tests.data.make_tiny_bert import make
 from tests.export.conftest import TINY_BERT, edit_json

@@ -10,7 +10,8 @@ import pytest
 from tokenizers import Tokenizer
 
 from export.corpus import Corpus
-from export.source import ModelError, Source, read_source
+from export.model_files import ModelError
+from export.source import Source, read_source
 from export.tokenizer import write_tokenizer
 from function.engine.bundle import TOKENIZER
 from function.engine.tokenizer import read_tokenizer
