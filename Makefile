@@ -54,8 +54,7 @@ build/template-tools/installed: tests/deployment/requirements.txt
 # `sam build -t template-zip.yaml` calls this with the folder to fill in ARTIFACTS_DIR. The bytecode is of the kind that
 # is never compared with its source: a zip keeps times to two seconds only, and then all would be compiled again.
 ARCHITECTURE ?= x86_64
-# pyenv's python3.13 runs only where it is switched on, so the one that it stands for comes first
-RUNTIME_PYTHON ?= $(firstword $(wildcard $(HOME)/.pyenv/versions/3.13*/bin/python3.13) python3.13)
+RUNTIME_PYTHON ?= python3.13
 PLATFORM = $(subst arm64,aarch64,$(ARCHITECTURE))
 
 build-Function:

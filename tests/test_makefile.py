@@ -1,0 +1,35 @@
+"""The commands that everyone runs: `make check` stays light, and CI runs the README's commands on any machine."""
+
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def recipe(folder: Path, *targets: str) -> str:
+    """Return what make would run for the targets, with a virtual environment that does not exist yet."""
+    command = ["make", "--dry-run", "--always-make", f"VENV={folder / 'venv'}", *targets]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+def test_make_check_installs_neither_torch_nor_the_export(tmp_path: Path) -> None:
+    commands = recipe(tmp_path, "check")
+    assert "--extra dev" in commands
+    assert not re.search(r"torch|export,|minilm", commands)
+
+
+def test_make_test_installs_torch_before_the_export_could_bring_cuda(tmp_path: Path) -> None:
+    commands = recipe(tmp_path, "test")
+    assert 0 < commands.index("torch==") < commands.index("[export,bench,dev]")
+
+
+def test_only_the_script_of_ci_knows_folders_outside_of_the_checkout() -> None:
+    tracked = subprocess.run(
+        ["git", "grep", "-lE", r"\.\./shared|\"shared\"|\.pyenv", "--", ":!tests/test_makefile.py"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.split()
+    assert tracked == [".ci/run"]
