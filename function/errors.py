@@ -37,13 +37,13 @@ REFUSED: Replies = {  # and what a route with a body may
 
 
 def error_reply(status: int, message: str) -> JSONResponse:
-    """Give the reply for an error."""
+    """Return the reply for an error."""
     kind = ERROR_TYPES.get(status, "invalid" if status < 500 else "internal")
     return JSONResponse({"error": message, "error_type": kind}, status)
 
 
 def add_error_replies(app: FastAPI) -> None:
-    """Have the app answer in this shape what its routes refuse and what it has no route for."""
+    """Add handlers to the app that answer every refusal in this shape, wrong paths and methods included."""
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
@@ -54,7 +54,7 @@ def add_error_replies(app: FastAPI) -> None:
             return error_reply(400, f"body: not JSON: {found}; {RIGHT_BODY}")
         if isinstance(first["input"], bytes):  # FastAPI parses a body only if it is said to be JSON
             content_type = request.headers.get("content-type", "")
-            return error_reply(415, f"body: content-type {content_type!r}, expected application/json")
+            return error_reply(415, f"body: content-type {cut(repr(content_type))}, expected application/json")
         described = [describe(one) for one in errors[:MOST_DESCRIBED]]
         if len(errors) > MOST_DESCRIBED:
             described.append(f"and {len(errors) - MOST_DESCRIBED} more")
@@ -87,7 +87,7 @@ def _other_method(request: Request) -> JSONResponse:
 
 
 def _methods_by_path(request: Request) -> dict[str, list[str]]:
-    """Return the methods of each path that the app answers; HEAD goes wherever GET does (function/head_requests.py)."""
+    """Return the methods of each path that the app answers; HEAD goes wherever GET does (function/middleware.py)."""
     methods = {route.path: route.methods or set() for route in request.app.routes if isinstance(route, Route)}
     return {path: sorted(each | {"HEAD"} if "GET" in each else each) for path, each in methods.items()}
 
@@ -96,10 +96,15 @@ def _shown(request: Request) -> str:
     return f"{cut(request.method)} {cut(request.scope['path'])}"  # not request.url: it depends on the host header
 
 
+def union_tag(form: str) -> str:
+    """Return the tag of one form that a value may have, marked so that `describe` can tell it from a field's name."""
+    return f"<{form}>"
+
+
 def describe(error: dict[str, Any]) -> str:
     """Say of one of pydantic's errors which field is wrong, what it may hold and what it holds."""
-    # "body" comes first in a location; a name in angle brackets is the form of a value, not a field
-    field = cut(".".join(str(part) for part in error["loc"][1:] if not str(part).startswith("<"))) or "body"
+    parts = [str(part) for part in error["loc"][1:]]  # "body" comes first
+    field = cut(".".join(part for part in parts if part != union_tag(part[1:-1]))) or "body"
     message = error["msg"][:1].lower() + error["msg"][1:]
     if error["type"] in ("missing", "extra_forbidden"):
         return f"{field}: {message}"
@@ -116,5 +121,5 @@ def describe_unreadable(error: BaseException) -> str:
 
 
 def cut(text: str) -> str:
-    """Give the first characters of a text as long as a caller likes."""
+    """Return the first characters of a text, which may be as long as a caller likes."""
     return text if len(text) <= LONGEST_ECHO else text[:LONGEST_ECHO] + "…"

@@ -9,8 +9,9 @@ from function.engine.embedder import Embedder
 from function.engine.index import MOST_HITS, Index
 from function.engine.passages import Passages
 from function.errors import REFUSED, error_reply
-from function.replies import bytes_beyond, json_reply
-from function.texts import RequestText, StrictRequest, whole_number
+from function.routes.replies import bytes_beyond, json_reply
+from function.routes.texts import RequestText, StrictRequest, whole_number
+from function.telemetry import stopwatch_of
 
 
 class SimilarRequest(StrictRequest):
@@ -38,11 +39,11 @@ class SimilarReply(BaseModel):
 
 
 def add_similar(app: FastAPI, embedder: Embedder, index: Index, passages: Passages, max_reply_bytes: int) -> None:
-    """Have the app answer over this model and this corpus; 413 instead of a reply of more than max_reply_bytes."""
+    """Add the route over this model and this corpus; a reply of more than max_reply_bytes is a 413."""
 
     @app.post("/similar", response_model=SimilarReply, responses=REFUSED, summary="The texts most like these words")
     async def similar(body: SimilarRequest, request: Request) -> Response:
-        stopwatch = request.state.stopwatch
+        stopwatch = stopwatch_of(request)
         stopwatch.lap("parse")
         tokens = embedder.tokenize([body.text], role="query")
         embedding = embedder.embed(tokens)[0]

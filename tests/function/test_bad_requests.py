@@ -135,6 +135,12 @@ def test_another_content_type_is_refused_with_the_one_expected(
     check_refusal(reply, 415, "media_type", [f"content-type {content_type or ''!r}", "expected application/json"])
 
 
+def test_a_long_content_type_is_shown_in_part(client: httpx.Client) -> None:
+    reply = client.post("/similar", content=b'{"text": "goose"}', headers={"content-type": "text/" + "x" * 10_000})
+    check_refusal(reply, 415, "media_type", ["content-type 'text/xxx", "x…, expected application/json"])
+    assert len(reply.content) < 300
+
+
 @pytest.mark.parametrize("content_type", ["application/json; charset=utf-8", "APPLICATION/JSON"])
 def test_json_may_be_named_with_a_charset_and_in_capitals(client: httpx.Client, content_type: str) -> None:
     reply = client.post("/similar", content=b'{"text": "goose"}', headers={"content-type": content_type})

@@ -34,8 +34,8 @@ class ThroughEvents:
     """An ASGI app that asks another through Lambda: request to event, the handler in a thread of its own, and back."""
 
     def __init__(self, app: FastAPI) -> None:
-        self._handler = make_handler(app, base_path="/")
         self._thread = ThreadPoolExecutor(1, initializer=lambda: asyncio.set_event_loop(asyncio.new_event_loop()))
+        self._handler = self._thread.submit(make_handler, app, "/").result()  # Mangum takes the loop of its thread
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
