@@ -1,9 +1,10 @@
-# make demo    a bundle of Python's own documentation, and questions asked through the real handler
-# make test    everything that needs no Docker
-# make test-template   the templates through checkov and SAM's translator, and the zip as SAM builds it
-# make check   formatting, lint, types and the walls between the modules; needs no torch
-# make image   the container image, with the bundle that is there
-# make test-image   the image, run in Lambda's emulator and by SAM; skipped where there is no Docker
+# make check          formatting, lint, types and the import contracts; needs no torch
+# make format         the formatting, and what ruff can repair
+# make demo           a bundle of Python's own documentation, and questions asked through the real handler
+# make test           all tests that need neither Docker nor other tools
+# make image          the container image, with the bundle that is there
+# make test-image     the image, run in Lambda's emulator and by SAM; skipped where there is no Docker
+# make test-template  the templates through checkov and SAM's translator, the zip as SAM builds it, and the wheel
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin

@@ -33,3 +33,18 @@ def test_only_the_script_of_ci_knows_folders_outside_of_the_checkout() -> None:
         check=False,
     ).stdout.split()
     assert tracked == [".ci/run"]
+
+
+def test_every_target_that_a_document_names_exists() -> None:
+    documents = "\n".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("*.md")))
+    named = set(re.findall(r"(?:^|`)make ([a-z][\w-]*)", documents, re.MULTILINE))
+    assert {"check", "format", "demo", "test", "test-image", "test-template"} <= named
+    for target in named:
+        subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, check=True)
+
+
+def test_the_first_lines_of_the_makefile_explain_what_contributing_lists() -> None:
+    makefile, guide = (ROOT / name for name in ("Makefile", "CONTRIBUTING.md"))
+    explained = set(re.findall(r"^# make ([\w-]+) ", makefile.read_text(encoding="utf-8"), re.MULTILINE))
+    listed = set(re.findall(r"^make ([\w-]+) ", guide.read_text(encoding="utf-8"), re.MULTILINE))
+    assert explained - {"image"} == listed
