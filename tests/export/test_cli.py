@@ -155,7 +155,7 @@ def test_counts_of_texts_of_empty_and_of_truncated_ones_are_printed(whole: tuple
     assert "147 from stories.csv, 3 empty ones skipped" in done.out
     from transformers import AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(TINY_BERT)  # type: ignore[no-untyped-call]
+    tokenizer = AutoTokenizer.from_pretrained(TINY_BERT)
     passages = Passages(out / PASSAGES)
     texts = [f"passage: {passages.text(row)}" for row in range(len(passages))]
     too_long = sum(len(ids) > 32 for ids in tokenizer(texts, truncation=False, padding=False)["input_ids"])

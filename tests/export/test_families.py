@@ -37,7 +37,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         request.param, vocab_size=591, max_position_embeddings=26, initializer_range=0.5, **sizes
     )
     torch.manual_seed(7)
-    AutoModel.from_config(config).save_pretrained(tmp_path)  # type: ignore[no-untyped-call]
+    AutoModel.from_config(config).save_pretrained(tmp_path)
     for name in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copyfile(TINY_BERT / name, tmp_path / name)
     return tmp_path

@@ -111,11 +111,11 @@ def roberta(folder: Path) -> Path:
     from transformers import RobertaConfig, RobertaModel
 
     sizes: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
-    config = RobertaConfig(  # type: ignore[no-untyped-call]
+    config = RobertaConfig(
         vocab_size=591, intermediate_size=48, max_position_embeddings=26, initializer_range=0.5, **sizes
     )
     torch.manual_seed(7)
-    RobertaModel(config).save_pretrained(folder)  # type: ignore[no-untyped-call]
+    RobertaModel(config).save_pretrained(folder)
     for name in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copyfile(TINY_BERT / name, folder / name)
     return folder

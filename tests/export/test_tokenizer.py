@@ -33,7 +33,7 @@ def test_the_padding_and_truncation_the_tokenizer_was_saved_with_are_taken_out(t
 def test_the_tokenizer_gives_the_ids_of_transformers(tokenizer: Tokenizer, corpus: Corpus) -> None:
     from transformers import AutoTokenizer
 
-    original = AutoTokenizer.from_pretrained(TINY_BERT)  # type: ignore[no-untyped-call]
+    original = AutoTokenizer.from_pretrained(TINY_BERT)
     for text in corpus.texts[:20]:
         assert tokenizer.encode(text).ids == original(text, truncation=False, padding=False)["input_ids"]
 
