@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from bench import accuracy, cold_start, cost, demo, latency, memory, readme, throughput, warm
+from bench import accuracy, cold_start, cost, demo, documents, latency, memory, throughput, warm
 
 COMMANDS = {
     "demo": demo,
@@ -15,7 +15,7 @@ COMMANDS = {
     "cold-start": cold_start,
     "cost": cost,
     "memory": memory,
-    "readme": readme,
+    "documents": documents,
 }
 
 
