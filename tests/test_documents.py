@@ -5,17 +5,21 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
 import pytest
+from fastapi import FastAPI
+from starlette.routing import Route
 
 from bench.documents import FIGURE, TABLE, documents, fill
 from bench.report import RESULTS
 from export.arguments import parse_arguments
 from function import server
 from function.engine import bundle as layout
+from function.errors import ERROR_TYPES, FAILED, REFUSED
 from function.settings import Settings, read_settings
 from tests.cloudformation import load_template
 
@@ -224,6 +228,33 @@ def test_the_settings_are_all_described_with_their_defaults() -> None:
     assert set(described) == {field.name for field in fields(Settings)} - set_by_lambda
     assert described.pop("bundle_dir") == "bundle/` beside `function/"
     assert described == {name: str(getattr(read_settings({}), name)) for name in described}
+
+
+def routes_in(page: str) -> list[str]:
+    """Return the routes in a page's first column, such as "GET /health"."""
+    return sorted(re.findall(r"^\| `((?:GET|POST) /[^`]*)` \|", PAGES[page], re.MULTILINE))
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/api.md"])
+def test_the_routes_are_those_of_the_app(page: str, make_app: Callable[..., FastAPI]) -> None:
+    of_the_app = [
+        f"{method} {route.path}"
+        for route in make_app().routes
+        if isinstance(route, Route)
+        for method in (route.methods or set()) - {"HEAD"}
+    ]
+    assert routes_in(page) == sorted(of_the_app)
+
+
+def test_the_statuses_of_errors_are_those_of_the_app() -> None:
+    described = re.findall(r"^\| (\d{3}(?:, \d{3})*) \|", PAGES["docs/api.md"], re.MULTILINE)
+    assert {int(status) for cell in described for status in cell.split(", ")} == {*ERROR_TYPES, *REFUSED, *FAILED}
+
+
+def test_the_phases_of_a_cold_start_are_those_that_are_timed() -> None:
+    described = re.findall(r"^\| `([a-z-]+)` \|", PAGES["docs/cold-start.md"], re.MULTILINE)
+    handler = (PROJECT / "function" / "handler.py").read_text(encoding="utf-8")
+    assert described == re.findall(r"lap\(\"([^\"]+)\"\)", handler)
 
 
 def test_the_bundles_files_and_format_are_those_of_the_code() -> None:
