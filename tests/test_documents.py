@@ -209,6 +209,21 @@ def test_each_file_that_is_named_is_there(page: str, path: str) -> None:
     assert list(PROJECT.glob(path.rstrip("/")))
 
 
+def test_each_name_in_the_picture_is_a_module_or_a_folder() -> None:
+    (picture,) = [block for block in BLOCK.findall(README) if PICTURE_LINE in block]
+    heading, rest = picture.split("\n", 1)
+    assert "AWS Lambda" in heading
+    for folder in ("function/engine/", "function/", "export/"):
+        assert folder in rest
+        assert (PROJECT / folder).is_dir()
+        rest = rest.replace(folder, "")
+    rooms = [PROJECT / room for room in ("export", "function", "function/engine")]
+    known = {path.stem for room in rooms for path in room.iterdir() if path.is_dir() or path.suffix == ".py"}
+    names = set(re.findall(r"\w+", rest.replace(PICTURE_LINE, "")))
+    assert len(names) > 15
+    assert names - known == set()
+
+
 def test_the_readme_can_be_read_to_its_end() -> None:
     assert len(README.splitlines()) <= 150
 
