@@ -12,19 +12,19 @@ ENV PYTHONDONTWRITEBYTECODE=1
 COPY requirements.txt /build/
 RUN python3 -m pip install --target /staging/var/task --require-hashes --no-deps --only-binary :all: \
     --no-compile --no-cache-dir --disable-pip-version-check --root-user-action ignore -r /build/requirements.txt
-COPY image/ /build/
+COPY deploy/ /build/
 RUN python3 /build/trim.py /staging/var/task \
     && python3 /build/bytecode.py /staging --base \
     && chmod -R a+rX /staging
 
-# The function, and in one file all that it imports: function/quick_start/archive.py says why
+# The function, and in one file all that it imports: function/archive.py says why
 FROM ${BASE_IMAGE} AS function
 WORKDIR /var/task
 COPY --from=dependencies /staging/ /
-COPY image/bytecode.py /build/
+COPY deploy/ deploy/
 COPY function/ /staging/var/task/function/
-RUN python3 /build/bytecode.py /staging && cp -R /staging/var/task/function . && python3 -m function.quick_start \
-    && cp function/quick_start/modules.bin /staging/var/task/function/quick_start/ && chmod -R a+rX /staging
+RUN python3 deploy/bytecode.py /staging && cp -R /staging/var/task/function . \
+    && python3 -m deploy.build_archive --out /staging/var/task/function/archive.bin && chmod -R a+rX /staging
 
 # A bundle may have been copied here with files that only their owner may read; in the image that would be root
 FROM ${BASE_IMAGE} AS bundle
@@ -37,8 +37,9 @@ COPY --from=function /staging/ /
 COPY --from=bundle /bundle/model.ort /bundle/tokenizer.txt /var/task/bundle/
 COPY --from=bundle /bundle/index.safetensors /bundle/passages.safetensors /bundle/manifest.json /var/task/bundle/
 
-# /tmp is all that may be written in Lambda; a library that looks for a cache finds it there
-ENV HOME=/tmp ORT_DISABLE_TELEMETRY=1
+# /tmp is all that may be written in Lambda; a library that looks for a cache finds it there.
+# NumPy would start a thread for each core, and pydantic would look for plugins: neither is needed here.
+ENV HOME=/tmp ORT_DISABLE_TELEMETRY=1 OPENBLAS_NUM_THREADS=1 PYDANTIC_DISABLE_PLUGINS=__all__
 # The user that Lambda itself runs functions as; by number, because the base's /etc/passwd does not know it
 USER 993:990
 # What is built on this image starts as root, as anywhere: `sam local` adds its emulator so, and fails as another user

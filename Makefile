@@ -66,8 +66,8 @@ build-Function:
 	  --only-binary :all: --implementation cp --python-version 3.13 --platform manylinux_2_28_$(PLATFORM) --platform manylinux2014_$(PLATFORM) \
 	  --target "$(ARTIFACTS_DIR)" --root-user-action ignore -r requirements.txt
 	cp -R function bundle "$(ARTIFACTS_DIR)"
-	rm -f "$(ARTIFACTS_DIR)/function/quick_start/modules.bin"
-	$(RUNTIME_PYTHON) image/trim.py "$(ARTIFACTS_DIR)"
+	rm -f "$(ARTIFACTS_DIR)/function/archive.bin"
+	$(RUNTIME_PYTHON) deploy/trim.py "$(ARTIFACTS_DIR)"
 	find "$(ARTIFACTS_DIR)" -type d -name __pycache__ -prune -exec rm -rf {} +
 	$(RUNTIME_PYTHON) -m compileall -q --invalidation-mode unchecked-hash -s "$(ARTIFACTS_DIR)" -p /var/task "$(ARTIFACTS_DIR)"
 	chmod -R a+rX "$(ARTIFACTS_DIR)"

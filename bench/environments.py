@@ -48,9 +48,11 @@ def function_package(work: Path) -> Path:
     """Give a folder with the function as an image has it: a fresh copy, compiled, with the archive of its imports."""
     python, package = function_python(work), work / "function-package"
     shutil.rmtree(package, ignore_errors=True)
-    shutil.copytree(PROJECT / "function", package / "function", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("function", "deploy"):
+        ignored = shutil.ignore_patterns("__pycache__", "archive.bin")
+        shutil.copytree(PROJECT / name, package / name, ignore=ignored)
     subprocess.run([python, "-m", "compileall", "-q", "function"], cwd=package, check=True)
-    subprocess.run([python, "-m", "function.quick_start"], cwd=package, check=True, capture_output=True)
+    subprocess.run([python, "-m", "deploy.build_archive"], cwd=package, check=True, capture_output=True)
     return package
 
 

@@ -29,7 +29,7 @@ from function.engine.bundle import INDEX, MODEL, read_manifest
 from function.engine.embedder import Embedder, open_session
 from function.engine.quantization import quantize
 from function.engine.tensors import map_tensors
-from function.stopwatch import Stopwatch, server_timing
+from function.telemetry import Stopwatch, server_timing
 
 WARM_UP = 50  # requests that are not counted
 EMPTY, OURS = "empty handler", "this function"

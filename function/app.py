@@ -4,15 +4,15 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from function.cold_start import ColdStart
 from function.engine.loading import LoadedBundle
 from function.errors import FAILED, add_error_replies
-from function.head_requests import HeadRequests
-from function.request_log import Log, RequestLog
+from function.middleware import HeadRequests, RequestLimits, RequestLog
 from function.routes.embeddings import add_embeddings
 from function.routes.similar import add_similar
 from function.routes.status import add_status
 from function.settings import Settings, SettingsError
+from function.startup import ColdStart
+from function.telemetry import Log
 
 
 def create_app(bundle: LoadedBundle, settings: Settings, logger: Log, cold_start: ColdStart) -> FastAPI:
@@ -26,15 +26,16 @@ def create_app(bundle: LoadedBundle, settings: Settings, logger: Log, cold_start
     add_error_replies(app)
     app.openapi = lambda: _openapi_document(app)  # type: ignore[method-assign] # FastAPI's own way to extend it
     app.add_middleware(HeadRequests)
-    app.add_middleware(RequestLog, logger=logger, max_body_bytes=settings.max_body_bytes, cold_start=cold_start)
+    app.add_middleware(RequestLimits, max_body_bytes=settings.max_body_bytes)
+    app.add_middleware(RequestLog, logger=logger, cold_start=cold_start)
     # straight onto the app: an APIRouter's are wrapped once more, and built at the first request
     add_similar(app, bundle.embedder, bundle.index, bundle.passages, settings.max_reply_bytes)
     add_embeddings(app, bundle.embedder, settings.max_texts, settings.max_tokens, settings.max_reply_bytes)
-    add_status(app, bundle.manifest, cold_start.phases)
+    add_status(app, bundle.manifest, cold_start)
     return app
 
 
 def _openapi_document(app: FastAPI) -> dict[str, Any]:
-    from function.openapi_document import describe_app  # not needed to start
+    from function.routes.openapi_document import describe_app  # not needed to start
 
     return describe_app(app)

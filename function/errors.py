@@ -87,7 +87,7 @@ def _other_method(request: Request) -> JSONResponse:
 
 
 def _methods_by_path(request: Request) -> dict[str, list[str]]:
-    """Return the methods of each path that the app answers; HEAD goes wherever GET does (function/head_requests.py)."""
+    """Return the methods of each path that the app answers; HEAD goes wherever GET does (function/middleware.py)."""
     methods = {route.path: route.methods or set() for route in request.app.routes if isinstance(route, Route)}
     return {path: sorted(each | {"HEAD"} if "GET" in each else each) for path, each in methods.items()}
 
@@ -96,10 +96,15 @@ def _shown(request: Request) -> str:
     return f"{cut(request.method)} {cut(request.scope['path'])}"  # not request.url: it depends on the host header
 
 
+def union_tag(form: str) -> str:
+    """Return the tag of one form that a value may have, marked so that `describe` can tell it from a field's name."""
+    return f"<{form}>"
+
+
 def describe(error: dict[str, Any]) -> str:
     """Say of one of pydantic's errors which field is wrong, what it may hold and what it holds."""
-    # "body" comes first in a location; a name in angle brackets is the form of a value, not a field
-    field = cut(".".join(str(part) for part in error["loc"][1:] if not str(part).startswith("<"))) or "body"
+    parts = [str(part) for part in error["loc"][1:]]  # "body" comes first
+    field = cut(".".join(part for part in parts if part != union_tag(part[1:-1]))) or "body"
     message = error["msg"][:1].lower() + error["msg"][1:]
     if error["type"] in ("missing", "extra_forbidden"):
         return f"{field}: {message}"

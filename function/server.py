@@ -11,13 +11,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from function.app import create_app
-from function.cold_start import ColdStart
 from function.engine.bundle import BundleError
 from function.engine.loading import load_bundle
 from function.engine.tensors import TensorsError
 from function.settings import SettingsError, read_settings
-from function.stopwatch import Stopwatch
-from function.telemetry import make_logger
+from function.startup import ColdStart
+from function.telemetry import Stopwatch, make_logger
 
 LAST_PORT = 65535  # TCP has 16 bits for it
 
@@ -58,8 +57,8 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> int:
         bundle = load_bundle(settings.bundle_dir)
         stopwatch.lap("load")
         logger = make_logger(settings)
-        cold_start = ColdStart(stopwatch.phases, lambda phases: logger.info("start", extra={"milliseconds": phases}))
-        cold_start.end()
+        cold_start = ColdStart(lambda phases: logger.info("start", extra={"milliseconds": phases}))
+        cold_start.end(stopwatch.phases)
         app = create_app(bundle, settings, logger, cold_start)
     except (BundleError, TensorsError, SettingsError) as error:
         print(f"error: {error}", file=sys.stderr)

@@ -1,30 +1,84 @@
-"""What an operator sees, on standard output: a logger of JSON lines, and metrics in CloudWatch's embedded format."""
+"""What an operator sees: times of phases, a logger of JSON lines, and metrics in CloudWatch's embedded format."""
 
-import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any, Protocol
 
-from aws_lambda_powertools.logging import Logger
-from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+from function.archive import archive_status
 
-from function.cold_start import Report
-from function.settings import Settings
+if TYPE_CHECKING:
+    from aws_lambda_powertools.logging import Logger
+    from starlette.requests import Request
+
+    from function.settings import Settings
+
+Report = Callable[[Mapping[str, float]], None]
 
 
-def make_logger(settings: Settings) -> Logger:
-    """Give the one logger. It tells no location: it is always the same line."""
+class Log(Protocol):
+    """What the app needs of a logger: the standard library's, powertools' or a test's."""
+
+    def info(self, msg: object, *, extra: Mapping[str, Any]) -> None:
+        """Log one line with further fields."""
+
+    def exception(self, msg: object) -> None:
+        """Log one line with the trace of the exception that is being handled."""
+
+
+class Stopwatch:
+    """Named phases in milliseconds: `lap` closes a phase and opens the next."""
+
+    __slots__ = ("_begin", "_last", "phases")
+
+    def __init__(self, begin: int | None = None) -> None:
+        """Start now, or at an earlier reading of perf_counter_ns."""
+        self._begin = self._last = perf_counter_ns() if begin is None else begin
+        self.phases: dict[str, float] = {}
+
+    def lap(self, phase: str) -> None:
+        """Add the milliseconds since the last lap to a phase."""
+        now = perf_counter_ns()
+        self.phases[phase] = self.phases.get(phase, 0.0) + (now - self._last) / 1e6
+        self._last = now
+
+    def total(self) -> float:
+        """Return the milliseconds since the stopwatch was started."""
+        return (perf_counter_ns() - self._begin) / 1e6
+
+
+def stopwatch_of(request: "Request") -> Stopwatch:
+    """Return the stopwatch that the request log started for a request: it logs the phases that a route laps."""
+    stopwatch: Stopwatch = request.scope["stopwatch"]
+    return stopwatch
+
+
+def server_timing(phases: dict[str, float], total: float) -> str:
+    """Return the value of a Server-Timing header (W3C): browsers draw it, and `curl -i` shows it."""
+    entries = [f"{phase};dur={milliseconds:.2f}" for phase, milliseconds in phases.items()]
+    return ", ".join([*entries, f"total;dur={total:.2f}"])
+
+
+def make_logger(settings: "Settings") -> "Logger":
+    """Return the logger of all lines. It states no location, which would be the same for every line."""
+    import logging
+
+    from aws_lambda_powertools.logging import Logger  # here, so that a stopwatch can start before it is imported
+
     logging.getLogger("mangum").setLevel(logging.WARNING)  # it has a line for each request too
     return Logger(service=settings.powertools_service_name, location=None)
 
 
-def cold_start_report(settings: Settings, logger: Logger) -> Report:
-    """Give what tells of a start: one line in the log, and a metric for each phase and for their sum.
+def cold_start_report(settings: "Settings", logger: Log) -> Report:
+    """Return a function that reports a start: one line in the log, and a metric for each phase and for their sum.
 
     A metric's name is the phase's: InitImportEngine, InitTotal. Its dimensions are the service and ColdStart.
     """
 
     def report(phases: Mapping[str, float]) -> None:
+        from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+
         milliseconds = {phase: round(value, 2) for phase, value in (*phases.items(), ("total", sum(phases.values())))}
-        logger.info("cold start", extra={"milliseconds": milliseconds})
+        logger.info("cold start", extra={"milliseconds": milliseconds, "archive": archive_status()})
         metrics = EphemeralMetrics(
             service=settings.powertools_service_name, namespace=settings.powertools_metrics_namespace
         )

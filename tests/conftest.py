@@ -27,7 +27,6 @@ from export.corpus import Corpus
 from export.indexer import embed_corpus, write_index, write_model
 from export.quantize import save_ort
 from function.app import create_app
-from function.cold_start import ColdStart
 from function.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, Manifest, ModelInfo, open_bundle
 from function.engine.embedder import Embedder
 from function.engine.index import Index
@@ -36,6 +35,7 @@ from function.engine.passages import Passages
 from function.engine.quantization import Embeddings
 from function.engine.tokenizer import save_tokenizer
 from function.settings import Settings
+from function.startup import ColdStart
 
 hypothesis.settings.register_profile("tests", derandomize=True, deadline=None, max_examples=50, database=None)
 hypothesis.settings.register_profile("thorough", hypothesis.settings.get_profile("tests"), max_examples=2000)
@@ -98,11 +98,8 @@ def make_app(bundle: Path, embedder: Embedder) -> Callable[..., FastAPI]:
     def make(bundle: Path = bundle, embedder: Embedder = embedder, settings: Settings | None = None) -> FastAPI:
         index, passages = Index.open(bundle / INDEX), Passages(bundle / PASSAGES)
         logger = logging.getLogger("tests")
-        cold_start = ColdStart(
-            {"imports": 1.0, "model": 2.345678},
-            lambda phases: logger.info("cold start", extra={"milliseconds": dict(phases)}),
-        )
-        cold_start.end()
+        cold_start = ColdStart(lambda phases: logger.info("cold start", extra={"milliseconds": dict(phases)}))
+        cold_start.end({"imports": 1.0, "model": 2.345678})
         loaded = LoadedBundle(open_bundle(bundle), embedder, index, passages)
         return create_app(loaded, settings or Settings(), logger, cold_start)
 

@@ -7,15 +7,17 @@ from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel, Discriminator, Field, Tag
 
 from function.engine.embedder import Embedder
-from function.errors import REFUSED, error_reply
-from function.replies import bytes_beyond, json_reply
-from function.texts import RequestText, StrictRequest
+from function.errors import REFUSED, error_reply, union_tag
+from function.routes.replies import bytes_beyond, json_reply
+from function.routes.texts import RequestText, StrictRequest
+from function.telemetry import stopwatch_of
 
+TEXT, TEXTS = union_tag("text"), union_tag("texts")
 DECIMALS = 9  # as far as a float32 of this size goes
 
 
 def _form(value: object) -> str:
-    return "<texts>" if isinstance(value, list) else "<text>"
+    return TEXTS if isinstance(value, list) else TEXT
 
 
 class PredictReply(BaseModel):
@@ -37,7 +39,7 @@ def add_embeddings(app: FastAPI, embedder: Embedder, max_texts: int, max_tokens:
         """One text or several; `prompt_name` puts the model's prompt for that role before each."""
 
         text: Annotated[
-            Annotated[RequestText, Tag("<text>")] | Annotated[texts_type, Tag("<texts>")],
+            Annotated[RequestText, Tag(TEXT)] | Annotated[texts_type, Tag(TEXTS)],
             Discriminator(_form),
         ]
         prompt_name: Literal["query", "document"] | None = None
@@ -50,7 +52,7 @@ def add_embeddings(app: FastAPI, embedder: Embedder, max_texts: int, max_tokens:
         description=f"At most {max_texts} texts, and {max_tokens} tokens with special tokens: more tokens get a 413.",
     )
     async def predict(body: PredictRequest, request: Request) -> Response:
-        stopwatch = request.state.stopwatch
+        stopwatch = stopwatch_of(request)
         stopwatch.lap("parse")
         texts = [body.text] if isinstance(body.text, str) else body.text
         tokens = embedder.tokenize(texts, role=body.prompt_name or "")

@@ -9,8 +9,9 @@ from function.engine.embedder import Embedder
 from function.engine.index import MOST_HITS, Index
 from function.engine.passages import Passages
 from function.errors import REFUSED, error_reply
-from function.replies import bytes_beyond, json_reply
-from function.texts import RequestText, StrictRequest, whole_number
+from function.routes.replies import bytes_beyond, json_reply
+from function.routes.texts import RequestText, StrictRequest, whole_number
+from function.telemetry import stopwatch_of
 
 
 class SimilarRequest(StrictRequest):
@@ -42,7 +43,7 @@ def add_similar(app: FastAPI, embedder: Embedder, index: Index, passages: Passag
 
     @app.post("/similar", response_model=SimilarReply, responses=REFUSED, summary="The texts most like these words")
     async def similar(body: SimilarRequest, request: Request) -> Response:
-        stopwatch = request.state.stopwatch
+        stopwatch = stopwatch_of(request)
         stopwatch.lap("parse")
         tokens = embedder.tokenize([body.text], role="query")
         embedding = embedder.embed(tokens)[0]

@@ -6,14 +6,16 @@ from typing import Any
 
 from fastapi import FastAPI, Response
 
+from function.archive import archive_status
 from function.engine.bundle import Manifest
-from function.replies import json_reply
+from function.routes.replies import json_reply
+from function.startup import ColdStart
 
 REPORTED = ("onnxruntime", "tokenizers", "numpy", "simsimd", "fastapi", "mangum")
 
 
-def add_status(app: FastAPI, manifest: Manifest, phases: dict[str, float]) -> None:
-    """Add the routes; phases are those of the cold start, in milliseconds."""
+def add_status(app: FastAPI, manifest: Manifest, cold_start: ColdStart) -> None:
+    """Add the routes to the app."""
 
     @app.get("/health", summary="Is it up")
     async def health() -> dict[str, str]:
@@ -24,6 +26,9 @@ def add_status(app: FastAPI, manifest: Manifest, phases: dict[str, float]) -> No
         from importlib.metadata import version  # not needed to start
 
         versions = {"python": platform.python_version()} | {name: version(name) for name in REPORTED}
-        cold_start = {phase: round(milliseconds, 2) for phase, milliseconds in phases.items()}
-        content: dict[str, Any] = asdict(manifest)
-        return json_reply(content | {"versions": versions, "cold_start_milliseconds": cold_start})
+        content: dict[str, Any] = asdict(manifest) | {
+            "versions": versions,
+            "archive": archive_status(),
+            "cold_start_milliseconds": {phase: round(ms, 2) for phase, ms in cold_start.phases.items()},
+        }
+        return json_reply(content)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -41,11 +42,19 @@ def in_a_new_process() -> Callable[..., Any]:
 
 
 @pytest.fixture(scope="session")
+def image_environment() -> dict[str, str]:
+    """The environment variables that the Dockerfile sets for the function."""
+    (line,) = re.findall(r"^ENV (HOME=.*)$", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
+    return dict(setting.split("=", 1) for setting in line.split() if not setting.startswith("HOME="))
+
+
+@pytest.fixture(scope="session")
 def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The function as an image has it: a folder with a copy of it, and the archive of its imports."""
     folder = tmp_path_factory.mktemp("task")
-    shutil.copytree(ROOT / "function", folder / "function", ignore=shutil.ignore_patterns("__pycache__"))
-    subprocess.run([sys.executable, "-m", "function.quick_start"], cwd=folder, check=True, timeout=60)
+    for name in ("function", "deploy"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "archive.bin"))
+    subprocess.run([sys.executable, "-m", "deploy.build_archive"], cwd=folder, check=True, timeout=120)
     subprocess.run([sys.executable, "-m", "compileall", "-q", "function"], cwd=folder, check=True, timeout=60)
     return folder
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from function.events import route_path
+from function.events.adapter import route_path
 
 
 def http_api(path: str, stage: str = "$default") -> dict[str, Any]:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-EVENTS = sorted((ROOT / "events").glob("*.json"))
+EVENTS = sorted((ROOT / "deploy" / "events").glob("*.json"))
 
 ANSWER_ALL = """
 import json, sys

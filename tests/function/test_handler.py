@@ -47,7 +47,7 @@ def handler(bundle: Path) -> Iterator[Handler]:
         module.handler(http_api("GET", "/health", None), Context())  # the first reply tells of the cold start too
         yield module.handler
         del sys.modules["function.handler"]
-        gc.unfreeze()  # undoes function/quick_start.py, which a process does once in its life
+        gc.unfreeze()  # undoes function.startup.no_garbage_collection, which a process does once in its life
         asyncio.set_event_loop(None)
 
 

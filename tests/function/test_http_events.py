@@ -108,7 +108,7 @@ def test_an_event_without_headers_is_a_request_without_headers(answer: Answer, m
         assert answer(event)["statusCode"] == 200
 
 
-COMPARE = "compare the event with the examples in the folder events/"
+COMPARE = "compare the event with the examples in the folder deploy/events/"
 REFUSED: list[tuple[Callable[..., Event], str, object, str]] = [
     (http_api, "headers", [], "event.headers: found a list, expected an object; " + COMPARE),
     (http_api, "headers.accept", 5, "event.headers.accept: found a number, expected a string; "),

@@ -62,12 +62,15 @@ Seen = dict[str, Any]
 
 
 @pytest.fixture
-def start(in_a_new_process: Callable[..., Any], bundle: Path, shipped: Path) -> Callable[..., Seen]:
+def start(
+    in_a_new_process: Callable[..., Any], bundle: Path, shipped: Path, image_environment: dict[str, str]
+) -> Callable[..., Seen]:
     """Give what starts the function as it ships and gives what was seen of it."""
 
     def start_and_watch(more: str = "", **environment: str) -> Seen:
-        in_a_new_process(WATCH + TELL, shipped, BUNDLE_DIR=str(bundle))  # compiles what pip has not
-        found: Seen = in_a_new_process(WATCH + more + TELL, shipped, BUNDLE_DIR=str(bundle), **environment)
+        all_variables = {"BUNDLE_DIR": str(bundle)} | image_environment | environment
+        in_a_new_process(WATCH + TELL, shipped, **all_variables)  # compiles what pip has not
+        found: Seen = in_a_new_process(WATCH + more + TELL, shipped, **all_variables)
         return found
 
     return start_and_watch

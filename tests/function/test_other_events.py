@@ -223,7 +223,8 @@ def test_any_other_event_is_refused_with_what_it_seems_to_be_and_what_is_expecte
     message = (
         f"event: found {described}, expected an HTTP request from API Gateway, a function URL or a load balancer, or "
         '{"text": "some words"}, or {"path": "/predict", "body": {"text": "some words"}}; '
-        "remove this function from the event's source, or compare the event with the examples in the folder events/"
+        "remove this function from the event's source, or compare the event with the examples in the folder "
+        "deploy/events/"
     )
     assert (reply["statusCode"], json.loads(reply["body"])) == (400, {"error": message, "error_type": "bad_request"})
     line = only_line(caplog)

@@ -21,7 +21,7 @@ def test_info_shows_the_manifest(client: httpx.Client, manifest: Manifest) -> No
     info = client.get("/info").json()
     stated = asdict(manifest)
     assert {key: info[key] for key in stated} == stated
-    assert info.keys() == {*stated, "versions", "cold_start_milliseconds"}
+    assert info.keys() == {*stated, "versions", "archive", "cold_start_milliseconds"}
 
 
 def test_info_shows_the_versions_behind_the_answers(client: httpx.Client) -> None:

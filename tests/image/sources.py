@@ -34,7 +34,7 @@ STATUS = {
 
 
 def _read(name: str) -> Event:
-    event: Event = json.loads((ROOT / "events" / f"{name}.json").read_text(encoding="utf-8"))
+    event: Event = json.loads((ROOT / "deploy" / "events" / f"{name}.json").read_text(encoding="utf-8"))
     return event
 
 

@@ -14,7 +14,7 @@ from tests.image.engine import ROOT, TAG, Layer, build, diff_ids, docker, python
 
 CONTENT_LIMIT = 260  # MB over the base, unpacked
 TASK = "var/task/"
-COPIED = ("Dockerfile", ".dockerignore", "requirements.txt", "image", "function", "bundle")
+COPIED = ("Dockerfile", ".dockerignore", "requirements.txt", "deploy", "function", "bundle")
 
 
 def test_the_content_over_the_base_is_small(over_base: list[Layer]) -> None:

@@ -21,7 +21,7 @@ from tests.image.engine import ROOT, run
 from tests.image.sources import REQUESTS, STATUS
 
 TEMPLATE = ROOT / "template.yaml"
-EVENTS = sorted(path.stem for path in (ROOT / "events").glob("*.json"))
+EVENTS = sorted(path.stem for path in (ROOT / "deploy" / "events").glob("*.json"))
 GATEWAY = ("no route", "another method")  # refused before the function is asked
 ASKED = [name for name in REQUESTS if name not in GATEWAY]
 READY = 60  # seconds that the API may take to listen
@@ -64,7 +64,7 @@ def test_the_template_is_valid(sam: Callable[..., str]) -> None:
 def test_an_event_is_answered_as_outside(
     sam: Callable[..., str], built: Path, answer: Callable[[Any], Any], event: str
 ) -> None:
-    path = ROOT / "events" / f"{event}.json"
+    path = ROOT / "deploy" / "events" / f"{event}.json"
     found = json.loads(sam("local", "invoke", "--template", str(built), "--event", str(path)))
     (wanted,) = answer([json.loads(path.read_text(encoding="utf-8"))])
     assert found["statusCode"] == wanted["statusCode"] == 200

@@ -25,8 +25,9 @@ sys.addaudithook(watch)
 
 import awslambdaric.__main__  # what runs before the function in the real thing
 before = len(opened)
-from function.handler import archive, handler
-opened_by_init = 0 if archive is None else len(opened) - before
+from function.archive import archive_status
+from function.handler import handler
+opened_by_init = len(opened) - before if archive_status() == "used" else 0
 
 import json
 statuses = [handler(event, None)["statusCode"] for event in json.load(sys.stdin)]

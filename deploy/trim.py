@@ -45,7 +45,7 @@ def trim(packages: Path) -> dict[str, int]:
         if not found:
             raise TrimError(
                 f"{packages}: nothing matches {pattern} ({LEFT_OUT[pattern]}), expected at least one file; "
-                "see where the new version of the package has it and correct LEFT_OUT in image/trim.py"
+                "see where the new version of the package has it and correct LEFT_OUT in deploy/trim.py"
             )
         saved[pattern] = sum(_remove(path) for path in found)
     return saved

@@ -6,8 +6,8 @@ from typing import Any
 from mangum import Mangum
 from mangum.types import ASGI, LambdaContext, Receive, Scope, Send
 
-from function.event_fields import Event, EventError
-from function.http_events import http_event
+from function.events.fields import Event, EventError
+from function.events.http import http_event
 
 Handler = Callable[[object, LambdaContext], dict[str, Any]]
 
@@ -32,11 +32,11 @@ def checked_event(event: object) -> Event:
     try:
         if (checked := http_event(event)) is not None:
             return checked
-        from function.other_events import as_http_event  # not needed to start
+        from function.events.other import as_http_event  # not needed to start
 
         return as_http_event(event)
     except EventError as error:
-        from function.other_events import refused_event  # not needed to start
+        from function.events.other import refused_event  # not needed to start
 
         return refused_event(event, str(error))
 

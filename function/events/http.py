@@ -10,7 +10,7 @@ A checked event has two fields of our own: `refusal`, the message of the 400 tha
 from base64 import b64decode
 
 from function.errors import RIGHT_BODY
-from function.event_fields import (
+from function.events.fields import (
     Event,
     EventError,
     encode,

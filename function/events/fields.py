@@ -11,7 +11,7 @@ from function.errors import cut
 Event = dict[str, Any]
 
 JSON_NAMES = {str: "a string", bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "an object"}
-COMPARE = "compare the event with the examples in the folder events/"
+COMPARE = "compare the event with the examples in the folder deploy/events/"
 
 
 class EventError(ValueError):

@@ -11,8 +11,8 @@ Imported when the first of them arrives. Each becomes a checked event, so that a
 
 import json
 
-from function.event_fields import COMPARE, JSON_NAMES, Event, EventError, encode, read_text, shown, wrong
-from function.http_events import make_event
+from function.events.fields import COMPARE, JSON_NAMES, Event, EventError, encode, read_text, shown, wrong
+from function.events.http import make_event
 
 # Pings: serverless-plugin-warmup and lambda-warmer send these, and EventBridge sends its schedule's own event.
 PING_FLAGS = ("warmer", "warmup", "keepWarm")

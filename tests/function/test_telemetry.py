@@ -4,20 +4,20 @@ from collections.abc import Callable
 
 import pytest
 
-from function import stopwatch as clock
-from function.stopwatch import Stopwatch, server_timing
+from function import telemetry
+from function.telemetry import Stopwatch, server_timing
 
 
 @pytest.fixture
 def wait(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Give a function that lets milliseconds pass on the stopwatch's clock."""
+    """Return a function that lets milliseconds pass on the stopwatch's clock."""
     now = 5_000_000_000
 
     def pass_time(milliseconds: float) -> None:
         nonlocal now
         now += round(milliseconds * 1e6)
 
-    monkeypatch.setattr(clock, "perf_counter_ns", lambda: now)
+    monkeypatch.setattr(telemetry, "perf_counter_ns", lambda: now)
     return pass_time
 
 

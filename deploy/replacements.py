@@ -1,0 +1,141 @@
+"""What the archive of compiled imports holds instead of a library's own modules, and why.
+
+Each entry saves time in a cold start and changes nothing that a request can see. `python -m bench ablation` measures
+each one alone, and docs/cold-start.md shows what it is worth.
+"""
+
+import __future__
+
+import ast
+from collections.abc import Callable, Collection
+from pathlib import Path
+from types import CodeType
+
+STAND_INS = Path(__file__).parent / "stand_ins"
+
+LAZY = (
+    # NumPy: docstrings for its compiled functions, and what it has for files and records
+    *("numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars", "numpy._core._internal"),
+    *("numpy._core._dtype_ctypes", "numpy.lib.format", "numpy.lib.mixins", "numpy.lib.npyio", "numpy.lib.scimath"),
+    # powertools: queries into events
+    "aws_lambda_powertools.utilities.jmespath_utils",
+    # the standard library: connections, mail, archives, hashes by OpenSSL
+    *("ssl", "asyncio.sslproto", "http.client", "http.cookies", "importlib.metadata._adapters"),
+    *("csv", "hashlib", "hmac", "secrets", "pickle", "calendar", "locale"),
+)
+# docstrings would be read and made at each start; left out only where nothing is computed with them, as NumPy and the
+# standard library's mail do
+WITHOUT_DOCSTRINGS = {"pydantic", "fastapi", "starlette", "anyio", "aws_lambda_powertools", "onnxruntime", "mangum"}
+# their parameters are annotated with their documentation, which is made at each start and which nobody reads: left as
+# text, as `from __future__ import annotations` does
+TEXT_ANNOTATIONS = {"fastapi.applications", "fastapi.routing", "fastapi.param_functions", "fastapi.params"}
+
+KINDS = {
+    "lazy": "modules that no request uses run when something is asked of them",
+    "openapi": "FastAPI's models of an OpenAPI document are made when one is asked for",
+    "pydantic-v1": "pydantic's first version, which FastAPI imports to compare with, is one empty class",
+    "core-schema": "the hundred TypedDicts of pydantic_core's schemas are plain dicts",
+    "numpy-types": "NumPy's linear algebra does without NumPy's types for checkers",
+    "dataclasses": "the methods that dataclasses write are compiled before",
+    "endpoints": "FastAPI does not parse the source to find the lines of its endpoints",
+    "docstrings": "web libraries come without docstrings",
+    "annotations": "FastAPI's documented annotations stay text",
+}
+
+
+PLACE_OF_THE_CODE = """
+code = func.__code__
+return EndpointContext(file=code.co_filename, line=code.co_firstlineno, function=func.__name__)
+"""
+
+
+class ReplacementError(ValueError):
+    """A library that is no longer as a replacement expects it: the message says what to look at."""
+
+
+def compile_module(name: str, file: Path, without: Collection[str] = ()) -> CodeType:
+    """Return the code that the archive holds for a module: the library's own, a stand-in's or changed as KINDS says.
+
+    `file` is the library's source; tracebacks show it. `without` names KINDS to leave out.
+    Raises ReplacementError if the library is no longer as a replacement expects it.
+    """
+    kind, source = _stand_in(name)
+    if source is None or kind in without:
+        tree = ast.parse(file.read_bytes())
+        kind, change = REWRITTEN.get(name, ("", _unchanged))
+        if kind not in without:
+            change(tree)
+    else:
+        tree = ast.parse(source)
+    if name.partition(".")[0] in WITHOUT_DOCSTRINGS and "docstrings" not in without:
+        _drop_docstrings(tree)
+    is_text = (name in TEXT_ANNOTATIONS and "annotations" not in without) or kind == "numpy-types"
+    flags = __future__.annotations.compiler_flag if is_text else 0
+    code: CodeType = compile(tree, str(file), "exec", flags, dont_inherit=True)
+    return code
+
+
+def _stand_in(name: str) -> tuple[str, str | None]:
+    """Return the kind and the source of what stands for a module as a whole."""
+    lazy = (STAND_INS / "lazy_module.py").read_text(encoding="utf-8")
+    if name in LAZY:
+        return "lazy", lazy
+    if name == "fastapi.openapi.models":
+        return "openapi", (STAND_INS / "openapi_models.py").read_text(encoding="utf-8")
+    if name == "pydantic.v1":
+        return "pydantic-v1", f"{lazy}\n\nclass BaseModel: ...\n"
+    return "", None
+
+
+def _unchanged(tree: ast.Module) -> None:
+    """Leave the module as it is."""
+
+
+def _run_snippets(tree: ast.Module) -> None:
+    tree.body += ast.parse("from function.archive import run_snippet as exec").body
+
+
+def _plain_dicts(tree: ast.Module) -> None:
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    typed = [
+        node for node in classes if any(isinstance(base, ast.Name) and base.id == "TypedDict" for base in node.bases)
+    ]
+    if len(typed) < 50:
+        raise ReplacementError(
+            "pydantic_core.core_schema: has few TypedDicts; see whether it still needs a replacement"
+        )
+    for node in classes:
+        node.keywords = [keyword for keyword in node.keywords if keyword.arg != "total"]
+    for node in typed:
+        node.bases = [ast.copy_location(ast.Name("dict", ast.Load()), node)]
+
+
+def _no_types_for_checkers(tree: ast.Module) -> None:
+    kept = [node for node in tree.body if not (isinstance(node, ast.ImportFrom) and node.module == "numpy._typing")]
+    if len(kept) == len(tree.body):
+        raise ReplacementError("numpy.linalg._linalg: does not import numpy._typing; drop its replacement")
+    tree.body = kept
+
+
+def _place_of_the_code(tree: ast.Module) -> None:
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == "_extract_endpoint_context":
+            node.body = ast.parse(PLACE_OF_THE_CODE).body
+            return
+    raise ReplacementError("fastapi.routing: has no _extract_endpoint_context; see how it finds endpoints now")
+
+
+def _drop_docstrings(tree: ast.Module) -> None:
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if ast.get_docstring(node, clean=False) is not None:
+            node.body[:1] = [] if len(node.body) > 1 else [ast.copy_location(ast.Pass(), node.body[0])]
+
+
+REWRITTEN: dict[str, tuple[str, Callable[[ast.Module], None]]] = {
+    "dataclasses": ("dataclasses", _run_snippets),
+    "pydantic_core.core_schema": ("core-schema", _plain_dicts),
+    "numpy.linalg._linalg": ("numpy-types", _no_types_for_checkers),
+    "fastapi.routing": ("endpoints", _place_of_the_code),
+}

@@ -1,0 +1,141 @@
+"""Around every request, outermost first: the log, what may not pass, and HEAD."""
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from function.errors import error_reply
+from function.startup import ColdStart
+from function.telemetry import Log, Stopwatch, server_timing
+
+
+class RequestLog:
+    """Times and logs each request, and answers one that crashed with a 500."""
+
+    def __init__(self, app: ASGIApp, logger: Log, cold_start: ColdStart) -> None:
+        """Log to `logger`. The first reply after the start carries the start's phases, and then they are reported."""
+        self._app = app
+        self._logger = logger
+        self._cold_start = cold_start
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; `scope["log_as"]` is the message of its line, "request" if there is none."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        stopwatch = scope["stopwatch"] = Stopwatch()
+        start = self._cold_start.take()
+        status = payload_bytes = 0
+
+        async def count_bytes() -> Message:
+            nonlocal payload_bytes
+            message = await receive()
+            payload_bytes += len(message.get("body", b""))
+            return message
+
+        async def timed_send(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                phases = {f"init-{phase}": milliseconds for phase, milliseconds in start.items()} | stopwatch.phases
+                headers["server-timing"] = server_timing(phases, stopwatch.total())
+            await send(message)
+
+        try:
+            await self._app(scope, count_bytes, timed_send)
+        except ClientDisconnect:
+            self._logger.info("the caller left before the body was whole", extra={"path": scope["path"]})
+            return
+        except Exception:  # unforeseen: logged once, with its trace
+            self._logger.exception("request failed")
+            if status:
+                raise  # the reply has begun and cannot be taken back
+            await error_reply(500, "the request failed; its trace is in the log")(scope, receive, timed_send)
+        if not self._cold_start.is_over:
+            return
+        if start:
+            self._cold_start.report(start)
+        fields = {
+            "method": scope["method"],
+            "path": scope["path"],
+            "status": status,
+            "payload_bytes": payload_bytes,
+            "milliseconds": round(stopwatch.total(), 3),
+            "phases": {phase: round(milliseconds, 3) for phase, milliseconds in stopwatch.phases.items()},
+            "cold_start": bool(start),
+            "request_id": getattr(scope.get("aws.context"), "aws_request_id", None),
+        }
+        if scope.get("refusal"):
+            fields["error"] = scope["refusal"]
+        self._logger.info(scope.get("log_as", "request"), extra=fields)
+
+
+class RequestLimits:
+    """Refuses what the app need not see: a body that is too large, an event that cannot be read."""
+
+    def __init__(self, app: ASGIApp, max_body_bytes: int) -> None:
+        """Refuse bodies of more than max_body_bytes with 413."""
+        self._app = app
+        self._max_body_bytes = max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; one with a message in `scope["refusal"]` gets it as a 400.
+
+        Raises ClientDisconnect if the caller leaves before the body is whole.
+        """
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        body, length = await self._read(receive)
+        if body is None:
+            message = f"body: {length} bytes or more, at most {self._max_body_bytes}; send fewer or shorter texts"
+            await error_reply(413, message)(scope, receive, send)
+        elif scope.get("refusal"):
+            await error_reply(400, scope["refusal"])(scope, receive, send)
+        else:
+            await self._app(scope, _replay(body, receive), send)
+
+    async def _read(self, receive: Receive) -> tuple[bytes | None, int]:
+        """Return the body and its bytes; no body as soon as it is over the limit."""
+        parts, length = [], 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            parts.append(message.get("body", b""))
+            length += len(parts[-1])
+            if length > self._max_body_bytes:
+                return None, length
+            if not message.get("more_body", False):
+                return b"".join(parts), length
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return what receives the body that was read as one message, then whatever comes next."""
+    unread = [body]
+
+    async def replay() -> Message:
+        if unread:
+            return {"type": "http.request", "body": unread.pop(), "more_body": False}
+        return await receive()
+
+    return replay
+
+
+class HeadRequests:
+    """Answers HEAD as GET without the body (RFC 9110, section 9.3.2); the headers stay, content-length among them."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Ask the app for GET where the caller asked for HEAD."""
+        if scope.get("method") != "HEAD":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_without_body(message: Message) -> None:
+            await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+        await self._app({**scope, "method": "GET"}, receive, send_without_body)

@@ -1,0 +1,140 @@
+"""Replaced modules act as the libraries' own wherever a request could see them."""
+
+import ast
+import importlib.util
+import json
+import sys
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from deploy.replacements import KINDS, LAZY, REWRITTEN, STAND_INS, ReplacementError, compile_module
+
+# a lazy module is the same module once it has been asked for something, whoever asks first
+LAZY_MODULE = """
+import json, sys
+from function.archive import archive_status, use_archive
+use_archive()
+import csv, threading
+loader = type(csv.__loader__).__module__
+found = []
+threads = [threading.Thread(target=lambda: found.append(csv.reader)) for _ in range(8)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+from csv import DictReader
+print(json.dumps([archive_status(), loader, len(set(map(id, found))), list(csv.reader(["a,b"])),
+                  hasattr(csv, "nothing"), "__getattr__" in vars(csv), DictReader is csv.DictReader]))
+"""
+
+
+def test_a_lazy_module_runs_when_it_is_asked_for_something_and_is_then_the_library(
+    in_a_new_process: Callable[..., Any], shipped: Path
+) -> None:
+    found = in_a_new_process(LAZY_MODULE, shipped)
+    assert found == ["used", "function.archive", 1, [["a", "b"]], False, False, True]
+
+
+def test_every_lazy_module_is_a_module_of_this_python_or_of_a_library() -> None:
+    for name in LAZY:
+        assert importlib.util.find_spec(name) is not None, name
+
+
+OPENAPI = """
+import json
+from function.archive import use_archive
+use_archive()
+import fastapi.openapi.models as models
+from fastapi import Depends, FastAPI
+from fastapi.security import OAuth2PasswordBearer, APIKeyHeader
+before = models.__real_module__ is None
+app = FastAPI()
+@app.get("/", dependencies=[Depends(OAuth2PasswordBearer("token")), Depends(APIKeyHeader(name="x"))])
+def root() -> int:
+    return 1
+document = app.openapi()
+contact = models.Contact(name="a")
+print(json.dumps([before, document["components"], isinstance(contact, models.Contact), models.APIKeyIn.query.value]))
+"""
+
+
+def test_openapi_documents_and_security_schemes_are_those_of_fastapi(
+    in_a_new_process: Callable[..., Any], shipped: Path
+) -> None:
+    before, components, is_example, place = in_a_new_process(OPENAPI, shipped)
+    plain = OPENAPI.replace("use_archive()\n", "").replace("models.__real_module__ is None", "True")
+    assert in_a_new_process(plain, shipped)[1] == components
+    assert (before, is_example, place) == (True, True, "query")
+    assert "OAuth2PasswordBearer" in json.dumps(components)
+
+
+FIRST_PYDANTIC = """
+import json, warnings
+from function.archive import use_archive
+use_archive()
+import pydantic.v1
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # pydantic warns where its first version is used with a newer Python
+    model = pydantic.v1.create_model("Model", size=(int, ...))
+print(json.dumps([model(size="3").size, issubclass(model, pydantic.v1.BaseModel)]))
+"""
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="pydantic's first version does not work with Python 3.14")
+def test_pydantics_first_version_works_when_it_is_used_after_all(
+    in_a_new_process: Callable[..., Any], shipped: Path
+) -> None:
+    assert in_a_new_process(FIRST_PYDANTIC, shipped) == [3, True]
+
+
+def run_module(name: str, without: tuple[str, ...] = ()) -> ModuleType:
+    """Return the module that the archive would make, beside the imported one."""
+    spec = importlib.util.find_spec(name)
+    assert spec is not None
+    assert spec.origin is not None
+    module = ModuleType(name)
+    module.__spec__ = ModuleSpec(name, None, origin=spec.origin)
+    module.__package__ = name.rpartition(".")[0]
+    exec(compile_module(name, Path(spec.origin), without), module.__dict__)
+    return module
+
+
+def test_pydantics_schemas_are_plain_dicts_of_the_same_content() -> None:
+    import pydantic_core.core_schema as own
+
+    replaced = run_module("pydantic_core.core_schema")
+    assert replaced.IntSchema.__mro__ == (replaced.IntSchema, dict, object)
+    assert replaced.int_schema(ge=1) == own.int_schema(ge=1)
+    assert replaced.CoreConfig(title="a") == own.CoreConfig(title="a")
+
+
+def test_the_place_of_an_endpoint_is_that_of_its_code() -> None:
+    def endpoint() -> None: ...
+
+    place = run_module("fastapi.routing")._extract_endpoint_context(endpoint)
+    code = endpoint.__code__
+    assert place == {"file": code.co_filename, "line": code.co_firstlineno, "function": "endpoint"}
+
+
+def test_docstrings_of_web_libraries_go_and_those_of_numpy_stay() -> None:
+    assert run_module("fastapi.encoders").jsonable_encoder.__doc__ is None
+    assert run_module("fastapi.encoders", ("docstrings",)).jsonable_encoder.__doc__
+    assert run_module("numpy.lib._function_base_impl").rot90.__doc__
+
+
+@pytest.mark.parametrize("name", REWRITTEN)
+def test_a_library_that_changed_under_a_replacement_stops_the_build(name: str) -> None:
+    kind, change = REWRITTEN[name]
+    if kind == "dataclasses":
+        pytest.skip("any module can run its snippets from the archive")
+    with pytest.raises(ReplacementError, match=name.partition(".")[0]):
+        change(ast.parse("x = 1"))
+
+
+def test_every_replacement_is_explained_and_every_stand_in_is_used() -> None:
+    used = {kind for kind, _ in REWRITTEN.values()} | {"lazy", "openapi", "pydantic-v1", "docstrings", "annotations"}
+    assert KINDS.keys() == used
+    assert {path.name for path in STAND_INS.glob("*.py")} == {"lazy_module.py", "openapi_models.py"}

@@ -1,0 +1,185 @@
+"""Libraries imported from one file are the libraries; an archive that does not fit is not used, and says so."""
+
+import json
+import marshal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from function.archive import Archive, ArchiveError
+
+BEFORE = """
+import json, sys
+import function.archive
+print(json.dumps(sorted(sys.modules)))
+"""
+
+ASK = """
+import json, sys
+import function.handler
+event = {"version": "2.0", "routeKey": "", "rawPath": "/similar", "rawQueryString": "",
+         "headers": {"content-type": "application/json"}, "isBase64Encoded": False, "body": '{"text": "angry goose"}',
+         "requestContext": {"http": {"method": "POST", "path": "/similar", "sourceIp": "127.0.0.1"}}}
+get = {**event, "body": None, "requestContext": {"http": {"method": "GET", "path": "/info", "sourceIp": "127.0.0.1"}}}
+document = {**get, "requestContext": {"http": {"method": "GET", "path": "/openapi.json", "sourceIp": "127.0.0.1"}}}
+reply, info, openapi = (function.handler.handler(one, None) for one in (event, get, document))
+origins = {}
+for name, module in sys.modules.items():
+    spec = getattr(module, "__spec__", None)
+    if spec is not None and spec.origin and spec.origin.endswith(".py"):
+        origins[name] = [type(spec.loader).__module__ == "function.archive", spec.origin]
+print(json.dumps([reply["body"], json.loads(info["body"])["archive"], openapi["body"], origins]))
+"""
+
+
+def test_a_start_takes_every_library_from_the_archive_and_answers_the_same(
+    in_a_new_process: Callable[..., Any], shipped: Path, bundle: Path, image_environment: dict[str, str]
+) -> None:
+    before = set(in_a_new_process(BEFORE))
+    body, status, document, origins = in_a_new_process(ASK, shipped, BUNDLE_DIR=str(bundle), **image_environment)
+    plain_body, plain_status, plain_document, plain_origins = in_a_new_process(ASK, BUNDLE_DIR=str(bundle))
+    assert (status, plain_status) == ("used", "not there")
+    assert (body, document) == (plain_body, plain_document)
+    libraries = {name for name in origins if name.partition(".")[0] != "function"} - before
+    assert len(libraries) > 300
+    # what only a request for the document or the versions imports is not in the archive
+    later = {"pydantic._internal._dataclasses", "email", "importlib.metadata", "platform"}
+    missed = {name for name in libraries if not origins[name][0] and not name.startswith(tuple(later))}
+    assert missed <= {"contextlib", "importlib._abc"}  # which building the archive had imported before
+    assert {name: origins[name][1] for name in libraries & plain_origins.keys()} == {
+        name: plain_origins[name][1] for name in libraries & plain_origins.keys()
+    }
+
+
+def test_a_traceback_through_the_archive_shows_the_source(
+    in_a_new_process: Callable[..., Any], shipped: Path, bundle: Path
+) -> None:
+    script = """
+import json, traceback
+import function.handler
+import mangum
+try:
+    mangum.Mangum(None)({}, None)
+except RuntimeError:
+    print(json.dumps(traceback.format_exc()))
+"""
+    assert "self.infer(event, context)" in in_a_new_process(script, shipped, BUNDLE_DIR=str(bundle))
+
+
+USE = """
+import json, sys
+from pathlib import Path
+from function.archive import archive_status, use_archive
+use_archive(sys.argv[1] if len(sys.argv) > 1 else {file!r})
+import fastapi, csv, json
+list(csv.reader(["a,b"]))
+print(json.dumps([archive_status(), fastapi.FastAPI.__name__]))
+"""
+
+
+def status_of(in_a_new_process: Callable[..., Any], file: Path, folder: Path) -> str:
+    """Import FastAPI and a lazy module with an archive in use, and return what is said of it."""
+    status, name = in_a_new_process(USE.format(file=str(file)), folder)
+    assert name == "FastAPI"
+    return str(status)
+
+
+@pytest.fixture
+def archive_copy(shipped: Path, tmp_path: Path) -> Path:
+    """An archive that the test may damage."""
+    copy = tmp_path / "archive.bin"
+    copy.write_bytes((shipped / "function" / "archive.bin").read_bytes())
+    return copy
+
+
+def test_a_whole_archive_is_used(in_a_new_process: Callable[..., Any], archive_copy: Path, shipped: Path) -> None:
+    assert status_of(in_a_new_process, archive_copy, shipped) == "used"
+
+
+def test_a_missing_archive_is_said(in_a_new_process: Callable[..., Any], tmp_path: Path, shipped: Path) -> None:
+    assert status_of(in_a_new_process, tmp_path / "none.bin", shipped) == "not there"
+
+
+@pytest.mark.parametrize("length", [0, 5, 12, 1_000, 50_000], ids=lambda length: f"{length} bytes")
+def test_an_archive_cut_within_its_head_is_not_used(
+    in_a_new_process: Callable[..., Any], archive_copy: Path, shipped: Path, length: int
+) -> None:
+    archive_copy.write_bytes(archive_copy.read_bytes()[:length])
+    expected = "not used: cannot mmap an empty file" if length == 0 else "not used: damaged"
+    assert status_of(in_a_new_process, archive_copy, shipped) == expected
+
+
+def test_modules_behind_a_cut_come_from_the_libraries(
+    in_a_new_process: Callable[..., Any], archive_copy: Path, shipped: Path
+) -> None:
+    content = archive_copy.read_bytes()
+    archive_copy.write_bytes(content[: len(content) // 2])
+    assert status_of(in_a_new_process, archive_copy, shipped) == "used, but damaged in part"
+
+
+@pytest.mark.parametrize("every", [997, 100_003])
+def test_modules_with_wrong_bytes_come_from_the_libraries(
+    in_a_new_process: Callable[..., Any], archive_copy: Path, shipped: Path, every: int
+) -> None:
+    content = bytearray(archive_copy.read_bytes())
+    begin = 12 + int.from_bytes(content[:8], "little")
+    for place in range(begin, len(content), every):
+        content[place] ^= 0xFF
+    archive_copy.write_bytes(content)
+    assert status_of(in_a_new_process, archive_copy, shipped) == "used, but damaged in part"
+
+
+def test_a_wrong_byte_in_the_head_is_found(
+    in_a_new_process: Callable[..., Any], archive_copy: Path, shipped: Path
+) -> None:
+    content = bytearray(archive_copy.read_bytes())
+    content[200] ^= 0xFF
+    archive_copy.write_bytes(content)
+    assert status_of(in_a_new_process, archive_copy, shipped) == "not used: damaged"
+
+
+def archive_with(version: str, packages: str, distributions: set[str]) -> memoryview:
+    """Return the bytes of an empty archive."""
+    from zlib import crc32
+
+    head = marshal.dumps((version, packages, frozenset(distributions), {}, {}))
+    return memoryview(len(head).to_bytes(8, "little") + crc32(head).to_bytes(4, "little") + head)
+
+
+def test_an_archive_of_another_python_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ArchiveError, match=r"made by Python 3\.99\.0, this is 3\."):
+        Archive(archive_with("3.99.0 (main)", str(tmp_path), set()))
+
+
+def test_an_archive_of_another_folder_of_packages_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ArchiveError, match="made for other packages"):
+        Archive(archive_with(sys.version, str(tmp_path), set()))
+
+
+def test_an_archive_of_other_versions_of_packages_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "fastapi-0.141.0.dist-info").mkdir()
+    Archive(archive_with(sys.version, str(tmp_path), {"fastapi-0.141.0.dist-info"}))
+    with pytest.raises(ArchiveError, match="made for other packages"):
+        Archive(archive_with(sys.version, str(tmp_path), {"fastapi-0.142.0.dist-info"}))
+
+
+def test_the_log_line_of_a_cold_start_says_that_there_is_no_archive(
+    in_a_new_process: Callable[..., Any], bundle: Path
+) -> None:
+    script = """
+import contextlib, io, json
+import function.handler
+said = io.StringIO()
+event = {"version": "2.0", "rawPath": "/health", "headers": {},
+         "requestContext": {"http": {"method": "GET", "path": "/health", "sourceIp": "127.0.0.1"}}}
+with contextlib.redirect_stdout(said):
+    function.handler.logger.handlers[0].stream = said
+    function.handler.handler(event, None)
+print(json.dumps(said.getvalue()))
+"""
+    lines = [json.loads(line) for line in in_a_new_process(script, BUNDLE_DIR=str(bundle)).splitlines()]
+    assert [line["archive"] for line in lines if line.get("message") == "cold start"] == ["not there"]

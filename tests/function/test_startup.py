@@ -1,0 +1,150 @@
+"""A start is warmed up by a request that nobody hears of, reported once, and reported again after a restore."""
+
+import asyncio
+import gc
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from mangum import Mangum
+
+from function.engine.embedder import Embedder, TokenIds
+from function.settings import Settings
+from function.startup import ColdStart, no_garbage_collection, warm_up
+
+
+def test_no_garbage_is_collected_in_the_block_and_nothing_that_it_made_afterwards() -> None:
+    frozen = gc.get_freeze_count()
+    try:
+        with no_garbage_collection():
+            assert not gc.isenabled()
+        assert gc.isenabled()
+        assert gc.get_freeze_count() > frozen
+    finally:
+        gc.unfreeze()
+
+
+def test_garbage_is_collected_again_after_an_error() -> None:
+    try:
+        with pytest.raises(OSError, match="the disk is gone"), no_garbage_collection():
+            raise OSError("the disk is gone")
+        assert gc.isenabled()
+    finally:
+        gc.unfreeze()
+
+
+def test_the_first_request_after_the_end_takes_the_phases() -> None:
+    cold_start = ColdStart(print)
+    assert cold_start.take() == {}
+    cold_start.end({"imports": 5.0})
+    assert [cold_start.take(), cold_start.take()] == [{"imports": 5.0}, {}]
+
+
+def test_after_a_restore_its_phases_are_reported() -> None:
+    cold_start = ColdStart(print)
+    cold_start.end({"imports": 5.0})
+    cold_start.take()
+    cold_start.begin()
+    assert (cold_start.is_over, cold_start.take()) == (False, {})
+    cold_start.end({"restore-warm-up": 1.0})
+    assert cold_start.take() == {"restore-warm-up": 1.0}
+
+
+@pytest.fixture(autouse=True)
+def loop() -> Iterator[None]:
+    """Set an event loop for Mangum, which would make one and leave it open."""
+    with closing(asyncio.new_event_loop()) as loop:
+        asyncio.set_event_loop(loop)
+        yield
+        asyncio.set_event_loop(None)
+
+
+def starting(app: FastAPI) -> Mangum:
+    """Return the handler of an app whose start is not over."""
+    log, *_ = app.user_middleware  # the outermost
+    cold_start = log.kwargs["cold_start"]
+    assert isinstance(cold_start, ColdStart)
+    cold_start.begin()
+    return Mangum(app, lifespan="off")
+
+
+def test_it_goes_through_everything_and_leaves_no_line(
+    make_app: Callable[..., FastAPI], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="tests")
+    warm_up(starting(make_app()))
+    assert [record for record in caplog.records if record.name == "tests"] == []
+
+
+def test_a_text_larger_than_a_reply_may_be_is_no_failure(make_app: Callable[..., FastAPI]) -> None:
+    warm_up(starting(make_app(settings=Settings(max_reply_bytes=100))))
+
+
+def test_a_limit_too_small_for_any_request_is_one(make_app: Callable[..., FastAPI]) -> None:
+    with pytest.raises(RuntimeError, match=r"warm-up: the handler answered 413, expected 200: .*body: "):
+        warm_up(starting(make_app(settings=Settings(max_body_bytes=10))))
+
+
+class BrokenEmbedder(Embedder):
+    """An embedder whose model is gone."""
+
+    def __init__(self, whole: Embedder) -> None:
+        self.model = whole.model
+
+    def tokenize(self, texts: object, role: str = "") -> list[TokenIds]:
+        raise RuntimeError("the model is gone")
+
+
+def test_one_that_is_not_answered_is_an_error_with_its_trace_in_the_log(
+    make_app: Callable[..., FastAPI], embedder: Embedder, caplog: pytest.LogCaptureFixture
+) -> None:
+    handler = starting(make_app(embedder=BrokenEmbedder(embedder)))
+    with pytest.raises(RuntimeError, match=r"warm-up: the handler answered 500, expected 200: .*the request failed"):
+        warm_up(handler)
+    assert "the model is gone" in caplog.text
+
+
+RESTORE = """
+import contextlib, io, json
+from snapshot_restore_py import get_after_restore
+import function.handler
+said = io.StringIO()
+with contextlib.redirect_stdout(said):
+    function.handler.handler({event!r}, None)
+    for hook, arguments, named in get_after_restore():
+        hook(*arguments, **named)
+    second = function.handler.handler({event!r}, None)
+    third = function.handler.handler({event!r}, None)
+timings = [reply["headers"]["server-timing"] for reply in (second, third)]
+print(json.dumps([len(list(get_after_restore())), *timings]))
+"""
+EVENT = {
+    "version": "2.0",
+    "routeKey": "GET /health",
+    "rawPath": "/health",
+    "rawQueryString": "",
+    "headers": {},
+    "requestContext": {"http": {"method": "GET", "path": "/health", "sourceIp": "203.0.113.7"}},
+    "isBase64Encoded": False,
+}
+
+
+def test_after_a_restore_the_handler_is_warmed_and_the_next_request_tells_of_it(
+    in_a_new_process: Callable[..., Any], bundle: Path
+) -> None:
+    script = RESTORE.format(event=EVENT)
+    found = in_a_new_process(script, BUNDLE_DIR=str(bundle), AWS_LAMBDA_INITIALIZATION_TYPE="snap-start")
+    hooks, after_restore, later = found
+    assert hooks == 1
+    assert after_restore.startswith("init-restore-warm-up;dur=")
+    assert "init-import-engine" not in after_restore
+    assert later.startswith("total;dur=")
+
+
+def test_without_snap_start_there_is_no_hook(in_a_new_process: Callable[..., Any], bundle: Path) -> None:
+    hooks, _, _ = in_a_new_process(RESTORE.format(event=EVENT), BUNDLE_DIR=str(bundle))
+    assert hooks == 0
