@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from bench import ablation, accuracy, cold_start, cost, demo, latency, memory, readme, throughput, warm
+from bench import ablation, accuracy, cold_start, cost, demo, documents, latency, memory, throughput, warm
 
 COMMANDS = {
     "demo": demo,
@@ -16,7 +16,7 @@ COMMANDS = {
     "ablation": ablation,
     "cost": cost,
     "memory": memory,
-    "readme": readme,
+    "documents": documents,
 }
 
 

@@ -1,0 +1,92 @@
+"""Markers in documents: what is put between them, and what is said when nothing can be."""
+
+import argparse
+import json
+from pathlib import Path
+
+import pytest
+
+from bench import documents
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """One measured table, and its values."""
+    folder = tmp_path / "results"
+    folder.mkdir()
+    (folder / "warm.md").write_text("| ms |\n| --- |\n| 4.3 |\n")
+    content = {"p50": {"whole handler": 4.336}, "init": [300.2, 290.0, 400.0], "machine": "two cores", "none": []}
+    (folder / "warm.json").write_text(json.dumps(content))
+    return folder
+
+
+def test_a_table_replaces_what_stood_between_its_markers(results: Path) -> None:
+    text = "before\n<!-- warm -->\n| old |\n<!-- /warm -->\nafter\n"
+    expected = "before\n<!-- warm -->\n| ms |\n| --- |\n| 4.3 |\n<!-- /warm -->\nafter\n"
+    assert documents.fill(text, results) == expected
+    assert documents.fill(expected, results) == expected
+
+
+def test_a_table_that_was_not_measured_yet_is_empty(results: Path) -> None:
+    assert documents.fill("<!-- cold -->\nold\n<!-- /cold -->", results) == "<!-- cold -->\n<!-- /cold -->"
+
+
+@pytest.mark.parametrize(
+    ("path", "layout", "expected"),
+    [
+        ("warm/p50/whole handler", ".1f", "4.3"),
+        ("warm/p50/whole handler", ".0f", "4"),
+        ("warm/init", ".0f", "300"),
+        ("warm/machine", "s", "two cores"),
+    ],
+    ids=["a number", "fewer digits", "the median of a list", "words"],
+)
+def test_a_figure_is_read_from_the_result_and_formatted(results: Path, path: str, layout: str, expected: str) -> None:
+    opening = f"It takes <!-- figure {path} {layout} -->"
+    assert documents.fill(f"{opening}9<!-- /figure --> ms.", results) == f"{opening}{expected}<!-- /figure --> ms."
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<!-- figure cold/init .1f -->9<!-- /figure -->", "figure cold/init: there is no cold.json, expected one in "),
+        ("<!-- figure warm/p99 .1f -->9<!-- /figure -->", "found p50, init, machine, none, expected 'p99'; correct "),
+        ("<!-- figure warm/init/0 .1f -->9<!-- /figure -->", "found no keys but [300.2, 290.0, 400.0], expected '0'"),
+        ("<!-- figure warm/machine .1f -->9<!-- /figure -->", "expected a value that '.1f' can format; correct"),
+        ("<!-- figure warm/p50 .1f -->9<!-- /figure -->", "expected a value that '.1f' can format; correct"),
+        ("<!-- figure warm/none .1f -->9<!-- /figure -->", "expected a value that '.1f' can format; correct"),
+        ("<!-- figure warm/init .1f -->9", "found '<!-- figure warm/init .1f -->9', expected a table's or a figure's"),
+        ("<!-- warm -->\n| 1 |\n", "found '<!-- warm -->', expected a table's or a figure's marker and the one that"),
+        ("<!-- a remark -->", "found '<!-- a remark -->', expected a table's or a figure's marker and the one that"),
+    ],
+    ids=["no result", "no key", "too deep", "words", "keys", "no numbers", "open figure", "open table", "remark"],
+)
+def test_a_marker_that_cannot_be_filled_is_refused(results: Path, text: str, message: str) -> None:
+    with pytest.raises(documents.DocumentError) as caught:
+        documents.fill(text, results)
+    assert message in str(caught.value)
+
+
+def test_the_command_rewrites_every_document_and_names_results_that_none_shows(
+    results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = results.parent
+    (project / "docs").mkdir()
+    (project / "README.md").write_text("<!-- warm -->\n<!-- /warm -->\n")
+    page = project / "docs" / "speed.md"
+    page.write_text("<!-- figure warm/init .0f -->0<!-- /figure --> ms\n")
+    (results / "other.md").write_text("| a |\n")
+    monkeypatch.setattr(documents, "PROJECT", project)
+    monkeypatch.setattr(documents, "RESULTS", results)
+    assert documents.run(argparse.Namespace()) == 0
+    assert "| 4.3 |" in (project / "README.md").read_text()
+    assert page.read_text() == "<!-- figure warm/init .0f -->300<!-- /figure --> ms\n"
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == [
+        "README.md: has new tables or figures",
+        "docs/speed.md: has new tables or figures",
+        "other: no document has the marker <!-- other -->",
+    ]
+    page.write_text("<!-- figure warm/none .0f -->0<!-- /figure -->\n")
+    with pytest.raises(SystemExit, match=r"^error: docs/speed\.md: figure warm/none: "):
+        documents.run(argparse.Namespace())
