@@ -45,7 +45,7 @@ def rewrite(bundle: Path, change: Change) -> None:
 
 
 def refusal(bundle: Path) -> str:
-    """Give the text of the error that opening the bundle ends in."""
+    """Return the text of the error that opening the bundle raises."""
     with pytest.raises(BundleError) as caught:
         open_bundle(bundle)
     return str(caught.value)

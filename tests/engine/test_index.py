@@ -26,7 +26,7 @@ def unit_rows(rows: int, dim: int, seed: int) -> Embeddings:
 
 
 def index_of(embeddings: Embeddings) -> Index:
-    """Give an index of these rows, as the export makes it."""
+    """Return an index of these rows, as the export makes it."""
     codes, scales = quantize(embeddings)
     return Index(codes, scales, signs(codes))
 

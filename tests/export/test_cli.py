@@ -67,7 +67,7 @@ def run(*arguments: object) -> Run:
 
 @pytest.fixture(autouse=True, scope="module")
 def wide_terminal() -> Iterator[None]:
-    """Have tables printed whole."""
+    """Make the console so wide that tables are printed whole."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "300")
         yield
@@ -492,7 +492,7 @@ def test_help_as_a_command_mentions_every_step_and_loads_nothing_heavy() -> None
 
 
 def error_line(done: Run) -> str:
-    """Give the one line that was printed as an error."""
+    """Return the one line that was printed as an error."""
     assert done.code == 1
     (line,) = done.err.splitlines()
     assert line.startswith("error: ")

@@ -36,7 +36,7 @@ RECALL = "recall@10 against exact search"
 
 
 def check(bundle: Path) -> tuple[dict[str, Check], Exception | None]:
-    """Give the checks by name, and what stopped them."""
+    """Return the checks by name, and the error that stopped them."""
     checks: dict[str, Check] = {}
     try:
         for one in verify(bundle):
@@ -53,7 +53,7 @@ def failed(bundle: Path) -> list[str]:
 
 
 def describe_again(bundle: Path) -> None:
-    """Have the manifest say of each file what it is now, as if it had always been so."""
+    """Write the current length and checksum of each file into the manifest."""
     manifest = read_manifest(bundle)
     assert manifest.index is not None
     files = {name: describe_file(bundle / name) for name in manifest.files}
