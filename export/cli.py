@@ -19,7 +19,7 @@ from export.progress import ShowProgress, showing_progress
 from export.replace import replacing
 from export.shell import python_module
 from export.source import find_model, read_source
-from export.summary import Rows, print_bundle_summary, print_checks, print_model_summary
+from export.summary import Rows, corpus_rows, print_bundle_summary, print_checks, print_model_summary
 from function.engine.bundle import MANIFEST, BundleError, Manifest, read_manifest
 from function.engine.tensors import TensorsError
 
@@ -200,18 +200,6 @@ def _write_corpus(
         progress("write the index", 0)
         manifest = write_index(fresh, manifest, corpus, codes, scales, name)
         progress("write the index", 1)
-    assert manifest.index is not None
     if not print_checks(console, lambda progress: verify_export(fresh, codes, scales, progress)):
         raise BundleError(f"{options.out}: the new bundle failed a check above; what was there before stays as it was")
-    return manifest, [
-        ("texts", f"{len(codes):,} from {name}, {corpus.empty_texts:,} empty ones skipped"),
-        (
-            "ids",
-            f"{corpus.repeated_ids:,} the same as an earlier one, "
-            f"{corpus.blank_ids:,} blank ones replaced by the row number",
-        ),
-        ("metadata", f"{corpus.non_finite:,} NaN or infinite values left out"),
-        ("truncated", f"{truncated:,} texts longer than {manifest.model.max_tokens} tokens"),
-        ("speed", f"{speed:,.0f} texts/s"),
-        ("index", manifest.index.layout),
-    ]
+    return manifest, corpus_rows(manifest, corpus, truncated, speed)

@@ -101,7 +101,10 @@ def _export_exact(source: Source, tokenizer: Path, workdir: Path) -> tuple[Model
 def _split(texts: list[str]) -> tuple[list[str], list[str]]:
     """Return texts to calibrate with and different texts to measure with, both spread over all texts."""
     if len(texts) < 64:
-        raise ModelError(f"{len(texts)} calibration texts; expected at least 64, better {CALIBRATION_TEXTS}")
+        raise ModelError(
+            f"{len(texts)} calibration texts; expected at least 64, better {CALIBRATION_TEXTS}; name a file with more "
+            "texts: --calibration FILE"
+        )
     step = max(1, len(texts) // (CALIBRATION_TEXTS + ACCURACY_TEXTS))
     spread = texts[::step]
     count = min(CALIBRATION_TEXTS, len(spread) // 2)
@@ -110,7 +113,10 @@ def _split(texts: list[str]) -> tuple[list[str], list[str]]:
     taken = set(calibration)
     held_out = [text for text in spread if text not in taken][:ACCURACY_TEXTS]
     if len(held_out) <= TOP_K:
-        raise ModelError(f"{len(held_out)} calibration texts unlike the others; expected more than {TOP_K}")
+        raise ModelError(
+            f"{len(held_out)} calibration texts unlike the others; expected more than {TOP_K}; name a file with more "
+            "texts: --calibration FILE"
+        )
     return calibration, held_out
 
 

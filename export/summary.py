@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from export.corpus import Corpus
 from export.progress import ShowProgress, showing_progress
 from export.shell import python_module
 from function.engine.bundle import Manifest
@@ -46,6 +47,21 @@ def print_bundle_summary(console: Console, out: Path, manifest: Manifest, corpus
     took = ("took", f"{seconds:.0f} s")
     _print_rows(console, [*_model_rows(manifest), *corpus_rows, *_size_rows(manifest), took])
     console.print(f"{out}/ is ready. Try it: {python_module('function', '--bundle', out)}", markup=False)
+
+
+def corpus_rows(manifest: Manifest, corpus: Corpus, truncated: int, texts_per_second: float) -> Rows:
+    """Return the rows of the summary that describe how the corpus was read and embedded."""
+    assert manifest.index is not None
+    skipped = f"{corpus.empty_texts:,} empty ones skipped"
+    replaced = f"{corpus.blank_ids:,} blank ones replaced by the row number"
+    return [
+        ("texts", f"{manifest.index.rows:,} from {manifest.index.corpus}, {skipped}"),
+        ("ids", f"{corpus.repeated_ids:,} the same as an earlier one, {replaced}"),
+        ("metadata", f"{corpus.non_finite:,} NaN or infinite values left out"),
+        ("truncated", f"{truncated:,} texts longer than {manifest.model.max_tokens} tokens"),
+        ("speed", f"{texts_per_second:,.0f} texts/s"),
+        ("index", manifest.index.layout),
+    ]
 
 
 def _model_rows(manifest: Manifest) -> Rows:

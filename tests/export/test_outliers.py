@@ -95,7 +95,7 @@ def test_no_copy_is_made_where_none_helps(outgoing: NDArray[Any]) -> None:
 
 @pytest.mark.parametrize("activation", ["Relu", "Tanh", "Gelu", "FastGelu"])
 @pytest.mark.parametrize("bias", ["none", "first", "second"])
-def test_a_layer_computes_what_it_did(activation: str, bias: str) -> None:
+def test_a_split_layer_computes_the_same(activation: str, bias: str) -> None:
     model = feed_forward(activation, bias_first=bias == "first", bias=bias != "none")
     x = weights(30, INPUTS, seed=6)
     (before,) = run(model, x)

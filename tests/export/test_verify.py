@@ -222,7 +222,7 @@ def test_an_index_that_misses_neighbours_fails_after_an_export(
 # Damage
 
 
-def test_a_bundle_without_texts_is_checked_as_far_as_it_goes(bundle: Path, tmp_path: Path) -> None:
+def test_the_model_of_a_bundle_without_texts_is_checked(bundle: Path, tmp_path: Path) -> None:
     take_model(bundle, tmp_path)
     checks, error = check(tmp_path)
     assert error is None
