@@ -150,7 +150,7 @@ def _quantize_tables(model: ModelProto) -> None:
 
 def _drop_unused(model: ModelProto) -> None:
     read = {name for node in model.graph.node for name in node.input}
-    for tensor in [one for one in model.graph.initializer if one.name not in read]:
+    for tensor in [tensor for tensor in model.graph.initializer if tensor.name not in read]:
         model.graph.initializer.remove(tensor)
 
 
