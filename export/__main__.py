@@ -1,4 +1,4 @@
-"""python -m export."""
+"""Run the command line of `python -m export`."""
 
 import signal
 import sys
@@ -8,7 +8,7 @@ from export.cli import main
 
 
 def stop(number: int, frame: FrameType | None) -> None:
-    """End as an error would, so that what is half written is removed."""
+    """Exit by an exception on SIGTERM, so that unfinished files are removed."""
     raise SystemExit(128 + number)
 
 

@@ -1,4 +1,4 @@
-"""What config.json says of a model's architecture: its family, its sizes and how many tokens it can read."""
+"""A model's architecture, read from config.json: its family, its sizes and how many tokens it can read."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,12 @@ FAMILIES = (
     *("albert", "bert", "camembert", "deberta-v2", "distilbert", "electra", "mobilebert", "mpnet", "roberta"),
     *("roformer", "xlm-roberta"),
 )
-OFFSET_POSITIONS = ("camembert", "mpnet", "roberta", "xlm-roberta")  # they count positions from behind the padding id
+OFFSET_POSITIONS = (
+    "camembert",
+    "mpnet",
+    "roberta",
+    "xlm-roberta",
+)  # their first position is the one after the padding id
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,7 @@ class Architecture:
 
 
 def read_architecture(path: Path) -> Architecture:
-    """Read a config.json. Raises ModelError if it is of another family or if its sizes are missing or impossible."""
+    """Read a config.json. Raises ModelError for another family, and for missing or impossible sizes."""
     config = read_json(path)
     family = config.get("model_type")
     if family not in FAMILIES:
@@ -61,5 +66,5 @@ def read_architecture(path: Path) -> Architecture:
 
 
 def _either(config: dict[str, Any], usual: str, distilbert: str) -> str:
-    """Return the key under which a size is stated: DistilBERT has names of its own."""
+    """Return the key of a size in the config: the usual one, or else DistilBERT's."""
     return usual if usual in config or distilbert not in config else distilbert

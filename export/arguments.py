@@ -1,7 +1,7 @@
-"""The command line of `python -m export`: which command is meant, and its options.
+"""The command line of `python -m export`: the command and its options.
 
-argparse's own sub-commands cannot be left out, and take no option before them. Here the command is found wherever it
-stands among the options, and without one the words are those of the whole export: `python -m export [MODEL]`.
+argparse's sub-commands are mandatory, and no option may stand before them. Here the command may stand anywhere among
+the options. Without a command, `python -m export [MODEL]` does the whole export.
 """
 
 import argparse
@@ -47,9 +47,9 @@ Check a bundle: the checksum of each file, some of its texts embedded again, and
 
 
 def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
-    """Return the options of the command that the words mean; its attribute `command` is "export" or in COMMANDS.
+    """Return the options of a command line; their attribute `command` is "export" or in COMMANDS.
 
-    Exits with code 2 if the words cannot be understood, with 0 after printing help.
+    Exits with code 2 if an argument is wrong, with 0 after printing help.
     """
     command, rest = split_command(words)
     parser = _parser(command)
@@ -62,7 +62,7 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
 
 
 def split_command(words: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the command and the other words: it is the first word that is neither an option nor an option's value."""
+    """Return the command, which is the first word that is neither an option nor its value, and the other words."""
     is_value = False
     for place, word in enumerate(words):
         if is_value:
@@ -79,7 +79,7 @@ def split_command(words: Sequence[str]) -> tuple[str, list[str]]:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Knows what else may have been meant by the name of its command."""
+    """A parser whose errors tell a command from a folder of the same name."""
 
     def error(self, message: str) -> NoReturn:
         name = self.prog.split()[-1]
@@ -108,7 +108,7 @@ def _make_parser(program: str, description: str, parents: list[argparse.Argument
         epilog=epilog,
         parents=parents,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,  # an option that removes something is written out
+        allow_abbrev=False,  # nobody should remove a corpus by abbreviating an option
     )
 
 

@@ -1,4 +1,4 @@
-"""What calibration texts tell of each product of matrices in a graph: its Hessian and its largest activation."""
+"""Measure the products of a graph on calibration texts: their Hessians and largest activations."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ TOKENS_PER_UPDATE = 4096  # between two updates of a Hessian; changes the speed 
 
 @dataclass(slots=True)
 class Products:
-    """The products that read one activation: quantized as one matrix, their outputs split again."""
+    """The products that read the same activation. They are quantized as one matrix."""
 
     activation: str
     nodes: list[NodeProto]
@@ -50,7 +50,9 @@ def calibrate(model: ModelProto, groups: list[Products], calibration: Sequence[T
     )
     session = ort.InferenceSession(watched.SerializeToString(), providers=["CPUExecutionProvider"])
     names = [products.activation for products in groups]
-    waiting: list[list[Weights]] = [[] for _ in groups]  # tokens not yet in a hessian: large products are fast ones
+    waiting: list[list[Weights]] = [
+        [] for _ in groups
+    ]  # tokens that no hessian includes yet: few large products are faster than many small ones
     for done, tokens in enumerate(calibration, 1):
         input_ids = np.array([tokens.ids], np.int64)
         feed = {"input_ids": input_ids, "attention_mask": np.ones_like(input_ids)}

@@ -1,7 +1,7 @@
-"""The model as transformers loads it, once each of its tensors is known to come from the checkpoint.
+"""Load a model with transformers, and check that each of its tensors comes from the checkpoint.
 
-transformers fills a tensor that a checkpoint lacks with random numbers and only warns, and so does optimum: the graph
-would be exported, agree with itself, and find nothing.
+If a checkpoint lacks a tensor, transformers and optimum fill it with random numbers and only warn. Such a model could
+be exported, and its search would find nothing.
 """
 
 import re
@@ -17,9 +17,9 @@ from export.weights import SHARDS, WEIGHTS, read_shapes
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-# Never read here: pooling takes the tokens' vectors of the last layer.
+# Not read by the export, which pools the last layer's token vectors itself.
 POOLER = re.compile(r"^pooler\.")
-# Left over in a checkpoint that was trained for another task, or saved by an older release.
+# Unused tensors that belong to other tasks, or that older releases saved.
 LEFTOVER = re.compile(
     r"^("
     r"cls|lm_head|classifier|pre_classifier|qa_outputs|predictions|sop_classifier|seq_relationship|pooler|"
@@ -32,7 +32,7 @@ NAMES_IN_A_MESSAGE = 3
 
 
 def silence_transformers() -> None:
-    """Keep transformers' warnings and progress bars out of the command's output: what matters is checked here."""
+    """Switch off transformers' warnings and progress bars; this module checks what they warn of."""
     from transformers import logging
 
     logging.set_verbosity_error()
@@ -42,10 +42,10 @@ def silence_transformers() -> None:
 def load_model(source: Source) -> "PreTrainedModel":
     """Return the source's own model, in float32, ready to run.
 
-    Raises ModelError if the checkpoint is damaged, if it lacks a tensor that the model reads, holds one that the
-    model does not have or one of another shape, or if a weight is not a finite number.
+    Raises ModelError if the checkpoint is damaged, if a tensor is missing, unknown or of another shape than the
+    model's, or if a weight is not a finite number.
     """
-    import torch  # seconds to import, as transformers is: only where they are used
+    import torch  # torch and transformers take seconds to import
     from transformers import AutoModel
 
     shapes = read_shapes(source.folder)
@@ -61,7 +61,7 @@ def load_model(source: Source) -> "PreTrainedModel":
             trust_remote_code=False,
             use_safetensors=True,
         )
-    except Exception as error:  # of whatever type: the values in config.json go everywhere
+    except Exception as error:  # of any type: values of config.json reach all of transformers
         raise ModelError(
             f"{source.folder}: transformers cannot load the model ({first_line(error)}); expected a config.json and "
             "weights that belong together; download the model again"
@@ -75,9 +75,9 @@ def load_model(source: Source) -> "PreTrainedModel":
 def _check_names_and_shapes(
     source: Source, model: "PreTrainedModel", loading: dict[str, Iterable[str]], shapes: dict[str, list[int]]
 ) -> None:
-    """Raise ModelError unless the checkpoint held the model's tensors; loading is what transformers says of that."""
+    """Raise ModelError unless the checkpoint holds just the model's tensors; loading is transformers' own report."""
     tensors = model.state_dict()
-    unfilled = [name for name, tensor in tensors.items() if tensor.is_meta]  # the index lists it, its file lacks it
+    unfilled = [name for name, tensor in tensors.items() if tensor.is_meta]  # listed in the index, missing in the file
     expected = {name: list(tensor.shape) for name, tensor in tensors.items()}
     differences = {
         "missing": [*unfilled, *(name for name in loading["missing_keys"] if not POOLER.match(name))],
@@ -89,7 +89,7 @@ def _check_names_and_shapes(
     found = [f"{len(names)} {kind} ({_some(names)})" for kind, names in differences.items() if names]
     if found:
         raise ModelError(
-            f"{_weights(source)}: {', '.join(found)}; expected just the tensors of the {source.family} model that "
+            f"{_weights(source)}: {', '.join(found)}; expected exactly the tensors of the {source.family} model that "
             "config.json describes; download the model again, or save it again with its own config"
         )
 
@@ -112,11 +112,11 @@ def _weights(source: Source) -> Path:
 
 
 def _shape_of(name: str, shapes: dict[str, list[int]]) -> list[int] | None:
-    """Return a tensor's shape in the checkpoint, where the model's name may stand before the tensor's."""
+    """Return the shape of a tensor in the checkpoint, where the model's name may precede the tensor's."""
     return next((shape for stored, shape in shapes.items() if stored == name or stored.endswith(f".{name}")), None)
 
 
 def _some(names: Sequence[str]) -> str:
-    """Return the first names, and how many there are besides."""
+    """Return the first names, and the number of the others."""
     rest = len(names) - NAMES_IN_A_MESSAGE
     return ", ".join(sorted(names)[:NAMES_IN_A_MESSAGE]) + (f" and {rest} more" if rest > 0 else "")

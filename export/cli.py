@@ -1,4 +1,4 @@
-"""python -m export: what each command does, in order. Arguments, progress and summaries have files of their own."""
+"""The commands of `python -m export`, step by step. Arguments, progress and summaries are in other files."""
 
 import argparse
 import sys
@@ -19,7 +19,7 @@ from export.progress import ShowProgress, showing_progress
 from export.replace import replacing
 from export.shell import python_module
 from export.source import find_model, read_source
-from export.summary import Rows, print_bundle_summary, print_checks, print_model_summary
+from export.summary import Rows, corpus_rows, print_bundle_summary, print_checks, print_model_summary
 from function.engine.bundle import MANIFEST, BundleError, Manifest, read_manifest
 from function.engine.tensors import TensorsError
 
@@ -67,7 +67,7 @@ def _manifest_bytes(options: argparse.Namespace) -> bytes | None:
 
 
 def _export(options: argparse.Namespace) -> int:
-    """Export the model and, unless it is wanted alone, index texts; the bundle changes when all is done."""
+    """Export the model and, except for `python -m export model`, a corpus. The bundle is replaced at the end."""
     started = time.perf_counter()
     with_texts = options.command == "export"
     own_texts = with_texts and options.corpus is not None
@@ -98,7 +98,7 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _note_shadowed_model(options: argparse.Namespace) -> None:
-    """Print how the model in a folder called "model" is named, if it may have been meant."""
+    """Print a note if a folder is called "model", since the user may have meant that one."""
     if options.command == "model" and options.model is None and (Path("model") / "config.json").is_file():
         errors.print("note: model is a command here, and the default model is exported; for the folder, write ./model")
 
@@ -122,7 +122,7 @@ def _replace_corpus(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    """Check a bundle, and with its model's source how close to float32 it is."""
+    """Check a bundle and, if its source model is named, how close the 8-bit model is to it."""
     from export.verify import verify
 
     def checks(progress: ShowProgress) -> "Iterator[Check]":
@@ -143,7 +143,7 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _read_corpus(options: argparse.Namespace, progress: ShowProgress) -> Corpus:
-    """Return the texts of the file that is named, else Python's own documentation."""
+    """Return the texts of the file that --corpus names, or else Python's own documentation."""
     from export.python_documentation import python_documentation
 
     progress("read texts", 0)
@@ -156,7 +156,7 @@ def _read_corpus(options: argparse.Namespace, progress: ShowProgress) -> Corpus:
 
 
 def _read_calibration(options: argparse.Namespace, progress: ShowProgress, documentation: Corpus | None) -> list[str]:
-    """Return the texts of the file that is named, else Python's own documentation, which may have been read already."""
+    """Return the texts of the file that --calibration names, or else Python's documentation, read already or now."""
     if options.calibration is None and documentation is not None:
         return documentation.texts
     from export.python_documentation import python_documentation
@@ -200,18 +200,6 @@ def _write_corpus(
         progress("write the index", 0)
         manifest = write_index(fresh, manifest, corpus, codes, scales, name)
         progress("write the index", 1)
-    assert manifest.index is not None
     if not print_checks(console, lambda progress: verify_export(fresh, codes, scales, progress)):
         raise BundleError(f"{options.out}: the new bundle failed a check above; what was there before stays as it was")
-    return manifest, [
-        ("texts", f"{len(codes):,} from {name}, {corpus.empty_texts:,} empty ones skipped"),
-        (
-            "ids",
-            f"{corpus.repeated_ids:,} the same as an earlier one, "
-            f"{corpus.blank_ids:,} blank ones replaced by the row number",
-        ),
-        ("metadata", f"{corpus.non_finite:,} NaN or infinite values left out"),
-        ("truncated", f"{truncated:,} texts longer than {manifest.model.max_tokens} tokens"),
-        ("speed", f"{speed:,.0f} texts/s"),
-        ("index", manifest.index.layout),
-    ]
+    return manifest, corpus_rows(manifest, corpus, truncated, speed)

@@ -1,4 +1,4 @@
-"""How close a bundle's model still is to the float32 that it was exported from."""
+"""How close the 8-bit model of a bundle is to the float32 model that it was exported from."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from function.engine.bundle import read_manifest
 def check_closeness(bundle: Path, model: str) -> Check:
     """Compare a bundle's model with its source, a folder or a name on the hub, on Python's own documentation.
 
-    Raises ModelError if the source is another model than the bundle's, BundleError if there is no bundle.
+    Raises ModelError if the bundle was exported from another model, BundleError if there is no bundle.
     """
     manifest = read_manifest(bundle)
     folder, name, revision = find_model(model, None)

@@ -1,7 +1,7 @@
-"""What a disk refuses, told in one line: which folder, what happened, what was expected and what to do.
+"""Errors of the disk in one line: which folder, what happened, what was expected and what to do.
 
-Libraries report a full disk in several ways: Python raises an OSError without a path, safetensors and torch an error
-whose text quotes the system's words, ONNX Runtime one that names no reason.
+Libraries report a full disk in several ways. Python raises an OSError without a path; safetensors and torch raise
+errors that quote the system's message; ONNX Runtime raises an error without a reason.
 """
 
 import errno
@@ -17,7 +17,7 @@ from export.locked_folder import remove_abandoned, unfinished_folder
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 DISK_ERRORS = (*FULL, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
-SPENT = 1_000_000  # bytes; a disk with less is full, since file systems keep a little back
+SPENT = 1_000_000  # bytes; a disk with less counts as full, because file systems keep some in reserve
 QUOTED = re.compile(r"\(os error (\d+)\)")  # an errno in the errors of libraries written in Rust
 OTHER_FOLDER = "choose another folder with --out"
 OTHER_SCRATCH = "set TMPDIR to a folder on another disk"
@@ -36,7 +36,7 @@ EXPECTED_OTHERWISE = "expected a place that can be read and written; check the p
 
 
 class DiskError(OSError):
-    """A disk that refuses to read or write: the message has all four parts and is complete."""
+    """An error of the disk whose message has all four parts."""
 
 
 def explain(error: OSError) -> str:
@@ -56,10 +56,10 @@ def in_words(size: int) -> str:
 
 @contextmanager
 def explaining_disk(folder: Path, remedy: str) -> Iterator[None]:
-    """Turn each way in which the block reports that the folder's disk is full into a DiskError.
+    """Raise DiskError for any error of the block that means that the folder's disk is full.
 
-    A library's error that quotes the system becomes one too, and an OSError that names no path gets the folder's. All
-    others pass unchanged.
+    A library's error that quotes another error of the system becomes a DiskError too. An OSError without a path gets
+    the folder's path. All other errors pass unchanged.
     """
     try:
         yield
@@ -83,13 +83,13 @@ def explaining_disk(folder: Path, remedy: str) -> Iterator[None]:
 
 
 def find_disk_error(error: BaseException) -> OSError | None:
-    """Return the refusal of a disk that an error is, is caused by or quotes; None if there is none."""
+    """Return the error of a disk that an error is, is caused by or quotes, or else None."""
     cause = _find_os_error(error)
     return cause if cause is not None and cause.errno in DISK_ERRORS else None
 
 
 def _find_os_error(error: BaseException) -> OSError | None:
-    """Return the OSError that an error is, is caused by or quotes; None if there is none with an errno."""
+    """Return the OSError with an errno that an error is, is caused by or quotes, or else None."""
     link: BaseException | None = error
     while link is not None:
         if isinstance(link, OSError) and link.errno is not None:
@@ -103,7 +103,7 @@ def _find_os_error(error: BaseException) -> OSError | None:
 
 
 def scratch_folder() -> Path:
-    """Return the folder for temporary files. Raises DiskError if there is none that can be written."""
+    """Return the folder for temporary files. Raises DiskError if none can be written to."""
     try:
         return Path(tempfile.gettempdir())
     except FileNotFoundError as error:
@@ -112,7 +112,7 @@ def scratch_folder() -> Path:
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """Yield an empty folder that is deleted at the end, after deleting those that killed exports left.
+    """Yield an empty folder that is deleted at the end; first delete the folders of killed exports.
 
     Raises DiskError if the block fills the disk it is on.
     """

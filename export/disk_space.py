@@ -1,4 +1,4 @@
-"""How much an export will write, and whether the disks have room for it: found out before the work starts."""
+"""Estimate what an export will write, and check before the work that the disks have room for it."""
 
 import shutil
 from pathlib import Path
@@ -12,9 +12,9 @@ FLOAT32_GRAPHS = 3  # in the temporary folder at once: as exported, with pooling
 
 
 def model_bytes(source: Source) -> int:
-    """Return how many bytes the model's part of a bundle takes, some percent too many.
+    """Return how many bytes the model's part of a bundle takes, overestimated by some percent.
 
-    Float32 weights become a byte each. Of weights stored in 16 bits this is half of what they take.
+    Each weight becomes a byte. The estimate takes weights for float32; 16-bit weights will take twice as many bytes.
     """
     return _weights_bytes(source) // 4 + MODEL_MARGIN
 
@@ -52,7 +52,7 @@ def check_space(out: Path, bundle: int, temporary: int = 0) -> None:
 
 def _check_disk(folder: Path, needed: int, purpose: str, remedy: str) -> None:
     disk = shutil.disk_usage(folder)
-    if disk.total and disk.free < needed:  # some network file systems report nothing but zeros
+    if disk.total and disk.free < needed:  # some network file systems report zeros only
         raise DiskError(
             f"{folder}: {in_words(disk.free)} are free, expected {in_words(needed)} for {purpose}; delete what you "
             f"no longer need there or {remedy}"

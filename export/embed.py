@@ -25,8 +25,8 @@ def embed_documents(
 ) -> Iterator[tuple[Embeddings, Array[np.bool_]]]:
     """Embed the texts on all cores; yield chunks: unit embeddings (n, dim) float32, and which were truncated, (n,).
 
-    `progress` is told the number of texts done since the last call, batch by batch: a chunk of long texts may take
-    minutes.
+    `progress` gets the number of texts done since its last call, after each batch, because a chunk of long texts may
+    take minutes.
     """
 
     def run(embed: EmbedBatch, batches: Sequence[list[int]]) -> Iterator[Embeddings]:
@@ -37,11 +37,11 @@ def embed_documents(
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for chunk in _chunks(texts):
             tokens = embedder.tokenize(chunk, role="document")
-            yield embedder.embed(tokens, run), np.array([one.is_truncated for one in tokens], bool)
+            yield embedder.embed(tokens, run), np.array([text.is_truncated for text in tokens], bool)
 
 
 def _chunks(texts: list[str]) -> Iterator[list[str]]:
-    """Cut the texts into lists of TEXTS_PER_CHUNK and CHARACTERS_PER_CHUNK at most; a longer text is one alone."""
+    """Yield lists of at most TEXTS_PER_CHUNK texts and CHARACTERS_PER_CHUNK characters; a longer text is alone."""
     begin = characters = 0
     for end, text in enumerate(texts):
         if end > begin and (end - begin == TEXTS_PER_CHUNK or characters + len(text) > CHARACTERS_PER_CHUNK):
@@ -55,11 +55,11 @@ def _chunks(texts: list[str]) -> Iterator[list[str]]:
 def embed_corpus(
     embedder: Embedder, texts: list[str], progress: Callable[[int], None] = lambda texts: None
 ) -> tuple[Codes, Scales, int]:
-    """Return the index's rows, codes (n, dim) int8 and scales (n,) float32, and how many texts were truncated.
+    """Return the rows of the index, codes (n, dim) int8 and scales (n,) float32, and how many texts were truncated.
 
-    Equal texts are embedded once, and so have equal rows: in another batch the last bits would be others, and the rows
-    would no longer be found in the order of the corpus.
-    `progress` is told the number of texts done since the last call.
+    Equal texts are embedded once, so that their rows are equal and a search returns them in the corpus's order. In
+    different batches the last bits of their embeddings could differ.
+    `progress` gets the number of texts done since its last call.
     """
     places: dict[str, int] = {}
     row_of_text = np.array([places.setdefault(text, len(places)) for text in texts], np.intp)

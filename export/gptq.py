@@ -1,4 +1,4 @@
-"""GPTQ: weights in 8 bit, each rounding error made up for by the weights that are rounded after it.
+"""GPTQ: round weights to 8 bit, and correct later weights for the rounding error of each earlier one.
 
 Source: Frantar et al., https://arxiv.org/abs/2210.17323
 """
@@ -24,7 +24,9 @@ def round_weights(weights: Weights, hessian: NDArray[np.float64]) -> tuple[NDArr
     scales = np.abs(rest).max(axis=0) / LARGEST_WEIGHT
     scales[scales == 0] = 1.0
     damped = hessian + np.eye(inputs) * (DAMPING * np.diag(hessian).mean() + np.finfo(np.float64).tiny)
-    factor = np.linalg.cholesky(np.linalg.inv(damped)).T  # upper: row i says how input i's error is made up for
+    factor = np.linalg.cholesky(
+        np.linalg.inv(damped)
+    ).T  # upper triangular: row i distributes the error of input i over later inputs
     codes = np.empty(rest.shape, np.int8)
     for begin in range(0, inputs, BLOCK):
         end = min(begin + BLOCK, inputs)

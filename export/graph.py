@@ -1,8 +1,8 @@
-"""A sentence-transformer becomes one float32 ONNX graph: token ids in, unit embeddings out.
+"""Export a sentence-transformer as one float32 ONNX graph: token ids in, unit embeddings out.
 
-Optimum exports the transformer; pooling and normalization are added to the graph; ONNX Runtime's own optimizer fuses
-attention and Gelu. SkipLayerNormalization is left unfused: the fused kernel takes ten times as long as an addition
-and a LayerNormalization (285 against 32 us a text of 11 tokens, onnxruntime 1.31.1).
+Optimum exports the transformer, this module adds pooling and normalization, and ONNX Runtime's optimizer fuses
+attention and Gelu. SkipLayerNormalization stays unfused, because in onnxruntime 1.31.1 the fused kernel is slower than
+an addition and a LayerNormalization.
 """
 
 import logging
@@ -21,7 +21,7 @@ from export.nodes import add_constant, add_node, initializers
 from export.source import Source
 
 OPSET = 18  # what optimum-onnx 0.1 chooses for BERT
-DOMAIN = "com.microsoft"  # of the operators that ONNX Runtime adds
+DOMAIN = "com.microsoft"  # of ONNX Runtime's own operators
 EMBEDDINGS = "embeddings"  # the graph's output
 
 
@@ -39,13 +39,13 @@ def export_graph(source: Source, workdir: Path) -> ModelProto:
 
 
 def _export_transformer(source: Source, workdir: Path) -> ModelProto:
-    from optimum.exporters.onnx import main_export  # seconds to import: only when it is used
+    from optimum.exporters.onnx import main_export  # takes seconds to import
 
     silence_transformers()
     logging.getLogger("optimum").setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the tracer's remarks on code that is not ours
+            warnings.simplefilter("ignore")  # the tracer warns about the code of transformers
             main_export(
                 str(source.folder),
                 output=workdir / "transformer",
@@ -55,7 +55,7 @@ def _export_transformer(source: Source, workdir: Path) -> ModelProto:
                 do_validation=False,  # export/original.py compares with the original model
             )
     except (ValueError, KeyError, NotImplementedError, RuntimeError, OSError) as error:
-        if find_disk_error(error) is not None:  # not the model's fault
+        if find_disk_error(error) is not None:  # the disk failed, not the model
             raise
         raise ModelError(
             f"{source.folder}: optimum cannot export it ({first_line(error)}); expected a model of the BERT family; "

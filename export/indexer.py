@@ -21,7 +21,7 @@ LAYOUT_WITHOUT_SIGNS = "int8 codes, a scale a row; no sign bits, which would fin
 
 
 def write_model(folder: Path, model: ModelInfo) -> Manifest:
-    """Write the manifest of a folder that holds a model and a tokenizer, and give it."""
+    """Write the manifest of a folder that holds a model and a tokenizer, and return it."""
     files = {name: describe_file(folder / name) for name in (layout.MODEL, layout.TOKENIZER)}
     manifest = Manifest(model=model, index=None, files=files)
     _write_manifest(folder, manifest)
@@ -29,10 +29,10 @@ def write_model(folder: Path, model: ModelInfo) -> Manifest:
 
 
 def write_index(folder: Path, manifest: Manifest, corpus: Corpus, codes: Codes, scales: Scales, name: str) -> Manifest:
-    """Write the index and the passages beside the model, then the manifest, and give it.
+    """Write the index and the passages beside the model, then the manifest, and return the manifest.
 
-    The index holds sign bits if a search that begins with them finds what exact search does; otherwise it is scanned
-    whole in 8 bit.
+    The index holds sign bits if a search that begins with them reaches LEAST_RECALL. Without sign bits a search scans
+    all codes.
     """
     bits: Bits | None = signs(codes)
     if measure_own_recall(codes, scales, bits) < LEAST_RECALL:
@@ -43,7 +43,7 @@ def write_index(folder: Path, manifest: Manifest, corpus: Corpus, codes: Codes, 
     save_file(tensors, folder / layout.INDEX)
     save_file(passage_tensors(corpus.texts, corpus.ids, corpus.metadata), folder / layout.PASSAGES)
     for file in (layout.INDEX, layout.PASSAGES):
-        (folder / file).chmod(0o644)  # safetensors lets only the owner read, and a container's user is another
+        (folder / file).chmod(0o644)  # safetensors lets only the owner read, but a container has another user
     files = {file: describe_file(folder / file) for file in (layout.INDEX, layout.PASSAGES)}
     index = IndexInfo(
         rows=len(codes),
@@ -63,9 +63,9 @@ def _write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def take_model(bundle: Path, folder: Path) -> Manifest:
-    """Copy a bundle's model and tokenizer into the folder and give the manifest, without an index.
+    """Copy the model and the tokenizer of a bundle into a folder, and return the manifest written there.
 
-    Raises BundleError if the bundle or its model is not whole.
+    Raises BundleError if the bundle's manifest, model or tokenizer is damaged.
     """
     manifest = layout.read_manifest(bundle)
     for name in (layout.MODEL, layout.TOKENIZER):

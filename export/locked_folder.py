@@ -1,7 +1,7 @@
-"""An unfinished folder that others can tell from an abandoned one: it is locked as long as its process lives.
+"""Folders for unfinished files. A folder is locked while its process runs; one without a lock is abandoned.
 
-The system releases the lock of a process that was killed. A process id would not do: it is used again, and processes in
-several containers share it.
+The system releases the lock of a killed process. A process id instead of a lock would fail, because ids are reused and
+processes in several containers can have the same id.
 """
 
 import fcntl
@@ -38,7 +38,7 @@ def unfinished_folder(parent: Path) -> Iterator[LockedFolder]:
 
 
 def remove_abandoned(parent: Path) -> None:
-    """Remove the unfinished folders of processes that were killed; what cannot be removed stays for another time."""
+    """Remove the unfinished folders of processes that were killed; ignore those that cannot be removed."""
     for path in parent.iterdir():
         if NAME.fullmatch(path.name):
             with trying_lock(path) as is_abandoned:
@@ -48,9 +48,10 @@ def remove_abandoned(parent: Path) -> None:
 
 @contextmanager
 def trying_lock(folder: Path) -> Iterator[bool]:
-    """Lock the folder for the block if no living process holds it; yield whether that went well.
+    """Lock the folder for the block; yield whether that succeeded.
 
-    It does not where the folder is gone or another user's, nor on a file system without locks for folders, such as NFS.
+    It fails if another process holds the lock, if the folder is gone or belongs to another user, and on a file system
+    without locks for folders, such as NFS.
     """
     try:
         descriptor = os.open(folder, os.O_RDONLY)
@@ -69,7 +70,7 @@ def trying_lock(folder: Path) -> Iterator[bool]:
 
 
 def has_name(descriptor: int, path: Path) -> bool:
-    """Return whether the open folder is the one that is called so now."""
+    """Return whether the path still names the folder that the descriptor has open."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
@@ -81,16 +82,16 @@ def _make_locked(parent: Path) -> LockedFolder:
         try:
             path = Path(tempfile.mkdtemp(prefix=PREFIX, suffix=SUFFIX, dir=parent))
         except OSError as error:
-            error.filename = str(parent)  # a name that the user knows
+            error.filename = str(parent)  # the user knows the parent, not the temporary name
             raise
         try:
             descriptor = os.open(path, os.O_RDONLY)
         except FileNotFoundError:
-            continue  # another process saw it before it was locked, and removed it
+            continue  # another process removed it before it was locked
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         except OSError:
-            return LockedFolder(path, descriptor)  # where there are no locks, nobody removes anything
+            return LockedFolder(path, descriptor)  # without locks, no process removes the folders of others
         if has_name(descriptor, path):
             return LockedFolder(path, descriptor)
         os.close(descriptor)

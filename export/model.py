@@ -1,7 +1,7 @@
-"""A sentence-transformer becomes the model half of a bundle: an 8-bit graph and a tokenizer.
+"""Export a sentence-transformer as the model part of a bundle: an 8-bit graph and a tokenizer.
 
-The texts that calibrate it are not the corpus's: a new corpus leaves the model as it is, and with it the larger part
-of a container image.
+Calibration texts are independent of the corpus. So a new corpus leaves the model unchanged, and with it the largest
+layer of a container image.
 """
 
 from collections.abc import Callable
@@ -27,19 +27,19 @@ from function.engine.quantization import Embeddings
 from function.engine.tokenizer import read_tokenizer
 
 CALIBRATION_TEXTS = 512
-ACCURACY_TEXTS = 1_000  # none of them used for calibration, where there are enough
-LEAST_QUANTIZED_COSINE = 0.995  # on average; an export below this is refused, since its neighbours would be others
+ACCURACY_TEXTS = 1_000  # at most; none of them is used for calibration
+LEAST_QUANTIZED_COSINE = 0.995  # on average, to float32; a model below this would find other neighbours
 
 
 def export_model(
     source: Source, texts: list[str], folder: Path, progress: Callable[[str, float], None] = lambda step, share: None
 ) -> ModelInfo:
-    """Write model.ort and tokenizer.txt into the folder and return what the manifest says of them.
+    """Write model.ort and tokenizer.txt into the folder and return the manifest's entry for them.
 
-    texts calibrate the 8 bit and measure it: a few hundred at least. `progress` is told the name of the step and the
-    share of it that is done, 0 to 1.
-    Raises ModelError if the model cannot be exported, if its graph strays from the original model, or its 8 bit from
-    its float32.
+    texts, a few hundred at least, calibrate the 8-bit model and measure how close it is. `progress` gets the name of a
+    step and the share of it that is done, 0 to 1.
+    Raises ModelError if the model cannot be exported, if its float32 graph differs from the original model, or if the
+    8-bit model differs too much from the float32 graph.
     """
     calibration, held_out = _split(texts)
     write_tokenizer(source, folder / TOKENIZER)
@@ -53,7 +53,7 @@ def export_model(
         expected = embed_texts(exact, held_out)
     accuracy = compare(expected, embed_texts(Embedder.open(folder, exact.model), held_out))
     progress("compare with float32", 1)
-    if not accuracy["cosine_mean"] >= LEAST_QUANTIZED_COSINE:  # nor if it is not a number
+    if not accuracy["cosine_mean"] >= LEAST_QUANTIZED_COSINE:  # refuses NaN too
         raise ModelError(
             f"{source.folder}: in 8 bit the mean cosine to float32 is {accuracy['cosine_mean']}, expected at least "
             f"{LEAST_QUANTIZED_COSINE}; calibrate with texts like yours: --calibration FILE"
@@ -62,9 +62,9 @@ def export_model(
 
 
 def measure_closeness(source: Source, texts: list[str], folder: Path, model: ModelInfo) -> dict[str, float]:
-    """Return how close the model in a folder is to its source in float32, as `compare` does, on some of the texts.
+    """Return how close the model in a folder is to its float32 source on some of the texts, as `compare` returns it.
 
-    With the texts that calibrated the model, those are taken which did not calibrate it.
+    If the texts are those of the export, the ones that calibrated the model are left out.
     Raises ModelError if the source cannot be exported.
     """
     _, held_out = _split(texts)
@@ -75,9 +75,9 @@ def measure_closeness(source: Source, texts: list[str], folder: Path, model: Mod
 
 
 def _export_exact(source: Source, tokenizer: Path, workdir: Path) -> tuple[ModelProto, Embedder]:
-    """Return the float32 graph and an embedder of it and of a bundle's tokenizer, once it agrees with the original.
+    """Return the float32 graph and an embedder that uses it and the bundle's tokenizer.
 
-    Raises ModelError if the source cannot be exported, or if its graph computes something else than the original.
+    Raises ModelError if the source cannot be exported, or if its graph disagrees with the original model.
     """
     original = run_original(source)
     graph = export_graph(source, workdir)
@@ -99,9 +99,12 @@ def _export_exact(source: Source, tokenizer: Path, workdir: Path) -> tuple[Model
 
 
 def _split(texts: list[str]) -> tuple[list[str], list[str]]:
-    """Return the texts to calibrate with and others to measure with, both spread over all of them."""
+    """Return texts to calibrate with and different texts to measure with, both spread over all texts."""
     if len(texts) < 64:
-        raise ModelError(f"{len(texts)} calibration texts; expected at least 64, better {CALIBRATION_TEXTS}")
+        raise ModelError(
+            f"{len(texts)} calibration texts; expected at least 64, better {CALIBRATION_TEXTS}; name a file with more "
+            "texts: --calibration FILE"
+        )
     step = max(1, len(texts) // (CALIBRATION_TEXTS + ACCURACY_TEXTS))
     spread = texts[::step]
     count = min(CALIBRATION_TEXTS, len(spread) // 2)
@@ -110,7 +113,10 @@ def _split(texts: list[str]) -> tuple[list[str], list[str]]:
     taken = set(calibration)
     held_out = [text for text in spread if text not in taken][:ACCURACY_TEXTS]
     if len(held_out) <= TOP_K:
-        raise ModelError(f"{len(held_out)} calibration texts unlike the others; expected more than {TOP_K}")
+        raise ModelError(
+            f"{len(held_out)} calibration texts unlike the others; expected more than {TOP_K}; name a file with more "
+            "texts: --calibration FILE"
+        )
     return calibration, held_out
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class ModelError(ValueError):
-    """A model that cannot be exported: the message names the file, what was found and what was expected."""
+    """A model that cannot be exported: the message says where, what was found, what was expected and what to do."""
 
 
 def read_json(path: Path, optional: bool = False) -> dict[str, Any]:

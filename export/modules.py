@@ -8,14 +8,14 @@ from export.model_files import ModelError, read_any_json
 KINDS = (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
 EXPECTED = "expected Transformer, Pooling and, if at all, Normalize, in this order"
 REMEDY = "choose a model made of those"
-PACKAGE = "sentence_transformers."  # a class of another package computes what it likes, whatever it is called
+PACKAGE = "sentence_transformers."  # a class of another package may compute anything, whatever its name
 
 
 def read_modules(folder: Path) -> dict[str, Path]:
-    """Return the folder of each module by its class, or nothing for a plain transformers model.
+    """Return the folder of each module by its class, or an empty dict for a plain transformers model.
 
-    Raises ModelError if modules.json cannot be read, lists what cannot be exported, or names a folder outside of the
-    model's.
+    Raises ModelError if modules.json cannot be read, lists modules that cannot be exported, or names a folder outside
+    the model's folder.
     """
     path = folder / "modules.json"
     if not path.exists():

@@ -1,7 +1,7 @@
-"""The original model, run by transformers on a handful of texts: what the exported graph must agree with.
+"""Run the original model with transformers on a few texts, and check that the exported graph agrees with it.
 
-This road shares no code with the exported one: transformers' own tokenizer, model and padding-free input, and pooling
-in NumPy. It runs in every export and takes about a second.
+Every export does this. The check shares no code with the export: transformers tokenizes and runs the model, one text
+at a time without padding, and NumPy does the pooling.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from export.source import Source
 from function.engine.embedder import Embedder
 from function.engine.quantization import Embeddings
 
-LEAST_ORIGINAL_COSINE = 0.9999  # float32 against float32: any less is another model, not rounding
+LEAST_ORIGINAL_COSINE = 0.9999  # between two float32 models; rounding alone stays far above
 TEXTS = (
     "hello",
     "The Quick Brown Fox, aged 7, jumped over 13 lazy dogs.",
@@ -23,13 +23,13 @@ TEXTS = (
     'def main():\n    print("hello")  # a text need not be prose',
     "An earthquake shook the capital early on Sunday, but no buildings were damaged and nobody was hurt. " * 2,
 )
-LONG_TEXT = "every model cuts off the end of this "  # repeated until no model reads all of it
-LONGEST_RUN = 1024  # tokens; attention to 8,192 tokens would take gigabytes, so there only the ids are compared
+LONG_TEXT = "every model cuts off the end of this "  # repeated until it is longer than the model can read
+LONGEST_RUN = 1024  # tokens; for longer inputs attention takes too much memory, so only the ids are compared
 
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """What the original model makes of the texts."""
+    """The token ids and the embeddings of the texts in the original model."""
 
     texts: list[str]
     ids: list[list[int]]  # special tokens included, at most max_tokens
@@ -37,7 +37,7 @@ class Original:
 
 
 def run_original(source: Source) -> Original:
-    """Return what transformers makes of TEXTS and of one text that is longer than the model reads.
+    """Return transformers' ids and embeddings of TEXTS and of one text that is longer than the model reads.
 
     Raises ModelError if the model or its tokenizer cannot be loaded, or if the model lacks weights.
     """
@@ -47,11 +47,11 @@ def run_original(source: Source) -> Original:
     model = load_model(source)
     ids = _tokenize(source, texts)
     embeddings = []
-    for one in ids if source.max_tokens <= LONGEST_RUN else ids[: len(TEXTS)]:
+    for text in ids if source.max_tokens <= LONGEST_RUN else ids[: len(TEXTS)]:
         try:
             with torch.no_grad():
-                tokens = model(input_ids=torch.tensor([one])).last_hidden_state[0].numpy().astype(np.float64)
-        except Exception as error:  # of whatever type: the values in config.json go everywhere
+                tokens = model(input_ids=torch.tensor([text])).last_hidden_state[0].numpy().astype(np.float64)
+        except Exception as error:  # of any type: values of config.json reach all of transformers
             raise ModelError(
                 f"{source.folder / 'config.json'}: transformers cannot run the model it describes "
                 f"({first_line(error)}); expected the config it was trained with; download the model again"
@@ -79,7 +79,7 @@ def _tokenize(source: Source, texts: list[str]) -> list[list[int]]:
             )
             for text in texts
         ]
-    except Exception as error:  # of whatever type: a tokenizer's files may hold anything
+    except Exception as error:  # of any type: a tokenizer's files may hold anything
         raise ModelError(
             f"{source.folder}: transformers cannot use its tokenizer ({first_line(error)}); expected tokenizer.json "
             "and tokenizer_config.json of a fast tokenizer; save the model again with its own fast tokenizer"
@@ -87,7 +87,7 @@ def _tokenize(source: Source, texts: list[str]) -> list[list[int]]:
 
 
 def check_agreement(source: Source, original: Original, exported: Embedder) -> None:
-    """Raise ModelError unless the exported float32 model has the original's token ids and embeddings."""
+    """Raise ModelError unless the exported float32 model returns the token ids and embeddings of the original."""
     tokens = exported.tokenize(original.texts)
     for text, found, expected in zip(original.texts, tokens, original.ids, strict=True):
         if found.ids != expected:
@@ -97,7 +97,7 @@ def check_agreement(source: Source, original: Original, exported: Embedder) -> N
                 "model again with its own fast tokenizer"
             )
     cosines = (exported.embed(tokens[: len(original.embeddings)]) * original.embeddings).sum(axis=1)
-    if not cosines.min() >= LEAST_ORIGINAL_COSINE:  # nor if it is not a number
+    if not cosines.min() >= LEAST_ORIGINAL_COSINE:  # refuses NaN too
         raise ModelError(
             f"{source.folder}: the exported graph and the original model agree to a cosine of {cosines.min():.6f} "
             f"only, expected at least {LEAST_ORIGINAL_COSINE}; the graph computes something else: choose another model"

@@ -1,11 +1,11 @@
-"""Neurons whose weights drown the others' are split into copies that share them: the same function, quieter in 8 bit.
+"""Split neurons with outlier weights into copies, so that 8 bit loses less and the graph computes the same.
 
-All weights that lead to one output are stored with one scale, which the largest of them sets. In the feed-forward
-layers of a BERT a handful are tens of times as large as the rest, which are then rounded away. A neuron that is there
-n times, each time with an n-th of its outgoing weights, adds up to what it was, and its largest weight is an n-th.
+All weights of one output share a scale, which the largest weight sets. In the feed-forward layers of a BERT, a few
+weights are so much larger than the others that the others lose most of their digits. A neuron can be replaced by n
+copies, each with an n-th of its outgoing weights: their sum is the same, and the largest weight is an n-th.
 
-This is outlier channel splitting (Zhao et al., https://arxiv.org/abs/1901.09504), done where it is free: where a
-product's inputs are themselves the outputs of a product, so that a copy is one more column there and one more row here.
+This is outlier channel splitting (Zhao et al., https://arxiv.org/abs/1901.09504). It is done between two products of
+matrices only, where a copy is one more column of the first matrix and one more row of the second.
 """
 
 from collections.abc import Iterator
@@ -17,13 +17,13 @@ from onnx import ModelProto, NodeProto, numpy_helper
 
 from export.nodes import add_constant, initializers
 
-COPIES = 8  # of neurons, for each product; four times as many bring a twentieth more and make the layer 2 % wider
-ACTIVATIONS = {"FastGelu", "Gelu", "QuickGelu", "Relu", "Sigmoid", "Tanh"}  # of one neuron at a time
+COPIES = 8  # more neurons in each layer, at most; many more gain little and make the layer wider
+ACTIVATIONS = {"FastGelu", "Gelu", "QuickGelu", "Relu", "Sigmoid", "Tanh"}  # each output depends on one neuron alone
 
 
 @dataclass(frozen=True, slots=True)
 class FeedForward:
-    """A product, its bias if it has one, and the product that reads their activation and nothing else."""
+    """A product, its bias if it has one, and the product that is the only reader of their activation."""
 
     up: NodeProto
     bias: NodeProto | None
@@ -50,11 +50,11 @@ def split_outliers(model: ModelProto, copies: int = COPIES) -> None:
 
 
 def count_copies(weights: NDArray[np.float32], copies: int) -> NDArray[np.int64]:
-    """Say how often each input should be there, so that the largest weights of the outputs become smallest.
+    """Return how many copies of each input make the largest weights of the outputs smallest, (inputs,) int64.
 
-    weights is (inputs, outputs) float32; the result is (inputs,) int64, each at least 1 and `copies` more in all, or
-    fewer if no copy makes a largest weight smaller. One copy at a time goes where the sum of the squares of the
-    outputs' largest weights, which the noise of rounding follows, shrinks most.
+    weights is (inputs, outputs) float32. Each input has at least 1 copy. `copies` more are distributed, or fewer if a
+    further copy makes no largest weight smaller. One at a time goes to the input where it reduces the sum of the
+    squares of the outputs' largest weights most; rounding noise is proportional to that sum.
     """
     inputs = len(weights)
     counts = np.ones(inputs, np.int64)
@@ -85,7 +85,7 @@ def _feed_forward_layers(model: ModelProto) -> Iterator[FeedForward]:
             reads[name] = reads.get(name, 0) + 1
 
     def maker(name: str, *kinds: str) -> NodeProto | None:
-        """Give the node that makes a value, if it is of these kinds and no other node reads the value."""
+        """Return the node that makes a value if it is of these kinds and the value has one reader, else None."""
         node = makers.get(name)
         return node if node is not None and node.op_type in kinds and reads[name] == 1 else None
 

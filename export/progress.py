@@ -1,4 +1,4 @@
-"""How far an export is: bars on a terminal, plain lines in a file or a pipe, where nobody can redraw a bar."""
+"""Show the progress of an export: bars on a terminal, plain lines in a file or a pipe."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-SECONDS_BETWEEN_LINES = 10.0  # of one step; each step also has a line when it ends
+SECONDS_BETWEEN_LINES = 10.0  # at least, except for the line at the end of a step
 
 
 class ShowProgress(Protocol):
-    """What a long step tells its progress to."""
+    """A function that a long step calls with its progress."""
 
     def __call__(self, step: str, share: float, texts: int = 0) -> None:
         """Show that this share of the step is done, 0 (it begins) to 1 (it ends).
@@ -29,7 +29,7 @@ def no_progress(step: str, share: float, texts: int = 0) -> None:
 
 @contextmanager
 def showing_progress(console: Console) -> Iterator[ShowProgress]:
-    """Return what shows progress on this console until the block ends."""
+    """Yield a function that shows progress on this console until the block ends."""
     if not (console.is_interactive and console.file.isatty()):
         yield ProgressLines(console)
         return
@@ -62,12 +62,12 @@ class ProgressLines:
         self._printed = clock()
 
     def __call__(self, step: str, share: float, texts: int = 0) -> None:
-        """Print where the step is, unless a line was printed just before."""
+        """Print the progress of the step, unless a line was printed just before."""
         now = self._clock()
         took = now - self._began.setdefault(step, now)
         if step in self._ended or (share < 1 and now - self._printed < self._interval):
             return
-        parts = [f"{int(share * 100)}%"]  # cut, since only a step that has ended is at 100%
+        parts = [f"{int(share * 100)}%"]  # rounded down, so that only a finished step is at 100%
         if texts and took > 0:
             parts.append(f"{texts / took:,.0f} texts/s")
         if share >= 1:
@@ -84,7 +84,7 @@ def _duration(seconds: float) -> str:
 
 
 class _ProgressBars:
-    """A bar for each step; it moves to and fro until the step can say how much is done."""
+    """A bar for each step; it swings until the step reports a share."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

@@ -1,18 +1,18 @@
-"""config_sentence_transformers.json: what a model wants to be put before a query and before a document."""
+"""The prompts in config_sentence_transformers.json, which a model expects before a query or a document."""
 
 from pathlib import Path
 from typing import Any
 
 from export.model_files import ModelError, read_json
 
-DOCUMENT_PROMPTS = ("document", "passage", "corpus")  # names in use for it, the first one there is taken
+DOCUMENT_PROMPTS = ("document", "passage", "corpus")  # in order of preference
 
 
 def read_prompts(path: Path) -> dict[str, str]:
     """Return the prompts by role ("query", "document"), without the empty ones.
 
-    A role's prompt is the one of its own name, or else the one that the file names as the default. A missing file
-    means no prompts. Raises ModelError if the prompts are not texts by name, or if the default is not among them.
+    A role has the prompt of its own name, or else the file's default prompt. A missing file
+    means no prompts. Raises ModelError if the prompts are not texts by name, or if the default prompt is missing.
     """
     config = read_json(path, optional=True)
     prompts = _texts_by_name(path, config.get("prompts"))
@@ -37,6 +37,8 @@ def _texts_by_name(path: Path, prompts: Any) -> dict[str, str]:
     for name, text in prompts.items():
         if not isinstance(text, str):
             raise ModelError(f"{path}: the prompt {name!r} is {text!r}, {remedy}")
-        if any("\ud800" <= character <= "\udfff" for character in text):  # JSON can spell them, UTF-8 cannot
+        if any(
+            "\ud800" <= character <= "\udfff" for character in text
+        ):  # half a surrogate pair: valid in JSON, impossible in UTF-8
             raise ModelError(f"{path}: the prompt {name!r} is {text!a}, which is not Unicode text; {remedy}")
     return prompts

@@ -1,23 +1,23 @@
-"""The float32 graph in 8 bit: so close that a text keeps its neighbours, and alike on every CPU.
+"""Quantize the float32 graph to 8 bit, so that texts keep their neighbours and CPUs agree.
 
-The recipe, "w8a14": weights are signed bytes with a scale for each output, rounded by GPTQ, which makes up for each
-rounding error in the weights not rounded yet. Activations are 14-bit integers held as two unsigned 7-bit halves, so
-that a product of matrices is two 8-bit products:
+The recipe, "w8a14": weights are signed bytes with a scale for each output, rounded by GPTQ (`export/gptq.py`).
+Activations are 14-bit integers, held as two unsigned 7-bit halves, so that one product of matrices becomes two 8-bit
+products:
 
     x ~ step * (128 * (high - 64) + (low - 64))        high and low in 0 ... 128
 
-- 7 bits, because 2 * 128 * 127 fits the 16-bit sums of CPUs without VNNI, where products of full bytes saturate:
-  the products are exact on AVX2, AVX-512 and Arm. The sums of floats between them end differently there, which now
-  and then tips a rounding: 1 - cosine 9e-7 on AVX2 and 2e-5 on Arm, at most, of 48 headlines.
-- The step is fixed at export, from calibration texts. Dynamic quantization takes it from whatever a batch holds;
-  here a text embeds the same alone and in a batch. 14 bits leave room for activations HEADROOM times as large as
-  any seen. What is larger still is clipped below, and above only at four times that; there CPUs without VNNI may
-  differ. The largest of 7,000 headlines, abstracts and odd texts reached 0.7 of the room.
-- Neurons with outlier weights are split first (`export/outliers.py`), since an output has one scale for all weights.
-- Word embeddings are bytes with a scale a row, so a query reads the rows of its own tokens and no more.
+- The halves have 7 bits, because 2 * 128 * 127 fits the 16-bit sums of CPUs without VNNI. Those sums would saturate
+  with full bytes; with 7 bits the products are exact on AVX2, AVX-512 and Arm. The float sums between the products
+  still differ slightly from CPU to CPU.
+- The step is fixed at export, from calibration texts. Dynamic quantization would take it from each batch, and a text
+  would embed differently alone and in a batch. There is room for activations HEADROOM times as large as any seen in
+  calibration. Values beyond the room are clipped on the negative side; on the positive side only beyond four times
+  the room, and until there CPUs without VNNI may differ.
+- Neurons with outlier weights are split first (`export/outliers.py`), because all weights of an output share a scale.
+- Word embeddings are bytes with a scale for each row, so that a query reads only the rows of its own tokens.
 
-`python -m bench accuracy` and `python -m bench latency` hold this against float32, against naive dynamic int8 and
-against MatMulNBits. GPTQ: Frantar et al., https://arxiv.org/abs/2210.17323.
+`python -m bench accuracy` compares the result with float32, naive dynamic int8 and MatMulNBits, and with an emulated
+AVX2 CPU; `python -m bench latency` compares their speed.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ RECIPE = "w8a14"
 HIGH_STEP = 128  # in steps of the low half
 ZERO_POINT = 64  # of both halves
 LARGEST_ACTIVATION = 8191  # 14 bits with a sign
-HEADROOM = 2.0  # 4 costs a third of the closeness (1 - cosine 1.9e-4 instead of 1.4e-4)
+HEADROOM = 2.0  # more room makes coarser steps, which cost closeness; compare with `python -m bench accuracy`
 SMALLEST_TABLE = 1 << 20  # values; smaller look-up tables (positions) stay float32
 
 
@@ -49,16 +49,16 @@ def quantize_graph(
     calibration: Sequence[TokenIds],
     progress: Callable[[float], None] = lambda share: None,
 ) -> ModelProto:
-    """Return the 8-bit graph of a float32 graph as `export_graph` makes it; the inputs and the output stay.
+    """Return the 8-bit graph of a float32 graph as `export_graph` makes it; its inputs and its output are the same.
 
-    calibration holds the texts whose activations fix the steps: a few hundred, of more tokens than the widest layer
-    has inputs. `progress` is told the share of the work done, 0 to 1.
+    The activations of the calibration texts set the steps. A few hundred texts are needed, with more tokens than the
+    widest layer has inputs. `progress` gets the share of the work done, 0 to 1.
     Raises ModelError if the graph has no product with constant weights, or if calibration is empty.
     """
     quantized = ModelProto()
     quantized.CopyFrom(model)
     split_outliers(quantized)
-    _drop_unused(quantized)  # ONNX Runtime warns of each weight that nothing reads
+    _drop_unused(quantized)  # ONNX Runtime would warn of each unused weight
     groups = find_products(quantized)
     if not groups or not calibration:
         raise ModelError(
@@ -116,7 +116,7 @@ def _width(model: ModelProto, product: NodeProto) -> int:
 
 
 def _take_bias(model: ModelProto, product: NodeProto) -> tuple[str, str] | None:
-    """Return the bias that is added to the product and the name of the sum, and remove that addition."""
+    """Remove the addition of a bias to the product; return the names of the bias and of the sum, None without one."""
     readers = [node for node in model.graph.node if product.output[0] in node.input]
     if len(readers) != 1 or readers[0].op_type != "Add":
         return None
@@ -150,19 +150,19 @@ def _quantize_tables(model: ModelProto) -> None:
 
 def _drop_unused(model: ModelProto) -> None:
     read = {name for node in model.graph.node for name in node.input}
-    for tensor in [one for one in model.graph.initializer if one.name not in read]:
+    for tensor in [tensor for tensor in model.graph.initializer if tensor.name not in read]:
         model.graph.initializer.remove(tensor)
 
 
 def _sort(model: ModelProto) -> None:
-    """Bring the nodes into an order in which each comes after what it reads."""
+    """Sort the nodes so that each one follows the nodes whose outputs it reads."""
     graph = model.graph
     known = {value.name for value in graph.input} | set(initializers(model)) | {""}
     waiting, ordered = list(graph.node), []
     while waiting:
         ready = [node for node in waiting if known.issuperset(node.input)]
         if not ready:
-            raise ModelError(f"{waiting[0].op_type} {waiting[0].name}: reads what no node makes")
+            raise ModelError(f"{waiting[0].op_type} {waiting[0].name}: reads a value that no node makes")
         ordered += ready
         known.update(name for node in ready for name in node.output)
         waiting = [node for node in waiting if not known.issuperset(node.output)]
@@ -171,17 +171,19 @@ def _sort(model: ModelProto) -> None:
 
 
 def save_ort(model: ModelProto, path: Path) -> None:
-    """Write the graph in ONNX Runtime's own format, which is mapped instead of parsed when it is opened.
+    """Write the graph in ONNX Runtime's own format, which can be memory-mapped instead of parsed.
 
-    Raises OSError if the file cannot be written, because the disk is full for example.
+    Raises OSError if the file cannot be written, for example because the disk is full.
     """
     options = ort.SessionOptions()
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC  # the same on every CPU
+    options.graph_optimization_level = (
+        ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    )  # stronger optimization would depend on the CPU
     options.optimized_model_filepath = str(path)
     options.add_session_config_entry("session.save_model_format", "ORT")
     try:
         ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # ONNX Runtime has no type of its own for what the disk refuses
+    except Exception as error:  # ONNX Runtime has no exception class for errors of the disk
         if "Failed to save ORT format model" not in str(error):
             raise
         raise OSError(f"{path}: ONNX Runtime cannot write the model") from error

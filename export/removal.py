@@ -1,4 +1,4 @@
-"""Texts of one's own are removed only when that is asked for: embedding them took long, and their file may be gone."""
+"""Keep an export from removing the user's own texts unless --remove-corpus says so: their file may be gone."""
 
 from pathlib import Path
 
@@ -7,10 +7,10 @@ from function.engine.bundle import INDEX, PASSAGES, BundleError, IndexInfo, read
 
 
 def refuse_to_remove_texts(out: Path, brings_documentation: bool) -> None:
-    """Raise BundleError if the folder holds texts that a bundle in its place, without a corpus file, would remove.
+    """Raise BundleError if the folder holds the user's own texts and the new bundle would remove them.
 
-    brings_documentation says that the new bundle will hold Python's own documentation, which then may replace itself.
-    Files of texts that no readable manifest describes count as texts of one's own.
+    If brings_documentation is true, the new bundle holds Python's own documentation, and may replace a bundle with the
+    same. Files of texts without a readable manifest count as the user's own.
     """
     index = _read_index_info(out)
     files = [name for name in (INDEX, PASSAGES) if (out / name).exists()]
@@ -30,8 +30,8 @@ def refuse_to_remove_texts(out: Path, brings_documentation: bool) -> None:
 
 
 def _read_index_info(out: Path) -> IndexInfo | None:
-    """Return what the manifest says of the texts, None if there is no manifest, no readable one or no texts in it."""
+    """Return the manifest's entry for the texts, None if the manifest has none or cannot be read."""
     try:
         return read_manifest(out).index
-    except BundleError:  # the caller looks at the files themselves
+    except BundleError:  # the caller checks the files instead
         return None

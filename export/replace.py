@@ -1,13 +1,14 @@
-"""A bundle's folder gets new contents whole or not at all.
+"""Replace all files of a bundle's folder, or none of them.
 
-New files are written into a hidden folder inside the bundle's, `.semantic-search-….partial`. When all of them are on
-the disk it is renamed to `.semantic-search.whole`, and the files move out of it one by one: manifest.json is removed
-first and moved last, so that a half-replaced bundle never opens. The next export moves what a killed one left there.
+The export writes new files into a hidden folder inside the bundle's folder, `.semantic-search-….partial`. When the disk
+has stored all of them, the hidden folder is renamed to `.semantic-search.whole`, and its files move into the bundle's
+folder one by one. The old manifest.json is removed first and the new one moves last, so that a half-replaced bundle
+never opens. If an export is killed while files move, the next export moves the rest.
 
-The bundle's folder itself is never renamed. It may be a mount point, the current folder of a shell, or lie in a folder
-that cannot be written; and whoever mounted it, a container for one, sees the new files.
+The bundle's folder itself is never renamed. It may be a mount point or a shell's current folder, its parent may be
+read-only, and a container that mounted it sees the new files.
 
-Only one folder can be called `.semantic-search.whole`, so exports that run at the same time take turns.
+Only one folder can be called `.semantic-search.whole`, so simultaneous exports take turns.
 """
 
 import errno
@@ -35,9 +36,9 @@ PAUSE = 0.05  # seconds between two looks at another export's turn
 def replacing(out: Path) -> Iterator[Path]:
     """Yield an empty folder whose files take the place of those in `out` when the block ends without an error.
 
-    After an error or an interruption the old bundle is as it was. Raises BundleError if `out` is a file or a folder
-    that holds anything but a bundle, which would be deleted, or if the process is stopped while files move; DiskError
-    if the disk becomes full; another OSError, which names the path, if nothing can be written there.
+    After an error or an interruption of the block, the old bundle is unchanged.
+    Raises BundleError if `out` is a file, if it holds anything but a bundle, or if the process is stopped while files
+    move; DiskError if the disk is full; another OSError, which names the path, if nothing can be written there.
     """
     out = _resolve(out)
     made = [folder for folder in (out, *out.parents) if not folder.exists()]
@@ -55,7 +56,7 @@ def replacing(out: Path) -> Iterator[Path]:
 
 
 def _resolve(out: Path) -> Path:
-    """Return the absolute path without links. Raises BundleError if no folder can be there."""
+    """Return the absolute path without links. Raises BundleError if it cannot be a folder."""
     try:
         resolved = out.resolve()
     except RuntimeError as error:
@@ -70,10 +71,10 @@ def _resolve(out: Path) -> Path:
 
 
 def _prepare(out: Path, is_new: bool) -> None:
-    """Make the folder if it is new; otherwise clear up what killed exports left, or refuse what else is in it."""
+    """Make the folder if it is new; otherwise refuse foreign files in it, and remove what killed exports left."""
     out.mkdir(parents=True, exist_ok=True)
     if is_new:
-        out.chmod(0o755)  # whatever the umask: a container's user is another
+        out.chmod(0o755)  # whatever the umask, because a container has another user
     _refuse_other_contents(out)
     repair(out)
     remove_abandoned(out)
@@ -92,9 +93,9 @@ def _refuse_other_contents(out: Path) -> None:
 
 
 def repair(out: Path) -> None:
-    """Finish what an export was killed in while its files moved into `out`; wait for one that is alive.
+    """Move the rest of the files if an export was killed while they moved into `out`; wait for a running export.
 
-    Raises BundleError if another export's turn does not end.
+    Raises BundleError if another export moves files for longer than LONGEST_TURN, or as _move_files does.
     """
     whole = out / WHOLE
     end = time.monotonic() + LONGEST_TURN
@@ -113,7 +114,7 @@ def repair(out: Path) -> None:
 
 
 def _flush(folder: Path) -> None:
-    """Wait until the disk keeps every file of the folder, and the folder. An OSError names the path."""
+    """Wait until the disk has stored the folder and each file in it. Raises OSError with the path."""
     for path in [*folder.iterdir(), folder]:
         _flush_one(path)
 
@@ -130,7 +131,7 @@ def _flush_one(path: Path) -> None:
 
 
 def _put_in_place(fresh: LockedFolder, out: Path) -> None:
-    """Move the files of a flushed folder into `out` when no other export does. Raises BundleError as _move_files."""
+    """Move the files of a flushed folder into `out` when no other export moves any. Raises as _move_files does."""
     whole = _take_turn(fresh.path, out)
     try:
         _move_files(whole, out)
@@ -141,7 +142,7 @@ def _put_in_place(fresh: LockedFolder, out: Path) -> None:
 
 
 def _take_turn(fresh: Path, out: Path) -> Path:
-    """Rename the folder to the name that only one export at a time can have, and return its new path."""
+    """Rename the folder to WHOLE as soon as no other export's folder has that name; return the new path."""
     while True:
         repair(out)
         try:
@@ -152,7 +153,7 @@ def _take_turn(fresh: Path, out: Path) -> Path:
 
 
 def _move_files(whole: Path, out: Path) -> None:
-    """Replace the bundle's files by those in `whole`, from wherever an earlier export stopped.
+    """Replace the bundle's files by those in `whole`, or the rest of them if an earlier export was stopped.
 
     Raises BundleError if it is stopped when some files have moved and others have not. The next export moves the rest.
     """
@@ -178,7 +179,7 @@ def _move_each_file(whole: Path, out: Path) -> None:
         return
     listed = layout.read_manifest(whole).files.keys()
     (out / layout.MANIFEST).unlink(missing_ok=True)
-    _flush_one(out)  # before anything else: a bundle without manifest never opens
+    _flush_one(out)  # before anything else moves, since a bundle without manifest never opens
     for name in sorted(BUNDLE_FILES - {layout.MANIFEST}):
         if name not in listed:
             (out / name).unlink(missing_ok=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 def python_module(module: str, *arguments: str | Path) -> str:
-    """Return the command that runs a module with the Python that runs now, quoted for a POSIX shell.
+    """Return the command that runs a module with the current Python, quoted for a POSIX shell.
 
-    It names `python` or `python3` where that is this Python, as in an activated environment, and else its path.
+    The command begins with `python` or `python3` if that is the current Python, or else with its path.
     """
     return shlex.join([_python(), "-m", module, *map(str, arguments)])
 

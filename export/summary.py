@@ -1,4 +1,4 @@
-"""What an export prints when it has ended: its checks, its figures and the command that comes next."""
+"""Print the end of an export: its checks, its figures and the next command."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from export.corpus import Corpus
 from export.progress import ShowProgress, showing_progress
 from export.shell import python_module
 from function.engine.bundle import Manifest
@@ -15,11 +16,11 @@ from function.engine.bundle import Manifest
 if TYPE_CHECKING:
     from export.verify import Check
 
-Rows = list[tuple[str, str]]  # a name and what stands beside it
+Rows = list[tuple[str, str]]  # name and value
 
 
 def print_checks(console: Console, checks: Callable[[ShowProgress], "Iterable[Check]"]) -> bool:
-    """Make the checks with their progress shown, print a table of what was found, return whether all passed."""
+    """Run the checks and show their progress, print a table of the results, return whether all passed."""
     table = Table("check", "found", "expected", "", box=None, pad_edge=False)
     passed = True
     try:
@@ -28,24 +29,39 @@ def print_checks(console: Console, checks: Callable[[ShowProgress], "Iterable[Ch
                 passed &= check.passed
                 state = "[green]ok[/]" if check.passed else "[red]FAILED[/]"
                 table.add_row(*map(escape, (check.name, check.found, check.expected)), state)
-    finally:  # an error tells why there are no more checks, the table what the others found
+    finally:  # also after an error, so that the table shows the checks before it
         if table.row_count:
             console.print(table)
     return passed
 
 
 def print_model_summary(console: Console, out: Path, manifest: Manifest) -> None:
-    """Print what a bundle without texts is, and the command that adds texts to it."""
+    """Print the summary of a bundle without texts, and the command that adds texts to it."""
     _print_rows(console, [*_model_rows(manifest), *_size_rows(manifest)])
     command = python_module("export", "corpus", "--corpus", "FILE", "--out", out)
     console.print(f"Next: {command}", markup=False)
 
 
 def print_bundle_summary(console: Console, out: Path, manifest: Manifest, corpus_rows: Rows, seconds: float) -> None:
-    """Print one table of all that was done in these seconds, and the command that serves the bundle."""
+    """Print the summary of a bundle, made in this number of seconds, and the command that serves it."""
     took = ("took", f"{seconds:.0f} s")
     _print_rows(console, [*_model_rows(manifest), *corpus_rows, *_size_rows(manifest), took])
     console.print(f"{out}/ is ready. Try it: {python_module('function', '--bundle', out)}", markup=False)
+
+
+def corpus_rows(manifest: Manifest, corpus: Corpus, truncated: int, texts_per_second: float) -> Rows:
+    """Return the rows of the summary that describe how the corpus was read and embedded."""
+    assert manifest.index is not None
+    skipped = f"{corpus.empty_texts:,} empty ones skipped"
+    replaced = f"{corpus.blank_ids:,} blank ones replaced by the row number"
+    return [
+        ("texts", f"{manifest.index.rows:,} from {manifest.index.corpus}, {skipped}"),
+        ("ids", f"{corpus.repeated_ids:,} the same as an earlier one, {replaced}"),
+        ("metadata", f"{corpus.non_finite:,} NaN or infinite values left out"),
+        ("truncated", f"{truncated:,} texts longer than {manifest.model.max_tokens} tokens"),
+        ("speed", f"{texts_per_second:,.0f} texts/s"),
+        ("index", manifest.index.layout),
+    ]
 
 
 def _model_rows(manifest: Manifest) -> Rows:

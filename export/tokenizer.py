@@ -1,4 +1,4 @@
-"""tokenizer.json becomes the bundle's tokenizer, after a check that the model has an embedding for each token."""
+"""Write tokenizer.json as the bundle's tokenizer, after checking that the model has an embedding for each token."""
 
 from pathlib import Path
 
@@ -13,10 +13,10 @@ REMEDY = "save the model again with its own fast tokenizer"
 
 
 def write_tokenizer(source: Source, path: Path) -> None:
-    """Write the tokenizer without the padding and truncation it was saved with, lower-casing where the model does.
+    """Write the tokenizer without its padding and truncation, lower-casing if the model does.
 
-    Raises ModelError if tokenizer.json cannot be read, has no vocabulary, has tokens that the model has no embedding
-    for, or if special tokens and prompt leave no room for a text.
+    Raises ModelError if tokenizer.json cannot be read, has no vocabulary, has tokens without an embedding in the
+    model, or if special tokens and prompt leave no room for a text.
     """
     tokenizer = _read_tokenizer(source)
     if source.lower_case:
@@ -27,7 +27,7 @@ def write_tokenizer(source: Source, path: Path) -> None:
 
 
 def _read_tokenizer(source: Source) -> Tokenizer:
-    """Return the tokenizer without padding and truncation, checked on its own."""
+    """Return the tokenizer without padding and truncation. Raises ModelError if it is damaged or does not fit."""
     path = source.folder / "tokenizer.json"
     try:
         tokenizer = Tokenizer.from_file(str(path))

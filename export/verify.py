@@ -1,7 +1,7 @@
-"""Is the bundle what it says it is? Its checksums, its vectors and its neighbours, checked by doing some work again.
+"""Check a bundle: its checksums, its embeddings against their texts, and its search against exact search.
 
-`verify` knows nothing but the bundle. `verify_export` also knows what the export has just embedded, so it compares
-that with what was written and embeds hardly anything a second time.
+`verify` has only the bundle, so it embeds many texts again. `verify_export` also has the rows that the export has just
+embedded: it compares them with the written ones and embeds few texts again.
 """
 
 import time
@@ -23,10 +23,10 @@ from function.engine.quantization import Codes, Embeddings, Scales, dequantize
 from function.engine.tensors import map_tensors
 
 SAMPLE, TEXTS_AT_ONCE = 5_000, 256  # passages that `verify` embeds again at most, and at least
-SECONDS = 20.0  # after which it begins no further TEXTS_AT_ONCE
-SAMPLE_AFTER_EXPORT = 64  # passages that `verify_export` embeds again, each alone: in the export it was in a batch
+SECONDS = 20.0  # after them no further TEXTS_AT_ONCE are embedded
+SAMPLE_AFTER_EXPORT = 64  # passages that `verify_export` embeds again, one by one; the export embedded them in batches
 SECONDS_AFTER_EXPORT = 10.0
-LEAST_STORED_COSINE = 0.999  # between a stored row and its text embedded again; 8 bit alone gives 0.9998
+LEAST_STORED_COSINE = 0.999  # between a stored row and its text embedded again; the row's 8 bit alone loses much less
 SEED = 7
 
 Clock = Callable[[], float]  # counts seconds
@@ -47,8 +47,8 @@ def verify(
 ) -> Iterator[Check]:
     """Check a bundle, yielding each result as soon as it is known.
 
-    Texts are embedded again for these seconds, TEXTS_AT_ONCE at least and SAMPLE at most.
-    A bundle with a model and no texts yet is checked as far as it goes.
+    Texts are embedded again for this number of seconds, at least TEXTS_AT_ONCE and at most SAMPLE of them.
+    Of a bundle without texts, the model alone is checked.
     Raises BundleError or TensorsError if the bundle does not open at all.
     """
     manifest = layout.read_manifest(bundle)
@@ -87,10 +87,10 @@ def verify_export(
     seconds: float = SECONDS_AFTER_EXPORT,
     clock: Clock = time.monotonic,
 ) -> Iterator[Check]:
-    """Check a bundle that was just written of these rows, yielding each result as soon as it is known.
+    """Check a bundle that was just written from these rows, yielding each result as soon as it is known.
 
     codes is (rows, dim) int8 and scales (rows,) float32, as the export quantized them. Texts are embedded again for
-    these seconds, one at least and SAMPLE_AFTER_EXPORT at most; stored rows are the queries that measure recall.
+    this number of seconds, at least one and at most SAMPLE_AFTER_EXPORT of them. Stored rows are the queries of recall.
     Raises BundleError or TensorsError if the bundle does not open.
     """
     manifest = open_bundle(bundle)
@@ -130,14 +130,14 @@ def _check_rows(manifest: Manifest, index: Index, passages: Passages) -> Check:
 
 
 def _sample_rows(rows: int, count: int) -> list[int]:
-    """Return at most `count` different rows in no order, so that any first ones of them are a sample too."""
+    """Return at most `count` different rows in random order, so that the first ones of them are a sample too."""
     return [int(row) for row in np.random.default_rng(SEED).permutation(rows)[:count]]
 
 
 def _embed_again(
     embedder: Embedder, texts: list[str], at_once: int, seconds: float, clock: Clock, progress: ShowProgress
 ) -> Embeddings:
-    """Return the unit embeddings of the first texts, `at_once` by `at_once` until these seconds are used up.
+    """Return the unit embeddings of the first texts, embedded `at_once` at a time until these seconds are over.
 
     The result is (n, dim) float32, where n is at least `at_once` if there are as many texts.
     """
@@ -157,7 +157,7 @@ def _embed_again(
 
 
 def _check_cosine(again: Embeddings, sample: list[int], codes: Codes, scales: Scales) -> Check:
-    """Hold the first rows of the sample, as they are stored, against their texts embedded again."""
+    """Compare the first stored rows of the sample with their texts embedded again."""
     rows = sample[: len(again)]
     least = float((again * dequantize(codes[rows], scales[rows])).sum(axis=1).min())
     name = f"least cosine of {len(rows):,} rows to their texts"

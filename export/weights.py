@@ -1,4 +1,4 @@
-"""The files that hold a model's weights: which they are, whether they are whole, and their checksum."""
+"""The files of a model's weights: find them, check that they are whole, and hash them."""
 
 import hashlib
 from pathlib import Path
@@ -50,7 +50,7 @@ def hash_weights(folder: Path) -> str:
             digest.update(path.read_bytes())
         except OSError as error:
             raise ModelError(
-                f"{path}: cannot be read ({error.strerror}); expected a file that can; check its permissions and disk"
+                f"{path}: cannot be read ({error.strerror}); expected a readable file; check permissions and disk"
             ) from error
     return digest.hexdigest()
 
@@ -58,8 +58,8 @@ def hash_weights(folder: Path) -> str:
 def read_shapes(folder: Path) -> dict[str, list[int]]:
     """Return the shape of each tensor in the model's weights, by name, from the headers alone.
 
-    Raises ModelError if a file is empty, cut short or not safetensors, or if its weights are not floating-point
-    numbers.
+    Raises ModelError if a file is empty, cut short or not safetensors, or if it holds weights that are not
+    floating-point numbers.
     """
     from safetensors import SafetensorError, safe_open
 

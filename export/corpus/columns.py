@@ -1,4 +1,4 @@
-"""The names of columns, and which of them holds the text and which the ids."""
+"""Which column of a file holds the texts, and which the ids."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from export.corpus.corpus import corpus_error
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns asked for: None takes those with the usual names. `text_option` is how messages name the text's."""
+    """The columns to read, None for the usual names. Messages call the text's option `text_option`."""
 
     text: str | None
     id: str | None
-    has_ids: bool = True  # False: nobody wants ids, and a column of them is like any other
+    has_ids: bool = True  # False: no ids are wanted, so that a column called id is like any other
     text_option: str = "--text-column"
 
 
 def require_names(path: Path, place: str | None, columns: Collection[str], remedy: str) -> None:
-    """Raise CorpusError if a column's name is empty or blank: as metadata nobody could ask for it."""
+    """Raise CorpusError if a column's name is empty or blank, because no request could ask for such metadata."""
     for number, column in enumerate(columns, 1):
         if not column.strip():
             raise corpus_error(path, place, f"no name for column {number}", "a name for each", remedy)
@@ -28,7 +28,7 @@ def require_names(path: Path, place: str | None, columns: Collection[str], remed
 def find_text_column(path: Path, columns: Collection[str], asked: Columns) -> str:
     """Return the column that holds the text: the one asked for, else "text", else the only one.
 
-    Raises CorpusError if there is none such.
+    Raises CorpusError if there is no such column.
     """
     if asked.text is not None:
         _require_column(path, columns, asked.text, asked.text_option)
@@ -44,7 +44,7 @@ def find_text_column(path: Path, columns: Collection[str], asked: Columns) -> st
 def find_id_column(path: Path, columns: Collection[str], text: str, asked: Columns) -> str | None:
     """Return the column that holds the ids; raises CorpusError if the one asked for is missing.
 
-    Without asking it may be "id" although columns, which can be those of the first rows only, lack it.
+    If none was asked for, it is "id" even if columns lacks it: later rows may have keys that the first rows lack.
     """
     if asked.id is not None:
         _require_column(path, columns, asked.id, "--id-column")
@@ -53,7 +53,7 @@ def find_id_column(path: Path, columns: Collection[str], text: str, asked: Colum
 
 
 def _require_column(path: Path, columns: Collection[str], asked: str, option: str) -> None:
-    """Raise CorpusError, with the closest name there is, if a column is missing."""
+    """Raise CorpusError, which suggests the most similar name, if a column is missing."""
     if asked not in columns:
         by_lower = {column.lower(): column for column in columns}
         close = get_close_matches(asked.lower(), by_lower, n=1)

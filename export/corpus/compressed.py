@@ -1,4 +1,4 @@
-"""Files as bytes, plain or gzipped."""
+"""Read the bytes of a file, plain or gzipped."""
 
 import gzip
 import zlib
@@ -26,8 +26,8 @@ def open_bytes(path: Path) -> BinaryIO:
 def require_whole_gzip(path: Path) -> None:
     """Read a gzip file to its end; raises CorpusError if it is damaged or not gzip.
 
-    This is done before the rows are read, since a damaged byte mostly shows as nonsense in the rows long before the
-    checksum at the end of the file can tell.
+    Call it before reading rows. Damage otherwise appears as nonsense in the rows before the checksum, which is at the
+    end of the file, reveals it.
     """
     with path.open("rb") as file:
         start = file.read(len(GZIP_MAGIC))

@@ -1,4 +1,4 @@
-"""What a corpus is, and the error that says why a file is not one."""
+"""The corpus, and the error for a file that is not one."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Passages ready to embed: texts, ids and metadata have one entry each per passage, in the file's order.
+    """Passages ready to embed: texts, ids and metadata have one entry for each passage, in the file's order.
 
     A row is any record of the source, counted from 0; blank lines are not rows. Ids may repeat.
     Metadata leaves out columns that are null in that row; an empty CSV field counts as null, and so does a
@@ -14,7 +14,7 @@ class Corpus:
     """
 
     texts: list[str]  # never empty or blank, otherwise exactly as in the file
-    ids: list[str]  # the id column as text; the row number where there is no id or a blank one
+    ids: list[str]  # the id column as text; the row number where the id is missing or blank
     metadata: list[str]  # a compact JSON object of the other columns, "{}" when there are none
     empty_texts: int  # rows skipped because their text was empty, blank or null
     blank_ids: int = 0  # passages whose row number is their id, although the file has a column of ids
@@ -27,7 +27,7 @@ class Corpus:
 
 
 class CorpusError(ValueError):
-    """A corpus that cannot be read whole: the message says where, what was found, expected, and to do."""
+    """A corpus that cannot be read: the message says where, what was found, what was expected and what to do."""
 
 
 def corpus_error(path: Path, place: str | None, found: str, expected: str, remedy: str) -> CorpusError:

@@ -27,7 +27,7 @@ def csv_rows(path: Path, separator: str) -> Iterator[tuple[int, dict[str, object
         lines, lines_before = chain([first], lines), 0
     else:
         separator, lines_before = stated[1], 1
-    csv.field_size_limit(sys.maxsize)  # the module's own limit, 131,072 characters, is not the format's
+    csv.field_size_limit(sys.maxsize)  # the csv module has a limit, the CSV format has none
     reader = csv.reader(lines, delimiter=separator, strict=True)
     header: list[str] | None = None
     while True:
@@ -58,7 +58,7 @@ def csv_rows(path: Path, separator: str) -> Iterator[tuple[int, dict[str, object
 
 
 def _check_header(path: Path, line: int, header: list[str], separator: str) -> None:
-    """Raise CorpusError if a name is missing, padded or repeated, or if something else separates the fields."""
+    """Raise CorpusError if a name is missing, padded or repeated, or if another character separates the fields."""
     place = f"line {line}"
     remedy = (
         "name it in the header, or leave the column out "
@@ -66,7 +66,7 @@ def _check_header(path: Path, line: int, header: list[str], separator: str) -> N
     )
     require_names(path, place, header, remedy)
     for name in header:
-        if name != name.strip():  # " id" would be no id, and nobody would notice
+        if name != name.strip():  # " id" would not be recognized as the column of ids
             remedy = "remove them from the header, and from the rows if they have them too"
             raise corpus_error(path, place, f"the column {name!r}", "no blanks around a name", remedy)
         if header.count(name) > 1:

@@ -1,4 +1,4 @@
-"""What the first bytes of a file tell when it is not text in UTF-8."""
+"""Recognize files that are not text in UTF-8 by their first bytes."""
 
 import codecs
 from pathlib import Path
@@ -8,13 +8,13 @@ from export.corpus.corpus import corpus_error
 
 ENOUGH = 4096  # bytes that show which encoding a file has
 
-# the first bytes, what they are, what to do
+# the first bytes, the name of the format, what to do
 OTHER_FORMATS = (
     (GZIP_MAGIC, "gzip data", "decompress it, or add .gz to its name"),
     (b"PK\x03\x04", "a zip file or an Excel workbook", "unpack it, or save the sheet as CSV UTF-8"),
     (b"PAR1", "Parquet data", "name the file .parquet"),
 )
-# UTF-32 stands first because its mark begins with that of UTF-16
+# UTF-32 comes first, because its byte order mark begins with that of UTF-16
 OTHER_ENCODINGS = (
     (codecs.BOM_UTF32_LE, "UTF-32LE"),
     (codecs.BOM_UTF32_BE, "UTF-32BE"),
@@ -36,10 +36,10 @@ def refuse_other_formats(path: Path, start: bytes) -> None:
 
 
 def _unmarked_utf_16(start: bytes) -> str | None:
-    """Return which UTF-16 this is, although it has no byte order mark; None if it is not.
+    """Return "UTF-16LE" or "UTF-16BE" if the bytes are UTF-16 without a byte order mark, else None.
 
-    A line feed, or a first character in ASCII, has a zero byte beside it in UTF-16. A zero byte in UTF-8 is a fault,
-    but hardly ever stands just there; where two of them make a NUL, the file is not UTF-16 either.
+    In UTF-16 a zero byte stands beside each line feed and each ASCII character; a damaged UTF-8 file hardly ever has
+    one in just that place. Two zero bytes together are a NUL, which is an error in UTF-16 too.
     """
     even = start[: len(start) // 2 * 2]
     texts = {name: even.decode(name, errors="replace") for name in ("UTF-16LE", "UTF-16BE")}

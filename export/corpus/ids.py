@@ -9,7 +9,7 @@ EXACT_FLOATS = 2**53  # up to here a float holds every whole number (IEEE 754, 5
 
 
 def id_of_number(number: float) -> str:
-    """Return a number, int or float, as an id; a whole one has no point, so that 1, 1.0 and "1" are the same id."""
+    """Return a number, int or float, as an id. Whole numbers get no decimal point: 1, 1.0 and "1" are the same id."""
     if isinstance(number, float) and number.is_integer() and abs(number) < EXACT_FLOATS:
         return str(int(number))
     return str(number)
@@ -21,8 +21,7 @@ def replace_blank_ids(
     """Return the ids with each blank one replaced by its row number, and how many were replaced.
 
     ids and rows have one entry per passage; place(i) says where passage i stands, such as "line 7".
-    Raises CorpusError if such a row number is the id of another passage: one id would then mean two texts, and
-    nobody asked for that.
+    Raises CorpusError if such a row number is the id of another passage, because the id would then name two texts.
     """
     blank = {str(rows[i]): i for i, name in enumerate(ids) if not name.strip()}
     for i, name in enumerate(ids):

@@ -1,6 +1,6 @@
 """The rows of a file of JSON lines.
 
-This is stricter than Python's json module, which reads NaN, and of equal keys takes the last.
+This is stricter than Python's json module, which accepts NaN and takes the last of equal keys.
 """
 
 import json
@@ -19,7 +19,7 @@ SHOWN = 40  # characters of the file that a message repeats
 
 
 class _RefusedError(ValueError):
-    """What a hook of the decoder found and refuses; json_rows adds the place."""
+    """A value that the decoder refuses; json_rows adds the line."""
 
     def __init__(self, found: str, expected: str, remedy: str) -> None:
         super().__init__(found, expected, remedy)
@@ -65,7 +65,7 @@ def _decode(row: str) -> dict[str, object]:
     try:
         decoded = cast(dict[str, object], _DECODER.decode(row))
         if "\\u" in row:
-            compact_json(decoded).encode()  # UTF-8 has no half of a surrogate pair
+            compact_json(decoded).encode()  # raises an error for half of a surrogate pair
         return decoded
     except _RefusedError:
         raise
@@ -82,13 +82,13 @@ def _decode(row: str) -> dict[str, object]:
     except RecursionError as error:
         found, expected = "arrays or objects nested too deeply", "some hundred levels at most"
         raise _RefusedError(found, expected, "store such a value as a string") from error
-    except ValueError as error:  # of int alone: sys.set_int_max_str_digits says why there is a limit
+    except ValueError as error:  # raised by int(): see sys.set_int_max_str_digits for the limit
         found, expected = "a whole number of thousands of digits", "at most 4,300"
         raise _RefusedError(found, expected, "write it as a string, in quotes") from error
 
 
 def _object(members: list[tuple[str, object]]) -> dict[str, object]:
-    """Return the members of an object as a dict; raises _RefusedError if a key repeats: a value would be lost."""
+    """Return the members of an object as a dict; raises _RefusedError if a key repeats, since a value would be lost."""
     decoded = dict(members)
     if len(decoded) < len(members):
         keys = [key for key, _ in members]

@@ -1,4 +1,4 @@
-"""The columns of a Parquet file as JSON, which has neither bytes nor NaN nor infinity."""
+"""The columns of a Parquet file as JSON, which cannot hold bytes, NaN or infinity."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -22,7 +22,7 @@ def metadata_objects(path: Path, columns: list["pl.Series"], rows: int) -> "pl.S
             found = f"{column.dtype} in the column {column.name!r}"
             raise corpus_error(path, None, found, "values that JSON can hold", "write the file without that column")
         member = column.to_frame().to_struct().struct.json_encode().str.slice(1).str.strip_suffix("}") + ","
-        # Renamed, since Series methods take names such as "*" or "^a.*$" for patterns.
+        # Renamed, because Series methods read names such as "*" or "^a.*$" as patterns.
         values = column.alias("value")
         kept = values.is_finite().fill_null(False) if column.dtype.is_float() else values.is_not_null()
         objects += member.zip_with(kept, pl.Series([""]))
@@ -44,7 +44,7 @@ def count_non_finite(column: "pl.Series") -> int:
 
 
 def _holds_binary(dtype: "pl.DataType") -> bool:
-    """Return whether bytes are in a column, at any depth: polars 2.1 panics when it writes them as JSON."""
+    """Return whether a column holds bytes, at any depth: polars 2.1 panics when it writes them as JSON."""
     import polars as pl
 
     if isinstance(dtype, pl.Struct):

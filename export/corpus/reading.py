@@ -1,4 +1,4 @@
-"""From a file to a corpus: the suffix says which format it is."""
+"""Read a corpus from a file, in the format that its suffix says."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ def read_corpus(path: Path, text_column: str | None = None, id_column: str | Non
     """Return the passages of a file whose suffix says its format.
 
     The text column is the one named, else "text", else the only one. The id column is the one named, else
-    "id", else there is none. Names are case-sensitive.
+    "id" if there is one. Names are case-sensitive.
     Raises CorpusError for a missing, unknown or broken file or column, with the line (from 1, in the
     uncompressed file) where it can be known, and for a file without a single text.
     """
@@ -24,7 +24,7 @@ def read_corpus(path: Path, text_column: str | None = None, id_column: str | Non
 
 
 def read_texts(path: Path, text_column: str | None, text_option: str) -> list[str]:
-    """Return the texts of a file alone, whatever its ids are; messages name the text column's option as given.
+    """Return only the texts of a file; messages call the option that names the column `text_option`.
 
     Raises CorpusError like read_corpus.
     """

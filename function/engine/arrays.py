@@ -1,6 +1,6 @@
-"""Arrays by what is in them; their shapes stand in the docstrings.
+"""Array types by the type of their values; docstrings state the shapes.
 
-numpy.typing has the same, and a cold start would import all of it for these.
+numpy.typing has them too, but importing numpy.typing would lengthen the cold start.
 """
 
 from typing import Any, TypeVar

@@ -1,7 +1,7 @@
 """The bundle: a folder that export writes and the function trusts, with `manifest.json` as the contract.
 
-Opening checks format version, file names, sizes and that the index was embedded by this very model. Checksums of the
-bytes are left to `python -m export verify`: reading every byte is what a cold start must not do.
+Opening checks the format version, file names, file sizes, and that the index was embedded by the bundle's own model.
+Only `python -m export verify` compares checksums, because a cold start has no time to read every byte.
 """
 
 import functools
@@ -38,7 +38,7 @@ class FileInfo:
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """The embedding model: where it came from, what it expects and how close its 8 bit stayed to its float32."""
+    """The embedding model: its source, its input, and how close its 8-bit embeddings are to the float32 ones."""
 
     name: str
     revision: str | None
@@ -48,7 +48,7 @@ class ModelInfo:
     max_tokens: int  # special tokens included; longer texts are truncated
     prompts: dict[str, str]  # "query" and "document": put before a text of that role
     quantization: str
-    accuracy: dict[str, float] = field(default_factory=dict)  # against float32: see export/quantize.py
+    accuracy: dict[str, float] = field(default_factory=dict)  # against float32: see `compare` in export/model.py
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +73,12 @@ class Manifest:
     format_version: int = FORMAT_VERSION
 
     def to_json(self) -> str:
-        """Give the file's text: indented, so that people can read and compare it."""
+        """Return the text of manifest.json, indented so that people can read and compare it."""
         return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
 
 
 def read_manifest(bundle: Path) -> Manifest:
-    """Read and check the manifest alone. Raises BundleError if there is none or it is of another format."""
+    """Read and check the manifest alone. Raises BundleError if it is missing or has another format."""
     path = bundle / MANIFEST
     try:
         found = json.loads(path.read_bytes())
@@ -129,10 +129,10 @@ _IS_VALID: dict[object, Callable[[Any], bool]] = {  # by the type of a field
 
 
 def open_bundle(bundle: Path) -> Manifest:
-    """Check the bundle as far as a cold start can afford, and give its manifest.
+    """Return the manifest after the checks that a cold start has time for.
 
-    Raises BundleError if a file is missing, has another length than when it was written, or if the index was
-    embedded by another model or tokenizer than the ones beside it.
+    Raises BundleError if a file is missing, if its length differs from the manifest's, or if the index was embedded
+    by a model or a tokenizer that differs from the bundle's.
     """
     manifest = read_manifest(bundle)
     if manifest.index is None:
@@ -152,7 +152,7 @@ def open_bundle(bundle: Path) -> Manifest:
 
 def _command(*arguments: str | Path) -> str:
     """Return the command that exports with these arguments, quoted so that it can be pasted into a shell."""
-    import shlex  # for an error alone: a cold start does without
+    import shlex  # imported here because only an error needs it
 
     return shlex.join(["python", "-m", "export", *map(str, arguments)])
 
@@ -171,7 +171,7 @@ def check_size(bundle: Path, name: str, manifest: Manifest) -> None:
 
 
 def describe_file(path: Path) -> FileInfo:
-    """Give a file's length and checksum by reading all of it."""
+    """Read all of a file and return its length and checksum."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256")
         return FileInfo(bytes=file.tell(), sha256=digest.hexdigest())

@@ -1,7 +1,6 @@
 """Texts to unit embeddings: the tokenizer and the ONNX session, the same for a passage and for a query.
 
-The graph ends in the unit embedding (pooling and normalization are inside), and no text sees another one's padding:
-a text embeds the same alone and in a batch.
+The graph includes pooling and normalization. It ignores padding, so a text has the same embedding alone and in a batch.
 """
 
 import os
@@ -9,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # official builds since 1.29 carry telemetry; read at import
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # official builds since 1.29 have telemetry; they read this when imported
 
 import numpy as np
 import onnxruntime as ort
@@ -19,10 +18,10 @@ from function.engine.bundle import MODEL, TOKENIZER, BundleError, ModelInfo
 from function.engine.quantization import Embeddings
 from function.engine.tokenizer import read_tokenizer
 
-TOKENS_PER_BATCH = 128  # padding included: so much stays in a core's cache; ten times as many are 1.08 times slower
+TOKENS_PER_BATCH = 128  # padding included; the activations of larger batches no longer fit a core's cache
 SESSION_OPTIONS = {
-    "session.intra_op.allow_spinning": "0",  # a waiting thread must not burn the vCPU the function pays for
-    "session.use_memory_mapped_ort_model": "1",  # weights are mapped, not copied: half the time to load
+    "session.intra_op.allow_spinning": "0",  # a waiting thread must not use the vCPU that the function pays for
+    "session.use_memory_mapped_ort_model": "1",  # weights are mapped instead of copied, which loads faster
     "session.use_ort_model_bytes_directly": "1",
     "session.use_ort_model_bytes_for_initializers": "1",
 }
@@ -33,7 +32,7 @@ RunBatches = Callable[[EmbedBatch, Sequence[list[int]]], Iterable[Embeddings]]  
 
 @dataclass(frozen=True, slots=True)
 class TokenIds:
-    """One text as the model reads it: ids with special tokens, and whether the text's end was cut off."""
+    """The tokens of one text, special tokens included, and whether the end of the text was cut off."""
 
     ids: list[int]
     is_truncated: bool
@@ -43,7 +42,7 @@ class Embedder:
     """An open model: `tokenize`, then `embed`."""
 
     def __init__(self, tokenizer: Tokenizer, session: ort.InferenceSession, model: ModelInfo) -> None:
-        """Take an open tokenizer and session; the tokenizer is set to the model's max_tokens."""
+        """Take an open tokenizer and session, and let the tokenizer truncate at the model's max_tokens."""
         tokenizer.no_padding()
         tokenizer.enable_truncation(model.max_tokens)
         self._tokenizer = tokenizer
@@ -52,7 +51,7 @@ class Embedder:
 
     @classmethod
     def open(cls, bundle: Path, model: ModelInfo) -> "Embedder":
-        """Open a bundle's model and tokenizer. The session runs in the calling thread alone.
+        """Open the model and the tokenizer of a bundle. The session runs in the thread that calls it.
 
         Raises BundleError if one of them is damaged.
         """
@@ -73,29 +72,29 @@ class Embedder:
         return cls(tokenizer, session, model)
 
     def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
-        """Give each text's ids, at most max_tokens of them.
+        """Return the token ids of each text, at most max_tokens of them.
 
-        role is "query" or "document": the model's prompt for that role, if it has one, is put before each text.
+        role is "query" or "document". The model's prompt for that role, if it has one, is put before each text.
         """
         prompt = self.model.prompts.get(role, "")
-        if len(texts) == 1:  # encode_batch starts a thread for each core
+        if len(texts) == 1:  # encode_batch would start a thread on each core
             encodings = [self._tokenizer.encode(prompt + texts[0])]
         else:
             encodings = self._tokenizer.encode_batch([prompt + text for text in texts])
-        # only a text that fills max_tokens can have been cut; asking for the rest is not free
+        # `overflowing` takes time, and only a text that fills max_tokens can have been cut
         return [
             TokenIds(encoding.ids, len(encoding.ids) == self.model.max_tokens and bool(encoding.overflowing))
             for encoding in encodings
         ]
 
     def embed(self, tokens: Sequence[TokenIds], run: RunBatches = map) -> Embeddings:
-        """Give the unit embeddings, (n, dim) float32, in the order of the texts.
+        """Return the unit embeddings, (n, dim) float32, in the order of the texts.
 
-        The work is cut into batches of like length, so that a long text does not pad the short ones. `run` maps over
-        them: an executor's `map` spreads them over threads (the session lets go of the interpreter while it works).
+        Texts of similar length share a batch, so that a long text does not pad short ones. `run` maps over the
+        batches: an executor's `map` spreads them over threads, since the session releases the GIL while it runs.
         """
         embeddings = np.empty((len(tokens), self.model.dim), np.float32)
-        batches = plan_batches([len(one.ids) for one in tokens])
+        batches = plan_batches([len(text.ids) for text in tokens])
         for batch, result in zip(
             batches, run(lambda rows: self.embed_padded([tokens[i].ids for i in rows]), batches), strict=True
         ):
@@ -103,19 +102,19 @@ class Embedder:
         return embeddings
 
     def embed_padded(self, ids: list[list[int]]) -> Embeddings:
-        """Give the unit embeddings of one batch, padded to its longest text: (n, dim) float32."""
+        """Return the unit embeddings of one batch, padded to its longest text: (n, dim) float32."""
         longest = max(map(len, ids))
         input_ids = np.zeros((len(ids), longest), np.int64)
         attention_mask = np.zeros((len(ids), longest), np.int64)
-        for row, one in enumerate(ids):
-            input_ids[row, : len(one)] = one
-            attention_mask[row, : len(one)] = 1
+        for row, text in enumerate(ids):
+            input_ids[row, : len(text)] = text
+            attention_mask[row, : len(text)] = 1
         (result,) = self._session.run(None, {"input_ids": input_ids, "attention_mask": attention_mask})
         return np.asarray(result, np.float32)
 
 
 def open_session(path: Path) -> ort.InferenceSession:
-    """Open a graph for one thread: .ort, optimized when it was made, is mapped; .onnx is what export compares with."""
+    """Open a graph for one thread: an .ort file, optimized by the export, is mapped; an .onnx file is optimized now."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
@@ -123,13 +122,13 @@ def open_session(path: Path) -> ort.InferenceSession:
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
         for name, value in SESSION_OPTIONS.items():
             options.add_session_config_entry(name, value)
-        # planning it took half the time to open and saved no memory: the shapes depend on the text
+        # memory planning lengthens the load and saves nothing, because tensor shapes change with every text
         options.enable_mem_reuse = False
     return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 def plan_batches(lengths: Sequence[int]) -> list[list[int]]:
-    """Give the rows of each batch, longest texts first, at most TOKENS_PER_BATCH tokens with padding in each."""
+    """Return the rows of each batch, longest texts first; a batch has at most TOKENS_PER_BATCH tokens, or one text."""
     batches: list[list[int]] = []
     longest = 0
     for row in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):

@@ -1,18 +1,18 @@
-"""Embedding to hits: a coarse scan over memory-mapped rows, then the best of them again, exactly.
+"""Embedding to hits: a coarse scan over memory-mapped rows, then exact scores for the best of them.
 
-A row is kept twice: as its signs, a bit a value, and as 8-bit codes with a scale. A search
+Each row is stored twice: as its signs, one bit for each value, and as 8-bit codes with a scale. A search
 
-1. counts the signs that differ from the query's in every row (an eighth of the bytes of a scan over codes), and keeps
-   the closest as candidates,
-2. multiplies the candidates' codes with the query's own codes, and keeps the RESCORED best,
-3. scores those with the query in float32, whose only error left is that of the stored codes.
+1. counts in every row the signs that differ from the query's, and keeps the closest rows as candidates (this reads an
+   eighth of the bytes that codes have),
+2. multiplies the candidates' codes with the query's codes, and keeps the RESCORED best,
+3. scores those with the query in float32, so that only the rounding of the stored codes is left as an error.
 
-No step depends on how many hits are wanted, up to MOST_HITS, and each one prefers the earlier of two equal rows. So the
-first n of a hundred hits are the n that a search for n returns, and equal texts come in the order of the corpus.
+Up to MOST_HITS hits, no step depends on how many hits are asked for, and each step prefers the earlier of two equal
+rows. So a search for n hits returns the first n of a search for a hundred, and equal texts keep the corpus's order.
 
-Up to EXHAUSTIVE_ROWS the first step is left out, since the second is quick enough for all rows; and always where an
-index holds no signs, because those of its model tell too little (most values positive, as after max pooling). Both
-scans are simsimd's, in the widest instructions the CPU has.
+Step 1 is left out up to EXHAUSTIVE_ROWS, where step 2 is quick enough for all rows, and for an index without signs. An
+index has none if its model's signs tell too little (after max pooling most values are positive). simsimd does both
+scans, with the widest instructions that the CPU has.
 """
 
 from dataclasses import dataclass
@@ -29,11 +29,11 @@ Bits = Array[np.uint8]  # (rows, dim / 8 rounded up)
 Rows = Array[np.intp]
 
 EXHAUSTIVE_ROWS = 8_192
-MOST_HITS = 100  # up to which a search for fewer hits returns the first of a search for more
-CANDIDATES = 2_000  # that the signs choose: twenty for each of MOST_HITS
-ROWS_PER_CANDIDATE = 100  # one more candidate for each so many rows
-RESCORED = 150  # the query in 8 bit misplaces a row by a few places at most
-DECIMALS = 6  # of a score; what follows is the noise of float32 sums
+MOST_HITS = 100  # up to here a search for fewer hits returns the first ones of a search for more
+CANDIDATES = 2_000  # rows that step 1 keeps: twenty for each of MOST_HITS
+ROWS_PER_CANDIDATE = 100  # a larger index has one more candidate for each of these
+RESCORED = 150  # rows that step 2 keeps: more than MOST_HITS, because the 8-bit query ranks rows a little differently
+DECIMALS = 6  # of a score; further digits are rounding noise of float32 sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +48,14 @@ class Index:
     """The corpus's embeddings, ready to be searched."""
 
     def __init__(self, codes: Codes, scales: Scales, bits: Bits | None) -> None:
-        """Take codes (rows, dim) int8 and scales (rows,) float32 as `quantize` gives them, and `signs` or none."""
+        """Take codes (rows, dim) int8 and scales (rows,) float32 as `quantize` returns them, and `signs` or None."""
         self._codes = codes
         self._scales = scales
         self._bits = bits
 
     @classmethod
     def open(cls, path: Path) -> "Index":
-        """Map an index.safetensors, so that the first search after opening also pays for reading the file.
+        """Map an index.safetensors; the first search after opening also pays for reading the file.
 
         Raises TensorsError if the file is not whole or holds something else.
         """
@@ -75,13 +75,13 @@ class Index:
 
     @property
     def dim(self) -> int:
-        """Values in a row."""
+        """Return the number of values in a row."""
         return int(self._codes.shape[1])
 
     def search(self, query: Embeddings, top_k: int) -> list[Hit]:
         """Return the top_k rows most like the query, best first; all rows if there are fewer.
 
-        Equal rows come in the order of the corpus. Up to MOST_HITS, a search for fewer returns the first of these.
+        Equal rows are in the order of the corpus. Up to MOST_HITS, a search for fewer hits returns the first of these.
         query is (dim,) float32 of unit length, so that the scores are cosines.
         Raises ValueError if top_k is below 1 or the query has another dim.
         """
@@ -90,7 +90,7 @@ class Index:
         if not len(self):
             return []
         rows, codes = self._candidates(query, max(top_k, MOST_HITS))
-        # each row by itself: in a matrix product the last bits of equal rows depend on where they lie
+        # not a matrix product, in which the last bits of equal rows depend on their position
         products = np.asarray(simsimd.cdist(codes.astype(np.float32), query[np.newaxis], metric="dot")).reshape(-1)
         scores = np.round(products * self._scales[rows], DECIMALS)
         best = np.lexsort((rows, -scores))[:top_k]
@@ -113,13 +113,13 @@ class Index:
             out_dtype="uint16",  # type: ignore[arg-type] # missing in its stub
         )
         rows = _smallest(np.asarray(differing)[0], coarse)
-        codes = self._codes.take(rows, axis=0, mode="clip")  # "clip" copies twice as fast as rows that are checked
+        codes = self._codes.take(rows, axis=0, mode="clip")  # "clip" copies faster, because it does not check the rows
         best = _largest(self._products(query, codes) * self._scales[rows], kept)
         return rows[best], codes[best]
 
     @staticmethod
     def _products(query: Embeddings, codes: Codes) -> Embeddings:
-        """Return each row's product with the query, but for a factor that all rows share: (rows,) float32."""
+        """Return the products of rows and query up to a factor that all rows share: (rows,) float32."""
         products = np.asarray(
             simsimd.cdist(quantize_query(query), codes, metric="dot", out_dtype="float32"), np.float32
         )
@@ -135,14 +135,14 @@ def _largest(values: AnyArray, count: int) -> Rows:
 def _smallest(values: AnyArray, count: int) -> Rows:
     """Return the places of the `count` smallest of small whole numbers, ascending; of equal ones the first are taken.
 
-    Counting how often each number occurs is quicker than comparing them.
+    Counting how often each number occurs is faster than comparing numbers.
     """
     largest = int(np.searchsorted(np.cumsum(np.bincount(values)), count))
     return _places(values <= largest, values == largest, count)
 
 
 def _places(chosen: AnyArray, at_boundary: AnyArray, count: int) -> Rows:
-    """Return where `chosen` is true, but for the last of those at the boundary if they make more than `count`."""
+    """Return where `chosen` is true; if there are more than `count`, without the last ones of `at_boundary`."""
     surplus = int(np.count_nonzero(chosen)) - count
     if surplus:
         chosen[np.flatnonzero(at_boundary)[-surplus:]] = False

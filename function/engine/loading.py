@@ -1,4 +1,4 @@
-"""A bundle, open and warm: what a process needs to answer, in one piece."""
+"""A bundle, open and warmed up: everything that a process needs to answer requests."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ class LoadedBundle:
 
 
 def load_bundle(bundle: Path) -> LoadedBundle:
-    """Open a bundle, embed and search once, so that the first request finds everything in place.
+    """Return a bundle that is open and has embedded and searched once, so that the first request is not slower.
 
     Raises BundleError or TensorsError if it cannot be used.
     """

@@ -1,4 +1,4 @@
-"""The corpus beside the index: texts, ids and metadata as bytes with offsets, so that a hit reads only its own."""
+"""The texts, ids and metadata of the corpus as bytes with offsets: reading one passage reads no other."""
 
 import json
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ class Passages:
         return Passage(self._read("ids", row), self._read("texts", row), metadata)
 
     def text(self, row: int) -> str:
-        """Give one row's text alone."""
+        """Return the text of one row."""
         return self._read("texts", row)
 
     def _read(self, column: str, row: int) -> str:
@@ -69,9 +69,9 @@ class Passages:
 
 
 def passage_tensors(texts: list[str], ids: list[str], metadata: list[str]) -> dict[str, AnyArray]:
-    """Give the tensors of a passages.safetensors: bytes (uint8) and offsets (rows + 1, uint64) for each column.
+    """Return the tensors of a passages.safetensors: bytes (uint8) and offsets (rows + 1, uint64) for each column.
 
-    metadata holds one JSON object a row. Raises ValueError if the three differ in length.
+    metadata holds one JSON object for each row. Raises ValueError if the three differ in length.
     """
     tensors: dict[str, AnyArray] = {}
     for column, values in zip(COLUMNS, (texts, ids, metadata), strict=True):

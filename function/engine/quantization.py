@@ -1,7 +1,7 @@
-"""Embeddings in 8 bit: a signed byte a value and a scale a row, and back.
+"""Embeddings in 8 bit: a signed byte for each value and a scale for each row, and back.
 
-Each row has its own scale, since one large value would make the steps of all others coarse. How the model's weights
-become 8 bit is another matter: `export/quantize.py`.
+Each row has its own scale, because one large value would make the steps of all other rows coarse. Left out: the 8-bit
+weights of the model, which `export/quantize.py` makes.
 """
 
 import math
@@ -14,15 +14,15 @@ Embeddings = Array[np.float32]
 Codes = Array[np.int8]
 Scales = Array[np.float32]
 
-LARGEST_CODE = 127  # symmetric: -128 stays unused, so that a vector and its opposite have opposite codes
+LARGEST_CODE = 127  # symmetric: -128 stays unused, so that the codes of -x are minus the codes of x
 
 
 def quantize(embeddings: Embeddings) -> tuple[Codes, Scales]:
     """Return each row as int8 codes and the float32 scale that turns them back.
 
     embeddings is (n, dim) float32; the result is (n, dim) int8 and (n,) float32. A value's code is the nearest of 127
-    steps to the row's largest absolute value. The scale then gives the row back its own length: a unit embedding
-    stays one. With the bare step, the score of a text with itself would be off by as much as 0.0015.
+    steps to the row's largest absolute value. The scale restores the length of the row, so that a unit embedding
+    has length 1 again, and the score of a text with itself is 1.
     A row of zeros has scale 0. Raises ValueError if a value is not finite.
     """
     finite = np.isfinite(embeddings).all(axis=1)
@@ -38,7 +38,7 @@ def quantize(embeddings: Embeddings) -> tuple[Codes, Scales]:
 
 
 def quantize_query(query: Embeddings) -> Codes:
-    """Return a query's codes without their scale, which all rows of a search would share.
+    """Return a query's codes without their scale, which would change no order: all rows share it.
 
     query is (dim,) float32; the result is (1, dim) int8, the codes that `quantize` returns for this row.
     Raises ValueError if a value is not finite.
@@ -52,7 +52,7 @@ def quantize_query(query: Embeddings) -> Codes:
 
 
 def dequantize(codes: Codes, scales: Scales) -> Embeddings:
-    """Return the embeddings that `quantize` stored: each row's length as it was, each value within about a step.
+    """Return the embeddings that `quantize` stored: the length of each row is exact, each value within about one step.
 
     codes is (n, dim) int8, scales is (n,) float32; the result is (n, dim) float32.
     Raises ValueError if n differs.

@@ -1,8 +1,8 @@
-"""safetensors files, mapped: opening one reads its header, using a row reads that row.
+"""Memory-mapped safetensors files: opening one reads its header, using a row reads that row.
 
-The library's own reader copies a whole tensor onto the heap (0.7 s for 384 MB), so the mapping is done here and the
-library writes the files. The format: 8 bytes with the header's length (little-endian), a JSON header
-{name: {dtype, shape, data_offsets: [begin, end]}}, then the bytes; offsets count from the end of the header.
+The library's own reader copies whole tensors into memory, so this module reads the files and the library writes them.
+The format: 8 bytes with the header's length (little-endian), a JSON header {name: {dtype, shape, data_offsets:
+[begin, end]}}, then the bytes; offsets count from the end of the header.
 Source: https://github.com/huggingface/safetensors#format
 """
 
@@ -24,7 +24,7 @@ class TensorsError(ValueError):
 
 
 def map_tensors(path: Path) -> dict[str, AnyArray]:
-    """Give the file's tensors by name, read-only views of one memory map.
+    """Return the tensors by name, as read-only views of one memory map.
 
     The first use of a row also pays for reading it from disk.
     Raises TensorsError if the file is not whole or holds a dtype that no bundle has, OSError if it cannot be opened.
@@ -32,20 +32,25 @@ def map_tensors(path: Path) -> dict[str, AnyArray]:
     with path.open("rb") as file:
         size = file.seek(0, 2)
         if size < 8:
-            raise TensorsError(f"{path}: {size} bytes, a safetensors file has at least 8")
+            raise TensorsError(
+                f"{path}: {size} bytes, expected at least the 8 of a safetensors file; run `python -m export` again"
+            )
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     header_length = int.from_bytes(mapped[:8], "little")
     begin = 8 + header_length
     if header_length > HEADER_LIMIT or begin > size:
         raise TensorsError(
-            f"{path}: header of {header_length} bytes in a file of {size}; it is cut short or no safetensors"
+            f"{path}: header of {header_length} bytes in a file of {size}; expected a whole safetensors file; "
+            "run `python -m export` again"
         )
     try:
         header = json.loads(mapped[8:begin])
         header.pop("__metadata__", None)
         return {name: _view(mapped, begin, size, entry) for name, entry in header.items()}
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
-        raise TensorsError(f"{path}: {error}; the file is cut short or no safetensors") from error
+        raise TensorsError(
+            f"{path}: {error}; expected a whole safetensors file; run `python -m export` again"
+        ) from error
 
 
 def _view(mapped: mmap.mmap, begin: int, size: int, entry: dict[str, Any]) -> AnyArray:

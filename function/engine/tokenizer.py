@@ -1,8 +1,7 @@
-"""The tokenizer's file: the library's JSON in the first line, and below it the vocabulary, one token a line by its id.
+"""The tokenizer's file: the library's JSON in the first line, then a WordPiece vocabulary, a token a line by id.
 
-The library takes thirty thousand entries from a dictionary twice as fast as from its own JSON, and nothing else of a
-cold start goes on meanwhile. Only a WordPiece vocabulary, BERT's, is taken out of the JSON; with any other there is
-just the first line.
+The library reads a vocabulary faster from a dictionary than from its own JSON, and a cold start waits for it. The
+vocabulary of any other kind of tokenizer stays in the JSON, and the file has one line.
 """
 
 import json
@@ -13,7 +12,7 @@ from tokenizers.models import WordPiece
 
 
 def read_tokenizer(path: Path) -> Tokenizer:
-    """Open a file that save_tokenizer wrote. Raises Exception, the library's own, if it is damaged."""
+    """Return the tokenizer that save_tokenizer wrote. Raises the library's bare Exception if the file is damaged."""
     described, *tokens = path.read_text(encoding="utf-8").split("\n")
     tokenizer = Tokenizer.from_str(described)
     if tokens:
@@ -28,12 +27,12 @@ def read_tokenizer(path: Path) -> Tokenizer:
 
 
 def save_tokenizer(tokenizer: Tokenizer, path: Path) -> None:
-    """Write a tokenizer so that read_tokenizer gives the same one."""
+    """Write a tokenizer so that read_tokenizer returns the same one."""
     described = json.loads(tokenizer.to_str())
     model = described["model"]
     vocabulary: dict[str, int] = model["vocab"] if model["type"] == "WordPiece" else {}
     tokens = sorted(vocabulary, key=vocabulary.__getitem__)
-    # the added tokens find their ids in what is left of the vocabulary
+    # the library looks up the ids of added tokens in the vocabulary of the JSON
     kept = {model["unk_token"]} | {token["content"] for token in described["added_tokens"]} if vocabulary else set()
     is_plain = [vocabulary[token] for token in tokens] == list(range(len(tokens)))
     if tokens and is_plain and kept <= vocabulary.keys() and not any("\n" in token for token in tokens):

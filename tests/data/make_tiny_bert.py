@@ -2,9 +2,9 @@
 
     python tests/data/make_tiny_bert.py
 
-It was never trained, so it knows no meanings; but it is read, exported and quantized as a trained one is. Its weights
-are drawn much wider than a fresh BERT's: those of standard deviation 0.02 give every text nearly the same embedding.
-Only exact arithmetic is used (uniform numbers, powers of two), so that every machine makes the same bytes.
+It is untrained, so its embeddings carry no meaning, but it is read, exported and quantized like a trained model. Its
+weights are larger than those of a freshly initialized BERT, which embeds every text nearly the same. All arithmetic
+is exact (uniform numbers, powers of two), so that every machine makes the same bytes.
 """
 
 import json
@@ -152,9 +152,9 @@ def _write_json(path: Path, content: object) -> None:
 
 
 def make_tokenizer() -> Tokenizer:
-    """Give a lower-casing WordPiece tokenizer of the sentences above, padding and truncating as many are saved.
+    """Return a lower-casing WordPiece tokenizer of the sentences above. Like many, it pads and truncates.
 
-    The pieces are counted here: the trainer of `tokenizers` numbers them differently each time.
+    The vocabulary is counted here, because the trainer of `tokenizers` numbers it differently each time.
     """
     normalizer, pre_tokenizer = BertNormalizer(lowercase=True), BertPreTokenizer()
     words = {word for word, _ in pre_tokenizer.pre_tokenize_str(normalizer.normalize_str(SENTENCES))}
@@ -181,7 +181,7 @@ def make_tokenizer() -> Tokenizer:
 
 
 def make_weights(words: int) -> dict[str, NDArray[Any]]:
-    """Give the tensors of transformers' BertModel by name, float32."""
+    """Return the tensors of transformers' BertModel by name, float32."""
     random = np.random.default_rng(SEED)
 
     def uniform(*shape: int, largest: float) -> NDArray[Any]:

@@ -45,7 +45,7 @@ def rewrite(bundle: Path, change: Change) -> None:
 
 
 def refusal(bundle: Path) -> str:
-    """Give the text of the error that opening the bundle ends in."""
+    """Return the text of the error that opening the bundle raises."""
     with pytest.raises(BundleError) as caught:
         open_bundle(bundle)
     return str(caught.value)
@@ -83,7 +83,7 @@ def test_a_file_is_described_by_its_length_and_sha_256(scratch: Path, content: b
     assert describe_file(scratch) == FileInfo(len(content), hashlib.sha256(content).hexdigest())
 
 
-def test_no_folder_is_refused_with_the_command_that_makes_one(tmp_path: Path) -> None:
+def test_a_missing_folder_is_refused_with_the_command_that_makes_a_bundle(tmp_path: Path) -> None:
     bundle = tmp_path / "none"
     assert refusal(bundle) == f"{bundle}: is not a folder; make a bundle with `python -m export --out {bundle}`"
 
@@ -125,7 +125,7 @@ def test_another_format_version_is_refused(bundle_copy: Path, version: object) -
 
 
 @pytest.mark.parametrize("content", ["[]", "5", "null", '"text"'])
-def test_a_manifest_that_is_no_object_is_refused(bundle_copy: Path, content: str) -> None:
+def test_a_manifest_that_is_not_an_object_is_refused(bundle_copy: Path, content: str) -> None:
     (bundle_copy / MANIFEST).write_text(content)
     assert "format_version is None" in refusal(bundle_copy)
 

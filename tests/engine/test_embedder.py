@@ -81,7 +81,7 @@ def test_a_text_is_truncated_when_it_has_more_tokens_than_the_model_reads(
     assert len(tokens.ids) == min(words + 2, 24)
 
 
-def test_what_is_cut_off_changes_nothing(embedder: Embedder) -> None:
+def test_text_beyond_max_tokens_changes_nothing(embedder: Embedder) -> None:
     first, second = embed(embedder, ["goose " * 22 + "baker", "goose " * 22 + "ferry " * 100])
     np.testing.assert_allclose(first, second, atol=1e-6)
 
@@ -93,7 +93,7 @@ def test_every_row_is_in_one_batch_once(lengths: list[int]) -> None:
 
 
 @given(lengths=st.lists(st.integers(1, 300), max_size=80))
-def test_a_batch_holds_no_more_tokens_than_it_may_unless_it_is_one_long_text(lengths: list[int]) -> None:
+def test_a_batch_exceeds_its_tokens_only_for_one_long_text(lengths: list[int]) -> None:
     for batch in plan_batches(lengths):
         padded = len(batch) * max(lengths[row] for row in batch)
         assert padded <= TOKENS_PER_BATCH or len(batch) == 1

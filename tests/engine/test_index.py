@@ -26,7 +26,7 @@ def unit_rows(rows: int, dim: int, seed: int) -> Embeddings:
 
 
 def index_of(embeddings: Embeddings) -> Index:
-    """Give an index of these rows, as the export makes it."""
+    """Return an index of these rows, as the export makes it."""
     codes, scales = quantize(embeddings)
     return Index(codes, scales, signs(codes))
 
@@ -107,7 +107,7 @@ def test_the_signs_of_eight_values_are_a_byte_the_first_value_its_highest_bit() 
     assert signs(values).tolist() == [[0b10010101, 0b10000000]]
 
 
-def test_rescoring_repairs_what_the_scan_mistakes() -> None:
+def test_rescoring_corrects_the_order_of_the_scan() -> None:
     # one large value makes the query's steps coarse: its other values, which decide, have code 0 in the scan
     dim = 64
     query = np.full(dim, 0.003, np.float32)

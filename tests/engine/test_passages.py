@@ -79,7 +79,7 @@ def test_a_file_without_rows_has_no_passages(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("row", [-1, -6, len(TEXTS), 1 << 40])
-def test_a_row_that_is_not_there_is_refused(path: Path, row: int) -> None:
+def test_a_row_beyond_the_last_is_refused(path: Path, row: int) -> None:
     with pytest.raises(IndexError, match=f"row {row} of 6 passages"):
         Passages(path)[row]
 

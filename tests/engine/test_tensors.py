@@ -101,9 +101,9 @@ def test_tensors_stay_readable_after_the_file_is_deleted(tmp_path: Path) -> None
 
 
 BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
-    "an empty file": (lambda path: _bytes(path, b""), "0 bytes, a safetensors file has at least 8"),
-    "seven bytes": (lambda path: _bytes(path, b"1234567"), "7 bytes, a safetensors file has at least 8"),
-    "text": (lambda path: _bytes(path, b"this is a text file\n"), "it is cut short or no safetensors"),
+    "an empty file": (lambda path: _bytes(path, b""), "0 bytes, expected at least the 8 of a safetensors file"),
+    "seven bytes": (lambda path: _bytes(path, b"1234567"), "7 bytes, expected at least the 8 of a safetensors file"),
+    "text": (lambda path: _bytes(path, b"this is a text file\n"), "expected a whole safetensors file"),
     "a header longer than the file": (
         lambda path: _bytes(path, (50).to_bytes(8, "little") + b"{}"),
         "header of 50 bytes in a file of 10",
@@ -112,10 +112,10 @@ BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
         lambda path: _bytes(path, (100_000_001).to_bytes(8, "little") + b"{}"),
         "header of 100000001 bytes",
     ),
-    "a header that is not JSON": (lambda path: write(path, b"{nonsense}"), "no safetensors"),
-    "a header that is not UTF-8": (lambda path: write(path, b'{"\xff": 1}'), "no safetensors"),
-    "a header that is a list": (lambda path: write(path, [1, 2]), "no safetensors"),
-    "an entry that is a number": (lambda path: write(path, {"a": 5}), "no safetensors"),
+    "a header that is not JSON": (lambda path: write(path, b"{nonsense}"), "expected a whole safetensors file"),
+    "a header that is not UTF-8": (lambda path: write(path, b'{"\xff": 1}'), "expected a whole safetensors file"),
+    "a header that is a list": (lambda path: write(path, [1, 2]), "expected a whole safetensors file"),
+    "an entry that is a number": (lambda path: write(path, {"a": 5}), "expected a whole safetensors file"),
     "an entry without shape": (
         lambda path: write(path, {"a": {"dtype": "U8", "data_offsets": [0, 2]}}, b"ab"),
         "'shape'",
@@ -137,13 +137,22 @@ BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
         lambda path: write(path, {"a": entry("F32", [2], [0, 4])}, bytes(8)),
         "bytes 0 to 4 of 8 for shape [2] of F32",
     ),
-    "a negative shape": (lambda path: write(path, {"a": entry("U8", [-1, -2], [0, 2])}, b"ab"), "no safetensors"),
+    "a negative shape": (
+        lambda path: write(path, {"a": entry("U8", [-1, -2], [0, 2])}, b"ab"),
+        "expected a whole safetensors file",
+    ),
     "a shape whose product overflows": (
         lambda path: write(path, {"a": entry("U8", [1 << 32, 1 << 32], [0, 0])}),
-        "no safetensors",
+        "expected a whole safetensors file",
     ),
-    "a shape in words": (lambda path: write(path, {"a": entry("U8", ["2"], [0, 2])}, b"ab"), "no safetensors"),
-    "three offsets": (lambda path: write(path, {"a": entry("U8", [2], [0, 1, 2])}, b"ab"), "no safetensors"),
+    "a shape in words": (
+        lambda path: write(path, {"a": entry("U8", ["2"], [0, 2])}, b"ab"),
+        "expected a whole safetensors file",
+    ),
+    "three offsets": (
+        lambda path: write(path, {"a": entry("U8", [2], [0, 1, 2])}, b"ab"),
+        "expected a whole safetensors file",
+    ),
 }
 
 
@@ -202,14 +211,14 @@ def test_any_names_and_bytes_come_back(scratch: Path, columns: dict[str, list[in
 
 
 def test_a_shape_beyond_counting_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TensorsError):
+    with pytest.raises(TensorsError, match="expected a whole safetensors file"):
         map_tensors(write(tmp_path / "huge.safetensors", {"a": entry(shape=[2**70])}, b"ab"))
 
 
 def test_a_header_nested_beyond_reading_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "deep.safetensors"
     path.write_bytes((100_000).to_bytes(8, "little") + b"[" * 100_000)
-    with pytest.raises(TensorsError):
+    with pytest.raises(TensorsError, match="expected a whole safetensors file"):
         map_tensors(path)
 
 

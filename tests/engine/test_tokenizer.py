@@ -16,7 +16,7 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "goose", "##s", "a"]
 
 
 def wordpiece(vocabulary: dict[str, int]) -> Tokenizer:
-    """Give a tokenizer of these words whose other settings are not the usual ones."""
+    """Return a tokenizer of these words whose other settings are not the usual ones."""
     tokenizer = Tokenizer(
         WordPiece(vocabulary, unk_token="[UNK]", continuing_subword_prefix="##", max_input_chars_per_word=7)
     )

@@ -58,7 +58,7 @@ def tiny_tokens(tiny_source: Source, corpus: Corpus, tmp_path_factory: pytest.Te
 def tiny_export(
     tiny_source: Source, corpus: Corpus, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, ModelInfo]:
-    """The folder that export_model fills from the tiny BERT and the corpus, and what it says of it."""
+    """The folder that export_model fills from the tiny BERT and the corpus, and the ModelInfo that it returns."""
     folder = tmp_path_factory.mktemp("export")
     return folder, export_model(tiny_source, corpus.texts, folder)
 
@@ -85,7 +85,7 @@ def split_weights(folder: Path) -> tuple[Path, list[Path]]:
 
 
 def embed_with_transformers(folder: Path, ids: list[list[int]], pooling: str, batch: int = 16) -> Embeddings:
-    """Give the unit embeddings as the original model has them: transformers' own code, then torch; padded batches."""
+    """Return the unit embeddings of the original model, run by transformers in padded batches and pooled by torch."""
     import torch
     from transformers import AutoModel
 
@@ -110,9 +110,9 @@ def embed_with_transformers(folder: Path, ids: list[list[int]], pooling: str, ba
 
 
 def clustered_rows(rows: int, offset: float = 0.0, seed: int = 7) -> NDArray[np.float32]:
-    """Give unit embeddings, (rows, DIM) float32, in twenty clusters.
+    """Return unit embeddings, (rows, DIM) float32, in twenty clusters.
 
-    With an offset they are as max pooling makes them: nearly every value positive, so that signs hardly differ.
+    With an offset nearly every value is positive, as after max pooling, so that signs hardly differ.
     """
     random = np.random.default_rng(seed)
     centres = random.standard_normal((20, DIM))

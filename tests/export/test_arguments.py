@@ -30,7 +30,7 @@ from export.arguments import COMMANDS, FLAGS, _parser, parse_arguments, split_co
         (["--remove-corpus", "corpus.csv"], "export", ["--remove-corpus", "corpus.csv"]),
     ],
 )
-def test_the_command_is_the_first_word_that_is_no_option_and_no_value_of_one(
+def test_the_command_is_the_first_word_that_is_neither_an_option_nor_its_value(
     words: list[str], command: str, rest: list[str]
 ) -> None:
     assert split_command(words) == (command, rest)
@@ -84,7 +84,7 @@ def test_without_a_command_the_model_may_stand_anywhere() -> None:
         (["--corpus", "x.csv", "model"], "unrecognized arguments: --corpus"),
     ],
 )
-def test_what_is_missing_or_unknown_is_named(
+def test_an_error_names_the_missing_or_unknown_argument(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as stop:

@@ -230,7 +230,7 @@ def outside(weight_map: dict[str, Any]) -> object:
 
 
 @pytest.mark.parametrize("change", [outside, list, lambda _: {}, lambda _: None, lambda _: {"a": 5}])
-def test_an_index_of_shards_that_names_no_files_beside_it_is_refused(
+def test_an_index_of_shards_must_name_files_in_its_own_folder(
     tiny_copy: Path, change: Callable[[dict[str, Any]], object]
 ) -> None:
     index, _ = split_weights(tiny_copy)
@@ -244,7 +244,7 @@ def test_a_model_that_has_only_weights_that_can_run_code_is_refused(tiny_copy: P
     assert f"has no model.safetensors, only {name}; expected weights in safetensors" in refusal(tiny_copy)
 
 
-def test_other_safetensors_files_are_no_weights(tiny_copy: Path) -> None:
+def test_other_safetensors_files_are_ignored_as_weights(tiny_copy: Path) -> None:
     before = accepted(tiny_copy).weights_sha256
     shutil.copy(tiny_copy / "model.safetensors", tiny_copy / "adapter_model.safetensors")
     assert accepted(tiny_copy).weights_sha256 == before

@@ -57,7 +57,9 @@ def test_a_whole_checkpoint_is_loaded_as_it_is() -> None:
 @pytest.mark.parametrize("name", READ)
 def test_a_checkpoint_without_any_one_of_its_tensors_is_refused(tiny_copy: Path, name: str) -> None:
     write(tiny_copy, {other: tensor for other, tensor in TENSORS.items() if other != name})
-    assert f"model.safetensors: 1 missing ({name}); expected just the tensors of the bert model" in refusal(tiny_copy)
+    assert f"model.safetensors: 1 missing ({name}); expected exactly the tensors of the bert model" in refusal(
+        tiny_copy
+    )
 
 
 @pytest.mark.parametrize("name", READ)
@@ -171,7 +173,7 @@ def test_a_checkpoint_of_another_family_is_refused(tiny_copy: Path) -> None:
     found = refusal(tiny_copy)
     assert "missing (" in found
     assert "unexpected (" in found
-    assert "expected just the tensors of the mpnet model" in found
+    assert "expected exactly the tensors of the mpnet model" in found
 
 
 def test_quantized_weights_are_refused(tiny_copy: Path) -> None:

@@ -67,7 +67,7 @@ def run(*arguments: object) -> Run:
 
 @pytest.fixture(autouse=True, scope="module")
 def wide_terminal() -> Iterator[None]:
-    """Have tables printed whole."""
+    """Make the console so wide that tables are printed whole."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "300")
         yield
@@ -159,7 +159,7 @@ def test_counts_of_texts_of_empty_and_of_truncated_ones_are_printed(whole: tuple
     passages = Passages(out / PASSAGES)
     texts = [f"passage: {passages.text(row)}" for row in range(len(passages))]
     too_long = sum(len(ids) > 32 for ids in tokenizer(texts, truncation=False, padding=False)["input_ids"])
-    assert 2 <= too_long < 30
+    assert 0 < too_long < len(texts)
     assert f"{too_long} texts longer than 32 tokens" in done.out
     assert "tiny-bert, 32 dimensions, mean pooling, 32 tokens" in done.out
 
@@ -306,7 +306,7 @@ def spoil_a_letter(bundle: Path) -> None:
         (cut_the_passages, "rows in index, texts, manifest"),
     ],
 )
-def test_damage_that_stops_the_checks_is_told_with_the_checks_that_failed(
+def test_damage_that_stops_the_checks_is_reported_after_the_checks_before_it(
     bundle_of_stories: Path, damage: Callable[[Path], None], named: str
 ) -> None:
     damage(bundle_of_stories)
@@ -382,7 +382,7 @@ def test_texts_are_not_removed_unless_that_is_asked_for(
 
 
 @pytest.mark.parametrize("manifest", ["", '{"format_version": 1}', None])
-def test_texts_that_no_manifest_describes_are_not_removed_either(manifest: str | None, bundle_of_stories: Path) -> None:
+def test_texts_without_a_readable_manifest_are_not_removed(manifest: str | None, bundle_of_stories: Path) -> None:
     if manifest is None:
         (bundle_of_stories / MANIFEST).unlink()
     else:
@@ -492,7 +492,7 @@ def test_help_as_a_command_mentions_every_step_and_loads_nothing_heavy() -> None
 
 
 def error_line(done: Run) -> str:
-    """Give the one line that was printed as an error."""
+    """Return the one line that was printed as an error."""
     assert done.code == 1
     (line,) = done.err.splitlines()
     assert line.startswith("error: ")
@@ -585,7 +585,7 @@ def test_an_interrupted_check_says_that_nothing_was_changed(
     assert (done.code, done.err) == (130, "interrupted: nothing was changed\n")
 
 
-def test_a_process_told_to_end_removes_what_it_had_begun(bundle_of_stories: Path, tmp_path: Path) -> None:
+def test_a_terminated_process_removes_its_unfinished_files(bundle_of_stories: Path, tmp_path: Path) -> None:
     before = contents(bundle_of_stories)
     many = write_csv(tmp_path / "many.csv", [{"text": f"story {row} of a goose"} for row in range(100_000)])
     command = [sys.executable, "-m", "export", "corpus", "--corpus", str(many), "--out", str(bundle_of_stories)]
@@ -621,7 +621,7 @@ def test_a_message_about_calibration_texts_quotes_their_path_as_it_is(tmp_path: 
     assert str(path) in error_line(done)
 
 
-def test_a_corpus_for_a_bundle_that_is_not_there_is_an_error(stories: Path, tmp_path: Path) -> None:
+def test_a_corpus_for_a_missing_bundle_is_an_error(stories: Path, tmp_path: Path) -> None:
     done = run("corpus", "--corpus", stories, "--text-column", "title", "--out", tmp_path / "new")
     assert f"{tmp_path / 'new'}: is not a folder; make a bundle with `python -m export --out" in error_line(done)
     assert list(tmp_path.iterdir()) == []
@@ -740,7 +740,7 @@ def test_a_disk_that_fills_up_while_the_model_is_written_is_one_line_and_leaves_
 
 
 @pytest.mark.parametrize("kilobytes", [32, 400])
-def test_a_temporary_folder_that_fills_up_is_told_apart(
+def test_a_full_temporary_folder_has_its_own_message(
     calibration: Path, kilobytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("export.cli.check_space", lambda *arguments: None)
@@ -753,7 +753,7 @@ def test_a_temporary_folder_that_fills_up_is_told_apart(
     assert not (tmp_path / "bundle").exists()
 
 
-def test_verifying_what_is_no_bundle_is_an_error(tmp_path: Path) -> None:
+def test_verifying_a_folder_without_a_bundle_is_an_error(tmp_path: Path) -> None:
     assert "holds no manifest.json; make a bundle with" in error_line(run("verify", tmp_path))
 
 
@@ -783,7 +783,7 @@ def test_the_command_that_is_printed_can_be_pasted_whatever_the_folder_is_called
 
 
 @pytest.mark.parametrize("command", ["model", "corpus", "verify"])
-def test_a_command_that_is_misused_beside_a_folder_of_its_name_is_told_how_to_name_the_folder(
+def test_an_error_explains_how_to_name_a_folder_that_is_called_like_a_command(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -802,7 +802,7 @@ def test_a_model_in_a_folder_with_the_name_of_a_command_is_exported(
     assert open_bundle(tmp_path / "bundle").model.name == "corpus"
 
 
-def test_the_default_model_is_not_taken_for_the_one_in_the_folder_model_without_a_note(
+def test_a_note_says_that_the_folder_model_is_not_the_default_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -138,7 +138,7 @@ def test_a_row_without_an_id_gets_its_number(tmp_path: Path) -> None:
         assert read_corpus(path).ids == ["x", "1"]
 
 
-def test_ids_that_are_no_strings_become_text(tmp_path: Path) -> None:
+def test_ids_that_are_not_strings_become_text(tmp_path: Path) -> None:
     content = b'{"text":"a","id":9007199254740993}\n{"text":"b","id":1.5}\n'
     assert read_corpus(write(tmp_path, "a.jsonl", content)).ids == ["9007199254740993", "1.5"]
     path = tmp_path / "a.parquet"

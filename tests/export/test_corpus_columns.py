@@ -67,7 +67,7 @@ def test_a_column_named_twice_is_refused_since_one_would_be_lost(tmp_path: Path)
         ("a.tsv", ",", "\t", "put sep=, on a line before the header"),
     ],
 )
-def test_columns_with_another_separator_are_not_taken_for_one(
+def test_a_header_with_another_separator_is_refused(
     tmp_path: Path, name: str, separator: str, expected: str, remedy: str
 ) -> None:
     header = f"id{separator}text"
@@ -102,7 +102,7 @@ def test_lines_count_from_the_first_line_although_it_states_the_separator(tmp_pa
     assert complaint(write(tmp_path, "a.csv", b"sep=;\nid;text;text\n")).startswith(", line 2: found 2 columns 'text'")
 
 
-def test_a_file_with_nothing_but_its_separator_has_no_rows(tmp_path: Path) -> None:
+def test_a_file_with_only_a_separator_line_has_no_rows(tmp_path: Path) -> None:
     assert complaint(write(tmp_path, "a.csv", b"sep=;\n")).startswith(": found no rows")
 
 

@@ -54,7 +54,7 @@ def test_the_lines_of_colliding_ids_are_those_of_the_uncompressed_file(tmp_path:
         )
 
 
-def test_rows_without_text_take_no_part_in_collisions(tmp_path: Path) -> None:
+def test_ids_of_rows_without_text_cannot_collide(tmp_path: Path) -> None:
     rows: list[dict[str, str | None]] = [
         {"id": "1", "text": None},
         {"id": None, "text": "a"},

@@ -34,7 +34,7 @@ def test_a_key_that_repeats_in_one_object_is_refused(tmp_path: Path, row: str, k
     )
 
 
-def test_the_same_key_in_two_objects_of_a_line_is_no_fault(tmp_path: Path) -> None:
+def test_the_same_key_in_two_objects_of_a_line_is_accepted(tmp_path: Path) -> None:
     path = write(tmp_path, "a.jsonl", b'{"text": "a", "n": {"k": 1, "text": 2}, "m": [{"k": 1}, {"k": 2}]}\n')
     assert read_corpus(path).metadata == ['{"n":{"k":1,"text":2},"m":[{"k":1},{"k":2}]}']
 
@@ -87,7 +87,7 @@ def test_half_a_surrogate_pair_is_refused_where_it_stands(tmp_path: Path) -> Non
     ("value", "kind"),
     [(b"1", "a number"), (b"false", "a boolean"), (b"[]", "an array"), (b"{}", "an object")],
 )
-def test_a_json_text_that_is_no_string_names_its_type(tmp_path: Path, value: bytes, kind: str) -> None:
+def test_a_json_text_that_is_not_a_string_is_refused_with_its_type(tmp_path: Path, value: bytes, kind: str) -> None:
     assert complaint(write(tmp_path, "a.jsonl", b'{"text":"a"}\n{"text":' + value + b"}\n")) == (
         f", line 2: found {kind} in the column 'text', expected a string; correct that line, or name another column"
     )
@@ -147,13 +147,13 @@ def test_an_object_that_its_line_does_not_hold_whole_is_named(tmp_path: Path, co
         (b"\x1b[31m" + b"x" * 80, f"a line that starts with '\\x1b[31m{'x' * 35}'"),
     ],
 )
-def test_a_json_line_that_is_no_object_is_named(tmp_path: Path, line: bytes, found: str) -> None:
+def test_a_json_line_that_is_not_an_object_is_refused_with_its_number(tmp_path: Path, line: bytes, found: str) -> None:
     assert complaint(write(tmp_path, "a.jsonl", b'{"text": "a"}\n' + line + b"\n")) == (
         f", line 2: found {found}, {ONE_OBJECT_A_LINE}; correct that line"
     )
 
 
-def test_a_later_line_that_is_an_array_is_not_taken_for_the_whole_file(tmp_path: Path) -> None:
+def test_an_array_on_a_later_line_is_refused_as_one_line(tmp_path: Path) -> None:
     assert complaint(write(tmp_path, "a.jsonl", b'{"text": "a"}\n[1, 2]\n')) == (
         f", line 2: found a JSON array, {ONE_OBJECT_A_LINE}; write an object with a name for each value"
     )
@@ -185,7 +185,7 @@ def test_the_command_that_is_named_converts_an_array(tmp_path: Path, content: by
     assert read_corpus(write(tmp_path, "b.jsonl", done.stdout)).ids == ["1", "2"]
 
 
-def test_python_words_for_json_values_appear_in_no_message(tmp_path: Path) -> None:
+def test_messages_use_the_words_of_json_instead_of_python(tmp_path: Path) -> None:
     values: list[object] = [None, True, float("nan"), float("inf"), [], {}, 1]
     for value in values:
         for row in (value, {"text": value, "n": 1}, {"text": "t", "id": value}, {"text": "t", "n": [{"n": value}]}):

@@ -170,7 +170,7 @@ def test_other_kinds_of_files_are_recognized_by_their_first_bytes(tmp_path: Path
         assert complaint(path) == f": found {found}, expected text in UTF-8; {remedy}"
 
 
-def test_no_damage_to_a_small_file_ends_in_another_error(tmp_path: Path) -> None:
+def test_any_damage_to_a_small_file_raises_a_corpus_error(tmp_path: Path) -> None:
     for content in (TABLE.encode(), LINES.encode(), TABLE.encode("utf-16"), gzip.compress(TABLE.encode())):
         for position in range(len(content)):
             damaged = bytearray(content)

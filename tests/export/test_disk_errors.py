@@ -37,16 +37,16 @@ def test_an_error_has_place_reason_expectation_and_remedy_in_one_line(code: int,
     assert "\n" not in line
 
 
-def test_an_error_of_many_lines_is_told_by_its_first() -> None:
+def test_only_the_first_line_of_a_long_error_is_shown() -> None:
     assert explain(OSError("the hub is down\nTraceback ...")).startswith("the hub is down; expected")
 
 
-def test_an_error_without_words_is_told_by_its_kind() -> None:
+def test_an_error_without_a_message_is_shown_by_its_type() -> None:
     assert explain(TimeoutError()).startswith("TimeoutError; expected")
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
-def test_a_full_disk_is_told_with_the_folder_what_is_free_and_a_remedy(
+def test_the_error_for_a_full_disk_states_the_folder_the_free_space_and_a_remedy(
     code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10_000_000, 10_000_000, 120_000))
@@ -82,7 +82,7 @@ def test_an_error_without_a_path_gets_the_folders(tmp_path: Path) -> None:
     assert found.value.filename == str(tmp_path)
 
 
-def test_an_error_that_a_library_quotes_is_told_as_the_systems(tmp_path: Path) -> None:
+def test_a_systems_error_quoted_by_a_library_is_recognized(tmp_path: Path) -> None:
     with pytest.raises(DiskError, match=f"{tmp_path}: Input/output error; expected"), explaining_disk(tmp_path, REMEDY):
         raise SafetensorError("Error while serializing: I/O error: Input/output error (os error 5)")
 
@@ -99,7 +99,7 @@ def test_an_error_without_a_reason_is_a_full_disk_where_nothing_is_free(
         raise ModelError("pooling x: expected mean, cls or max")
 
 
-def test_what_safetensors_and_onnxruntime_raise_on_a_full_disk_is_understood(
+def test_errors_of_safetensors_and_onnxruntime_on_a_full_disk_are_recognized(
     tiny_graph: ModelProto, tmp_path: Path
 ) -> None:
     with mounted(tmp_path / "disk", *small_disk(32)) as disk:
@@ -118,7 +118,7 @@ def test_a_full_temporary_folder_names_the_variable_that_moves_it(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_killed_export_left_among_temporary_files_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_temporary_files_of_a_killed_export_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     code = "import os, signal; from export.disk_errors import temporary_folder\nwith temporary_folder() as folder:\n"
     code += "    (folder / 'exact.onnx').write_text('half'); os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -133,7 +133,7 @@ def test_what_a_killed_export_left_among_temporary_files_goes(tmp_path: Path, mo
     assert list(tmp_path.iterdir()) == []
 
 
-def test_no_temporary_folder_at_all_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_temporary_folder_is_an_error_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> str:
         raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
 

@@ -28,19 +28,19 @@ def disks(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[Path, int]], None]:
     return set_free
 
 
-def test_a_corpus_takes_what_is_reckoned(corpus: Corpus, bundle: Path) -> None:
+def test_a_corpus_takes_the_estimated_space(corpus: Corpus, bundle: Path) -> None:
     written = (bundle / INDEX).stat().st_size + (bundle / PASSAGES).stat().st_size
     assert corpus_bytes(corpus, DIM) == pytest.approx(written, abs=2_000)  # the two headers
 
 
-def test_a_model_takes_no_more_than_is_reckoned(tiny_source: Source, tiny_export: tuple[Path, ModelInfo]) -> None:
+def test_a_model_takes_at_most_the_estimated_space(tiny_source: Source, tiny_export: tuple[Path, ModelInfo]) -> None:
     weights = (tiny_source.folder / "model.safetensors").stat().st_size
     written = sum((tiny_export[0] / name).stat().st_size for name in (MODEL, TOKENIZER))
     assert written < model_bytes(tiny_source) == weights // 4 + MODEL_MARGIN
     assert temporary_bytes(tiny_source) > 3 * weights
 
 
-def test_a_disk_with_room_is_taken(tmp_path: Path, disks: Callable[[dict[Path, int]], None]) -> None:
+def test_a_disk_with_room_is_accepted(tmp_path: Path, disks: Callable[[dict[Path, int]], None]) -> None:
     disks({tmp_path: 30 * MEGABYTE})
     check_space(tmp_path, 30 * MEGABYTE)
 
@@ -67,7 +67,7 @@ def test_temporary_files_on_the_same_disk_are_added(
         check_space(tmp_path, 30 * MEGABYTE, temporary=21 * MEGABYTE)
 
 
-def test_a_temporary_folder_on_a_small_disk_is_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_disk_of_temporary_files_has_its_own_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with mounted(tmp_path / "scratch", *small_disk(1_000)) as scratch:
         monkeypatch.setattr(tempfile, "tempdir", str(scratch))
         check_space(tmp_path, 1, temporary=1_000_000)

@@ -81,7 +81,7 @@ def test_texts_whose_end_was_cut_off_are_counted(embedder: Embedder, monkeypatch
     assert truncated == 2
 
 
-def test_progress_is_told_the_number_of_texts_done_while_a_chunk_is_embedded(
+def test_progress_gets_the_number_of_texts_done_while_a_chunk_is_embedded(
     embedder: Embedder, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embed, "TEXTS_PER_CHUNK", 64)

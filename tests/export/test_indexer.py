@@ -94,7 +94,7 @@ def test_new_texts_leave_the_model_and_the_tokenizer_byte_for_byte(
 
 
 @pytest.mark.parametrize("name", [MODEL, TOKENIZER])
-def test_a_model_that_is_not_whole_is_not_taken(bundle_copy: Path, name: str, tmp_path: Path) -> None:
+def test_a_model_of_another_length_is_not_copied(bundle_copy: Path, name: str, tmp_path: Path) -> None:
     with (bundle_copy / name).open("ab") as file:
         file.write(b" ")
     (tmp_path / "new").mkdir()
@@ -103,7 +103,7 @@ def test_a_model_that_is_not_whole_is_not_taken(bundle_copy: Path, name: str, tm
 
 
 @pytest.mark.parametrize("name", [MODEL, TOKENIZER])
-def test_a_damaged_model_is_not_taken(bundle_copy: Path, name: str, tmp_path: Path) -> None:
+def test_a_damaged_model_is_not_copied(bundle_copy: Path, name: str, tmp_path: Path) -> None:
     content = bytearray((bundle_copy / name).read_bytes())
     content[len(content) // 2] ^= 1
     (bundle_copy / name).write_bytes(content)

@@ -45,9 +45,7 @@ def test_a_folder_of_another_name_stays(tmp_path: Path, name: str) -> None:
     assert (tmp_path / name).is_dir()
 
 
-def test_where_there_are_no_locks_nothing_is_taken_for_abandoned(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_locks_no_folder_counts_as_abandoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(descriptor: int, operation: int) -> None:
         raise OSError(errno.EBADF, "Bad file descriptor")  # NFS, of a folder
 

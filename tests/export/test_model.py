@@ -130,7 +130,7 @@ def test_too_few_texts_are_refused(tiny_source: Source, corpus: Corpus, tmp_path
 
 
 def test_too_few_different_texts_are_refused(tiny_source: Source, corpus: Corpus, tmp_path: Path) -> None:
-    with pytest.raises(ModelError):
+    with pytest.raises(ModelError, match="0 calibration texts unlike the others; expected more than 10"):
         export_model(tiny_source, [corpus.texts[0]] * 64, tmp_path)
 
 

@@ -57,7 +57,7 @@ def run(model: ModelProto, x: NDArray[np.float32]) -> list[NDArray[Any]]:
 
 
 def read(model: ModelProto, output: str, position: int) -> NDArray[Any]:
-    """Give the constant that the node with this output reads."""
+    """Return the constant that the node with this output reads."""
     (node,) = (node for node in model.graph.node if output in node.output)
     (tensor,) = (tensor for tensor in model.graph.initializer if tensor.name == node.input[position])
     return numpy_helper.to_array(tensor)
@@ -95,7 +95,7 @@ def test_no_copy_is_made_where_none_helps(outgoing: NDArray[Any]) -> None:
 
 @pytest.mark.parametrize("activation", ["Relu", "Tanh", "Gelu", "FastGelu"])
 @pytest.mark.parametrize("bias", ["none", "first", "second"])
-def test_a_layer_computes_what_it_did(activation: str, bias: str) -> None:
+def test_a_split_layer_computes_the_same(activation: str, bias: str) -> None:
     model = feed_forward(activation, bias_first=bias == "first", bias=bias != "none")
     x = weights(30, INPUTS, seed=6)
     (before,) = run(model, x)
@@ -129,7 +129,7 @@ def test_in_8_bit_the_other_weights_of_that_output_are_no_longer_rounded_away() 
 
 
 def other_reader(node: Any) -> ModelProto:
-    """Give the layer with one more node, which reads something on the way from one product to the other."""
+    """Return the layer with one more node, which reads something on the way from one product to the other."""
     model = feed_forward()
     model.graph.node.append(node)
     model.graph.output.append(helper.make_tensor_value_info("z", TensorProto.FLOAT, None))

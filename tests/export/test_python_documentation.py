@@ -119,7 +119,7 @@ def test_reading_imports_neither_the_documented_modules_nor_polars() -> None:
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
 
-def test_a_python_without_its_sources_is_told_to_bring_a_corpus(
+def test_without_the_library_sources_an_error_asks_for_a_corpus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sysconfig, "get_path", lambda _name: str(tmp_path))

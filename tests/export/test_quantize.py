@@ -124,7 +124,7 @@ def test_without_any_activation_seen_rounding_is_plain() -> None:
 
 
 def lookup_graph(table: NDArray[np.float32], nodes: list[Any], outputs: dict[str, int], **weights: Any) -> ModelProto:
-    """Give the graph that looks the ids up in the table as "x", then does `nodes`; outputs are names and widths."""
+    """Return the graph that looks the ids up in the table as "x", then does `nodes`; outputs are names and widths."""
     first = helper.make_node("Gather", ["table", "input_ids"], ["x"])
     last = helper.make_node("Identity", ["attention_mask"], ["mask"])  # so that it is an input at all
     tensors = {"table": table, **weights}
@@ -271,7 +271,7 @@ def test_within_the_headroom_nothing_is_clipped() -> None:
 
 
 def with_halves(quantized: ModelProto) -> ModelProto:
-    """Give the graph with its activations' halves as further outputs."""
+    """Return the graph with its activations' halves as further outputs."""
     watched = ModelProto()
     watched.CopyFrom(quantized)
     names = [node.output[0] for node in quantized.graph.node if node.op_type == "QuantizeLinear"]

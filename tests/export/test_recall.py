@@ -56,7 +56,7 @@ def test_texts_that_stand_in_the_corpus_twice_count_whichever_is_found() -> None
     assert measure_recall(rows[::30], codes, scales, Index(codes, scales, signs(codes))) == 1
 
 
-def test_a_corpus_smaller_than_ten_is_measured_with_what_it_has() -> None:
+def test_recall_of_fewer_than_ten_rows_counts_all_of_them() -> None:
     rows = clustered_rows(4)
     codes, scales = quantize(rows)
     assert measure_recall(rows, codes, scales, Index(codes, scales, signs(codes))) == 1

@@ -291,7 +291,7 @@ def test_a_loop_of_links_is_refused(tmp_path: Path) -> None:
         replacing(tmp_path / "a").__enter__()
 
 
-def test_a_working_folder_that_was_deleted_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deleted_working_folder_is_an_error_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
@@ -334,7 +334,7 @@ def test_an_error_leaves_an_empty_folder_that_was_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("moved", [1, 2, 3, 4])
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, OSError(errno.EIO, "Input/output error")])
-def test_a_stop_while_files_move_is_told_and_the_next_export_moves_the_rest(
+def test_a_stop_while_files_move_is_reported_and_the_next_export_moves_the_rest(
     bundle_copy: Path, new: Path, moved: int, stop: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
@@ -349,7 +349,7 @@ def test_a_stop_while_files_move_is_told_and_the_next_export_moves_the_rest(
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
-def test_a_stop_while_a_killed_exports_files_move_is_told(
+def test_a_stop_while_a_killed_exports_files_move_is_reported(
     bundle_copy: Path, new: Path, stop: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy_into(bundle_copy / WHOLE, new)
@@ -449,7 +449,7 @@ def test_a_killed_process_leaves_the_old_bundle_and_the_next_export_removes_what
     assert open_bundle(bundle_copy) == open_before
 
 
-def test_what_a_killed_process_left_in_a_new_folder_does_not_stop_the_next_export(tmp_path: Path, new: Path) -> None:
+def test_files_of_a_killed_export_in_a_new_folder_do_not_stop_the_next_export(tmp_path: Path, new: Path) -> None:
     run_killed(KILLED_HALF_WAY, tmp_path / "out")
     with replacing(tmp_path / "out") as fresh:
         copy_into(fresh, new)
@@ -467,7 +467,7 @@ def test_a_bundle_whose_process_was_killed_while_files_moved_does_not_open_until
     assert contents(bundle_copy) == contents(new_model)
 
 
-def test_a_process_killed_just_before_its_end_leaves_an_empty_folder_that_goes(bundle_copy: Path) -> None:
+def test_the_empty_folder_of_an_export_killed_at_its_end_is_removed(bundle_copy: Path) -> None:
     before = contents(bundle_copy)
     (bundle_copy / WHOLE).mkdir()
     repair(bundle_copy)

@@ -37,7 +37,7 @@ def test_the_tiny_model_is_what_its_script_makes_byte_for_byte(tmp_path: Path) -
     assert filecmp.cmpfiles(TINY_BERT, tmp_path, names, shallow=False) == (names, [], [])
 
 
-def test_what_the_tiny_models_files_say_is_read() -> None:
+def test_the_properties_of_the_tiny_model_are_read_from_its_files() -> None:
     assert read(TINY_BERT, revision="v1") == Source(
         folder=TINY_BERT,
         name="tests/tiny-bert",
@@ -230,7 +230,7 @@ JSON_FILES = ["config.json", "sentence_bert_config.json", "config_sentence_trans
 
 @pytest.mark.parametrize("name", JSON_FILES)
 @pytest.mark.parametrize(("content", "found"), [("{", "expected JSON"), ("[]", "holds a list, expected an object")])
-def test_a_file_that_is_no_json_object_is_named(tiny_copy: Path, name: str, content: str, found: str) -> None:
+def test_a_file_that_is_not_a_json_object_is_named(tiny_copy: Path, name: str, content: str, found: str) -> None:
     (tiny_copy / name).write_text(content)
     with pytest.raises(ModelError, match=re.escape(f"{tiny_copy / name}: ") + ".*" + found):
         read(tiny_copy)
@@ -328,7 +328,7 @@ def test_without_its_package_the_default_model_comes_from_the_hub(
 
 
 @pytest.mark.usefixtures("no_network")
-def test_a_folder_is_taken_as_it_is_and_named_by_its_own_name(tiny_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_in_a_folder_has_the_name_of_the_folder(tiny_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_model(str(tiny_copy), None) == (tiny_copy, "tiny-bert", None)
     monkeypatch.chdir(tiny_copy)
     assert find_model(".", None) == (Path(), "tiny-bert", None)
@@ -391,6 +391,6 @@ def test_a_hub_that_cannot_be_reached_is_an_error_that_says_what_to_do(
 
 @pytest.mark.usefixtures("no_network")
 @pytest.mark.parametrize("name", ["./models/mine", "/models/mine", "~/mine", "a/b/c", "not a name"])
-def test_a_path_that_is_no_folder_is_refused_without_asking_the_hub(name: str) -> None:
+def test_a_path_that_is_not_a_folder_is_refused_without_asking_the_hub(name: str) -> None:
     with pytest.raises(ModelError, match=re.escape(f"{name}: ")):
         find_model(name, None)

@@ -24,7 +24,7 @@ def tokenizer(tiny_source: Source, tmp_path: Path) -> Tokenizer:
     return read_tokenizer(tmp_path / TOKENIZER)
 
 
-def test_the_padding_and_truncation_the_tokenizer_was_saved_with_are_taken_out(tokenizer: Tokenizer) -> None:
+def test_saved_padding_and_truncation_are_removed_from_the_tokenizer(tokenizer: Tokenizer) -> None:
     saved = Tokenizer.from_file(str(TINY_BERT / "tokenizer.json"))
     assert (len(saved.encode("a").ids), len(saved.encode("a " * 99).ids)) == (32, 32)
     assert (len(tokenizer.encode("a").ids), len(tokenizer.encode("a " * 99).ids)) == (3, 101)

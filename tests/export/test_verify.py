@@ -36,7 +36,7 @@ RECALL = "recall@10 against exact search"
 
 
 def check(bundle: Path) -> tuple[dict[str, Check], Exception | None]:
-    """Give the checks by name, and what stopped them."""
+    """Return the checks by name, and the error that stopped them."""
     checks: dict[str, Check] = {}
     try:
         for one in verify(bundle):
@@ -53,7 +53,7 @@ def failed(bundle: Path) -> list[str]:
 
 
 def describe_again(bundle: Path) -> None:
-    """Have the manifest say of each file what it is now, as if it had always been so."""
+    """Write the current length and checksum of each file into the manifest."""
     manifest = read_manifest(bundle)
     assert manifest.index is not None
     files = {name: describe_file(bundle / name) for name in manifest.files}
@@ -222,7 +222,7 @@ def test_an_index_that_misses_neighbours_fails_after_an_export(
 # Damage
 
 
-def test_a_bundle_without_texts_is_checked_as_far_as_it_goes(bundle: Path, tmp_path: Path) -> None:
+def test_the_model_of_a_bundle_without_texts_is_checked(bundle: Path, tmp_path: Path) -> None:
     take_model(bundle, tmp_path)
     checks, error = check(tmp_path)
     assert error is None
