@@ -93,7 +93,7 @@ def embedder(bundle: Path, manifest: Manifest) -> Embedder:
 
 @pytest.fixture(scope="session")
 def make_app(bundle: Path, embedder: Embedder) -> Callable[..., FastAPI]:
-    """Give the real app; another bundle, embedder or settings may be asked for. It logs to the logger "tests"."""
+    """Return a function that makes the real app; its arguments replace the defaults. The app logs to "tests"."""
 
     def make(bundle: Path = bundle, embedder: Embedder = embedder, settings: Settings | None = None) -> FastAPI:
         index, passages = Index.open(bundle / INDEX), Passages(bundle / PASSAGES)
@@ -108,7 +108,7 @@ def make_app(bundle: Path, embedder: Embedder) -> Callable[..., FastAPI]:
 
 @pytest.fixture(scope="session")
 def connect(make_app: Callable[..., FastAPI]) -> Callable[..., httpx.Client]:
-    """Give a client of the app that `make_app` makes of the same arguments."""
+    """Return a function that makes a client of the app that `make_app` makes of the same arguments."""
 
     def connect_to(**changes: object) -> httpx.Client:
         return httpx.Client(transport=InProcess(make_app(**changes)), base_url="http://tests")
@@ -141,7 +141,7 @@ class InProcess(httpx.BaseTransport):
 
 
 def write_bundle(folder: Path, corpus: Corpus) -> Path:
-    """Write a bundle of these texts with the export's own writer, and give its folder."""
+    """Write a bundle of these texts with the export's own writer, and return its folder."""
     folder.mkdir()
     tokenizer = make_tokenizer()
     save_tokenizer(tokenizer, folder / TOKENIZER)
@@ -154,7 +154,7 @@ def write_bundle(folder: Path, corpus: Corpus) -> Path:
 
 
 def make_tokenizer() -> Tokenizer:
-    """Give a tokenizer that knows the words of WHO and WHAT, with [CLS] and [SEP] around them as BERT's has."""
+    """Return a tokenizer that knows the words of WHO and WHAT, with [CLS] and [SEP] around them as BERT's has."""
     normalizer, pre_tokenizer = BertNormalizer(), BertPreTokenizer()
     words = {
         word for text in [*WHO, *WHAT] for word, _ in pre_tokenizer.pre_tokenize_str(normalizer.normalize_str(text))
@@ -170,12 +170,12 @@ def make_tokenizer() -> Tokenizer:
 
 
 def word_table(words: int) -> Embeddings:
-    """Give the vector of each word of the vocabulary, (words, DIM) float32."""
+    """Return the vector of each word of the vocabulary, (words, DIM) float32."""
     return np.random.default_rng(seed=7).standard_normal((words, DIM), np.float32)
 
 
 def make_graph(words: int) -> ModelProto:
-    """Give the graph: each token's vector, their sum where the mask is 1, made a unit vector."""
+    """Return the graph: each token's vector, their sum where the mask is 1, made a unit vector."""
     nodes = [
         helper.make_node("Gather", ["table", "input_ids"], ["vectors"]),  # (batch, tokens, dim)
         helper.make_node("Cast", ["attention_mask"], ["mask"], to=TensorProto.FLOAT),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.image.engine import LIKE_LAMBDA, docker
+from tests.image.docker import LIKE_LAMBDA, docker
 from tests.image.sources import REQUESTS, SOURCES, STATUS, Event, in_base64, last_line
 
 Reply = dict[str, Any]
