@@ -51,7 +51,7 @@ def inside(container: str, events: list[Event]) -> dict[tuple[str, str], Reply]:
 
 
 def headers(reply: Reply) -> dict[str, str]:
-    """Give a reply's headers but for the measured times, whichever form they have."""
+    """Return a reply's headers but for the measured times, whichever form they have."""
     found = reply.get("headers") or {name: value for name, (value,) in reply["multiValueHeaders"].items()}
     return {name: value for name, value in found.items() if name not in ("server-timing", "content-length")}
 
