@@ -43,7 +43,7 @@ ENV HOME=/tmp ORT_DISABLE_TELEMETRY=1 OPENBLAS_NUM_THREADS=1 PYDANTIC_DISABLE_PL
 # The user that Lambda itself runs functions as; by number, because the base's /etc/passwd does not know it
 USER 993:990
 # `sam local` builds its own image on this one and can add its emulator as root alone. So whoever builds on this image
-# gets root back, as on most bases, and ends with a USER of their own; the README says so. Lambda chooses its own user.
+# gets root back, as on most bases, and ends with a USER of their own; docs/deploy.md says so. Lambda chooses its own user.
 ONBUILD USER root
 CMD ["function.handler.handler"]
 

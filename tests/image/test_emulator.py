@@ -84,6 +84,7 @@ def test_a_body_in_base64_is_the_body_it_stands_for(
 def test_info_tells_the_image_s_python_and_its_cold_start(inside: dict[tuple[str, str], Reply]) -> None:
     info = json.loads(inside["http-api", "info"]["body"])
     assert info["versions"]["python"].startswith("3.13.")
+    assert info["archive"] == "used"
     assert list(info["cold_start_milliseconds"]) == ["import-engine", "import-http", "model", "app", "warm-up"]
 
 
