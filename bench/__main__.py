@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from bench import accuracy, cold_start, cost, demo, latency, memory, readme, throughput, warm
+from bench import ablation, accuracy, cold_start, cost, demo, latency, memory, readme, throughput, warm
 
 COMMANDS = {
     "demo": demo,
@@ -13,6 +13,7 @@ COMMANDS = {
     "throughput": throughput,
     "warm": warm,
     "cold-start": cold_start,
+    "ablation": ablation,
     "cost": cost,
     "memory": memory,
     "readme": readme,

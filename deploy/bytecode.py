@@ -19,7 +19,7 @@ UNUSED = {"test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib
 
 
 def compile_tree(root: Path) -> int:
-    """Compile each source below root as if root were /, beside it, and give how many there were."""
+    """Compile each source below root as if root were /, beside it, and return how many there were."""
     sources = sorted(root.rglob("*.py"))
     for source in sources:
         bytecode = Path(importlib.util.cache_from_source(str(source)))
@@ -28,7 +28,7 @@ def compile_tree(root: Path) -> int:
 
 
 def compile_base(root: Path) -> int:
-    """Compile what of the interpreter and of Lambda's runtime has no valid bytecode, and give how many there were.
+    """Compile what of the interpreter and of Lambda's runtime has no valid bytecode, and return how many there were.
 
     The bytecode goes to where it belongs, but below root: the rest of the base need not be copied.
     """
@@ -41,14 +41,14 @@ def compile_base(root: Path) -> int:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """Give the sources in a folder but for tests and tools."""
+    """Yield the sources in a folder, without tests and tools."""
     for source in sorted(folder.rglob("*.py")):
         if not UNUSED.intersection(source.relative_to(folder).parts):
             yield source
 
 
 def _runtime() -> Iterator[Path]:
-    """Give the sources of the packages that Lambda's runtime interface consists of, wherever the base has them."""
+    """Yield the sources of the packages that Lambda's runtime interface consists of, wherever the base has them."""
     before = set(sys.modules)
     sys.path.append(os.environ.get("LAMBDA_RUNTIME_DIR", "/var/runtime"))
     import awslambdaric.bootstrap  # noqa: F401
@@ -62,7 +62,7 @@ def _runtime() -> Iterator[Path]:
 
 
 def _has_bytecode(source: Path) -> bool:
-    """Say whether the interpreter would load this source's bytecode as it is."""
+    """Return whether the interpreter would load this source's bytecode as it is."""
     bytecode = Path(importlib.util.cache_from_source(str(source)))
     if not bytecode.exists():
         return False

@@ -21,7 +21,7 @@ LAZY = (
     "aws_lambda_powertools.utilities.jmespath_utils",
     # the standard library: connections, mail, archives, hashes by OpenSSL
     *("ssl", "asyncio.sslproto", "http.client", "http.cookies", "importlib.metadata._adapters"),
-    *("csv", "hashlib", "hmac", "secrets", "pickle", "calendar", "locale"),
+    *("csv", "hashlib", "pickle", "calendar", "locale"),
 )
 # docstrings would be read and made at each start; left out only where nothing is computed with them, as NumPy and the
 # standard library's mail do
@@ -37,6 +37,7 @@ KINDS = {
     "core-schema": "the hundred TypedDicts of pydantic_core's schemas are plain dicts",
     "numpy-types": "NumPy's linear algebra does without NumPy's types for checkers",
     "dataclasses": "the methods that dataclasses write are compiled before",
+    "openssl": "secrets compares digests by the interpreter's own function, and OpenSSL is not loaded",
     "endpoints": "FastAPI does not parse the source to find the lines of its endpoints",
     "docstrings": "web libraries come without docstrings",
     "annotations": "FastAPI's documented annotations stay text",
@@ -117,6 +118,15 @@ def _no_types_for_checkers(tree: ast.Module) -> None:
     tree.body = kept
 
 
+def _compare_without_openssl(tree: ast.Module) -> None:
+    for place, node in enumerate(tree.body):
+        if isinstance(node, ast.ImportFrom) and node.module == "hmac":
+            # what hmac itself imports where Python was built without OpenSSL; it takes constant time too
+            tree.body[place : place + 1] = ast.parse("from _operator import _compare_digest as compare_digest").body
+            return
+    raise ReplacementError("secrets: does not import hmac; see whether it still loads OpenSSL")
+
+
 def _place_of_the_code(tree: ast.Module) -> None:
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == "_extract_endpoint_context":
@@ -137,5 +147,6 @@ REWRITTEN: dict[str, tuple[str, Callable[[ast.Module], None]]] = {
     "dataclasses": ("dataclasses", _run_snippets),
     "pydantic_core.core_schema": ("core-schema", _plain_dicts),
     "numpy.linalg._linalg": ("numpy-types", _no_types_for_checkers),
+    "secrets": ("openssl", _compare_without_openssl),
     "fastapi.routing": ("endpoints", _place_of_the_code),
 }

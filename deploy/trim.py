@@ -35,7 +35,7 @@ class TrimError(ValueError):
 
 
 def trim(packages: Path) -> dict[str, int]:
-    """Delete what LEFT_OUT names and give the bytes that each of its patterns saved.
+    """Delete what LEFT_OUT names and return the bytes that each of its patterns saved.
 
     Raises TrimError if a pattern matches nothing: a new version moved it, and its bytes would be back unnoticed.
     """
@@ -52,7 +52,7 @@ def trim(packages: Path) -> dict[str, int]:
 
 
 def _remove(path: Path) -> int:
-    """Delete a file or a folder and give its bytes; 0 if it went with a folder above it."""
+    """Delete a file or a folder and return its bytes, 0 if it was deleted with a folder above it."""
     if path.is_dir():
         length = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
         shutil.rmtree(path)

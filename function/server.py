@@ -1,4 +1,4 @@
-"""The same app as an ordinary server on this machine, for a look."""
+"""python -m function: the app that runs in Lambda, as an ordinary server on this machine."""
 
 import argparse
 import errno

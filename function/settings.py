@@ -13,7 +13,7 @@ DEFAULT_SERVICE = "semantic-search"
 DEFAULT_NAMESPACE = "SemanticSearch"
 DEFAULT_BASE_PATH = "/"
 LAMBDA_BODY_LIMIT = 6 * 1024 * 1024  # bytes; what Lambda lets through, base64 included
-LAMBDA_REPLY_LIMIT = LAMBDA_BODY_LIMIT - 4096  # and back: the body as a string of JSON; the rest is for the headers
+LAMBDA_REPLY_LIMIT = LAMBDA_BODY_LIMIT - 4096  # bytes of the body as a string of JSON; the rest is for the headers
 
 
 class SettingsError(ValueError):
@@ -36,7 +36,10 @@ class Settings:
 
 
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Read the settings. Raises SettingsError if a number is none or out of its range, or a path has no slash first."""
+    """Return the settings of an environment.
+
+    Raises SettingsError if a number is not one or is out of range, or if a path does not start with a slash.
+    """
     return Settings(
         bundle_dir=Path(environment.get("BUNDLE_DIR") or DEFAULT_BUNDLE),
         max_body_bytes=_whole_number(environment, "MAX_BODY_BYTES", DEFAULT_BODY_LIMIT, LAMBDA_BODY_LIMIT),

@@ -93,7 +93,7 @@ def embedder(bundle: Path, manifest: Manifest) -> Embedder:
 
 @pytest.fixture(scope="session")
 def make_app(bundle: Path, embedder: Embedder) -> Callable[..., FastAPI]:
-    """Return a function that makes the real app; its arguments replace the defaults. The app logs to "tests"."""
+    """Return what makes the real app, with other bundles, embedders or settings if asked. It logs to "tests"."""
 
     def make(bundle: Path = bundle, embedder: Embedder = embedder, settings: Settings | None = None) -> FastAPI:
         index, passages = Index.open(bundle / INDEX), Passages(bundle / PASSAGES)
@@ -108,7 +108,7 @@ def make_app(bundle: Path, embedder: Embedder) -> Callable[..., FastAPI]:
 
 @pytest.fixture(scope="session")
 def connect(make_app: Callable[..., FastAPI]) -> Callable[..., httpx.Client]:
-    """Return a function that makes a client of the app that `make_app` makes of the same arguments."""
+    """Return what connects a client to the app that `make_app` makes of the same arguments."""
 
     def connect_to(**changes: object) -> httpx.Client:
         return httpx.Client(transport=InProcess(make_app(**changes)), base_url="http://tests")
@@ -141,7 +141,7 @@ class InProcess(httpx.BaseTransport):
 
 
 def write_bundle(folder: Path, corpus: Corpus) -> Path:
-    """Write a bundle of these texts with the export's own writer, and return its folder."""
+    """Write a bundle of these texts with the export's own writer, and give its folder."""
     folder.mkdir()
     tokenizer = make_tokenizer()
     save_tokenizer(tokenizer, folder / TOKENIZER)

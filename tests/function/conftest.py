@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def in_a_new_process() -> Callable[..., Any]:
-    """Give what runs a script in a process of its own, warnings being errors, and reads its last line as JSON."""
+    """Return what runs a script in a new process, where warnings are errors, and reads its last line as JSON."""
 
     def run(script: str, folder: Path = ROOT, **environment: str) -> Any:
         done = subprocess.run(

@@ -65,7 +65,7 @@ Seen = dict[str, Any]
 def start(
     in_a_new_process: Callable[..., Any], bundle: Path, shipped: Path, image_environment: dict[str, str]
 ) -> Callable[..., Seen]:
-    """Give what starts the function as it ships and gives what was seen of it."""
+    """Return what starts the function as it ships and returns what was seen of it."""
 
     def start_and_watch(more: str = "", **environment: str) -> Seen:
         all_variables = {"BUNDLE_DIR": str(bundle)} | image_environment | environment

@@ -13,7 +13,7 @@ from tests.conftest import write_bundle
 
 
 def as_in_lambda(reply: httpx.Response) -> int:
-    """Give the bytes of a reply's body as a string of JSON in ASCII, the longest that Lambda's runtimes make of it."""
+    """Return how long a reply's body is as a string of JSON in ASCII, the longest form of Lambda's runtimes."""
     return len(json.dumps(reply.text))
 
 

@@ -15,13 +15,13 @@ PHASES = re.compile(r"([a-z-]+);dur=(\d+\.\d\d)")
 
 @pytest.fixture(autouse=True)
 def listening(client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
-    """Have the log from here on: what `client` logged when it was made is not of interest."""
+    """Return the log from here on, without what `client` logged when it was made."""
     caplog.set_level(logging.INFO, logger="tests")
     caplog.clear()
 
 
 def only_line(caplog: pytest.LogCaptureFixture) -> dict[str, object]:
-    """Give the fields of the one line that the requests so far have logged."""
+    """Return the fields of the one line that the requests so far have logged."""
     (record,) = [record for record in caplog.records if record.name == "tests"]
     assert (record.levelname, record.message) == ("INFO", "request")
     return vars(record)
