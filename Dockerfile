@@ -42,11 +42,12 @@ COPY --from=bundle /bundle/index.safetensors /bundle/passages.safetensors /bundl
 ENV HOME=/tmp ORT_DISABLE_TELEMETRY=1 OPENBLAS_NUM_THREADS=1 PYDANTIC_DISABLE_PLUGINS=__all__
 # The user that Lambda itself runs functions as; by number, because the base's /etc/passwd does not know it
 USER 993:990
-# What is built on this image starts as root, as anywhere: `sam local` adds its emulator so, and fails as another user
+# `sam local` builds its own image on this one and can add its emulator as root alone. So whoever builds on this image
+# gets root back, as on most bases, and ends with a USER of their own; docs/deploy.md says so. Lambda chooses its own user.
 ONBUILD USER root
 CMD ["function.handler.handler"]
 
-# Last, because another value would make everything after it anew
+# Last, because a changed value rebuilds everything after it
 ARG VERSION=unknown
 ARG REVISION=unknown
 ARG BUNDLE_SHA256=unknown

@@ -17,7 +17,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 demo: bundle/manifest.json
 	$(BIN)/python -m bench demo
 
-# made where there is none; one that is there stays, whatever is newer: it may be of your own texts
+# Written only where there is none: a bundle that is there may hold your own texts.
 bundle/manifest.json: | $(VENV)/installed
 	$(BIN)/python -m export --out bundle
 
@@ -35,7 +35,7 @@ format: $(VENV)/checks
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# without the variable buildx would attach a description of the build, and Lambda refuses an image that has one
+# Without the variable, buildx attaches a description of the build, and Lambda refuses such an image.
 image: bundle/manifest.json
 	BUILDX_NO_DEFAULT_ATTESTATIONS=1 docker build $(BUILD_OPTIONS) -t $(IMAGE):$(VERSION) -t $(IMAGE):latest --build-arg VERSION=$(VERSION) \
 	    --build-arg REVISION=$$(git rev-parse HEAD) --build-arg BUNDLE_SHA256=$$(sha256sum bundle/manifest.json | cut -d' ' -f1) .
@@ -43,7 +43,7 @@ image: bundle/manifest.json
 test-image: bundle/manifest.json
 	$(BIN)/python -m pytest tests/image
 
-# the templates once more, by tools that the function's environment has no room for, and the zip as SAM builds it
+# checkov and SAM's translator have an environment of their own: they need another pydantic than the function.
 test-template: $(VENV)/installed build/template-tools/installed bundle/manifest.json
 	$(BIN)/python -m pytest tests/deployment
 
@@ -52,8 +52,8 @@ build/template-tools/installed: tests/deployment/requirements.txt
 	build/template-tools/bin/pip install --quiet --disable-pip-version-check -r tests/deployment/requirements.txt
 	touch $@
 
-# `sam build -t template-zip.yaml` calls this with the folder to fill in ARTIFACTS_DIR. The bytecode is of the kind that
-# is never compared with its source: a zip keeps times to two seconds only, and then all would be compiled again.
+# `sam build -t template-zip.yaml` calls this; ARTIFACTS_DIR is the folder to fill. The bytecode is never compared with
+# its source: a zip keeps times to two seconds only, so Lambda would find every file changed and compile it again.
 ARCHITECTURE ?= x86_64
 RUNTIME_PYTHON ?= python3.13
 PLATFORM = $(subst arm64,aarch64,$(ARCHITECTURE))
@@ -83,8 +83,8 @@ $(VENV)/checks: pyproject.toml constraints.txt
 	  $(PIP) -c constraints.txt ".[dev]"
 	touch $@
 
-# The rest: the locked packages of the function, the export and the bench. torch comes before what depends on it, unless
-# it is there already, as a CPU build: on Linux the ordinary build brings gigabytes of CUDA. pip finds a CPU build where it was told of a
+# The rest: the locked packages of the function, the export and the bench. torch comes before what depends on it, as
+# a CPU build, unless it is there already: on Linux the ordinary build brings gigabytes of CUDA. pip finds a CPU build where it was told of a
 # place that has them (PIP_EXTRA_INDEX_URL, PIP_FIND_LINKS); uv knows where PyTorch keeps them.
 TORCH := 2.13.0
 $(VENV)/installed: $(VENV)/checks requirements.txt

@@ -22,13 +22,13 @@ NOTHING = object()  # AWS::NoValue
 
 
 def load_template(path: Path) -> dict[str, Any]:
-    """Give the template with its functions in the long form: {"Ref": …}, {"Fn::Sub": …}."""
+    """Return the template with its functions in the long form: {"Ref": …}, {"Fn::Sub": …}."""
     template: dict[str, Any] = cfn_yaml.load(str(path))
     return template
 
 
 class Stack:
-    """A template with values for its parameters; those that are not given have their defaults."""
+    """A template with values for its parameters; parameters without a value take their defaults."""
 
     def __init__(self, template: Mapping[str, Any], **parameters: str) -> None:
         self._template = template
@@ -43,11 +43,11 @@ class Stack:
         self.outputs: dict[str, str] = {name: self.resolve(one["Value"]) for name, one in template["Outputs"].items()}
 
     def of_type(self, kind: str) -> dict[str, Any]:
-        """Give the properties of all resources of a type, by name."""
+        """Return the properties of all resources of a type, by name."""
         return {name: one["Properties"] for name, one in self.resources.items() if one["Type"] == kind}
 
     def resolve(self, value: Any) -> Any:
-        """Give the value with all functions in it replaced."""
+        """Return the value with all functions in it replaced."""
         if isinstance(value, Mapping):
             if len(value) == 1:
                 ((function, argument),) = value.items()

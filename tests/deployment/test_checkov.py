@@ -9,12 +9,12 @@ import pytest
 
 from tests.deployment.conftest import ROOT
 
-SCANNED = [name for name in ("template.yaml", "template-zip.yaml", "Dockerfile") if (ROOT / name).exists()]
+SCANNED = ("template.yaml", "template-zip.yaml", "Dockerfile")
 
 
 @pytest.fixture(scope="module")
 def results(tools: Path) -> list[dict[str, Any]]:
-    """The checks of every framework, as checkov gives them."""
+    """The checks of every framework, as checkov prints them."""
     files = [word for name in SCANNED for word in ("--file", name)]
     command: list[str | Path] = [tools / "checkov", "--config-file", ".checkov.yaml", "--output", "json", *files]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
@@ -42,4 +42,4 @@ def test_what_is_skipped_has_a_reason(results: list[dict[str, Any]]) -> None:
     assert skipped
     for check in skipped:
         reason = check["check_result"]["suppress_comment"]
-        assert len(reason.split()) > 5, f"{check['check_id']}: {reason!r}"
+        assert reason not in (None, "", "No comment provided"), check["check_id"]

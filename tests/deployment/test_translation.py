@@ -1,4 +1,4 @@
-"""What AWS makes of the templates: SAM's own translator, and cfn-lint over what it gives."""
+"""What AWS makes of the templates: SAM's own translator, and cfn-lint over its result."""
 
 import json
 import subprocess
@@ -30,7 +30,7 @@ USED_BY_SAM = "W2001"
 
 @pytest.fixture(scope="session")
 def translate(tools: Path) -> Translate:
-    """Give what SAM makes of a template with these parameters."""
+    """Return a function: a template and NAME=VALUE parameters to the CloudFormation template SAM makes of them."""
 
     @cache
     def run(template: str, *parameters: str) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def runtime_python() -> str:
     python = run("make", "--silent", "--eval", "show: ; @echo $(RUNTIME_PYTHON)", "show").strip()
     found = subprocess.run([python, "--version"], capture_output=True, text=True, check=False)
     if not found.stdout.startswith("Python 3.13"):
-        pytest.skip(f"{python} is no Python 3.13, which the zip's bytecode is for; set RUNTIME_PYTHON")
+        pytest.skip(f"{python} is not Python 3.13, which the zip's bytecode is for; set RUNTIME_PYTHON")
     return python
 
 
@@ -58,7 +58,7 @@ def package(runtime_python: str, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 def test_it_is_smaller_than_lambda_allows(package: Path) -> None:
     files = [path for path in package.rglob("*") if path.is_file()]
-    assert 50_000_000 < sum(path.stat().st_size for path in files) < LARGEST
+    assert sum(path.stat().st_size for path in files) < LARGEST
 
 
 def test_it_answers_with_nothing_installed_but_itself(package: Path, runtime_python: str) -> None:

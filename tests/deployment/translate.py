@@ -1,4 +1,4 @@
-"""Do what AWS does with a SAM template: print the CloudFormation template that comes of it.
+"""Do what AWS does with a SAM template: print the CloudFormation template that results.
 
 python translate.py TEMPLATE [NAME=VALUE …], in the environment of requirements.txt beside this file.
 """
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("AWS_DEFAULT_REGION", "eu-central-1")  # boto3 wants one; nothing is asked of it
+os.environ.setdefault("AWS_DEFAULT_REGION", "eu-central-1")  # boto3 needs one, although nothing is asked of AWS
 
 from samtranslator.translator.transform import transform
 from samtranslator.yaml_helper import yaml_parse
@@ -22,7 +22,7 @@ class NoManagedPolicies:
     """Stands for the list of AWS's managed policies: our templates name none."""
 
     def load(self) -> dict[str, str]:
-        """Give no policies."""
+        """Return no policies."""
         return {}
 
 

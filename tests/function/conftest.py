@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from function.events import make_handler
-from tests.function.events import http_api
+from tests.function.event_makers import http_api
 
 ROOT = Path(__file__).parents[2]
 

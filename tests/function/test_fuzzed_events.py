@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.function.events import (
+from tests.function.event_makers import (
     Event,
     function_url,
     http_api,

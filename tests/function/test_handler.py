@@ -20,7 +20,7 @@ import pytest
 
 from function.events import make_handler
 from function.settings import LAMBDA_BODY_LIMIT, LAMBDA_REPLY_LIMIT
-from tests.function.events import HEADERS, MAKERS, Event, http_api, load_balancer, load_balancer_with_lists
+from tests.function.event_makers import HEADERS, MAKERS, Event, http_api, load_balancer, load_balancer_with_lists
 
 ROOT = Path(__file__).parents[2]
 Handler = Callable[[Event, object], dict[str, Any]]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.function.events import (
+from tests.function.event_makers import (
     MAKERS,
     Event,
     http_api,

@@ -21,7 +21,7 @@ from schemathesis.engine.run import PhaseName
 from starlette.types import Receive, Scope, Send
 
 from function.events import make_handler
-from tests.function.events import http_api
+from tests.function.event_makers import http_api
 
 OPERATIONS = {"POST /similar", "POST /predict", "GET /health", "HEAD /health", "GET /info", "HEAD /info"}
 CONFIG = {

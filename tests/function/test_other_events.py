@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from function.events import make_handler
-from tests.function.events import http_api
+from tests.function.event_makers import http_api
 
 Answer = Callable[[object], dict[str, Any]]
 

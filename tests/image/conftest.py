@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from tests.image.engine import ROOT, TAG, Layer, diff_ids, docker, layers, run, why_there_is_no_docker
+from tests.image.docker import ROOT, TAG, Layer, diff_ids, docker, layers, run, why_there_is_no_docker
 from tests.image.sources import HANDLE, REQUESTS, SOURCES, Event, last_line
 
 Reply = dict[str, Any]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def engine() -> None:
-    """A Docker that answers. Where there is none, all is skipped; where there is one that does not work, all fails."""
+def running_docker() -> None:
+    """Skip all tests where there is no Docker, and fail them all where there is one that does not work."""
     reason = why_there_is_no_docker()
     if reason:
         pytest.skip(f"make test-image: skipped, {reason}")
@@ -24,7 +24,7 @@ def engine() -> None:
 
 
 @pytest.fixture(scope="session")
-def image(engine: None) -> str:
+def image(running_docker: None) -> str:
     run("make", "image", f"IMAGE={TAG}")
     return f"{TAG}:latest"
 
@@ -52,7 +52,7 @@ def events() -> list[Event]:
 
 @pytest.fixture(scope="session")
 def answer() -> Callable[[list[Event]], list[Reply]]:
-    """Give what this machine's own Python answers to events, with the bundle that is in the image."""
+    """Return what this machine's own Python answers to events, with the bundle that is in the image."""
 
     def in_a_process(events: list[Event]) -> list[Reply]:
         bundle = os.environ | {"BUNDLE_DIR": str(ROOT / "bundle")}
@@ -71,13 +71,13 @@ def expected(answer: Callable[[list[Event]], list[Reply]], events: list[Event]) 
 
 @pytest.fixture(scope="session")
 def comparable() -> Callable[[str], object]:
-    """Give a body as it is; of /info, what does not depend on the interpreter and on how long the start took."""
+    """Return a body as it is; of /info, what does not depend on the start or the interpreter."""
 
     def but_for_the_start(body: str) -> object:
         content = json.loads(body)
         if "cold_start_milliseconds" not in content:
             return body
-        del content["cold_start_milliseconds"], content["versions"]["python"]
+        del content["cold_start_milliseconds"], content["versions"]["python"], content["archive"]
         return content
 
     return but_for_the_start

@@ -1,11 +1,11 @@
-"""What is asked of the image, and the events that bring it: those of events/, made to ask something else."""
+"""The requests to the image, and the events that carry them: those of deploy/events/ with another request in them."""
 
 import base64
 import json
 from collections.abc import Callable
 from typing import Any
 
-from tests.image.engine import ROOT
+from tests.image.docker import ROOT
 
 Event = dict[str, Any]
 Request = tuple[str, str, str | None]  # method, path, body
@@ -82,7 +82,7 @@ SOURCES: dict[str, Callable[[Request], Event]] = {
 
 
 def in_base64(event: Event) -> Event:
-    """Give the same event with its body as API Gateway sends what it takes for binary."""
+    """Return the same event with its body in base64, as API Gateway sends binary bodies."""
     return event | {"body": base64.b64encode(event["body"].encode()).decode(), "isBase64Encoded": True}
 
 
@@ -95,5 +95,5 @@ print("\\n" + json.dumps([handler(event, None) for event in json.load(sys.stdin)
 
 
 def last_line(printed: str) -> Any:
-    """Give the JSON of a script's last line."""
+    """Return the JSON of a script's last line."""
     return json.loads(printed.splitlines()[-1])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.image.engine import LIKE_LAMBDA, docker
+from tests.image.docker import LIKE_LAMBDA, docker
 from tests.image.sources import REQUESTS, SOURCES, STATUS, Event, in_base64, last_line
 
 Reply = dict[str, Any]
@@ -51,7 +51,7 @@ def inside(container: str, events: list[Event]) -> dict[tuple[str, str], Reply]:
 
 
 def headers(reply: Reply) -> dict[str, str]:
-    """Give a reply's headers but for the measured times, whichever form they have."""
+    """Return a reply's headers but for the measured times, whichever form they have."""
     found = reply.get("headers") or {name: value for name, (value,) in reply["multiValueHeaders"].items()}
     return {name: value for name, value in found.items() if name not in ("server-timing", "content-length")}
 
@@ -84,6 +84,7 @@ def test_a_body_in_base64_is_the_body_it_stands_for(
 def test_info_tells_the_image_s_python_and_its_cold_start(inside: dict[tuple[str, str], Reply]) -> None:
     info = json.loads(inside["http-api", "info"]["body"])
     assert info["versions"]["python"].startswith("3.13.")
+    assert info["archive"] == "used"
     assert list(info["cold_start_milliseconds"]) == ["import-engine", "import-http", "model", "app", "warm-up"]
 
 

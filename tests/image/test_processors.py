@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.image.engine import LIKE_LAMBDA, ROOT, docker, run
+from tests.image.docker import LIKE_LAMBDA, ROOT, docker, run
 from tests.image.sources import REQUESTS, SOURCES, last_line
 
 EVENT = SOURCES["http-api"](REQUESTS["similar"])
@@ -26,14 +26,14 @@ from function.handler import handler
 reply = handler(json.load(sys.stdin), None)
 print("\\n" + json.dumps([platform.machine(), [name for name in features if features[name]], reply]))
 """
-DIGITS = 5e-6  # of a score; it is told with six, and the last of them may be rounded the other way
+DIGITS = 5e-6  # of a score: replies have six digits, and the last may be rounded the other way
 # of a score on arm64: sums of floats end differently there, which now and then tips a rounding to 14 bits; passages
 # whose scores are as near to each other may change places
 NEAR_ON_ARM64 = 1e-3
 
 
 def emulator(name: str) -> str:
-    """Give the path of QEMU's emulator of one kind of processor, that needs no libraries; skip if there is none."""
+    """Return the path of QEMU's static emulator of one kind of processor; skip the test if there is none."""
     found = shutil.which(f"qemu-{name}-static")
     if found is None:
         pytest.skip(f"there is no qemu-{name}-static on this machine; Debian has it in qemu-user-static")

@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.image.engine import ROOT, run
+from tests.image.docker import ROOT, run
 from tests.image.sources import REQUESTS, STATUS
 
 TEMPLATE = ROOT / "template.yaml"
@@ -29,9 +29,7 @@ READY = 60  # seconds that the API may take to listen
 
 @pytest.fixture(scope="module")
 def sam() -> Iterator[Callable[..., str]]:
-    """Run sam, without asking AWS for anything, and give its standard output."""
-    if not TEMPLATE.exists():
-        pytest.skip("there is no template.yaml to build from")
+    """Return a function that runs sam, without a request to AWS, and returns its standard output."""
     if shutil.which("sam") is None:
         pytest.skip("there is no sam command on this machine; pip install aws-sam-cli brings it")
     with pytest.MonkeyPatch.context() as patch:
@@ -42,7 +40,7 @@ def sam() -> Iterator[Callable[..., str]]:
 
 SETTINGS = {
     "AWS_DEFAULT_REGION": "eu-central-1",
-    "AWS_EC2_METADATA_DISABLED": "true",  # nobody is there who would know credentials
+    "AWS_EC2_METADATA_DISABLED": "true",  # otherwise sam looks for credentials there
     "SAM_CLI_TELEMETRY": "0",
 }
 
@@ -97,14 +95,14 @@ def api(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def by_httpx(url: str, method: str, body: str | None) -> tuple[int, str, str]:
-    """Ask with httpx; give status, content type and body."""
+    """Ask with httpx; return status, content type and body."""
     with httpx.Client(trust_env=False, timeout=60) as client:
         reply = client.request(method, url, content=body, headers={"content-type": "application/json"})
     return reply.status_code, reply.headers["content-type"], reply.text
 
 
 def by_curl(url: str, method: str, body: str | None) -> tuple[int, str, str]:
-    """Ask with curl; give status, content type and body."""
+    """Ask with curl; return status, content type and body."""
     command = ["curl", "--silent", "--show-error", "--max-time", "60", "--noproxy", "*", "--request", method]
     command += ["--header", "content-type: application/json", "--write-out", "\n%{http_code} %{content_type}"]
     if body is not None:
@@ -135,7 +133,7 @@ def test_a_request_is_answered_as_outside(
 
 
 @pytest.mark.parametrize("name", GATEWAY)
-def test_what_is_no_route_does_not_reach_the_function(api: str, name: str) -> None:
+def test_a_request_without_a_route_does_not_reach_the_function(api: str, name: str) -> None:
     method, path, body = REQUESTS[name]
     status, _, text = by_httpx(api + path, method, body)
     assert status in (403, 404)  # sam local says 403 where API Gateway says 404

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.image.engine import python_in
+from tests.image.docker import python_in
 from tests.image.sources import REQUESTS, SOURCES, last_line
 
 WATCHED_START = """

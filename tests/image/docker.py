@@ -12,7 +12,7 @@ from typing import IO
 
 ROOT = Path(__file__).parents[2]
 TAG = "semantic-search-test"
-# as Lambda runs it: nothing may be written but /tmp, and the user is nobody the image knows
+# as Lambda runs it: nothing may be written but /tmp, and the image does not know the user
 LIKE_LAMBDA = ("--read-only", "--tmpfs", "/tmp", "--network", "none", "--user", "993", "--memory", "512m")
 
 
@@ -25,12 +25,12 @@ class Layer:
 
     @property
     def megabytes(self) -> float:
-        """What its files are long, unpacked."""
+        """The size of its files together, unpacked."""
         return sum(file.size for file in self.files.values()) / 1e6
 
 
 def why_there_is_no_docker() -> str | None:
-    """Say why there is no Docker to test with; None if there is one, even one that does not work."""
+    """Return why there is no Docker to test with; None if there is one, even one that does not work."""
     if shutil.which("docker") is None:
         return "there is no docker command on this machine"
     if "DOCKER_HOST" not in os.environ and not Path("/var/run/docker.sock").exists():
@@ -39,7 +39,7 @@ def why_there_is_no_docker() -> str | None:
 
 
 def run(*command: str, text: str | None = None, environment: dict[str, str] | None = None) -> str:
-    """Run a command and give what it printed. Raises AssertionError with all it said if it failed."""
+    """Run a command and return what it printed. Raises AssertionError with all output if it failed."""
     done = subprocess.run(
         command, cwd=ROOT, env=environment, input=text, capture_output=True, text=True, check=False, timeout=600
     )
@@ -48,31 +48,31 @@ def run(*command: str, text: str | None = None, environment: dict[str, str] | No
 
 
 def docker(*arguments: str, text: str | None = None) -> str:
-    """Run docker and give what it printed."""
+    """Run docker and return what it printed."""
     return run("docker", *arguments, text=text)
 
 
 def python_in(image: str, script: str, *options: str, text: str | None = None) -> str:
-    """Run a script with the image's Python, where and as the runtime would, and give what it printed."""
+    """Run a script with the image's Python, where and as the runtime would, and return what it printed."""
     environment = ("--env", "PYTHONPATH=/var/runtime")  # the base's bootstrap sets it
     arguments = ("run", "--rm", "-i", *LIKE_LAMBDA, *environment, *options)
     return docker(*arguments, "--entrypoint", "python3", image, "-c", script, text=text)
 
 
 def build(context: Path, tag: str) -> str:
-    """Build an image of a copy of the project, with the values of the labels that the others have, and give its tag."""
+    """Build an image of a copy of the project, without values for its labels, and return its tag."""
     docker("build", "--quiet", "--tag", tag, str(context))
     return tag
 
 
 def diff_ids(image: str) -> list[str]:
-    """Give the names of an image's layers, the lowest first."""
+    """Return the digests of an image's layers, the lowest first."""
     found: list[str] = json.loads(docker("image", "inspect", "--format", "{{json .RootFS.Layers}}", image))
     return found
 
 
 def layers(image: str) -> list[Layer]:
-    """Give an image's layers, the lowest first, as they would be pushed."""
+    """Return an image's layers, the lowest first, as they would be pushed."""
     with tempfile.TemporaryFile() as file:
         subprocess.run(["docker", "save", image], stdout=file, check=True, timeout=600)
         file.seek(0)
