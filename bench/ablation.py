@@ -1,34 +1,39 @@
-"""What each way to start sooner is worth: the image that ships, without each of them in turn.
+"""What each way to start sooner is worth: the image that ships is started without each of them in turn.
 
-A round starts every variant once, in another order each time, so that the machine's moods fall on all alike; a
-variant's worth is the median over the rounds of its INIT minus that of the whole. The interval is the bootstrap's.
+A round starts every variant once, in a random order, so that a busy machine slows all variants alike. The worth of a
+way is the median over the rounds of the variant's INIT minus the whole image's INIT; the interval is a bootstrap's.
 """
 
 import argparse
-import os
 import random
 import shutil
 import statistics
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from bench.bundles import make_bundle
 from bench.data import add_data_argument
-from bench.environments import PEERS, PROJECT
-from bench.events import http_event
-from bench.image import HANDLER, IMAGE, TASK, build_image, docker, started
+from bench.folders import PEERS, PROJECT
+from bench.image import EMPTY_HANDLER, HANDLER, IMAGE, TASK, build_image, docker, image_python, started
+from bench.needs import require_docker
+from bench.page_cache import DROPPED, WARM, available_states, drop_page_cache
+from bench.provenance import make_provenance
 from bench.report import console, report
-from bench.warm import headlines_bundle
+from bench.sample_event import sample_event
+from bench.texts import read_texts
 from deploy.replacements import KINDS
 
-WHOLE, EMPTY = "as it ships", "empty handler"
+WRITES: tuple[str, ...] = ("ablation",)
+MEASURES: tuple[str, ...] = ("function", "deploy", "Dockerfile", "requirements.txt")
+WHOLE, ARCHIVE, EMPTY = "as it ships", "archive", "empty handler"
 SEED = 11
 RESAMPLES = 2_000
-WARM, DROPPED = "page cache warm", "page cache dropped"
 
-# text of function/handler.py, what stands for it, and what that leaves out
+# text of function/handler.py, the text that replaces it, and what the handler then does
 IN_THE_HANDLER = {
     "no-collection": ("no_garbage_collection()", "nullcontext()", "garbage is collected while importing"),
     "thread": (
@@ -55,20 +60,20 @@ class Variant:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's own arguments."""
     add_data_argument(parser)
-    parser.add_argument("--rows", type=int, default=30_000, help="headlines in the index")
+    parser.add_argument("--rows", type=int, default=30_000, help="texts in the index")
     parser.add_argument("--starts", type=int, default=30, help="starts of each variant, with a warm and a cold cache")
-    parser.add_argument("--only", nargs="*", metavar="VARIANT", help="measure these, and the whole")
-    parser.add_argument("--against", metavar="COMMIT", help="also this commit's function, to compare with")
+    parser.add_argument("--only", nargs="*", metavar="VARIANT", help="measure only these beside the whole")
+    parser.add_argument("--against", metavar="COMMIT", help="measure this commit's function too")
 
 
 def run(options: argparse.Namespace) -> int:
     """Measure and report."""
     work = options.work.absolute()
-    build_image(work, headlines_bundle(work, options.data, options.rows))
-    variants = make_variants(work / "ablation", options.against)
-    if options.only:
-        variants = {name: variant for name, variant in variants.items() if name in (WHOLE, *options.only)}
-    caches = [WARM, DROPPED] if os.geteuid() == 0 else [WARM]
+    require_docker()
+    texts = read_texts(options.data, options.rows)
+    build_image(work, make_bundle(work, texts))
+    variants = make_variants(work / "ablation", options.only, options.against)
+    caches = available_states()
     seen = {cache: measure(variants, options.starts, drop=cache == DROPPED) for cache in caches}
     rows = []
     for name, variant in variants.items():
@@ -82,9 +87,10 @@ def run(options: argparse.Namespace) -> int:
     columns = [
         "without",
         "which means",
-        *(f"{column}, {cache}" for cache in caches for column in ("INIT ms", "more ms")),
+        *(f"{column}, page cache {cache}" for cache in caches for column in ("INIT ms", "more ms")),
     ]
-    report("ablation", columns, rows, {"starts": options.starts, "rows": options.rows, "init": seen})
+    details = {"starts": options.starts, "rows": len(texts.texts), "init": seen}
+    report("ablation", columns, rows, details, make_provenance(texts.description(), image_python()))
     return 0
 
 
@@ -97,7 +103,7 @@ def interval(differences: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> tup
 
 def measure(variants: dict[str, Variant], starts: int, drop: bool) -> dict[str, list[float]]:
     """Return the milliseconds of INIT of each variant, one a round; the first round is not counted."""
-    event = http_event("/similar", {"text": "self driving cars navigation", "num_results": 5})
+    event = sample_event("/similar", {"text": "self driving cars navigation", "num_results": 5})
     seen: dict[str, list[float]] = {name: [] for name in variants}
     order, shuffled = list(variants), random.Random(SEED)
     for number in range(starts + 1):
@@ -105,35 +111,47 @@ def measure(variants: dict[str, Variant], starts: int, drop: bool) -> dict[str, 
         for name in order:
             with started(variants[name].options, variants[name].handler) as container:
                 if drop:
-                    subprocess.run(["sync"], check=True)
-                    Path("/proc/sys/vm/drop_caches").write_text("3\n")
+                    drop_page_cache()
                 container.invoke(event)
                 if number:
                     seen[name].append(container.init_milliseconds())
-        console.print(f"{'page cache dropped' if drop else 'page cache warm'}: round {number} of {starts}")
+        console.print(f"page cache {DROPPED if drop else WARM}: round {number} of {starts}")
     return seen
 
 
-def make_variants(folder: Path, against: str | None) -> dict[str, Variant]:
-    """Return the variants by name, each a folder with its own `function` that is laid over the image's."""
+def make_variants(folder: Path, only: Sequence[str] | None, against: str | None) -> dict[str, Variant]:
+    """Return the variants by name, each with its own `function` folder to mount over the image's.
+
+    only names the variants to make beside the whole, None for all; against is a commit to compare with.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    made = {name: (f"without: {meaning}", ("--without", name)) for name, meaning in KINDS.items()}
-    variants = {}
-    for name, (meaning, arguments) in {WHOLE: ("", ()), **made}.items():
-        variants[name] = Variant(meaning, mounted(fill(folder / name.replace(" ", "-"), arguments)))
+    variants = {WHOLE: Variant("", mounted(fill(folder / "whole", ())))}
+    for name, meaning in KINDS.items():
+        if is_wanted(name, only):
+            function = fill(folder / name, ("--without", name))
+            variants[name] = Variant(f"without: {meaning}", mounted(function))
     for name, (text, other, meaning) in IN_THE_HANDLER.items():
-        variants[name] = Variant(meaning, mounted(fill(folder / name, (), (text, other))))
+        if is_wanted(name, only):
+            variants[name] = Variant(meaning, mounted(fill(folder / name, (), (text, other))))
     for name, (variable, meaning) in IN_THE_ENVIRONMENT.items():
-        variants[name] = Variant(meaning, (*variants[WHOLE].options, "--env", f"{variable}="))
-    bare = fill(folder / "archive", ())
-    (bare / "archive.bin").unlink()
-    variants["archive"] = Variant("each module is found and read by itself, and none is replaced", mounted(bare))
+        if is_wanted(name, only):
+            variants[name] = Variant(meaning, (*variants[WHOLE].options, "--env", f"{variable}="))
+    if is_wanted(ARCHIVE, only):
+        bare = fill(folder / ARCHIVE, ())
+        (bare / "archive.bin").unlink()
+        variants[ARCHIVE] = Variant("each module is found and read by itself, and none is replaced", mounted(bare))
     if against is not None:
         variants[against] = Variant(f"the function of {against}", mounted(fill_old(folder / "against", against)))
-    empty = ("--volume", f"{PEERS / 'empty_handler.py'}:{TASK}/empty_handler.py:ro")
-    variants[EMPTY] = Variant("nothing is imported", empty, "empty_handler.handler")
+    if is_wanted(EMPTY, only):
+        empty = ("--volume", f"{PEERS / 'empty_handler.py'}:{TASK}/empty_handler.py:ro")
+        variants[EMPTY] = Variant("nothing is imported", empty, EMPTY_HANDLER)
     return variants
+
+
+def is_wanted(name: str, only: Sequence[str] | None) -> bool:
+    """Return whether a variant is to be measured."""
+    return only is None or name in only
 
 
 def mounted(function: Path) -> tuple[str, ...]:
@@ -142,7 +160,7 @@ def mounted(function: Path) -> tuple[str, ...]:
 
 
 def fill(folder: Path, arguments: tuple[str, ...], change: tuple[str, str] | None = None) -> Path:
-    """Make a folder's `function`, with a change in its handler or its archive, compiled in the image; return it."""
+    """Fill a folder with `function`, compiled, with a changed handler or archive; return the path of `function`."""
     ignored = shutil.ignore_patterns("__pycache__", "archive.bin")
     shutil.copytree(PROJECT / "function", folder / "function", ignore=ignored)
     shutil.copytree(PROJECT / "deploy", folder / "deploy", ignore=ignored)
@@ -152,15 +170,16 @@ def fill(folder: Path, arguments: tuple[str, ...], change: tuple[str, str] | Non
         if change[0] not in text:
             raise SystemExit(f"{handler}: has no {change[0]!r} to leave out; correct bench/ablation.py")
         docstring, quotes, rest = text.partition('"""\n\n')
-        imports = "from contextlib import nullcontext\n"
-        handler.write_text(docstring + quotes + imports + rest.replace(*change), encoding="utf-8")
+        handler.write_text(
+            docstring + quotes + "from contextlib import nullcontext\n" + rest.replace(*change), encoding="utf-8"
+        )
     build = ["python3", "-m", "deploy.build_archive", "--out", "function/archive.bin", *arguments]
     in_the_image(folder, " ".join(build) + " && python3 deploy/bytecode.py .")
     return folder / "function"
 
 
 def fill_old(folder: Path, commit: str) -> Path:
-    """Make the `function` of an older commit, with the archive that its image has; return it."""
+    """Fill a folder with the `function` of an older commit, compiled, with its archive; return its path."""
     folder.mkdir()
     archive = subprocess.run(["git", "archive", commit, "function"], cwd=PROJECT, check=True, capture_output=True)
     subprocess.run(["tar", "-x"], cwd=folder, input=archive.stdout, check=True)

@@ -1,6 +1,6 @@
-"""How close 8 bit stays to float32: benchmarks, neighbours, alone and in a batch, and on a CPU with only AVX2.
+"""How close 8 bit stays to float32: on benchmarks, in neighbours, in batches, and on a CPU with only AVX2.
 
-SciFact and STSBenchmark move little whatever is done to a model; the ten nearest neighbours of a headline tell.
+SciFact and STSBenchmark change little whatever is done to a model; a headline's ten nearest neighbours show more.
 """
 
 import argparse
@@ -16,13 +16,18 @@ import numpy as np
 from bench.data import Retrieval, add_data_argument, read_headlines, read_scifact, read_sts
 from bench.embed import open_embedder
 from bench.models import EXACT, make_models
+from bench.needs import Missing
+from bench.provenance import make_provenance
 from bench.report import console, report
 from export.embed import embed_texts
 from export.recall import neighbour_recall
 from function.engine.embedder import Embedder
 from function.engine.quantization import Embeddings
 
+WRITES: tuple[str, ...] = ("accuracy",)
+MEASURES: tuple[str, ...] = ("function/engine", "export", "requirements.txt")
 QUERIES, OTHERS = 1_000, 20_000
+QEMU = "qemu-x86_64"
 TOP_K = 10
 ALONE = 256  # texts embedded one by one and in batches of 32
 
@@ -37,9 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure every precision and report."""
-    paths = make_models(options.work)
     headlines = read_headlines(options.data, QUERIES + OTHERS)
     sts, scifact = read_sts(options.data), read_scifact(options.data)
+    if options.emulated_texts and shutil.which(QEMU) is None:
+        raise Missing(f"{QEMU} is not installed; install Debian's qemu-user, or pass --emulated-texts 0")
+    paths = make_models(options.work)
     results: dict[str, dict[str, Any]] = {}
     exact: Embeddings | None = None
     for name, path in paths.items():
@@ -65,18 +72,20 @@ def run(options: argparse.Namespace) -> int:
     )  # fmt: skip
     rows = [
         (
-            name, one["megabytes"], one["scifact_ndcg_at_10"], one["stsb_dev_spearman"], one["cosine_mean"],
-            one["recall_both_sides"], one["recall_query_alone"], f"{one['alone_or_in_a_batch']:.1e}",
-            f"{one['avx2_cosine_to_here']:.1e}" if "avx2_cosine_to_here" in one else "",
+            name, row["megabytes"], row["scifact_ndcg_at_10"], row["stsb_dev_spearman"], row["cosine_mean"],
+            row["recall_both_sides"], row["recall_query_alone"], f"{row['alone_or_in_a_batch']:.1e}",
+            f"{row['avx2_cosine_to_here']:.1e}" if "avx2_cosine_to_here" in row else "",
         )
-        for name, one in results.items()
+        for name, row in results.items()
     ]  # fmt: skip
-    report("accuracy", columns, rows, {"results": results, "queries": QUERIES, "others": OTHERS})
+    details = {"results": results, "queries": QUERIES, "others": OTHERS}
+    source = make_provenance(f"{len(headlines):,} headlines, SciFact and STSBenchmark")
+    report("accuracy", columns, rows, details, source)
     return 0
 
 
 def ndcg(embedder: Embedder, test: Retrieval) -> float:
-    """Give the mean nDCG@10 over the queries, relevance being yes or no (Järvelin and Kekäläinen, 2002)."""
+    """Return the mean nDCG@10 over the queries, relevance being yes or no (Järvelin and Kekäläinen, 2002)."""
     ids = list(test.documents)
     documents = embed_texts(embedder, list(test.documents.values()))
     queries = embed_texts(embedder, list(test.queries.values()))
@@ -91,34 +100,31 @@ def ndcg(embedder: Embedder, test: Retrieval) -> float:
 
 
 def spearman(embedder: Embedder, left: list[str], right: list[str], scores: list[float]) -> float:
-    """Give the rank correlation of cosines and human scores, ties sharing their mean rank."""
+    """Return the rank correlation of cosines and human scores, where ties share their mean rank."""
     cosines = (embed_texts(embedder, left) * embed_texts(embedder, right)).sum(axis=1)
     return float(np.corrcoef(ranks(cosines), ranks(np.array(scores)))[0, 1])
 
 
 def ranks(values: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
-    """Give each value's rank, ties sharing the mean of theirs."""
+    """Return each value's rank, where ties share their mean rank."""
     _, groups, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     return (last - (counts - 1) / 2)[groups]
 
 
 def alone_or_in_a_batch(embedder: Embedder, texts: list[str]) -> float:
-    """Give the largest 1 - cosine between a text embedded alone and padded in a batch of 32 of mixed lengths."""
+    """Return the largest 1 - cosine between a text embedded alone and padded in a batch of 32 of mixed lengths."""
     tokens = embedder.tokenize(texts)
-    alone = np.concatenate([embedder.embed([one]) for one in tokens])
-    batches = [embedder.embed_padded([one.ids for one in tokens[i : i + 32]]) for i in range(0, len(tokens), 32)]
+    alone = np.concatenate([embedder.embed([text]) for text in tokens])
+    batches = [embedder.embed_padded([text.ids for text in tokens[i : i + 32]]) for i in range(0, len(tokens), 32)]
     return float(1 - (alone * np.concatenate(batches)).sum(axis=1).min())
 
 
 def on_avx2(path: Path, options: argparse.Namespace) -> float:
-    """Give the largest 1 - cosine between this CPU's embeddings and those of an emulated Haswell."""
-    qemu = shutil.which("qemu-x86_64")
-    if qemu is None:
-        raise SystemExit("qemu-x86_64 is missing; install Debian's qemu-user, or pass --emulated-texts 0")
+    """Return the largest 1 - cosine between this CPU's embeddings and those of an emulated Haswell."""
     with tempfile.TemporaryDirectory() as folder:
         saved: list[Embeddings] = []
-        for prefix in ([], [qemu, "-cpu", "Haswell"]):
+        for prefix in ([], [QEMU, "-cpu", "Haswell"]):
             out = Path(folder) / f"{len(saved)}.npy"
             command = [*prefix, sys.executable, "-m", "bench.embed", str(path), "--out", str(out)]
             command += ["--data", str(options.data), "--texts", str(options.emulated_texts)]

@@ -11,12 +11,15 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from bench.events import Context, http_event
-from bench.report import RESULTS
+from bench.provenance import make_provenance
+from bench.report import write_result
+from bench.sample_event import Context, sample_event
 from export.shell import python_module
 from function.engine.bundle import BundleError
 from function.engine.tensors import TensorsError
 
+WRITES: tuple[str, ...] = ("demo",)
+MEASURES: tuple[str, ...] = ("function", "export", "requirements.txt")
 QUESTIONS = (
     "unpack all files of an archive",
     "how many seconds until the program continues",
@@ -29,9 +32,11 @@ SHOWN = 3
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's own arguments."""
-    parser.add_argument("questions", nargs="*", default=QUESTIONS, metavar="QUESTION", help="default: five of our own")
+    parser.add_argument(
+        "questions", nargs="*", default=QUESTIONS, metavar="QUESTION", help="default: five about Python"
+    )
     parser.add_argument("--bundle", type=Path, default=Path("bundle"), help="default: bundle/")
-    parser.add_argument("--save", action="store_true", help="keep what is printed for the README")
+    parser.add_argument("--save", action="store_true", help="write what is printed to bench/results/ too")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -50,17 +55,17 @@ def run(options: argparse.Namespace) -> int:
     model, index = info["model"], info["index"]
     texts = f"{index['rows']:,} texts of {index['corpus']}"
     console.print(f"{texts}, {model['name']}, ready in {loaded:.0f} ms\n", markup=False)
+    seen: dict[str, float] = {}
     for question in options.questions:
         begin = time.perf_counter()
         reply = json.loads(handle(handler, "/similar", {"text": question, "num_results": SHOWN}))
-        milliseconds = (time.perf_counter() - begin) * 1e3
-        console.print(f"[bold]{escape(question)}[/]  [dim]{milliseconds:.1f} ms[/]")
+        seen[question] = (time.perf_counter() - begin) * 1e3
+        console.print(f"[bold]{escape(question)}[/]  [dim]{seen[question]:.1f} ms[/]")
         for result in reply["results"]:
             console.print(f"  {result['score']:.2f}  {result['text'][:110]}", markup=False)
     console.print(f"\nServe it: {python_module('function', '--bundle', options.bundle)}", markup=False)
     if options.save:
-        RESULTS.mkdir(exist_ok=True)
-        (RESULTS / "demo.md").write_text(f"```\n{console.export_text()}```\n", encoding="utf-8")
+        write_result("demo", f"```\n{console.export_text()}```\n", {"milliseconds": seen}, make_provenance(texts))
     return 0
 
 
@@ -68,7 +73,7 @@ def handle(
     handler: Callable[[dict[str, Any], Any], dict[str, Any]], path: str, body: dict[str, Any] | None = None
 ) -> str:
     """Send one event and return the reply's body; exit with the body if it is an error."""
-    reply = handler(http_event(path, body), Context())
+    reply = handler(sample_event(path, body), Context())
     if reply["statusCode"] != 200:
         raise SystemExit(f"{path}: {reply['body']}")
     return str(reply["body"])

@@ -15,8 +15,8 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from bench.environments import PROJECT
-from bench.report import RESULTS, console
+from bench.folders import PROJECT, RESULTS
+from bench.report import console
 
 TABLE = re.compile(r"(<!-- (?P<name>\w+) -->\n)(?P<content>.*?)(<!-- /(?P=name) -->)", re.DOTALL)
 FIGURE = re.compile(r"(<!-- figure (?P<path>[^<>\n]+) (?P<format>\S+) -->)(?P<content>[^<>\n]*)(<!-- /figure -->)")

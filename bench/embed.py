@@ -29,12 +29,12 @@ def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.embed", description=__doc__)
     add_data_argument(parser)
     parser.add_argument("model", type=Path, help="a model's file, its tokenizer.txt and model.json beside it")
-    parser.add_argument("--texts", type=int, default=64)
+    parser.add_argument("--texts", type=int, default=64, help="headlines to embed")
     parser.add_argument("--out", type=Path, required=True, help="the .npy file to write")
     options = parser.parse_args()
     embedder = open_embedder(options.model)
     tokens = embedder.tokenize(read_headlines(options.data, options.texts))
-    np.save(options.out, np.concatenate([embedder.embed([one]) for one in tokens]))
+    np.save(options.out, np.concatenate([embedder.embed([text]) for text in tokens]))
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Environments that the measurements make for themselves: the peers', the function's as it ships, the emulator's."""
+"""Virtual environments that measurements make in their work folder: the peer's, the function's, the emulator's."""
 
 import shutil
 import subprocess
@@ -7,16 +7,19 @@ import venv
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench.folders import PEERS, PROJECT
+from bench.needs import Missing
 from bench.report import console
 
-PEERS = Path(__file__).parent / "peers"
-PROJECT = Path(__file__).parents[1]
 RUNTIME = "awslambdaric==4.2.2"  # the runtime interface client that Lambda's Python images run
 EMULATOR = "aws-sam-cli==1.170.0"  # carries the runtime interface emulator
 
 
 def _make(folder: Path, marker: str, installs: Sequence[Sequence[str]]) -> Path:
-    """Give the interpreter of an environment, made anew unless it was made from the same words."""
+    """Return the interpreter of a virtual environment, made by these pip installs unless it is there already.
+
+    marker describes how it is made; an environment with another marker is replaced.
+    """
     python = folder.absolute() / "bin" / "python"
     made = folder / "made-from.txt"
     if not made.exists() or made.read_text() != marker:
@@ -31,21 +34,21 @@ def _make(folder: Path, marker: str, installs: Sequence[Sequence[str]]) -> Path:
 
 
 def peer_python(work: Path) -> Path:
-    """Give the interpreter that has sentence-transformers."""
+    """Return the interpreter that has sentence-transformers."""
     wanted = (PEERS / "requirements.txt").read_text()
-    # torch first, so that nothing else chooses its build
+    # one line at a time: torch comes first, so that no other package chooses its build
     return _make(work / "peer-environment", sys.version + wanted, [[line] for line in wanted.split()])
 
 
 def function_python(work: Path) -> Path:
-    """Give the interpreter that has the function's locked packages and Lambda's runtime client, and nothing else."""
+    """Return the interpreter that has the function's locked packages and Lambda's runtime client, and nothing else."""
     lock = PROJECT / "requirements.txt"
     locked = ["--no-deps", "--require-hashes", "--only-binary", ":all:", "-r", str(lock)]
     return _make(work / "function-environment", sys.version + lock.read_text() + RUNTIME, [locked, [RUNTIME]])
 
 
 def function_package(work: Path) -> Path:
-    """Give a folder with the function as an image has it: a fresh copy, compiled, with the archive of its imports."""
+    """Return a folder with the function as an image has it: a fresh copy, compiled, with the archive of its imports."""
     python, package = function_python(work), work / "function-package"
     shutil.rmtree(package, ignore_errors=True)
     for name in ("function", "deploy"):
@@ -57,10 +60,10 @@ def function_package(work: Path) -> Path:
 
 
 def emulator(work: Path) -> Path:
-    """Give the runtime interface emulator's program."""
+    """Return the program of Lambda's runtime interface emulator. Raises Missing if there is none for this machine."""
     python = _make(work / "emulator-environment", sys.version + EMULATOR, [[EMULATOR]])
     found = sorted(python.parents[1].glob("lib/python3*/site-packages/samcli/local/rapid/aws-lambda-rie-x86_64"))
     if not found:
-        raise SystemExit(f"{EMULATOR} carries no emulator for this machine")
+        raise Missing(f"{EMULATOR} carries no emulator for this machine; run this on x86_64 Linux")
     found[0].chmod(0o755)
     return found[0]

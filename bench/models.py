@@ -1,4 +1,4 @@
-"""The same model in several precisions, so that they can be held against each other."""
+"""The same model in several precisions, to compare them with each other."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ import onnx
 from onnx import TensorProto
 
 from bench.embed import INFO
-from bench.environments import PROJECT
+from bench.folders import PROJECT
 from bench.report import console
 from export.graph import export_graph
 from export.model import export_model
@@ -25,7 +25,7 @@ FILES = {EXACT: "float32.onnx", NAIVE: "naive.onnx", BLOCKS: "blocks.onnx", SHIP
 
 
 def made_from() -> str:
-    """Give a digest of the code that models and indexes are made by: what other code made is no longer measured."""
+    """Return a digest of the code that makes models and indexes: what other code made is not measured."""
     digest = hashlib.sha256()
     for path in sorted([*(PROJECT / "export").glob("*.py"), *(PROJECT / "function" / "engine").glob("*.py")]):
         digest.update(path.read_bytes())
@@ -33,12 +33,12 @@ def made_from() -> str:
 
 
 def is_current(mark: Path) -> bool:
-    """Say whether what this file stands for was made by today's code."""
+    """Return whether today's code made the files that this mark belongs to."""
     return mark.exists() and mark.read_text(encoding="utf-8") == made_from()
 
 
 def make_models(work: Path) -> dict[str, Path]:
-    """Give the file of each precision of the default model, made in `work` unless today's code made them there."""
+    """Return the file of each precision of the default model, made in `work` unless today's code made it before."""
     paths = {name: work / "models" / file for name, file in FILES.items()}
     mark = work / "models" / "made-from.txt"
     if is_current(mark):

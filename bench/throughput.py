@@ -1,6 +1,6 @@
 """Texts embedded a second on all cores: the export against sentence-transformers' encode, on the same texts in turn.
 
-Naive int8 is there too, embedded by the same code: what could be had if neighbours did not matter.
+Naive int8, embedded by the same code, shows what closeness to float32 costs.
 """
 
 import argparse
@@ -12,27 +12,33 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.data import add_data_argument, read_headlines
+from bench.data import add_data_argument
 from bench.embed import open_embedder
-from bench.environments import PEERS, peer_python
+from bench.environments import peer_python
+from bench.folders import PEERS
 from bench.models import NAIVE, SHIPPED, make_models
+from bench.provenance import make_provenance
 from bench.report import console, report
+from bench.texts import read_texts
 from export.embed import embed_corpus
 from export.source import find_model
 
+WRITES: tuple[str, ...] = ("throughput",)
+MEASURES: tuple[str, ...] = ("function/engine", "export", "requirements.txt")
 PEER = "sentence-transformers encode"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's own arguments."""
     add_data_argument(parser)
-    parser.add_argument("--texts", type=int, default=10_000, help="headlines to embed (194182 are there)")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--texts", type=int, default=10_000, help="texts to embed")
+    parser.add_argument("--rounds", type=int, default=5, help="times that each embeds all texts")
 
 
 def run(options: argparse.Namespace) -> int:
     """Measure and report."""
-    texts = read_headlines(options.data, options.texts)
+    chosen = read_texts(options.data, options.texts)
+    texts = chosen.texts
     models = make_models(options.work)
     embedders = {name: open_embedder(models[name]) for name in (SHIPPED, NAIVE)}
     folder, *_ = find_model(None, None)
@@ -64,5 +70,6 @@ def run(options: argparse.Namespace) -> int:
     speeds = {name: len(texts) / statistics.median(found) for name, found in seconds.items()}
     rows = [(name, f"{speeds[name]:,.0f}", f"{ratios[name]:.2f}") for name in seconds]
     columns = ("", "texts/s", "times as fast, median of the rounds")
-    report("throughput", columns, rows, {"texts": len(texts), "seconds": seconds, "ratios": ratios})
+    details = {"number_of_texts": len(texts), "seconds": seconds, "ratios": ratios}
+    report("throughput", columns, rows, details, make_provenance(chosen.description()))
     return 0

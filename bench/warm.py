@@ -2,15 +2,12 @@
 
 The bare work is the session's run on ready token ids and a scan of all rows in 8 bit, the plain way to search. The
 handler scans signs first, which is quicker: the stricter ratio takes its own search in the place of the scan.
-Then the same requests under Lambda's emulator, beside an empty handler.
+Then the same requests under Lambda's emulator, beside an empty handler: in images where there is Docker.
 """
 
 import argparse
-import csv
 import os
-import shutil
 import statistics
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import redirect_stdout
@@ -19,58 +16,37 @@ from pathlib import Path
 import numpy as np
 import simsimd
 
-from bench.data import add_data_argument, read_headlines
-from bench.emulator import Candidate, emulated
-from bench.environments import PEERS, emulator, function_package, function_python
-from bench.events import Context, http_event
-from bench.models import is_current, made_from
+from bench.bundles import make_bundle
+from bench.candidates import EMPTY, OURS, Candidate, make_candidates
+from bench.data import add_data_argument
+from bench.provenance import make_provenance
 from bench.report import report
+from bench.sample_event import Context, sample_event
+from bench.texts import read_texts, short_queries
 from function.engine.bundle import INDEX, MODEL, read_manifest
 from function.engine.embedder import Embedder, open_session
 from function.engine.quantization import quantize
 from function.engine.tensors import map_tensors
 from function.telemetry import Stopwatch, server_timing
 
+WRITES: tuple[str, ...] = ("warm",)
+MEASURES: tuple[str, ...] = ("function", "deploy", "Dockerfile", "requirements.txt")
 WARM_UP = 50  # requests that are not counted
-EMPTY, OURS = "empty handler", "this function"
 TOP_K = 20  # candidates of a request for 5 results
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's own arguments."""
     add_data_argument(parser)
-    parser.add_argument("--rows", type=int, default=30_000, help="headlines in the index")
+    parser.add_argument("--rows", type=int, default=30_000, help="texts in the index")
     parser.add_argument("--requests", type=int, default=1_000)
     parser.add_argument("--words", type=int, default=4, help="words in a query")
 
 
-def headlines_bundle(work: Path, data: Path, rows: int) -> Path:
-    """Give the bundle of the first headlines, exported unless today's code did that before."""
-    bundle, mark = work / f"headlines-{rows}", work / f"headlines-{rows}.made-from.txt"
-    if not is_current(mark):
-        from export.cli import main
-
-        shutil.rmtree(bundle, ignore_errors=True)
-        work.mkdir(parents=True, exist_ok=True)
-        corpus = work / f"headlines-{rows}.csv"
-        with corpus.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(["text"])
-            writer.writerows([text] for text in read_headlines(data, rows))
-        if main(["--corpus", str(corpus), "--out", str(bundle)]) != 0:
-            sys.exit("the export failed")
-        mark.write_text(made_from(), encoding="utf-8")
-    return bundle
-
-
-def short_queries(data: Path, words: int, count: int) -> list[str]:
-    """Give the first words of headlines that are in no measured index."""
-    return [" ".join(text.split()[:words]) for text in read_headlines(data, 190_000 + count)[190_000:]]
-
-
 def run(options: argparse.Namespace) -> int:
     """Measure and report."""
-    bundle = headlines_bundle(options.work, options.data, options.rows)
+    texts = read_texts(options.data, options.rows)
+    bundle = make_bundle(options.work, texts)
     queries = short_queries(options.data, options.words, 1_000)
     phases = in_process(bundle, queries, options.requests)
     medians = {name: statistics.median(found) for name, found in phases.items()}
@@ -84,17 +60,20 @@ def run(options: argparse.Namespace) -> int:
     own = medians["whole handler"] / (medians["bare session.run"] + medians["handler: search"])
     rows.append(("whole handler / (bare session.run + its own search)", f"{own:.2f}", "", ""))
 
-    ours, empty, peak = under_the_emulator(options, bundle, queries)
+    candidates = make_candidates(options.work.absolute(), bundle)
+    ours, empty, peak = under_the_emulator(candidates, queries, options.requests)
     emulated_ratio = statistics.median(ours) / (statistics.median(empty) + bare)
-    for name, found in ((f"emulator: {OURS}", ours), (f"emulator: {EMPTY}", empty)):
-        medians[name] = statistics.median(found)
+    for name, found in ((OURS, ours), (EMPTY, empty)):
+        label = f"{candidates[name].place}: {name}"
+        medians[label] = statistics.median(found)
         rows.append(
-            (name, f"{medians[name]:.2f}", f"{np.percentile(found, 90):.2f}", f"{np.percentile(found, 99):.2f}")
+            (label, f"{medians[label]:.2f}", f"{np.percentile(found, 90):.2f}", f"{np.percentile(found, 99):.2f}")
         )
-    rows.append(("emulator: this function / (empty handler + bare work)", f"{emulated_ratio:.2f}", "", ""))
-    rows.append((f"peak MB after {options.requests:,} requests", f"{peak:.0f}", "", ""))
+    place = candidates[OURS].place
+    rows.append((f"{place}: {OURS} / ({EMPTY} + bare work)", f"{emulated_ratio:.2f}", "", ""))
+    rows.append((f"{place}: peak MB after {options.requests:,} requests", f"{peak:.0f}", "", ""))
     details = {
-        "rows": options.rows,
+        "rows": len(texts.texts),
         "requests": options.requests,
         "words": options.words,
         "p50": medians,
@@ -102,12 +81,12 @@ def run(options: argparse.Namespace) -> int:
         "emulated_ratio": emulated_ratio,
         "peak_megabytes": peak,
     }
-    report("warm", ("", "p50 ms", "p90 ms", "p99 ms"), rows, details)
+    report("warm", ("", "p50 ms", "p90 ms", "p99 ms"), rows, details, make_provenance(texts.description()))
     return 0
 
 
 def in_process(bundle: Path, queries: Sequence[str], requests: int) -> dict[str, list[float]]:
-    """Give the milliseconds of bare work and of the whole handler, one request of each in turn."""
+    """Return the milliseconds of bare work and of the whole handler, one request of each in turn."""
     os.environ["BUNDLE_DIR"] = str(bundle)
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):  # log lines are written, as in Lambda
         from function.handler import handler
@@ -119,7 +98,7 @@ def in_process(bundle: Path, queries: Sequence[str], requests: int) -> dict[str,
             text = queries[number % len(queries)]
             input_ids = np.array([embedder.tokenize([text])[0].ids], np.int64)
             feed = {"input_ids": input_ids, "attention_mask": np.ones_like(input_ids)}
-            event = http_event("/similar", {"text": text})
+            event = sample_event("/similar", {"text": text})
 
             begin = time.perf_counter()
             (embedding,) = session.run(None, feed)
@@ -146,7 +125,7 @@ def in_process(bundle: Path, queries: Sequence[str], requests: int) -> dict[str,
 
 
 def time_a_request() -> float:
-    """Give the milliseconds that timing takes in one request: a stopwatch, its laps, its header."""
+    """Return the milliseconds that timing takes in one request: a stopwatch, its laps, its header."""
     begin = time.perf_counter()
     stopwatch = Stopwatch()
     for phase in ("parse", "embed", "search", "reply"):
@@ -156,23 +135,19 @@ def time_a_request() -> float:
 
 
 def under_the_emulator(
-    options: argparse.Namespace, bundle: Path, queries: Sequence[str]
+    candidates: dict[str, Candidate], queries: Sequence[str], requests: int
 ) -> tuple[list[float], list[float], float]:
-    """Give the milliseconds that Lambda's emulator reports for this function and for an empty one, in turn.
+    """Return the milliseconds that Lambda's emulator reports for this function and for an empty one, in turn.
 
-    The last is the largest resident memory that the function's process had, in megabytes.
+    The last is the largest resident memory of the function's process, in megabytes.
     """
-    work, query = options.work.absolute(), http_event("/similar", {"text": "warm up"})
-    python, rie = function_python(work), emulator(work)
-    environment = {"BUNDLE_DIR": str(bundle.absolute())}
-    candidate = Candidate(python, "function.handler.handler", function_package(work), environment, query)
-    nothing = Candidate(python, "empty_handler.handler", PEERS, {}, query)
-    with emulated(rie, candidate) as ours, emulated(rie, nothing) as empty:
-        for number in range(options.requests + WARM_UP):
-            event = http_event("/similar", {"text": queries[number % len(queries)]})
-            reply = ours.invoke(event)
-            if reply.get("statusCode") != 200:
-                raise SystemExit(f"the function answered {reply}")
+    with candidates[OURS].start() as ours, candidates[EMPTY].start() as empty:
+        for number in range(requests + WARM_UP):
+            event = sample_event("/similar", {"text": queries[number % len(queries)]})
+            ours.invoke(event)
             empty.invoke(event)
-        found = ours.request_milliseconds()[WARM_UP:], empty.request_milliseconds()[WARM_UP:]
-        return *found, ours.peak_megabytes()
+        return (
+            ours.request_milliseconds()[WARM_UP:],
+            empty.request_milliseconds()[WARM_UP:],
+            ours.peak_megabytes(),
+        )

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from bench import cost
-from bench.report import RESULTS
+from bench.folders import RESULTS
+from bench.needs import Missing
 from tests.cloudformation import load_template
 
 ROOT = Path(__file__).parents[1]
@@ -34,7 +35,10 @@ def test_a_started_millisecond_is_billed_whole() -> None:
 
 def test_the_table_has_a_row_for_each_rate_and_its_sum_is_the_sum() -> None:
     columns, rows = cost.table(2.5, 1769)
-    assert [row[:2] for row in rows] == [[name, rate] for name in ("x86_64", "arm64") for rate in ("1", "10", "100")]
+    assert [(row[0], row[2]) for row in rows] == [
+        (name, rate) for name in ("x86_64", "arm64") for rate in ("1", "10", "100")
+    ]
+    assert {row[1] for row in rows} == {"2.5"}
     for row in rows:
         amounts = dict(zip(columns, row, strict=True))
         parts = ("computing", "Lambda's requests", "HTTP API", "logs")
@@ -42,12 +46,64 @@ def test_the_table_has_a_row_for_each_rate_and_its_sum_is_the_sum() -> None:
         assert float(amounts["sum"].strip("$").replace(",", "")) == pytest.approx(total, abs=0.021)  # four roundings
 
 
-@pytest.mark.skipif(not (RESULTS / "cost.json").exists(), reason="no table yet: run `python -m bench cost`")
-def test_the_published_table_is_what_the_prices_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+MEASURED: dict[str, object] = {
+    **{"commit": "abc1234", "python": "3.13.0", "machine": "a CPU", "texts": "", "measured": "2026-11-21T12:00:00"},
+    "seen": {"1769": {"warm": [2.0, 3.0, 5.8], "init": [400.0, 300.0, 500.0]}},
+}
+
+
+def measured(folder: Path, monkeypatch: pytest.MonkeyPatch, result: dict[str, object]) -> None:
+    (folder / "memory.json").write_text(json.dumps(result))
+    monkeypatch.setattr("bench.report.RESULTS", folder)
+
+
+def test_the_milliseconds_are_the_mean_that_was_measured_and_so_is_the_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured(tmp_path, monkeypatch, MEASURED)
+    cost.run(argparse.Namespace(milliseconds=None, memory=1769))
+    result = json.loads((tmp_path / "cost.json").read_text())
+    assert result["milliseconds"] == pytest.approx(3.6)
+    assert result["init_milliseconds"] == 400
+    assert result["commit"] == "abc1234"
+    assert "<sub>commit abc1234, Python 3.13.0, a CPU, 2026-11-21</sub>" in (tmp_path / "cost.md").read_text()
+
+
+def test_a_memory_size_that_was_not_measured_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured(tmp_path, monkeypatch, MEASURED)
+    with pytest.raises(Missing, match="no measurement at 512 MB, expected one") as raised:
+        cost.run(argparse.Namespace(milliseconds=None, memory=512))
+    assert "run `python -m bench memory`" in str(raised.value)
+
+
+def test_the_published_tables_are_what_the_prices_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     published = json.loads((RESULTS / "cost.json").read_text())
-    monkeypatch.setattr("bench.report.RESULTS", tmp_path)
-    cost.run(argparse.Namespace(milliseconds=published["milliseconds"], memory=published["memory"]))
-    assert (tmp_path / "cost.md").read_text() == (RESULTS / "cost.md").read_text()
+    measured(tmp_path, monkeypatch, json.loads((RESULTS / "memory.json").read_text()))
+    cost.run(argparse.Namespace(milliseconds=None, memory=published["memory"]))
+    for name in ("cost", "cost_extras"):
+        assert (tmp_path / f"{name}.md").read_text() == (RESULTS / f"{name}.md").read_text()
+
+
+def test_extras_cost_what_pen_and_paper_say() -> None:
+    _, rows = cost.extras(6.2, 422.4, 1769)
+    dollars = {extra: amount for extra, amount, _ in rows}
+    month = 2_628_000 * 1.727539  # seconds and gigabytes
+    assert dollars["a cold start of 422 ms"] == f"${0.423 * 1.727539 * 0.0000166667:.6f}"
+    assert dollars["one provisioned environment of 1,769 MB"] == f"${month * 0.0000041667:.2f}" == "$18.92"
+    assert dollars["SnapStart's snapshot of 1,769 MB (zip)"] == f"${month * 0.0000015046:.2f}" == "$6.83"
+    # the first of each second and a twentieth of the others, $5 a million
+    assert dollars["Tracing=Active at 1 requests/s"] == "$13.14"
+    assert dollars["Tracing=Active at 10 requests/s"] == f"${2.628 * 1.45 * 5:.2f}"
+    assert dollars["Tracing=Active at 100 requests/s"] == f"${2.628 * 5.95 * 5:.2f}"
+    assert rows[0][2] == "each; as much as 60 warm requests"  # 423 billed milliseconds to 7
+
+
+def test_the_template_has_as_many_alarm_metrics_and_dashboards_as_are_priced() -> None:
+    resources = load_template(ROOT / "template.yaml")["Resources"].values()
+    alarms = [resource["Properties"] for resource in resources if resource["Type"] == "AWS::CloudWatch::Alarm"]
+    metrics = [sum("MetricStat" in metric for metric in alarm.get("Metrics", [])) or 1 for alarm in alarms]
+    assert sum(metrics) == cost.ALARM_METRICS
+    assert sum(resource["Type"] == "AWS::CloudWatch::Dashboard" for resource in resources) == 1
 
 
 def test_the_template_has_the_same_prices() -> None:
@@ -94,10 +150,10 @@ def test_the_lines_that_lambda_and_the_api_log_are_as_long_as_they_are_priced() 
 def test_the_line_that_a_request_logs_is_as_long_as_it_is_priced(bundle: Path) -> None:
     script = f"""
 from types import SimpleNamespace
-from bench.events import http_event
+from bench.sample_event import sample_event
 from function.handler import handler
 for text in ("goose", "baker"):
-    handler(http_event("/similar", {{"text": text}}), SimpleNamespace(aws_request_id={IDENTIFIER!r}))
+    handler(sample_event("/similar", {{"text": text}}), SimpleNamespace(aws_request_id={IDENTIFIER!r}))
 """
     done = subprocess.run(
         [sys.executable, "-c", script],

@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from starlette.routing import Route
 
 from bench.documents import FIGURE, TABLE, documents, fill
-from bench.report import RESULTS
+from bench.folders import RESULTS
 from export.arguments import parse_arguments
 from function import server
 from function.engine import bundle as layout

@@ -1,4 +1,4 @@
-"""The peer of `cold-start`: the two routes as one writes them with FastAPI and sentence-transformers.
+"""The peer of `cold-start`: the two routes as they are usually written with FastAPI and sentence-transformers.
 
 The same model and the same texts; PEER_MODEL is the model's folder, PEER_CORPUS holds embeddings.npy and texts.json.
 """
@@ -35,7 +35,7 @@ class PredictRequest(BaseModel):
 
 @app.post("/similar")
 def similar(body: SimilarRequest) -> dict[str, object]:
-    """Give the texts most like the words."""
+    """Return the texts most like the words."""
     query = model.encode([body.text], normalize_embeddings=True)[0]
     scores = embeddings @ query
     best = np.argsort(-scores)[: body.num_results]
@@ -44,7 +44,7 @@ def similar(body: SimilarRequest) -> dict[str, object]:
 
 @app.post("/predict")
 def predict(body: PredictRequest) -> dict[str, object]:
-    """Give the embeddings."""
+    """Return the embeddings."""
     wanted = [body.text] if isinstance(body.text, str) else body.text
     return {"embeddings": model.encode(wanted, normalize_embeddings=True).tolist()}
 
