@@ -3,7 +3,6 @@
 import ast
 import importlib.util
 import json
-import sys
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -83,7 +82,6 @@ print(json.dumps([model(size="3").size, issubclass(model, pydantic.v1.BaseModel)
 """
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 14), reason="pydantic's first version does not work with Python 3.14")
 def test_pydantics_first_version_works_when_it_is_used_after_all(
     in_a_new_process: Callable[..., Any], shipped: Path
 ) -> None:
