@@ -5,6 +5,7 @@ way is the median over the rounds of the variant's INIT minus the whole image's 
 """
 
 import argparse
+import json
 import random
 import shutil
 import statistics
@@ -18,7 +19,7 @@ import numpy as np
 from bench.bundles import make_bundle
 from bench.data import add_data_argument
 from bench.folders import PEERS, PROJECT
-from bench.image import EMPTY_HANDLER, HANDLER, IMAGE, TASK, build_image, docker, image_python, started
+from bench.image import EMPTY_HANDLER, HANDLER, IMAGE, TASK, build_image, docker, image_python
 from bench.needs import require_docker
 from bench.page_cache import DROPPED, WARM, available_states, drop_page_cache
 from bench.provenance import make_provenance
@@ -50,11 +51,12 @@ IN_THE_ENVIRONMENT = {
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way to start: what is different, docker's options for it, and the handler."""
+    """One way to start: what is different, the folder that its function is in, and what else differs."""
 
     meaning: str
-    options: tuple[str, ...]
+    folder: Path
     handler: str = HANDLER
+    unset: str = ""  # an environment variable of the image that it starts without
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
     build_image(work, make_bundle(work, texts))
     variants = make_variants(work / "ablation", options.only, options.against)
     caches = available_states()
-    seen = {cache: measure(variants, options.starts, drop=cache == DROPPED) for cache in caches}
+    seen = {cache: measure(work / "ablation", variants, options.starts, drop=cache == DROPPED) for cache in caches}
     rows = []
     for name, variant in variants.items():
         cells = []
@@ -101,62 +103,75 @@ def interval(differences: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> tup
     return float(np.percentile(medians, 2.5)), float(np.median(differences)), float(np.percentile(medians, 97.5))
 
 
-def measure(variants: dict[str, Variant], starts: int, drop: bool) -> dict[str, list[float]]:
-    """Return the milliseconds of INIT of each variant, one a round; the first round is not counted."""
+def measure(folder: Path, variants: dict[str, Variant], starts: int, drop: bool) -> dict[str, list[float]]:
+    """Return the milliseconds of INIT of each variant, one a round; the first round is not counted.
+
+    All starts happen in one container, which `folder`, with the variants in it, is mounted into.
+    """
     event = sample_event("/similar", {"text": "self driving cars navigation", "num_results": 5})
     seen: dict[str, list[float]] = {name: [] for name in variants}
     order, shuffled = list(variants), random.Random(SEED)
-    for number in range(starts + 1):
-        shuffled.shuffle(order)
-        for name in order:
-            with started(variants[name].options, variants[name].handler) as container:
+    mounts = ("--volume", f"{folder}:/variants:ro", "--volume", f"{PROJECT / 'bench'}:/code/bench:ro")
+    python = ("--workdir", "/code", "--env", "PYTHONDONTWRITEBYTECODE=1", "--entrypoint", "python3")
+    command = ["docker", "run", "--rm", "--interactive", "--tmpfs", "/tmp", *mounts, *python, IMAGE]
+    with subprocess.Popen(
+        [*command, "-m", "bench.starts_in_image"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as container:
+        assert container.stdin is not None
+        assert container.stdout is not None
+        for number in range(starts + 1):
+            shuffled.shuffle(order)
+            for name in order:
+                variant = variants[name]
                 if drop:
                     drop_page_cache()
-                container.invoke(event)
+                asked = {"folder": f"/variants/{variant.folder.name}", "handler": variant.handler}
+                container.stdin.write(json.dumps({**asked, "unset": variant.unset, "event": event}) + "\n")
+                container.stdin.flush()
+                answer = container.stdout.readline()
+                if not answer:
+                    raise SystemExit(f"{name}: the function does not start; its error is above")
                 if number:
-                    seen[name].append(container.init_milliseconds())
-        console.print(f"page cache {DROPPED if drop else WARM}: round {number} of {starts}")
+                    seen[name].append(float(answer))
+            console.print(f"page cache {DROPPED if drop else WARM}: round {number} of {starts}")
+        container.stdin.close()
     return seen
 
 
 def make_variants(folder: Path, only: Sequence[str] | None, against: str | None) -> dict[str, Variant]:
-    """Return the variants by name, each with its own `function` folder to mount over the image's.
+    """Return the variants by name, each in a folder of its own in `folder`.
 
     only names the variants to make beside the whole, None for all; against is a commit to compare with.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    variants = {WHOLE: Variant("", mounted(fill(folder / "whole", ())))}
+    whole = fill(folder / "whole", ())
+    variants = {WHOLE: Variant("", whole)}
     for name, meaning in KINDS.items():
         if is_wanted(name, only):
-            function = fill(folder / name, ("--without", name))
-            variants[name] = Variant(f"without: {meaning}", mounted(function))
+            variants[name] = Variant(f"without: {meaning}", fill(folder / name, ("--without", name)))
     for name, (text, other, meaning) in IN_THE_HANDLER.items():
         if is_wanted(name, only):
-            variants[name] = Variant(meaning, mounted(fill(folder / name, (), (text, other))))
+            variants[name] = Variant(meaning, fill(folder / name, (), (text, other)))
     for name, (variable, meaning) in IN_THE_ENVIRONMENT.items():
         if is_wanted(name, only):
-            variants[name] = Variant(meaning, (*variants[WHOLE].options, "--env", f"{variable}="))
+            variants[name] = Variant(meaning, whole, unset=variable)
     if is_wanted(ARCHIVE, only):
         bare = fill(folder / ARCHIVE, ())
-        (bare / "archive.bin").unlink()
-        variants[ARCHIVE] = Variant("each module is found and read by itself, and none is replaced", mounted(bare))
+        (bare / "function" / "archive.bin").unlink()
+        variants[ARCHIVE] = Variant("each module is found and read by itself, and none is replaced", bare)
     if against is not None:
-        variants[against] = Variant(f"the function of {against}", mounted(fill_old(folder / "against", against)))
+        variants[against] = Variant(f"the function of {against}", fill_old(folder / "against", against))
     if is_wanted(EMPTY, only):
-        empty = ("--volume", f"{PEERS / 'empty_handler.py'}:{TASK}/empty_handler.py:ro")
-        variants[EMPTY] = Variant("nothing is imported", empty, EMPTY_HANDLER)
+        (folder / "empty").mkdir()
+        shutil.copy2(PEERS / "empty_handler.py", folder / "empty")
+        variants[EMPTY] = Variant("nothing is imported", folder / "empty", EMPTY_HANDLER)
     return variants
 
 
 def is_wanted(name: str, only: Sequence[str] | None) -> bool:
     """Return whether a variant is to be measured."""
     return only is None or name in only
-
-
-def mounted(function: Path) -> tuple[str, ...]:
-    """Return docker's options that lay a folder over the image's function."""
-    return ("--volume", f"{function}:{TASK}/function:ro")
 
 
 def fill(folder: Path, arguments: tuple[str, ...], change: tuple[str, str] | None = None) -> Path:
@@ -175,7 +190,7 @@ def fill(folder: Path, arguments: tuple[str, ...], change: tuple[str, str] | Non
         )
     build = ["python3", "-m", "deploy.build_archive", "--out", "function/archive.bin", *arguments]
     in_the_image(folder, " ".join(build) + " && python3 deploy/bytecode.py .")
-    return folder / "function"
+    return folder
 
 
 def fill_old(folder: Path, commit: str) -> Path:
@@ -186,7 +201,7 @@ def fill_old(folder: Path, commit: str) -> Path:
     shutil.copytree(PROJECT / "deploy", folder / "deploy")
     made_by = "function.quick_start" if (folder / "function" / "quick_start").exists() else "deploy.build_archive"
     in_the_image(folder, f"python3 -m {made_by} && python3 deploy/bytecode.py .")
-    return folder / "function"
+    return folder
 
 
 def in_the_image(folder: Path, command: str) -> None:
