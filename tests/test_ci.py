@@ -49,6 +49,10 @@ def test_every_action_is_pinned_by_its_commit() -> None:
 def test_the_hooks_before_a_commit_run_the_tools_of_make_check() -> None:
     hooks = {hook["entry"].split()[0] for repo in cfn_yaml.load(str(HOOKS))["repos"] for hook in repo["hooks"]}
     recipe = subprocess.run(
-        ["make", "--dry-run", "--old-file=.venv/checks", "check"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["make", "--no-print-directory", "--dry-run", "--old-file=.venv/checks", "check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     assert {line.split()[0] for line in recipe.splitlines()} == {hook for hook in hooks if hook.startswith(".venv/")}
