@@ -1,10 +1,8 @@
 """What the archive of compiled imports holds instead of a library's own modules, and why.
 
-Each entry saves time in a cold start and changes nothing that a request can see. `python -m bench ablation` measures
-each one alone, and docs/cold-start.md shows what it is worth.
+Each entry saves time or memory in a cold start and changes nothing that a request can see. `python -m bench ablation`
+measures each one alone, and docs/cold-start.md shows what it is worth.
 """
-
-import __future__
 
 import ast
 from collections.abc import Callable, Collection
@@ -23,31 +21,14 @@ LAZY = (
     *("ssl", "asyncio.sslproto", "http.client", "http.cookies", "importlib.metadata._adapters"),
     *("csv", "hashlib", "pickle", "calendar", "locale"),
 )
-# docstrings would be read and made at each start; left out only where nothing is computed with them, as NumPy and the
-# standard library's mail do
-WITHOUT_DOCSTRINGS = {"pydantic", "fastapi", "starlette", "anyio", "aws_lambda_powertools", "onnxruntime", "mangum"}
-# their parameters are annotated with their documentation, which is made at each start and which nobody reads: left as
-# text, as `from __future__ import annotations` does
-TEXT_ANNOTATIONS = {"fastapi.applications", "fastapi.routing", "fastapi.param_functions", "fastapi.params"}
-
 KINDS = {
     "lazy": "modules that no request uses run when something is asked of them",
     "openapi": "FastAPI's models of an OpenAPI document are made when one is asked for",
     "pydantic-v1": "pydantic's first version, which FastAPI imports to compare with, is one empty class",
     "core-schema": "the hundred TypedDicts of pydantic_core's schemas are plain dicts",
-    "numpy-types": "NumPy's linear algebra does without NumPy's types for checkers",
     "dataclasses": "the methods that dataclasses write are compiled before",
-    "openssl": "secrets compares digests by the interpreter's own function, and OpenSSL is not loaded",
-    "endpoints": "FastAPI does not parse the source to find the lines of its endpoints",
-    "docstrings": "web libraries come without docstrings",
-    "annotations": "FastAPI's documented annotations stay text",
+    "openssl": "secrets compares digests by the interpreter's own function, and OpenSSL takes no memory",
 }
-
-
-PLACE_OF_THE_CODE = """
-code = func.__code__
-return EndpointContext(file=code.co_filename, line=code.co_firstlineno, function=func.__name__)
-"""
 
 
 class ReplacementError(ValueError):
@@ -68,11 +49,7 @@ def compile_module(name: str, file: Path, without: Collection[str] = ()) -> Code
             change(tree)
     else:
         tree = ast.parse(source)
-    if name.partition(".")[0] in WITHOUT_DOCSTRINGS and "docstrings" not in without:
-        _drop_docstrings(tree)
-    is_text = (name in TEXT_ANNOTATIONS and "annotations" not in without) or kind == "numpy-types"
-    flags = __future__.annotations.compiler_flag if is_text else 0
-    code: CodeType = compile(tree, str(file), "exec", flags, dont_inherit=True)
+    code: CodeType = compile(tree, str(file), "exec", dont_inherit=True)
     return code
 
 
@@ -111,13 +88,6 @@ def _plain_dicts(tree: ast.Module) -> None:
         node.bases = [ast.copy_location(ast.Name("dict", ast.Load()), node)]
 
 
-def _no_types_for_checkers(tree: ast.Module) -> None:
-    kept = [node for node in tree.body if not (isinstance(node, ast.ImportFrom) and node.module == "numpy._typing")]
-    if len(kept) == len(tree.body):
-        raise ReplacementError("numpy.linalg._linalg: does not import numpy._typing; drop its replacement")
-    tree.body = kept
-
-
 def _compare_without_openssl(tree: ast.Module) -> None:
     for place, node in enumerate(tree.body):
         if isinstance(node, ast.ImportFrom) and node.module == "hmac":
@@ -127,26 +97,8 @@ def _compare_without_openssl(tree: ast.Module) -> None:
     raise ReplacementError("secrets: does not import hmac; see whether it still loads OpenSSL")
 
 
-def _place_of_the_code(tree: ast.Module) -> None:
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name == "_extract_endpoint_context":
-            node.body = ast.parse(PLACE_OF_THE_CODE).body
-            return
-    raise ReplacementError("fastapi.routing: has no _extract_endpoint_context; see how it finds endpoints now")
-
-
-def _drop_docstrings(tree: ast.Module) -> None:
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        if ast.get_docstring(node, clean=False) is not None:
-            node.body[:1] = [] if len(node.body) > 1 else [ast.copy_location(ast.Pass(), node.body[0])]
-
-
 REWRITTEN: dict[str, tuple[str, Callable[[ast.Module], None]]] = {
     "dataclasses": ("dataclasses", _run_snippets),
     "pydantic_core.core_schema": ("core-schema", _plain_dicts),
-    "numpy.linalg._linalg": ("numpy-types", _no_types_for_checkers),
     "secrets": ("openssl", _compare_without_openssl),
-    "fastapi.routing": ("endpoints", _place_of_the_code),
 }

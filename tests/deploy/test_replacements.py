@@ -117,20 +117,6 @@ def test_secrets_compare_the_same_without_openssl() -> None:
         secrets.compare_digest("é", "é")  # as hmac's: only ASCII text
 
 
-def test_the_place_of_an_endpoint_is_that_of_its_code() -> None:
-    def endpoint() -> None: ...
-
-    place = run_module("fastapi.routing")._extract_endpoint_context(endpoint)
-    code = endpoint.__code__
-    assert place == {"file": code.co_filename, "line": code.co_firstlineno, "function": "endpoint"}
-
-
-def test_docstrings_of_web_libraries_go_and_those_of_numpy_stay() -> None:
-    assert run_module("fastapi.encoders").jsonable_encoder.__doc__ is None
-    assert run_module("fastapi.encoders", ("docstrings",)).jsonable_encoder.__doc__
-    assert run_module("numpy.lib._function_base_impl").rot90.__doc__
-
-
 @pytest.mark.parametrize("name", sorted(REWRITTEN.keys() - {"dataclasses"}))  # which only gets a line more
 def test_a_library_that_changed_under_a_replacement_stops_the_build(name: str) -> None:
     _, change = REWRITTEN[name]
@@ -139,6 +125,6 @@ def test_a_library_that_changed_under_a_replacement_stops_the_build(name: str) -
 
 
 def test_every_replacement_is_explained_and_every_stand_in_is_used() -> None:
-    used = {kind for kind, _ in REWRITTEN.values()} | {"lazy", "openapi", "pydantic-v1", "docstrings", "annotations"}
+    used = {kind for kind, _ in REWRITTEN.values()} | {"lazy", "openapi", "pydantic-v1"}
     assert KINDS.keys() == used
     assert {path.name for path in STAND_INS.glob("*.py")} == {"lazy_module.py", "openapi_models.py"}
