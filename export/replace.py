@@ -48,7 +48,7 @@ def replacing(out: Path) -> Iterator[Path]:
             yield fresh.path
             _flush(fresh.path)
             _put_in_place(fresh, out)
-    except BaseException:
+    except BaseException:  # Ctrl-C and SIGTERM too; always raised again
         for folder in made:
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
