@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+import uvicorn
 
 from export.corpus import Corpus
 from function.server import main
@@ -66,6 +67,19 @@ def test_it_logs_each_request_as_a_line_of_json(server: subprocess.Popen[str]) -
     output, _ = server.communicate(timeout=30)
     assert '"message":"request"' in output
     assert '"path":"/health"' in output
+
+
+def test_the_address_is_listened_on_before_it_is_printed(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def connect_before_uvicorn_runs(self: uvicorn.Server, sockets: list[socket.socket]) -> None:
+        printed = RUNNING.search(capsys.readouterr().err)
+        assert printed is not None
+        with socket.create_connection(("127.0.0.1", int(printed[1].rpartition(":")[2])), timeout=10):
+            pass
+
+    monkeypatch.setattr(uvicorn.Server, "run", connect_before_uvicorn_runs)
+    assert main(["--port=0", "--bundle", str(bundle)]) == 0
 
 
 def test_a_wrong_bundle_ends_it_with_1_and_the_reason(tmp_path: Path) -> None:
