@@ -15,11 +15,13 @@ LAZY = (
     # NumPy: docstrings for its compiled functions, and what it has for files and records
     *("numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars", "numpy._core._internal"),
     *("numpy._core._dtype_ctypes", "numpy.lib.format", "numpy.lib.mixins", "numpy.lib.npyio", "numpy.lib.scimath"),
-    # powertools: queries into events
-    "aws_lambda_powertools.utilities.jmespath_utils",
+    # powertools: queries into events, logs that are held back
+    *("aws_lambda_powertools.utilities.jmespath_utils", "aws_lambda_powertools.logging.buffer"),
+    # pydantic: models that a field's value chooses between
+    "pydantic._internal._discriminated_union",
     # the standard library: connections, mail, archives, hashes by OpenSSL
-    *("ssl", "asyncio.sslproto", "http.client", "http.cookies", "importlib.metadata._adapters"),
-    *("csv", "hashlib", "pickle", "calendar", "locale", "html", "zipfile"),
+    *("ssl", "asyncio.sslproto", "http.client", "http.cookies", "importlib.metadata._adapters", "email.header"),
+    *("csv", "hashlib", "pickle", "calendar", "locale", "html", "shutil", "zipfile"),
 )
 KINDS = {
     "lazy": "modules that no request uses run when something is asked of them",
