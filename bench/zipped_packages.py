@@ -1,8 +1,7 @@
 """Write a zip of compiled pure packages, stored without compression, that Python can import from.
 
-`bench/ablation.py` measures whether that starts sooner, and runs this file by itself inside the image.
-Packages with compiled extensions cannot be in the zip,
-because the system's loader opens files only.
+`bench/ablation.py` measures whether that starts sooner, and runs this file by itself inside the image. Packages with
+compiled extensions cannot be in the zip, because the system's loader opens files only.
 """
 
 import importlib.util
