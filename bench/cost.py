@@ -28,7 +28,7 @@ XRAY_PAGE = "https://aws.amazon.com/xray/pricing/"
 ECR_PAGE = "https://aws.amazon.com/ecr/pricing/"
 
 LAMBDA_REQUEST = 0.20 / 1e6  # LAMBDA_PAGE
-HTTP_API_REQUEST = 1.00 / 1e6  # HTTP_API_PAGE; the first 300 million of a month, 0.90 beyond
+HTTP_API_REQUEST = 1.00 / 1e6  # HTTP_API_PAGE; for each 512 KB of it; the first 300 million of a month, 0.90 beyond
 LOG_GIGABYTE = 0.50  # CLOUDWATCH_PAGE; the first 10 TB of a month
 ALARM_METRIC = 0.10  # CLOUDWATCH_PAGE; a month, each metric that an alarm reads; ten are free in an account
 DASHBOARD = 3.00  # CLOUDWATCH_PAGE; a month; three are free in an account
@@ -41,14 +41,14 @@ IMAGE_GIGABYTE = 0.10  # ECR_PAGE; a month
 TRACED_OF_THE_OTHERS = 0.05
 
 # What template.yaml makes; tests/test_cost.py counts them there
-ALARM_METRICS = 5
-COLD_START_METRICS = 6  # one for each phase of a start, and their sum
+ALARM_METRICS = 7
+CUSTOM_METRICS = 7  # one for each phase of a start, their sum, and the requests that the API refused with 429
 
 # What one request leaves in the logs, in bytes. The function's own line is measured by tests/test_cost.py, Lambda's
 # two (platform.start, platform.report) and the API's are the lines of their documented formats, rounded up.
 FUNCTION_LINE = 450
 LAMBDA_LINES = 400
-ACCESS_LINE = 250
+ACCESS_LINE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +147,11 @@ def extras(milliseconds: float, init: float, memory: int) -> tuple[Sequence[str]
     rows: list[Sequence[str]] = [
         (f"a cold start of {init:.0f} ms", f"${cold:.6f}", f"each; as much as {cold / warm:.0f} warm requests"),
         (
+            f"ReservedConcurrency=1 of {memory:,} MB, computing all the time",
+            f"${always_on(memory, x86.gigabyte_second):,.2f}",
+            "a month at most; so much for each",
+        ),
+        (
             f"one provisioned environment of {memory:,} MB",
             f"${always_on(memory, x86.provisioned_gigabyte_second):,.2f}",
             "a month, with and without requests",
@@ -157,8 +162,8 @@ def extras(milliseconds: float, init: float, memory: int) -> tuple[Sequence[str]
             "a month, where the account's free ones (ten and three) are used up",
         ),
         (
-            f"{COLD_START_METRICS} metrics of cold starts",
-            f"${COLD_START_METRICS * CUSTOM_METRIC:,.2f}",
+            f"{CUSTOM_METRICS} metrics of cold starts and refusals",
+            f"${CUSTOM_METRICS * CUSTOM_METRIC:,.2f}",
             "a month at most, where the account's ten free ones are used up",
         ),
     ]

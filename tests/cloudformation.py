@@ -46,6 +46,16 @@ class Stack:
         """Return the properties of all resources of a type, by name."""
         return {name: one["Properties"] for name, one in self.resources.items() if one["Type"] == kind}
 
+    def refusals(self) -> list[str]:
+        """Return what the template's rules say against these parameters."""
+        return [
+            assertion["AssertDescription"]
+            for rule in self._template["Rules"].values()
+            if self._decide(rule["RuleCondition"])
+            for assertion in rule["Assertions"]
+            if not self._decide(assertion["Assert"])
+        ]
+
     def resolve(self, value: Any) -> Any:
         """Return the value with all functions in it replaced."""
         if isinstance(value, Mapping):
@@ -97,8 +107,7 @@ class Stack:
         return f"<{name}>"
 
     def _attribute(self, name: str, attribute: str) -> str:
-        if name != "FunctionUrl":  # SAM makes it of FunctionUrlConfig
-            self._template["Resources"][name]
+        self._template["Resources"][name]
         return f"<{name}.{attribute}>"
 
     def _substitute(self, text: str, variables: Mapping[str, Any]) -> str:

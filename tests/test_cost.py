@@ -12,7 +12,7 @@ import pytest
 from bench import cost
 from bench.folders import RESULTS
 from bench.needs import Missing
-from tests.cloudformation import load_template
+from tests.cloudformation import Stack, load_template
 
 ROOT = Path(__file__).parents[1]
 TRACE = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=0"  # Lambda sets one for each request
@@ -25,7 +25,7 @@ def test_one_request_a_second_costs_what_pen_and_paper_say() -> None:
     assert dollars["computing"] == pytest.approx(requests * 0.003 * 1.727539 * 0.0000166667, rel=1e-5)
     assert dollars["Lambda's requests"] == pytest.approx(0.5256)
     assert dollars["HTTP API"] == pytest.approx(2.628)
-    assert dollars["logs"] == pytest.approx(requests * 1_100 / 1e9 * 0.50)
+    assert dollars["logs"] == pytest.approx(requests * 1_350 / 1e9 * 0.50)
 
 
 def test_a_started_millisecond_is_billed_whole() -> None:
@@ -89,6 +89,11 @@ def test_extras_cost_what_pen_and_paper_say() -> None:
     dollars = {extra: amount for extra, amount, _ in rows}
     month = 2_628_000 * 1.727539  # seconds and gigabytes
     assert dollars["a cold start of 422 ms"] == f"${0.423 * 1.727539 * 0.0000166667:.6f}"
+    assert (
+        dollars["ReservedConcurrency=1 of 1,769 MB, computing all the time"]
+        == f"${month * 0.0000166667:.2f}"
+        == "$75.67"
+    )
     assert dollars["one provisioned environment of 1,769 MB"] == f"${month * 0.0000041667:.2f}" == "$18.92"
     assert dollars["SnapStart's snapshot of 1,769 MB (zip)"] == f"${month * 0.0000015046:.2f}" == "$6.83"
     # the first of each second and a twentieth of the others, $5 a million
@@ -100,7 +105,7 @@ def test_extras_cost_what_pen_and_paper_say() -> None:
 
 def test_the_template_has_as_many_alarm_metrics_and_dashboards_as_are_priced() -> None:
     resources = load_template(ROOT / "template.yaml")["Resources"].values()
-    alarms = [resource["Properties"] for resource in resources if resource["Type"] == "AWS::CloudWatch::Alarm"]
+    alarms = Stack(load_template(ROOT / "template.yaml")).of_type("AWS::CloudWatch::Alarm").values()
     metrics = [sum("MetricStat" in metric for metric in alarm.get("Metrics", [])) or 1 for alarm in alarms]
     assert sum(metrics) == cost.ALARM_METRICS
     assert sum(resource["Type"] == "AWS::CloudWatch::Dashboard" for resource in resources) == 1
@@ -128,14 +133,18 @@ PLATFORM_LINES = [
 def test_the_lines_that_lambda_and_the_api_log_are_as_long_as_they_are_priced() -> None:
     lines = [json.dumps({"time": "2026-11-21T11:47:47.724Z"} | line, separators=(",", ":")) for line in PLATFORM_LINES]
     assert 0.8 * cost.LAMBDA_LINES < sum(map(len, lines)) <= cost.LAMBDA_LINES
-    resources = load_template(ROOT / "template.yaml")["Resources"]
-    line = resources["Api"]["Properties"]["AccessLogSettings"]["Format"]
+    api = Stack(load_template(ROOT / "template.yaml")).of_type("AWS::Serverless::HttpApi")["Api"]
+    line = api["AccessLogSettings"]["Format"]
     values = {
         "requestTime": "21/Nov/2026:11:47:47 +0000",
         "requestId": "JKJaXmPLvHcESHA=",
         "routeKey": "POST /similar",
         "status": "200",
         "error.message": "-",
+        "integration.requestId": IDENTIFIER,
+        "integration.error": "-",
+        "authorizer.error": "-",
+        "identity.userArn": "arn:aws:sts::123456789012:assumed-role/application-of-some-team/session-of-some-caller",
         "identity.sourceIp": "203.0.113.255",
         "responseLatency": "12",
         "integrationLatency": "11",

@@ -15,11 +15,10 @@ from samtranslator.translator.transform import transform
 from samtranslator.yaml_helper import yaml_parse
 
 IMAGE = "123456789012.dkr.ecr.eu-central-1.amazonaws.com/stories:1"
-CODE = "s3://bucket/key"
 
 
 class NoManagedPolicies:
-    """Stands for the list of AWS's managed policies: our templates name none."""
+    """Stands for the list of AWS's managed policies: our template names none."""
 
     def load(self) -> dict[str, str]:
         """Return no policies."""
@@ -32,12 +31,7 @@ def main(path: str, *parameters: str) -> None:
     values = dict(one.split("=", 1) for one in parameters)
     for resource in template["Resources"].values():
         if resource["Type"] == "AWS::Serverless::Function":  # as `sam package` leaves it
-            properties = resource["Properties"]
-            properties |= (
-                {"ImageUri": values.pop("Image", IMAGE)}
-                if properties.get("PackageType") == "Image"
-                else {"CodeUri": CODE}
-            )
+            resource["Properties"] |= {"ImageUri": values.pop("Image", IMAGE)}
     print(json.dumps(transform(template, values, NoManagedPolicies())))
 
 
