@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from export.columns import TYPES
 from export.source import POOLINGS
 
 COMMANDS = ("model", "corpus", "verify")
@@ -160,7 +161,24 @@ def _corpus(is_required: bool) -> argparse.ArgumentParser:
     )
     options.add_argument("--text-column", help="default: the column text, or the only one")
     options.add_argument("--id-column", help="default: the column id, or the row number")
+    options.add_argument(
+        "--column",
+        type=_column_type,
+        action="append",
+        default=[],
+        metavar="NAME=TYPE",
+        help=f"type of another column for filters, one of {', '.join(TYPES)}; none leaves it out (default: the type "
+        "that all its values have); may be repeated",
+    )
     return options
+
+
+def _column_type(words: str) -> tuple[str, str]:
+    """Return the name and the type of NAME=TYPE. Raises ArgumentTypeError if there is no such type."""
+    name, _, kind = words.rpartition("=")
+    if not name or kind not in TYPES:
+        raise argparse.ArgumentTypeError(f"found {words!r}, expected NAME=TYPE with a type of {', '.join(TYPES)}")
+    return name, kind
 
 
 def _verify() -> argparse.ArgumentParser:

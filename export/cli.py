@@ -4,6 +4,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -144,13 +145,15 @@ def _verify(options: argparse.Namespace) -> int:
 
 def _read_corpus(options: argparse.Namespace, progress: ShowProgress) -> Corpus:
     """Return the texts of the file that --corpus names, or else Python's own documentation."""
-    from export.python_documentation import python_documentation
+    from export.columns import choose_types
+    from export.python_documentation import NAME, python_documentation
 
     progress("read texts", 0)
     if options.corpus is None:
         corpus = python_documentation()
     else:
         corpus = read_corpus(options.corpus, options.text_column, options.id_column)
+    corpus = replace(corpus, columns=choose_types(corpus, dict(options.column), options.corpus or Path(NAME)))
     progress("read texts", 1)
     return corpus
 

@@ -10,6 +10,8 @@ from export.source import Source
 MODEL_MARGIN = 4_000_000  # bytes: tokenizer, manifest, and the small tables that stay float32
 FLOAT32_GRAPHS = 3  # in the temporary folder at once: as exported, with pooling, and fused
 
+COLUMN_BYTES = 16  # of a value in columns.safetensors, beside its text: its code, row, offset and bit
+
 
 def model_bytes(source: Source) -> int:
     """Return how many bytes the model's part of a bundle takes, overestimated by some percent.
@@ -29,11 +31,17 @@ def _weights_bytes(source: Source) -> int:
 
 
 def corpus_bytes(corpus: Corpus, dim: int) -> int:
-    """Return how many bytes index.safetensors and passages.safetensors take for the corpus, headers left out."""
+    """Return how many bytes the index, the passages and the columns of the corpus take, headers left out.
+
+    Columns are overestimated: no value takes more than its text in the metadata and COLUMN_BYTES.
+    """
     codes, scale, signs, offsets = dim, 4, -(-dim // 8), 3 * 8
     columns = (corpus.texts, corpus.ids, corpus.metadata)
     content = sum(len(value.encode()) for column in columns for value in column)
-    return len(corpus.texts) * (codes + scale + signs + offsets) + content
+    filtered = len(corpus.columns) * len(corpus.texts) * COLUMN_BYTES
+    if corpus.columns:
+        filtered += sum(len(value.encode()) for value in corpus.metadata)
+    return len(corpus.texts) * (codes + scale + signs + offsets) + content + filtered
 
 
 def check_space(out: Path, bundle: int, temporary: int = 0) -> None:

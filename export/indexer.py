@@ -1,5 +1,6 @@
 """The files of a bundle, written into a folder: those of the model, those of the corpus, and the manifest last."""
 
+import json
 import shutil
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -7,6 +8,7 @@ from pathlib import Path
 
 from safetensors.numpy import save_file
 
+from export.columns import NONE, column_tensors
 from export.corpus import Corpus
 from export.recall import LEAST_RECALL, measure_own_recall
 from function.engine import bundle as layout
@@ -29,7 +31,7 @@ def write_model(folder: Path, model: ModelInfo) -> Manifest:
 
 
 def write_index(folder: Path, manifest: Manifest, corpus: Corpus, codes: Codes, scales: Scales, name: str) -> Manifest:
-    """Write the index and the passages beside the model, then the manifest, and return the manifest.
+    """Write the index, the passages and the columns beside the model, then the manifest, and return the manifest.
 
     The index holds sign bits if a search that begins with them reaches LEAST_RECALL. Without sign bits a search scans
     all codes.
@@ -40,11 +42,17 @@ def write_index(folder: Path, manifest: Manifest, corpus: Corpus, codes: Codes, 
     tensors: dict[str, AnyArray] = {"codes": codes, "scales": scales}
     if bits is not None:
         tensors["bits"] = bits
-    save_file(tensors, folder / layout.INDEX)
-    save_file(passage_tensors(corpus.texts, corpus.ids, corpus.metadata), folder / layout.PASSAGES)
-    for file in (layout.INDEX, layout.PASSAGES):
+    columns = {name: kind for name, kind in corpus.columns.items() if kind != NONE}
+    written = {
+        layout.INDEX: tensors,
+        layout.PASSAGES: passage_tensors(corpus.texts, corpus.ids, corpus.metadata),
+    }
+    if columns:
+        written[layout.COLUMNS] = column_tensors(map(json.loads, corpus.metadata), columns)
+    for file, content in written.items():
+        save_file(content, folder / file)
         (folder / file).chmod(0o644)  # safetensors lets only the owner read, but a container has another user
-    files = {file: describe_file(folder / file) for file in (layout.INDEX, layout.PASSAGES)}
+    files = {file: describe_file(folder / file) for file in written}
     index = IndexInfo(
         rows=len(codes),
         layout=LAYOUT if bits is not None else LAYOUT_WITHOUT_SIGNS,
@@ -52,6 +60,7 @@ def write_index(folder: Path, manifest: Manifest, corpus: Corpus, codes: Codes, 
         tokenizer_sha256=manifest.files[layout.TOKENIZER].sha256,
         corpus=name,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
+        columns=columns,
     )
     manifest = replace(manifest, index=index, files=manifest.files | files)
     _write_manifest(folder, manifest)

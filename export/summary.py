@@ -58,6 +58,7 @@ def corpus_rows(manifest: Manifest, corpus: Corpus, truncated: int, texts_per_se
         ("texts", f"{manifest.index.rows:,} from {manifest.index.corpus}, {skipped}"),
         ("ids", f"{corpus.repeated_ids:,} the same as an earlier one, {replaced}"),
         ("metadata", f"{corpus.non_finite:,} NaN or infinite values left out"),
+        ("filters", ", ".join(f"{name} ({kind})" for name, kind in corpus.columns.items()) or "no columns"),
         ("truncated", f"{truncated:,} texts longer than {manifest.model.max_tokens} tokens"),
         ("speed", f"{texts_per_second:,.0f} texts/s"),
         ("index", manifest.index.layout),

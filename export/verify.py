@@ -5,16 +5,18 @@ embedded: it compares them with the written ones and embeds few texts again.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from export.columns import column_tensors
 from export.embed import embed_documents
 from export.progress import ShowProgress, no_progress
 from export.recall import LEAST_RECALL, QUERIES, TOP_K, measure_own_recall, measure_recall
 from function.engine import bundle as layout
+from function.engine.arrays import AnyArray
 from function.engine.bundle import Manifest, describe_file, open_bundle
 from function.engine.embedder import Embedder
 from function.engine.index import Index
@@ -62,6 +64,7 @@ def verify(
     yield rows
     if not rows.passed:
         return
+    yield from _check_columns(bundle, manifest, passages)
     sample = _sample_rows(len(index), SAMPLE)
     try:
         texts = [passages.text(int(row)) for row in sample]
@@ -103,6 +106,7 @@ def verify_export(
     yield Check("rows in the index, rows embedded", "equal" if equal else "different", "equal", equal)
     if not (rows.passed and equal):
         return
+    yield from _check_columns(bundle, manifest, passages)
     sample = _sample_rows(len(index), SAMPLE_AFTER_EXPORT)
     texts = [passages.text(int(row)) for row in sample]
     embedder = Embedder.open(bundle, manifest.model)
@@ -127,6 +131,25 @@ def _check_rows(manifest: Manifest, index: Index, passages: Passages) -> Check:
     assert manifest.index is not None
     rows = (len(index), len(passages), manifest.index.rows)
     return Check("rows in index, texts, manifest", ", ".join(map(str, rows)), "the same", len(set(rows)) == 1)
+
+
+def _check_columns(bundle: Path, manifest: Manifest, passages: Passages) -> Iterator[Check]:
+    """Compare the columns with those that the metadata of all passages makes again; no check without columns."""
+    assert manifest.index is not None
+    if not manifest.index.columns:
+        return
+    try:
+        metadata = (passages.metadata(row) for row in range(len(passages)))
+        again, written = column_tensors(metadata, manifest.index.columns), map_tensors(bundle / layout.COLUMNS)
+        differing = [name for name in sorted(again.keys() | written.keys()) if not _are_equal(name, again, written)]
+        found = ", ".join(differing) + " different" if differing else "equal"
+    except ValueError as error:  # of the metadata's UTF-8, JSON or types, or of the file
+        found = str(error)
+    yield Check("columns, metadata of the texts", found, "equal", found == "equal")
+
+
+def _are_equal(name: str, again: Mapping[str, AnyArray], written: Mapping[str, AnyArray]) -> bool:
+    return name in again and name in written and np.array_equal(again[name], written[name])
 
 
 def _sample_rows(rows: int, count: int) -> list[int]:

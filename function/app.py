@@ -24,18 +24,19 @@ def create_app(bundle: LoadedBundle, settings: Settings, logger: Log, cold_start
     # no pages of documentation: they load scripts from elsewhere; /openapi.json has it all
     app = FastAPI(title="semantic search", docs_url=None, redoc_url=None, redirect_slashes=False, responses=FAILED)
     add_error_replies(app)
-    app.openapi = lambda: _openapi_document(app)  # type: ignore[method-assign] # FastAPI's own way to extend it
+    app.openapi = lambda: _openapi_document(app, bundle)  # type: ignore[method-assign] # FastAPI's own way to extend it
     app.add_middleware(HeadRequests)
     app.add_middleware(RequestLimits, max_body_bytes=settings.max_body_bytes)
     app.add_middleware(RequestLog, logger=logger, cold_start=cold_start)
     # straight onto the app: an APIRouter's are wrapped once more, and built at the first request
-    add_similar(app, bundle.embedder, bundle.index, bundle.passages, settings.max_reply_bytes)
+    add_similar(app, bundle.embedder, bundle.index, bundle.passages, bundle.open_columns, settings.max_reply_bytes)
     add_embeddings(app, bundle.embedder, settings.max_texts, settings.max_tokens, settings.max_reply_bytes)
     add_status(app, bundle.manifest, cold_start)
     return app
 
 
-def _openapi_document(app: FastAPI) -> dict[str, Any]:
+def _openapi_document(app: FastAPI, bundle: LoadedBundle) -> dict[str, Any]:
     from function.routes.openapi_document import describe_app  # not needed to start
 
-    return describe_app(app)
+    assert bundle.manifest.index is not None  # open_bundle checked it
+    return describe_app(app, bundle.manifest.index.columns)

@@ -46,6 +46,8 @@ DIM = 48
 MAX_TOKENS = 24
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 
+STORY_COLUMNS = {"chapter": "number", "places": "list", "told": "date", "true": "boolean", "who": "string"}
+
 WHO = [
     *("the baker", "a lighthouse keeper", "my grandmother", "the night nurse", "an old sailor", "the chess champion"),
     *("a young violinist", "our neighbour", "the mountain guide", "a retired judge", "the train driver", "his sister"),
@@ -62,12 +64,15 @@ WHAT = [
 
 @pytest.fixture(scope="session")
 def corpus() -> Corpus:
-    """200 short sentences, all different, one of them in other scripts too; every tenth has no metadata."""
+    """200 short sentences, all different, one of them in other scripts too; every tenth has no metadata.
+
+    The others have a column of each type.
+    """
     texts = [f"{who.capitalize()} {what}." for who in WHO for what in WHAT]
     texts[7] += " Żółć, naïve café, 東京, 🦆."
     ids = [f"story-{row:03}" for row in range(len(texts))]
-    metadata = [json.dumps({"chapter": row // 10, "who": WHO[row // 10]}) if row % 10 else "{}" for row in range(200)]
-    return Corpus(texts, ids, metadata, empty_texts=0)
+    metadata = [json.dumps(story_metadata(row)) if row % 10 else "{}" for row in range(200)]
+    return Corpus(texts, ids, metadata, empty_texts=0, columns=STORY_COLUMNS)
 
 
 @pytest.fixture(scope="session")
@@ -101,7 +106,7 @@ def make_app(bundle: Path, embedder: Embedder) -> Callable[..., FastAPI]:
         logger = logging.getLogger("tests")
         cold_start = ColdStart(lambda phases: logger.info("cold start", extra={"milliseconds": dict(phases)}))
         cold_start.end({"imports": 1.0, "model": 2.345678})
-        loaded = LoadedBundle(open_bundle(bundle), embedder, index, passages)
+        loaded = LoadedBundle(open_bundle(bundle), embedder, index, passages, bundle)
         return create_app(loaded, settings or Settings(), logger, cold_start)
 
     return make
@@ -139,6 +144,17 @@ class InProcess(httpx.BaseTransport):
         # unlike asyncio.run, this lets the thread keep the event loop that it has: Mangum's
         with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
             return runner.run(answer())
+
+
+def story_metadata(row: int) -> dict[str, object]:
+    """Return the metadata of one of the corpus's texts; STORY_COLUMNS has their types."""
+    return {
+        "chapter": row // 10,
+        "who": WHO[row // 10],
+        "told": f"2024-{1 + row % 12:02}-05",
+        "true": row % 3 == 0,
+        "places": ["sea", "village"][: row % 3],
+    }
 
 
 def write_bundle(folder: Path, corpus: Corpus) -> Path:

@@ -1,6 +1,6 @@
 """The corpus, and the error for a file that is not one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -19,6 +19,7 @@ class Corpus:
     empty_texts: int  # rows skipped because their text was empty, blank or null
     blank_ids: int = 0  # passages whose row number is their id, although the file has a column of ids
     non_finite: int = 0  # values of Parquet that are NaN or infinite, which JSON cannot hold
+    columns: dict[str, str] = field(default_factory=dict)  # type of each column of the metadata: see export/columns.py
 
     @property
     def repeated_ids(self) -> int:

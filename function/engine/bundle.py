@@ -12,13 +12,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 MANIFEST = "manifest.json"
 MODEL = "model.ort"
 TOKENIZER = "tokenizer.txt"
 INDEX = "index.safetensors"
 PASSAGES = "passages.safetensors"
+COLUMNS = "columns.safetensors"
 
 
 _Info = TypeVar("_Info", "FileInfo", "ModelInfo", "IndexInfo")
@@ -61,6 +62,7 @@ class IndexInfo:
     tokenizer_sha256: str
     corpus: str  # file name of the texts, or what else they are
     created: str  # UTC, ISO 8601
+    columns: dict[str, str]  # type of each metadata column that filters may name; columns.safetensors has their values
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,7 @@ def open_bundle(bundle: Path) -> Manifest:
         raise BundleError(
             f"{bundle}: holds a model and no texts; run `{_command('corpus', '--corpus', 'FILE', '--out', bundle)}`"
         )
-    for name in (MODEL, TOKENIZER, INDEX, PASSAGES):
+    for name in (MODEL, TOKENIZER, INDEX, PASSAGES, *([COLUMNS] if manifest.index.columns else [])):
         check_size(bundle, name, manifest)
     for name, embedded_by in ((MODEL, manifest.index.model_sha256), (TOKENIZER, manifest.index.tokenizer_sha256)):
         if manifest.files[name].sha256 != embedded_by:

@@ -54,12 +54,20 @@ class Passages:
         return len(self._offsets["texts"]) - 1
 
     def __getitem__(self, row: int) -> Passage:
-        metadata = json.loads(self._read("metadata", row))
-        return Passage(self._read("ids", row), self._read("texts", row), metadata)
+        return Passage(self.id(row), self.text(row), self.metadata(row))
+
+    def id(self, row: int) -> str:
+        """Return the id of one row."""
+        return self._read("ids", row)
 
     def text(self, row: int) -> str:
         """Return the text of one row."""
         return self._read("texts", row)
+
+    def metadata(self, row: int) -> dict[str, Any]:
+        """Return the other columns of one row."""
+        found: dict[str, Any] = json.loads(self._read("metadata", row))
+        return found
 
     def _read(self, column: str, row: int) -> str:
         if not 0 <= row < len(self):

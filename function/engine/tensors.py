@@ -15,7 +15,16 @@ import numpy as np
 
 from function.engine.arrays import AnyArray
 
-DTYPES = {"I8": np.int8, "U8": np.uint8, "U64": np.uint64, "F32": np.float32}  # those a bundle holds
+DTYPES = {  # those a bundle holds
+    "I8": np.int8,
+    "U8": np.uint8,
+    "U16": np.uint16,
+    "U32": np.uint32,
+    "U64": np.uint64,
+    "I64": np.int64,
+    "F32": np.float32,
+    "F64": np.float64,
+}
 HEADER_LIMIT = 100_000_000  # bytes; the format's own limit
 
 

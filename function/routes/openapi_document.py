@@ -1,13 +1,21 @@
-"""The OpenAPI document, made when it is first asked for: FastAPI's, and HEAD wherever GET is."""
+"""The OpenAPI document, made when it is first asked for: FastAPI's, this corpus's filters, and HEAD wherever GET is."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI
 
+from function.routes.filtering import filter_schemas
 
-def describe_app(app: FastAPI) -> dict[str, Any]:
-    """Return the document. FastAPI makes it once and keeps it."""
+
+def describe_app(app: FastAPI, kinds: Mapping[str, str]) -> dict[str, Any]:
+    """Return the document over a corpus with columns of these types. FastAPI makes it once and keeps it."""
     document = FastAPI.openapi(app)
+    schemas = document["components"]["schemas"]
+    schemas |= filter_schemas(kinds)
+    schemas["SimilarRequest"]["properties"]["filter"] = {
+        "anyOf": [{"$ref": "#/components/schemas/Filter"}, {"type": "null"}]
+    }
     for methods in document["paths"].values():
         if "get" in methods:
             methods.setdefault("head", _without_bodies(methods["get"]))

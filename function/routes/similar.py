@@ -1,9 +1,12 @@
 """POST /similar: which texts are most like these words."""
 
-from typing import Annotated, Any
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel, BeforeValidator, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from function.engine.embedder import Embedder
 from function.engine.index import MOST_HITS, Index
@@ -13,12 +16,19 @@ from function.routes.replies import bytes_beyond, json_reply
 from function.routes.texts import RequestText, StrictRequest, whole_number
 from function.telemetry import stopwatch_of
 
+if TYPE_CHECKING:
+    from function.engine.columns import Columns
+
+Part = Literal["text", "metadata"]  # of a hit, that a request may leave out
+
 
 class SimilarRequest(StrictRequest):
-    """Words, and how many of the texts most like them are wanted."""
+    """Words, how many of the texts most like them are wanted, among which texts, and what of each."""
 
     text: RequestText
     num_results: Annotated[int, Field(ge=1, le=MOST_HITS), BeforeValidator(whole_number)] = 5
+    filter: dict[str, Any] | None = None  # function/routes/filtering.py checks and describes it
+    include: list[Part] = Field(default=["text", "metadata"], fail_fast=True)
 
 
 class Result(BaseModel):
@@ -27,8 +37,8 @@ class Result(BaseModel):
     index: int
     id: str
     score: float
-    text: str
-    metadata: dict[str, Any]
+    text: str | SkipJsonSchema[None] = None
+    metadata: dict[str, Any] | SkipJsonSchema[None] = None
 
 
 class SimilarReply(BaseModel):
@@ -38,30 +48,43 @@ class SimilarReply(BaseModel):
     truncated: bool
 
 
-def add_similar(app: FastAPI, embedder: Embedder, index: Index, passages: Passages, max_reply_bytes: int) -> None:
-    """Add the route over this model and this corpus; a reply of more than max_reply_bytes is a 413."""
+def add_similar(
+    app: FastAPI,
+    embedder: Embedder,
+    index: Index,
+    passages: Passages,
+    open_columns: "Callable[[], Columns]",
+    max_reply_bytes: int,
+) -> None:
+    """Add the route over this model and this corpus; a reply of more than max_reply_bytes is a 413.
+
+    open_columns is called once, for the first request with a filter.
+    """
+    columns = cache(open_columns)
 
     @app.post("/similar", response_model=SimilarReply, responses=REFUSED, summary="The texts most like these words")
     async def similar(body: SimilarRequest, request: Request) -> Response:
         stopwatch = stopwatch_of(request)
         stopwatch.lap("parse")
+        allowed = None
+        if body.filter is not None:
+            from function.routes.filtering import filtered_rows  # only a request with a filter needs it
+
+            allowed = filtered_rows(body.filter, columns())
+            stopwatch.lap("filter")
         tokens = embedder.tokenize([body.text], role="query")
         embedding = embedder.embed(tokens)[0]
         stopwatch.lap("embed")
-        hits = index.search(embedding, body.num_results)
+        hits = index.search(embedding, body.num_results, allowed)
         stopwatch.lap("search")
         results = []
         for hit in hits:
-            passage = passages[hit.row]
-            results.append(
-                {
-                    "index": hit.row,
-                    "id": passage.id,
-                    "score": hit.score,
-                    "text": passage.text,
-                    "metadata": passage.metadata,
-                }
-            )
+            result: dict[str, Any] = {"index": hit.row, "id": passages.id(hit.row), "score": hit.score}
+            if "text" in body.include:
+                result["text"] = passages.text(hit.row)
+            if "metadata" in body.include:
+                result["metadata"] = passages.metadata(hit.row)
+            results.append(result)
         reply = json_reply({"results": results, "truncated": tokens[0].is_truncated})
         if found := bytes_beyond(reply, max_reply_bytes):
             reply = error_reply(413, _too_large(len(results), found, max_reply_bytes))

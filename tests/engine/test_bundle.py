@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from export.corpus import Corpus
 from function.engine import bundle as bundle_module
 from function.engine.bundle import (
+    COLUMNS,
     FORMAT_VERSION,
     INDEX,
     MANIFEST,
@@ -57,7 +58,7 @@ def test_a_whole_bundle_opens_and_its_manifest_says_what_is_in_it(bundle: Path, 
     assert manifest.index is not None
     assert manifest.index.rows == len(corpus.texts)
     assert manifest.model.name == "tests/mean-of-words"
-    assert manifest.files.keys() == {MODEL, TOKENIZER, INDEX, PASSAGES}
+    assert manifest.files.keys() == {MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS}
 
 
 def test_a_manifest_comes_back_from_its_own_text(bundle: Path, bundle_copy: Path) -> None:
@@ -117,7 +118,7 @@ def test_a_manifest_that_is_not_json_is_refused(bundle_copy: Path, content: byte
     assert message.endswith("run `python -m export` again")
 
 
-@pytest.mark.parametrize("version", [1, 3, "2", None, [2]])
+@pytest.mark.parametrize("version", [1, 2, 4, "3", None, [3]])
 def test_another_format_version_is_refused(bundle_copy: Path, version: object) -> None:
     rewrite(bundle_copy, lambda found: found.update(format_version=version))
     expected = f"format_version is {version}, this code reads {FORMAT_VERSION}; run `python -m export` again"
@@ -184,13 +185,13 @@ def test_types_are_checked_where_annotations_are_strings_too(
         quoted.read_manifest(bundle_copy)
 
 
-@pytest.mark.parametrize("name", [MODEL, TOKENIZER, INDEX, PASSAGES])
+@pytest.mark.parametrize("name", [MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS])
 def test_a_missing_file_is_refused(bundle_copy: Path, name: str) -> None:
     (bundle_copy / name).unlink()
     assert refusal(bundle_copy) == f"{bundle_copy / name}: is missing; run `python -m export` again"
 
 
-@pytest.mark.parametrize("name", [MODEL, TOKENIZER, INDEX, PASSAGES])
+@pytest.mark.parametrize("name", [MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS])
 @pytest.mark.parametrize("difference", [-1, 1])
 def test_a_file_of_another_length_is_refused(bundle_copy: Path, name: str, difference: int) -> None:
     path = bundle_copy / name
@@ -201,7 +202,7 @@ def test_a_file_of_another_length_is_refused(bundle_copy: Path, name: str, diffe
     assert refusal(bundle_copy) == f"{path}: {expected}"
 
 
-@pytest.mark.parametrize("name", [MODEL, TOKENIZER, INDEX, PASSAGES])
+@pytest.mark.parametrize("name", [MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS])
 def test_a_file_the_manifest_does_not_list_is_refused(bundle_copy: Path, name: str) -> None:
     rewrite(bundle_copy, lambda found: found["files"].pop(name))
     assert refusal(bundle_copy) == f"{bundle_copy / MANIFEST}: lists no {name}; run `python -m export` again"

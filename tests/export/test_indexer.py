@@ -14,6 +14,7 @@ from export.corpus import Corpus
 from export.embed import embed_corpus
 from export.indexer import take_model, write_index, write_model
 from function.engine.bundle import (
+    COLUMNS,
     INDEX,
     MANIFEST,
     MODEL,
@@ -129,7 +130,7 @@ def test_signs_are_stored_where_they_find_the_neighbours(
     assert [hit.row for hit in index.search(query, 5)] == np.argsort(-scores, kind="stable")[:5].tolist()
 
 
-@pytest.mark.parametrize("name", [MANIFEST, MODEL, TOKENIZER, INDEX, PASSAGES])
+@pytest.mark.parametrize("name", [MANIFEST, MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS])
 def test_a_half_written_bundle_does_not_open(bundle_copy: Path, name: str) -> None:
     (bundle_copy / name).unlink()
     with pytest.raises(BundleError, match=name):
@@ -137,4 +138,4 @@ def test_a_half_written_bundle_does_not_open(bundle_copy: Path, name: str) -> No
 
 
 def test_every_file_of_a_bundle_can_be_read_by_another_user(bundle: Path) -> None:
-    assert [oct(path.stat().st_mode & 0o444) for path in bundle.iterdir()] == ["0o444"] * 5
+    assert [oct(path.stat().st_mode & 0o444) for path in bundle.iterdir()] == ["0o444"] * 6

@@ -15,6 +15,7 @@ from export.indexer import take_model
 from export.progress import ShowProgress
 from export.verify import Check, verify, verify_export
 from function.engine.bundle import (
+    COLUMNS,
     INDEX,
     MANIFEST,
     MODEL,
@@ -71,7 +72,7 @@ def test_a_good_bundle_passes_every_check(bundle: Path) -> None:
     checks, error = check(bundle)
     assert error is None
     assert list(checks) == [
-        *(f"checksum of {name}" for name in (MODEL, TOKENIZER, INDEX, PASSAGES)),
+        *(f"checksum of {name}" for name in (MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS)),
         "rows in index, texts, manifest",
         COSINE,
         RECALL,
@@ -155,7 +156,7 @@ EQUAL = "rows in the index, rows embedded"
 def test_a_good_export_passes_every_check(bundle: Path, rows: tuple[NDArray[Any], NDArray[Any]]) -> None:
     checks = {one.name: one for one in verify_export(bundle, *rows)}
     assert list(checks) == [
-        *(f"checksum of {name}" for name in (MODEL, TOKENIZER, INDEX, PASSAGES)),
+        *(f"checksum of {name}" for name in (MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS)),
         "rows in index, texts, manifest",
         EQUAL,
         EXPORT_COSINE,
@@ -238,7 +239,7 @@ def test_a_model_that_does_not_open_is_found_without_texts_too(bundle: Path, tmp
     assert isinstance(error, BundleError)
 
 
-@pytest.mark.parametrize("name", [MODEL, TOKENIZER, INDEX, PASSAGES])
+@pytest.mark.parametrize("name", [MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS])
 @pytest.mark.parametrize("place", [0.02, 0.5, 0.98])
 def test_one_flipped_byte_fails_the_checksum_of_its_file_alone(bundle_copy: Path, name: str, place: float) -> None:
     content = bytearray((bundle_copy / name).read_bytes())
@@ -258,7 +259,7 @@ def test_a_file_that_does_not_open_stops_the_checks_with_an_error_that_names_it(
     assert name in str(error)
 
 
-@pytest.mark.parametrize("name", [MODEL, TOKENIZER, INDEX, PASSAGES])
+@pytest.mark.parametrize("name", [MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS])
 def test_a_file_cut_short_is_refused(bundle_copy: Path, name: str) -> None:
     with (bundle_copy / name).open("r+b") as file:
         file.truncate((bundle_copy / name).stat().st_size - 1)
