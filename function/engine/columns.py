@@ -120,8 +120,8 @@ class Column:
         values = [self._as_stored(value) for value in values]
         if self.codes is None:
             return self._rows_of(_is_any(self._plain, values))
-        places = {bisect_left(self.values, value): value for value in values}
-        known = [place for place, value in places.items() if place < len(self.values) and self.values[place] == value]
+        places = {(bisect_left(self.values, value), value) for value in values}
+        known = [place for place, value in places if place < len(self.values) and self.values[place] == value]
         return self._rows_of(_is_any(self.codes, known))
 
     @property

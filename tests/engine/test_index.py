@@ -248,3 +248,64 @@ def test_an_index_without_signs_searches_all_rows(tmp_path: Path) -> None:
     index = Index.open(tmp_path / "index.safetensors")
     for query in unit_rows(20, 16, seed=14):
         assert [hit.row for hit in index.search(query, 10)] == [hit.row for hit in brute_force(embeddings, query, 10)]
+
+
+# A search among some rows
+
+
+@given(
+    rows=st.integers(1, 2_000),
+    distinct=st.integers(1, 2_000),
+    share=st.sampled_from([0.5, 0.1, 0.01, 0.0001]),
+    top_k=st.integers(1, MOST_HITS),
+    seed=st.integers(0, 1 << 16),
+)
+def test_hits_among_allowed_rows_are_those_of_brute_force(
+    rows: int, distinct: int, share: float, top_k: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    embeddings = unit_rows(distinct, AWKWARD_DIM, seed)[rng.integers(0, distinct, rows)]
+    allowed = rng.random(rows) < share
+    query = unit_rows(1, AWKWARD_DIM, seed + 1)[0]
+    hits = index_of(embeddings).search(query, top_k, allowed)
+    expected = [hit for hit in brute_force(embeddings, query, rows) if allowed[hit.row]][:top_k]
+    assert len(hits) == min(top_k, np.count_nonzero(allowed))
+    assert allowed[[hit.row for hit in hits]].all()
+    np.testing.assert_allclose([hit.score for hit in hits], [hit.score for hit in expected], atol=1e-5)
+    scores = {hit.row: hit.score for hit in brute_force(embeddings, query, rows)}
+    np.testing.assert_allclose([hit.score for hit in hits], [scores[hit.row] for hit in hits], atol=1e-5)
+
+
+@pytest.mark.parametrize("has_bits", [True, False])
+@pytest.mark.parametrize("share", [0.9, 0.5, 0.1, 0.01, 0.0001])
+def test_a_search_among_some_rows_finds_what_an_index_of_these_rows_finds(share: float, has_bits: bool) -> None:
+    rng = np.random.default_rng(seed=30)
+    embeddings = unit_rows(2_000, AWKWARD_DIM, seed=31)[rng.integers(0, 2_000, 20_000)]
+    allowed = rng.random(20_000) < share
+    codes, scales = quantize(embeddings)
+    kept = np.flatnonzero(allowed)
+    index = Index(codes, scales, signs(codes) if has_bits else None)
+    part = Index(codes[kept], scales[kept], signs(codes[kept]) if has_bits else None)
+    for query in unit_rows(5, AWKWARD_DIM, seed=32):
+        most = index.search(query, MOST_HITS, allowed)
+        assert most == [Hit(int(kept[hit.row]), hit.score) for hit in part.search(query, MOST_HITS)]
+        for top_k in (1, 7, 99):
+            assert index.search(query, top_k, allowed) == most[:top_k]
+
+
+@pytest.mark.parametrize("top_k", [1, 6_000, 20_000])
+def test_as_many_hits_come_as_rows_are_allowed(top_k: int) -> None:
+    embeddings = unit_rows(20_000, 8, seed=33)
+    allowed = np.arange(20_000) % 2 == 0
+    hits = index_of(embeddings).search(embeddings[0], top_k, allowed)
+    assert len({hit.row for hit in hits if allowed[hit.row]}) == len(hits) == min(top_k, 10_000)
+
+
+def test_no_allowed_row_gives_no_hit() -> None:
+    embeddings = unit_rows(50, 8, seed=34)
+    assert index_of(embeddings).search(embeddings[0], 5, np.zeros(50, np.bool_)) == []
+
+
+def test_a_mask_of_another_length_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"allowed \(49,\); expected \(50,\)"):
+        index_of(unit_rows(50, 8, seed=35)).search(unit_rows(1, 8, seed=36)[0], 5, np.ones(49, np.bool_))

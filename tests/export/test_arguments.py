@@ -54,7 +54,7 @@ def test_every_option_but_a_flag_takes_one_value(command: str) -> None:
 )
 def test_options_mean_the_same_before_and_after_the_command(words: list[str]) -> None:
     assert parse_arguments(words) == argparse.Namespace(
-        command="corpus", out=Path("b"), corpus=Path("texts.csv"), text_column=None, id_column=None
+        command="corpus", out=Path("b"), corpus=Path("texts.csv"), text_column=None, id_column=None, column=[]
     )
 
 

@@ -30,6 +30,7 @@ from function.engine.embedder import Embedder
 from function.engine.index import EXHAUSTIVE_ROWS, Index
 from function.engine.passages import Passages
 from function.engine.quantization import dequantize, quantize
+from tests.conftest import STORY_COLUMNS
 from tests.export.conftest import clustered_rows
 
 
@@ -51,6 +52,7 @@ def test_the_manifest_says_of_the_index_what_is_in_the_files(bundle: Path, corpu
         "model_sha256": manifest["files"]["model.ort"]["sha256"],
         "tokenizer_sha256": manifest["files"]["tokenizer.txt"]["sha256"],
         "corpus": "stories.csv",
+        "columns": STORY_COLUMNS,
     }
     assert manifest["files"].keys() == {path.name for path in bundle.iterdir()} - {"manifest.json"}
     for name, entry in manifest["files"].items():
