@@ -272,7 +272,14 @@ def test_the_phases_of_a_cold_start_are_those_that_are_timed() -> None:
 def test_the_bundles_files_and_format_are_those_of_the_code() -> None:
     page = PAGES["docs/bundle.md"]
     files = re.findall(r"^  (\S+)  ", page, re.MULTILINE)
-    assert set(files) == {layout.MANIFEST, layout.MODEL, layout.TOKENIZER, layout.INDEX, layout.PASSAGES}
+    assert set(files) == {
+        layout.MANIFEST,
+        layout.MODEL,
+        layout.TOKENIZER,
+        layout.INDEX,
+        layout.PASSAGES,
+        layout.COLUMNS,
+    }
     assert f"format version is {layout.FORMAT_VERSION}," in page
 
 

@@ -91,3 +91,16 @@ def test_an_error_names_the_missing_or_unknown_argument(
         parse_arguments(words)
     assert stop.value.code == 2
     assert message in capsys.readouterr().err
+
+
+def test_columns_may_be_typed_one_by_one_and_have_an_equals_sign_in_their_name() -> None:
+    words = ["corpus", "--corpus", "f", "--column", "year=number", "--column=a=b=none"]
+    assert parse_arguments(words).column == [("year", "number"), ("a=b", "none")]
+
+
+@pytest.mark.parametrize("wrong", ["year", "year=", "=number", "year=int", "year=Number"])
+def test_a_column_of_an_unknown_type_is_refused(wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse_arguments(["corpus", "--corpus", "f", "--column", wrong])
+    expected = f"found {wrong!r}, expected NAME=TYPE with a type of string, number, boolean, date, list, none"
+    assert expected in capsys.readouterr().err

@@ -34,6 +34,7 @@ from tests.conftest import DIM
 
 COSINE = "least cosine of 200 rows to their texts"
 RECALL = "recall@10 against exact search"
+METADATA = "columns, metadata of the texts"
 
 
 def check(bundle: Path) -> tuple[dict[str, Check], Exception | None]:
@@ -74,6 +75,7 @@ def test_a_good_bundle_passes_every_check(bundle: Path) -> None:
     assert list(checks) == [
         *(f"checksum of {name}" for name in (MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS)),
         "rows in index, texts, manifest",
+        METADATA,
         COSINE,
         RECALL,
     ]
@@ -159,6 +161,7 @@ def test_a_good_export_passes_every_check(bundle: Path, rows: tuple[NDArray[Any]
         *(f"checksum of {name}" for name in (MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS)),
         "rows in index, texts, manifest",
         EQUAL,
+        METADATA,
         EXPORT_COSINE,
         RECALL,
     ]
@@ -320,3 +323,38 @@ def test_one_scale_a_hundredth_too_small_fails_the_cosine(bundle_copy: Path) -> 
     change_index(bundle_copy, shrink_one)
     describe_again(bundle_copy)
     assert failed(bundle_copy) == [COSINE]
+
+
+def change_columns(bundle: Path, change: Callable[[dict[str, NDArray[Any]]], object]) -> None:
+    tensors = {name: tensor.copy() for name, tensor in load_file(bundle / COLUMNS).items()}
+    change(tensors)
+    save_file(tensors, bundle / COLUMNS)
+    describe_again(bundle)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("who.codes", lambda tensors: tensors["who.codes"].__setitem__(57, 0)),
+        ("told.present", lambda tensors: tensors.pop("told.present")),
+        ("more.values", lambda tensors: tensors.update({"more.values": np.zeros(200)})),
+    ],
+    ids=str,
+)
+def test_columns_that_differ_from_the_metadata_fail_a_check_that_names_them(
+    bundle_copy: Path, name: str, change: Callable[[dict[str, NDArray[Any]]], object]
+) -> None:
+    change_columns(bundle_copy, change)
+    checks, _ = check(bundle_copy)
+    assert (checks[METADATA].found, checks[METADATA].passed) == (f"{name} different", False)
+    assert failed(bundle_copy) == [METADATA]
+
+
+def test_metadata_of_another_type_than_the_manifest_says_fails_a_check(bundle_copy: Path) -> None:
+    manifest = read_manifest(bundle_copy)
+    assert manifest.index is not None
+    index = replace(manifest.index, columns=manifest.index.columns | {"who": "number"})
+    (bundle_copy / MANIFEST).write_text(replace(manifest, index=index).to_json())
+    checks, _ = check(bundle_copy)
+    assert checks[METADATA].found == "row 1: 'the baker' in the column 'who'"
+    assert not checks[METADATA].passed

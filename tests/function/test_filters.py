@@ -28,7 +28,7 @@ def similar(client: httpx.Client, **more: object) -> list[dict[str, Any]]:
     [
         ({"who": WHO[3]}, lambda metadata: metadata.get("who") == WHO[3]),
         ({"chapter": {"$gte": 5, "$lt": 7}}, lambda metadata: metadata.get("chapter") in (5, 6)),
-        ({"true": {"$ne": True}}, lambda metadata: not metadata.get("true")),
+        ({"true": {"$ne": False}}, lambda metadata: metadata.get("true", True)),
         ({"told": {"$lt": "2024-02-01"}}, lambda metadata: metadata.get("told", "3000") < "2024-02-01"),
         ({"places": {"$in": ["village", "moon"]}}, lambda metadata: "village" in metadata.get("places", [])),
         ({"who": {"$exists": False}}, lambda metadata: not metadata),
@@ -63,7 +63,7 @@ def test_an_empty_filter_is_passed_by_every_text(client: httpx.Client, nothing: 
         ({"year": 5}, "filter: expected the name of a column, $and or $or, found 'year'"),
         ({"chapter": {"$gt": "5"}}, "filter.chapter.$gt: expected a number, found '5'"),
         ({"$or": [{}, {"true": {"$eq": 1}}]}, "filter.$or.1.true.$eq: expected true or false, found 1"),
-        ({"\ud800" * 9: 1}, "filter: expected the name of a column, $and or $or, found '" + "\\ud800" * 9 + "'"),
+        ({"\ud800": 1}, "filter: expected the name of a column, $and or $or, found '\\ud800'"),
     ],
     ids=ascii,
 )

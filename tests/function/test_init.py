@@ -114,6 +114,18 @@ def test_a_request_after_init_imports_nothing(start: Callable[..., Seen]) -> Non
     assert start(ASK)["later"] == []
 
 
+def test_columns_are_opened_and_their_modules_imported_by_the_first_filter(
+    start: Callable[..., Seen], bundle: Path
+) -> None:
+    columns = str(bundle / "columns.safetensors")
+    without, with_filter = start(ASK), start(ASK.replace("\"}'", '", "filter": {"chapter": 5}}\''))
+    assert columns not in without["opened"]
+    assert not {"function.engine.columns", "function.engine.filters"} & set(without["init"])
+    assert with_filter["opened"].count(columns) == 1
+    ours = [name for name in with_filter["later"] if name.startswith("function")]
+    assert ours == ["function.engine.columns", "function.engine.filters", "function.routes.filtering"]
+
+
 def test_init_and_a_request_write_no_file(
     in_a_new_process: Callable[..., Any], bundle_copy: Path, shipped: Path
 ) -> None:
