@@ -1,5 +1,6 @@
 """README.md and docs/ say what is so: tables and figures are the measured ones, commands, files and links exist."""
 
+import json
 import os
 import re
 import shlex
@@ -10,18 +11,25 @@ from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
+import httpx
 import pytest
 from fastapi import FastAPI
+from safetensors.numpy import save_file
 from starlette.routing import Route
 
 from bench.documents import FIGURE, TABLE, documents, fill
 from bench.folders import RESULTS
 from export.arguments import parse_arguments
+from export.columns import TYPES, column_tensors
+from export.corpus import Corpus
 from function import server
 from function.engine import bundle as layout
+from function.engine.columns import PARTS, Columns
+from function.engine.filters import allowed_rows
 from function.errors import ERROR_TYPES, FAILED, REFUSED
 from function.settings import Settings, read_settings
 from tests.cloudformation import load_template
+from tests.conftest import write_bundle
 
 PROJECT = Path(__file__).parents[1]
 PAGES = {str(path.relative_to(PROJECT)): path.read_text(encoding="utf-8") for path in documents(PROJECT)}
@@ -281,6 +289,46 @@ def test_the_bundles_files_and_format_are_those_of_the_code() -> None:
         layout.COLUMNS,
     }
     assert f"format version is {layout.FORMAT_VERSION}," in page
+
+
+BOOKS = {"category": "string", "date": "date", "tags": "list", "year": "number"}
+(FILTERS,) = re.findall(r"^## Filters\n(.*?)^## ", PAGES["docs/api.md"], re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> Columns:
+    rows: list[dict[str, object]] = [
+        {"category": "WORLD", "date": "2016-05-31", "tags": ["new"], "year": 2016},
+        {"category": "ARTS", "date": "2014-05-31", "tags": ["draft"], "year": 2014},
+        {},
+    ]
+    save_file(column_tensors(rows, BOOKS), tmp_path / "columns.safetensors")
+    return Columns(tmp_path / "columns.safetensors", BOOKS, len(rows))
+
+
+def test_each_filter_that_is_shown_keeps_some_rows_and_not_others(books: Columns) -> None:
+    shown = [json.loads(code) for code in [*BLOCK.findall(FILTERS), *CODE.findall(FILTERS)] if code.startswith("{")]
+    filters = [one.get("filter", one) for one in shown if "error" not in one and one != {"$exists": False}]
+    assert len(filters) == 11
+    for one in filters:
+        kept = allowed_rows(one, books).sum()
+        assert 0 < kept < 3 or one == {"year": {"$gte": 2014, "$lt": 2018}, "category": "ARTS"}, one
+
+
+def test_the_refusal_of_a_filter_that_is_shown_is_the_real_one(
+    connect: Callable[..., httpx.Client], tmp_path: Path
+) -> None:
+    metadata = json.dumps({"category": "WORLD", "year": 2014})
+    columns = {"category": "string", "year": "number"}
+    corpus = Corpus(["The baker"], ["a"], [metadata], empty_texts=0, columns=columns)
+    client = connect(bundle=write_bundle(tmp_path / "bundle", corpus))
+    (shown,) = [json.loads(block) for block in BLOCK.findall(FILTERS) if "error_type" in block]
+    assert client.post("/similar", json={"text": "x", "filter": {"year": {"$gt": "2014"}}}).json() == shown
+
+
+def test_the_types_and_tensors_of_columns_are_those_of_the_code() -> None:
+    rows = re.findall(r"^\| `([a-z]+)` \|", PAGES["docs/bundle.md"], re.MULTILINE)
+    assert rows == [*TYPES, *PARTS]
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -173,7 +173,7 @@ def test_sizes_accuracy_and_checks_are_printed(whole: tuple[Path, Run]) -> None:
     for name in (MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS):
         assert f"checksum of {name}" in done.out
         assert f"{name} {(out / name).stat().st_size / 1e6:.1f} MB" in done.out
-    assert done.out.count(" ok\n") == 8
+    assert done.out.count(" ok\n") == 10
     assert "FAILED" not in done.out
     assert f"{out}/ is ready. Try it: {python_module('function', '--bundle', out)}\n" in done.out
 
