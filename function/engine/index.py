@@ -34,7 +34,7 @@ Mask = Array[np.bool_]  # (rows,)
 
 EXHAUSTIVE_ROWS = 8_192
 MOST_HITS = 100  # up to here a search for fewer hits returns the first ones of a search for more
-FEW = 32  # one row in so many: copying their codes takes a third of the time of scanning all signs
+ROWS_PER_COPIED = 32  # one row in so many is copied and scanned in less time than all signs are scanned
 CANDIDATES = 2_000  # rows that step 1 keeps: twenty for each of MOST_HITS
 ROWS_PER_CANDIDATE = 100  # a larger index has one more candidate for each of these
 RESCORED = 150  # rows that step 2 keeps: more than MOST_HITS, because the 8-bit query ranks rows a little differently
@@ -96,7 +96,7 @@ class Index:
         if allowed is not None:
             if allowed.shape != (len(self),):
                 raise ValueError(f"allowed {allowed.shape}; expected ({len(self)},)")
-            if np.count_nonzero(allowed) <= max(EXHAUSTIVE_ROWS, len(self) // FEW):
+            if np.count_nonzero(allowed) <= max(EXHAUSTIVE_ROWS, len(self) // ROWS_PER_COPIED):
                 return self._search_few(query, top_k, np.flatnonzero(allowed))
         if not len(self):
             return []

@@ -5,8 +5,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import FastAPI, Request, Response
-from pydantic import BaseModel, BeforeValidator, Field
-from pydantic.json_schema import SkipJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from function.engine.embedder import Embedder
 from function.engine.index import MOST_HITS, Index
@@ -37,8 +36,12 @@ class Result(BaseModel):
     index: int
     id: str
     score: float
-    text: str | SkipJsonSchema[None] = None
-    metadata: dict[str, Any] | SkipJsonSchema[None] = None
+    text: str
+    metadata: dict[str, Any]
+
+    model_config = ConfigDict(
+        json_schema_extra={"required": ["index", "id", "score"]}
+    )  # `include` may leave out others
 
 
 class SimilarReply(BaseModel):

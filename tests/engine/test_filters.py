@@ -145,6 +145,7 @@ KEPT: list[tuple[dict[str, Any], list[int]]] = [
     ({"is_new": False}, [1]),
     ({"told": "2024-01-31"}, [0]),
     ({"told": {"$gte": "2024-01-31T10:00:00Z"}}, [1]),
+    ({"told": {"$gt": "2024-01-31T10:00:00Z"}}, []),
     ({"tags": "war"}, [0, 2]),
     ({"tags": {"$ne": "sea"}}, [1, 2, 3]),
     ({"tags": {"$in": ["sea", "none"]}}, [0]),

@@ -20,7 +20,9 @@ from schemathesis.engine.events import EngineFinished, FatalError, NonFatalError
 from schemathesis.engine.run import PhaseName
 from starlette.types import Receive, Scope, Send
 
+from function.engine.filters import OPERATORS
 from function.events import make_handler
+from tests.conftest import STORY_COLUMNS
 from tests.function.event_makers import http_api
 
 OPERATIONS = {"POST /similar", "POST /predict", "GET /health", "HEAD /health", "GET /info", "HEAD /info"}
@@ -107,3 +109,14 @@ def test_the_document_says_that_a_text_must_not_be_blank(make_app: Callable[...,
     for text in (schemas["SimilarRequest"]["properties"]["text"], one, several["items"]):
         assert (text["type"], text["minLength"], text["pattern"]) == ("string", 1, r"[^\s\x1c-\x1f\x85]")
     assert (several["minItems"], several["maxItems"]) == (1, 256)
+
+
+def test_the_document_says_which_columns_a_filter_may_name_and_what_a_result_may_leave_out(
+    make_app: Callable[..., FastAPI],
+) -> None:
+    schemas = make_app().openapi()["components"]["schemas"]
+    assert schemas["Filter"]["properties"].keys() == STORY_COLUMNS.keys() | {"$and", "$or"}
+    assert schemas["Filter"]["properties"]["chapter"]["anyOf"][0] == {"type": "number"}
+    assert schemas["NumberOperators"]["properties"].keys() == set(OPERATORS)
+    assert schemas["SimilarRequest"]["properties"]["filter"]["anyOf"][0] == {"$ref": "#/components/schemas/Filter"}
+    assert schemas["Result"]["properties"].keys() - set(schemas["Result"]["required"]) == {"text", "metadata"}
