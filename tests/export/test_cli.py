@@ -257,7 +257,7 @@ def test_the_steps_make_the_same_rows_as_the_one_command(
 def test_a_good_bundle_is_verified_with_exit_code_0(whole: tuple[Path, Run]) -> None:
     done = run("verify", whole[0])
     assert (done.code, done.err) == (0, "")
-    assert done.out.count(" ok\n") == 7
+    assert done.out.count(" ok\n") == 9
     assert "least cosine of 147 rows to their texts" in done.out
 
 
@@ -661,7 +661,7 @@ def test_new_texts_repair_a_bundle_whose_export_was_killed_while_files_moved(
     for name in (MANIFEST, MODEL, PASSAGES):
         (bundle_of_stories / name).rename(whole / name)
     assert run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories).code == 0
-    assert len(contents(bundle_of_stories)) == 5
+    assert len(contents(bundle_of_stories)) == 6
     open_bundle(bundle_of_stories)
 
 
