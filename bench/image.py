@@ -56,7 +56,7 @@ def build_image(work: Path, bundle: Path) -> None:
 
 
 def build_empty_image(base: str, tag: str) -> None:
-    """Build an image of this base with the empty handler, as the user and with the settings that the base has."""
+    """Build an image from this base image that adds only a handler that does nothing; user and settings stay the base's."""
     docker("build", "--tag", tag, "--build-arg", f"BASE={base}", "--file", str(PEERS / "Dockerfile"), str(PEERS))
 
 

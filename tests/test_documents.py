@@ -40,7 +40,6 @@ MEASURED = re.compile(rf"[$€]\s?\d[\d,.]*|\b\d[\d,.]*\s?(?:%|\u00d7|(?:{UNITS}
 # What looks like a measured figure and is none: where it comes from. Whatever is measured gets a marker instead.
 NOT_MEASURED = {
     "Python 3.11": "pyproject.toml: requires-python",
-    "Python 3.13": "Dockerfile: the base image",
     "512 MB": "tests/image: the limit that the image is tested with",
     "1,769 MB": "https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html: one whole core",
     "512 KB": "https://aws.amazon.com/api-gateway/pricing/: how much of a request is billed as one",
