@@ -56,7 +56,7 @@ def build_image(work: Path, bundle: Path) -> None:
 
 
 def build_empty_image(base: str, tag: str) -> None:
-    """Build an image from this base image that adds only a handler that does nothing; user and settings stay the base's."""
+    """Build an image that adds to this base image only a handler that does nothing."""
     docker("build", "--tag", tag, "--build-arg", f"BASE={base}", "--file", str(PEERS / "Dockerfile"), str(PEERS))
 
 
