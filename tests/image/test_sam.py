@@ -17,7 +17,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.image.docker import ROOT, run
+from tests.cloudformation import load_template
+from tests.image.docker import ROOT, TAG, docker, load_empty_image, run
 from tests.image.sources import REQUESTS, STATUS
 
 TEMPLATE = ROOT / "template.yaml"
@@ -56,6 +57,39 @@ def built(sam: Callable[..., str], image: str, tmp_path_factory: pytest.TempPath
 
 def test_the_template_is_valid(sam: Callable[..., str]) -> None:
     assert "is a valid SAM Template" in sam("validate", "--lint", "--template", str(TEMPLATE))
+
+
+@pytest.fixture
+def scratch_image() -> Iterator[Callable[[str], str]]:
+    """Return a function that loads an image for a kind of processor; it and what is built on it go after the test."""
+    yield lambda architecture: load_empty_image(f"{TAG}:base", architecture)
+    docker("image", "rm", "--force", f"{TAG}:base", *(f"function:{TAG}-{name}" for name in ("x86_64", "arm64")))
+
+
+@pytest.mark.parametrize(
+    ("environment", "architecture", "docker_architecture"),
+    [("default", "x86_64", "amd64"), ("arm64", "arm64", "arm64")],
+)
+def test_an_environment_builds_for_the_processor_that_it_deploys_on(
+    sam: object,
+    scratch_image: Callable[[str], str],
+    tmp_path: Path,
+    environment: str,
+    architecture: str,
+    docker_architecture: str,
+) -> None:
+    """The Dockerfile is one of the test's: this machine cannot run what ours runs for the other processor."""
+    (tmp_path / "Dockerfile").write_text(f"FROM {scratch_image(docker_architecture)}\nCOPY Dockerfile /\n")
+    template = TEMPLATE.read_text(encoding="utf-8").replace("!Sub semantic-search-", f"!Sub {TAG}-")
+    (tmp_path / "template.yaml").write_text(template, encoding="utf-8")
+    options = ["--template", str(tmp_path / "template.yaml"), "--config-file", str(ROOT / "samconfig.toml")]
+    options += ["--config-env", environment, "--build-dir", str(tmp_path / "built")]
+    printed = run("sh", "-c", 'sam build "$@" 2>&1', "sh", *options)
+    assert f" architecture: {architecture} " in printed  # what SAM asks Docker for; older engines take any base instead
+    built = load_template(tmp_path / "built" / "template.yaml")
+    image = built["Resources"]["Function"]["Properties"]["ImageUri"]
+    assert image == f"function:{TAG}-{architecture}"
+    assert docker("image", "inspect", "--format", "{{.Architecture}}", image).strip() == docker_architecture
 
 
 @pytest.mark.parametrize("event", EVENTS)
