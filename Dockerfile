@@ -3,6 +3,7 @@
 
 # The function as a container image: the base, and four layers over it, the least often changed first.
 # Everything is prepared in stages of their own and arrives finished: what a stage needs to work stays behind in it.
+# `make pin-base` adds the digest of what this tag names in the registry, or renews it
 ARG BASE_IMAGE=public.ecr.aws/lambda/python:3.13
 
 # What the function imports, without what it never does, and the bytecode of both it and the base.

@@ -3,6 +3,7 @@
 # make demo           a bundle of Python's own documentation, and questions asked through the real handler
 # make test           all tests that need neither Docker nor other tools
 # make image          the container image, with the bundle that is there
+# make pin-base       the Dockerfile's base image by digest: the one that its tag names now; needs Docker
 # make test-image     the image, run in Lambda's emulator and by SAM; skipped where there is no Docker
 # make test-template  the template through checkov and SAM's translator, and the wheel
 PYTHON ?= python3
@@ -12,7 +13,7 @@ BIN := $(VENV)/bin
 IMAGE ?= semantic-search
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 
-.PHONY: demo test check format image test-image test-template clean
+.PHONY: demo test check format image pin-base test-image test-template clean
 
 demo: bundle/manifest.json
 	$(BIN)/python -m bench demo
@@ -39,6 +40,9 @@ format: $(VENV)/checks
 image: bundle/manifest.json
 	BUILDX_NO_DEFAULT_ATTESTATIONS=1 docker build $(BUILD_OPTIONS) -t $(IMAGE):$(VERSION) -t $(IMAGE):latest --build-arg VERSION=$(VERSION) \
 	    --build-arg REVISION=$$(git rev-parse HEAD) --build-arg BUNDLE_SHA256=$$(sha256sum bundle/manifest.json | cut -d' ' -f1) .
+
+pin-base:
+	$(PYTHON) deploy/pin_base.py
 
 test-image: bundle/manifest.json
 	$(BIN)/python -m pytest tests/image
