@@ -66,5 +66,5 @@ LABEL org.opencontainers.image.title="semantic-search" \
     org.opencontainers.image.description="Semantic search on AWS Lambda" \
     org.opencontainers.image.licenses="MIT" \
     org.opencontainers.image.version="${VERSION}" \
-    org.opencontainers.image.revision="${REVISION}" \
+    org.opencontainers.image.revision="${REVISION:-unknown}" \
     semantic-search.bundle.sha256="${BUNDLE_SHA256}"

@@ -25,6 +25,7 @@ TEMPLATE = ROOT / "template.yaml"
 EVENTS = sorted(path.stem for path in (ROOT / "deploy" / "events").glob("*.json"))
 GATEWAY = ("no route", "another method")  # refused before the function is asked
 ASKED = [name for name in REQUESTS if name not in GATEWAY]
+RELEASE = "1a2b3c4"
 READY = 60  # seconds that the API may take to listen
 
 
@@ -50,13 +51,21 @@ SETTINGS = {
 def built(sam: Callable[..., str], image: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built template; the image's layers are those that `make image` left."""
     folder = tmp_path_factory.mktemp("sam")
-    printed = sam("build", "--template", str(TEMPLATE), "--build-dir", str(folder))
+    overrides = ("--parameter-overrides", f"Release={RELEASE}")
+    printed = sam("build", "--template", str(TEMPLATE), "--build-dir", str(folder), *overrides)
     assert "Build Succeeded" in printed
     return folder / "template.yaml"
 
 
 def test_the_template_is_valid(sam: Callable[..., str]) -> None:
     assert "is a valid SAM Template" in sam("validate", "--lint", "--template", str(TEMPLATE))
+
+
+def test_the_image_tells_its_processor_and_the_release_that_sam_was_told(built: Path) -> None:
+    image = load_template(built)["Resources"]["Function"]["Properties"]["ImageUri"]
+    found = json.loads(docker("image", "inspect", "--format", "{{json .}}", image))
+    assert found["Architecture"] == "amd64"
+    assert found["Config"]["Labels"]["org.opencontainers.image.revision"] == RELEASE
 
 
 @pytest.fixture
