@@ -10,7 +10,6 @@ import pytest
 
 from function.engine.bundle import PASSAGES
 from function.engine.passages import Passages
-from tests.cloudformation import load_template
 from tests.image.docker import LIKE_LAMBDA, ROOT, docker
 from tests.image.sources import REQUESTS, SOURCES, STATUS, Event, in_base64, last_line
 
@@ -133,13 +132,6 @@ def test_the_reply_and_the_trace_of_a_failed_request_have_the_id_of_the_invocati
     assert "UnicodeDecodeError" in trace["exception"]
     assert (request["message"], request["status"]) == ("request", 500)
     assert f"START RequestId: {request_id} " in docker("logs", damaged)
-
-
-def test_the_access_log_of_the_api_has_the_same_id() -> None:
-    api = load_template(ROOT / "template.yaml")["Resources"]["Api"]["Properties"]
-    line = json.loads(api["AccessLogSettings"]["Format"])
-    # https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-logging-variables.html
-    assert line["function_request_id"] == "$context.integration.requestId"
 
 
 def test_it_lives_through_all_of_it_in_the_memory_it_was_given(
