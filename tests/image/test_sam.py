@@ -5,6 +5,7 @@ SAM exits 0 whatever the function did, so what it printed is what counts.
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -139,14 +140,16 @@ def test_a_request_is_answered_as_outside(
 
 def test_a_reply_and_its_line_in_the_log_have_the_same_id(api: str, api_log: Path) -> None:
     request_id = httpx.get(f"{api}/health", trust_env=False, timeout=60).headers["x-request-id"]
-    for _ in range(READY * 10):
-        if f'"request_id":"{request_id}"' in api_log.read_text():
+    for _ in range(READY * 10):  # sam copies the container's output in a thread of its own
+        printed = api_log.read_text()
+        lines = re.findall(rf'^(.*"request_id":"{request_id}".*)\n', printed, re.MULTILINE)
+        if lines and f"START RequestId: {request_id} " in printed:  # the emulator's own line
             break
-        time.sleep(0.1)  # sam copies the container's output in a thread of its own
-    printed = api_log.read_text()
-    (line,) = (json.loads(line) for line in printed.splitlines() if f'"request_id":"{request_id}"' in line)
+        time.sleep(0.1)
+    else:
+        raise AssertionError(f"{request_id} is not in the log after {READY} s\n{api_log.read_text()}")
+    (line,) = map(json.loads, lines)
     assert (line["message"], line["path"], line["status"]) == ("request", "/health", 200)
-    assert f"START RequestId: {request_id} " in printed
 
 
 @pytest.mark.parametrize("name", GATEWAY)
