@@ -2,7 +2,8 @@
 
 A token of a long text costs more than one of a short text, so the costliest texts are as long as the model reads. The
 tokenizer reads all of a text before it cuts the text to that length, so the costliest body is as large as it may be.
-All run on one core, which is what a function of 1,769 MB has.
+All run on one core, which is what a function of 1,769 MB has. The seconds are those of the processor, because the
+requests wait for nothing else, and what other programs on this machine take does not count.
 """
 
 import argparse
@@ -49,7 +50,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was seen of one request: its tokens as the model reads them, and the seconds of each round."""
+    """What was seen of one request: its tokens as the model reads them, and the processor's seconds in each round."""
 
     tokens: int
     seconds: list[float]
@@ -133,9 +134,9 @@ def measure(bundle: Path, requests: dict[str, Request], rounds: int) -> dict[str
         for _ in range(rounds):
             for name, request in requests.items():
                 event = request.event()
-                begin = time.perf_counter()
+                begin = time.process_time()
                 reply = handler(event, Context())  # type: ignore[arg-type]
-                seen[name].seconds.append(time.perf_counter() - begin)
+                seen[name].seconds.append(time.process_time() - begin)
                 if reply["statusCode"] != 200:
                     raise SystemExit(f"{name}: the handler answered {reply['statusCode']}: {reply['body'][:200]}")
     return seen
