@@ -31,7 +31,13 @@ def create_app(bundle: LoadedBundle, settings: Settings, logger: Log, cold_start
     # straight onto the app: an APIRouter's are wrapped once more, and built at the first request
     add_similar(app, bundle.embedder, bundle.index, bundle.passages, settings.max_reply_bytes)
     add_embeddings(app, bundle.embedder, settings.max_texts, settings.max_tokens, settings.max_reply_bytes)
-    add_status(app, bundle.manifest, cold_start)
+    limits = {
+        "texts": settings.max_texts,
+        "tokens": settings.max_tokens,
+        "body_bytes": settings.max_body_bytes,
+        "reply_bytes": settings.max_reply_bytes,
+    }
+    add_status(app, bundle.manifest, limits, cold_start)
     return app
 
 

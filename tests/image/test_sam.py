@@ -5,6 +5,7 @@ SAM exits 0 whatever the function did, so what it printed is what counts.
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -113,24 +114,29 @@ def test_an_event_is_answered_as_outside(
 
 
 @pytest.fixture(scope="module")
-def api(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def api_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file to which `sam local start-api` prints, the function's lines among its own."""
+    return tmp_path_factory.mktemp("api") / "log"
+
+
+@pytest.fixture(scope="module")
+def api(built: Path, api_log: Path) -> Iterator[str]:
     """The URL of `sam local start-api`, which keeps one container for all requests."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]
     command = ["sam", "local", "start-api", "--template", str(built), "--port", str(port), "--warm-containers", "LAZY"]
-    log = tmp_path_factory.mktemp("api") / "log"
-    with log.open("w") as file:
+    with api_log.open("w") as file:
         process = subprocess.Popen(command, cwd=ROOT, stdout=file, stderr=file, env=os.environ)
     try:
         for _ in range(READY * 10):
             with socket.socket() as one:
                 if one.connect_ex(("127.0.0.1", port)) == 0:
                     break
-            assert process.poll() is None, log.read_text()
+            assert process.poll() is None, api_log.read_text()
             time.sleep(0.1)
         else:
-            raise AssertionError(f"sam local start-api does not listen after {READY} s\n{log.read_text()}")
+            raise AssertionError(f"sam local start-api does not listen after {READY} s\n{api_log.read_text()}")
         yield f"http://127.0.0.1:{port}"
     finally:
         process.send_signal(signal.SIGTERM)
@@ -173,6 +179,20 @@ def test_a_request_is_answered_as_outside(
     assert status == wanted["statusCode"] == STATUS[name]
     assert content_type == wanted["headers"]["content-type"]
     assert comparable(text) == comparable(wanted["body"])
+
+
+def test_a_reply_and_its_line_in_the_log_have_the_same_id(api: str, api_log: Path) -> None:
+    request_id = httpx.get(f"{api}/health", trust_env=False, timeout=60).headers["x-request-id"]
+    for _ in range(READY * 10):  # sam copies the container's output in a thread of its own
+        printed = api_log.read_text()
+        lines = re.findall(rf'^(.*"request_id":"{request_id}".*)\n', printed, re.MULTILINE)
+        if lines and f"START RequestId: {request_id} " in printed:  # the emulator's own line
+            break
+        time.sleep(0.1)
+    else:
+        raise AssertionError(f"{request_id} is not in the log after {READY} s\n{api_log.read_text()}")
+    (line,) = map(json.loads, lines)
+    assert (line["message"], line["path"], line["status"]) == ("request", "/health", 200)
 
 
 @pytest.mark.parametrize("name", GATEWAY)
