@@ -1,7 +1,7 @@
-"""Seconds and dollars of the costliest requests to /predict, those that MAX_TOKENS refuses too, beside a /similar.
+"""Seconds and dollars of the costliest requests to /predict, with MAX_TOKENS and before it existed, beside a /similar.
 
 A token of a long text costs more than one of a short text, so the costliest texts are as long as the model reads. The
-tokenizer reads all of a text before it cuts the text to that length, so the costliest body is as large as it may be.
+tokenizer reads all of a text before it cuts the text to that length, so long texts cost more than their tokens.
 All run on one core, which is what a function of 1,769 MB has. The seconds are those of the processor, because the
 requests wait for nothing else, and what other programs on this machine take does not count.
 """
@@ -23,7 +23,7 @@ from bench.report import report
 from bench.sample_event import Context, sample_event
 from bench.texts import read_texts, short_queries
 from function.engine.bundle import read_manifest
-from function.settings import DEFAULT_BODY_LIMIT, DEFAULT_TEXTS, DEFAULT_TOKENS
+from function.settings import DEFAULT_BODY_LIMIT, DEFAULT_TEXTS, DEFAULT_TOKENS, Settings
 
 WRITES: tuple[str, ...] = ("limits",)
 MEASURES: tuple[str, ...] = ("function", "requirements.txt")
@@ -102,18 +102,24 @@ def run(options: argparse.Namespace) -> int:
 def make_requests(query: str, max_tokens: int) -> dict[str, Request]:
     """Return the requests by name, for a model that reads max_tokens tokens of a text.
 
-    All but the last are accepted with the default settings; the last needs a larger MAX_TOKENS.
+    Those "before" were accepted when tokens and characters were not limited; now they need a larger MAX_TOKENS.
     """
     full = "word " * max_tokens  # cut to max_tokens, because special tokens come to it
     allowed = DEFAULT_TOKENS // max_tokens
-    length = DEFAULT_BODY_LIMIT // allowed - JSON_AROUND_A_TEXT
-    slowest = (SLOWEST_WORD * length)[:length]
     return {
         ORDINARY: Request("/similar", query),
-        "MAX_TOKENS reached": Request("/predict", [full] * allowed),
-        "MAX_TOKENS and MAX_BODY_BYTES reached": Request("/predict", [slowest] * allowed),
-        "MAX_TEXTS reached, without MAX_TOKENS": Request("/predict", [full] * DEFAULT_TEXTS),
+        "as many tokens as are allowed": Request("/predict", [full] * allowed),
+        "and as many characters": Request("/predict", [slowest(Settings().max_characters // allowed)] * allowed),
+        "before: as many bytes": Request(
+            "/predict", [slowest(DEFAULT_BODY_LIMIT // allowed - JSON_AROUND_A_TEXT)] * allowed
+        ),
+        "before: as many texts": Request("/predict", [full] * DEFAULT_TEXTS),
     }
+
+
+def slowest(length: int) -> str:
+    """Return the text of this many characters that takes the tokenizer longest."""
+    return (SLOWEST_WORD * length)[:length]
 
 
 def measure(bundle: Path, requests: dict[str, Request], rounds: int) -> dict[str, Seen]:

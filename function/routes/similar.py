@@ -5,12 +5,12 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel, BeforeValidator, Field
 
-from function.engine.embedder import Embedder
-from function.engine.index import MOST_HITS, Index
-from function.engine.passages import Passages
+from function.engine.index import MOST_HITS
+from function.engine.loading import LoadedBundle
 from function.errors import REFUSED, error_reply
 from function.routes.replies import bytes_beyond, json_reply
-from function.routes.texts import RequestText, StrictRequest, whole_number
+from function.routes.texts import RequestText, StrictRequest, refuse_characters, whole_number
+from function.settings import Settings
 from function.telemetry import stopwatch_of
 
 
@@ -38,13 +38,17 @@ class SimilarReply(BaseModel):
     truncated: bool
 
 
-def add_similar(app: FastAPI, embedder: Embedder, index: Index, passages: Passages, max_reply_bytes: int) -> None:
-    """Add the route over this model and this corpus; a reply of more than max_reply_bytes is a 413."""
+def add_similar(app: FastAPI, bundle: LoadedBundle, settings: Settings) -> None:
+    """Add the route over this model and this corpus; a text of too many characters or too large a reply is a 413."""
+    embedder, index, passages = bundle.embedder, bundle.index, bundle.passages
+    max_reply_bytes = settings.max_reply_bytes
 
     @app.post("/similar", response_model=SimilarReply, responses=REFUSED, summary="The texts most like these words")
     async def similar(body: SimilarRequest, request: Request) -> Response:
         stopwatch = stopwatch_of(request)
         stopwatch.lap("parse")
+        if refusal := refuse_characters([body.text], settings.max_characters):
+            return refusal
         tokens = embedder.tokenize([body.text], role="query")
         embedding = embedder.embed(tokens)[0]
         stopwatch.lap("embed")

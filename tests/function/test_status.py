@@ -29,7 +29,7 @@ def test_info_shows_the_manifest(client: httpx.Client, manifest: Manifest) -> No
 def test_info_shows_the_limits_that_are_set(connect: Callable[..., httpx.Client]) -> None:
     client = connect(settings=Settings(max_texts=3, max_tokens=40, max_body_bytes=500, max_reply_bytes=6_000))
     limits = client.get("/info").json()["limits"]
-    assert limits == {"texts": 3, "tokens": 40, "body_bytes": 500, "reply_bytes": 6_000}
+    assert limits == {"texts": 3, "tokens": 40, "characters": 640, "body_bytes": 500, "reply_bytes": 6_000}
 
 
 def test_info_shows_the_versions_behind_the_answers(client: httpx.Client) -> None:
