@@ -3,7 +3,17 @@
 
 # The function as a container image: the base, and four layers over it, the least often changed first.
 # Everything is prepared in stages of their own and arrives finished: what a stage needs to work stays behind in it.
+# `make pin-base` adds the digest of what this tag names in the registry, or renews it
 ARG BASE_IMAGE=public.ecr.aws/lambda/python:3.13
+
+# The list of the packages with their hashes (SBOM), in CycloneDX's JSON: `docker run --rm --entrypoint cat IMAGE
+# sbom.cdx.json` prints it. It is a file, because Lambda refuses images with attestations; nothing reads it at run time.
+FROM ${BASE_IMAGE} AS sbom
+COPY requirements.txt deploy/sbom-requirements.txt /build/
+RUN python3 -m pip install --target /build/tools --require-hashes --no-deps --only-binary :all: \
+    --no-compile --no-cache-dir --disable-pip-version-check --root-user-action ignore -r /build/sbom-requirements.txt \
+    && PYTHONPATH=/build/tools python3 -m cyclonedx_py requirements --output-reproducible --no-validate \
+    --output-file /build/sbom.cdx.json /build/requirements.txt
 
 # What the function imports, without what it never does, and the bytecode of both it and the base.
 FROM ${BASE_IMAGE} AS dependencies
@@ -12,6 +22,7 @@ ENV PYTHONDONTWRITEBYTECODE=1
 COPY requirements.txt /build/
 RUN python3 -m pip install --target /staging/var/task --require-hashes --no-deps --only-binary :all: \
     --no-compile --no-cache-dir --disable-pip-version-check --root-user-action ignore -r /build/requirements.txt
+COPY --from=sbom /build/sbom.cdx.json /staging/var/task/
 COPY deploy/ /build/
 RUN python3 /build/trim.py /staging/var/task \
     && python3 /build/bytecode.py /staging --base \
@@ -55,5 +66,5 @@ LABEL org.opencontainers.image.title="semantic-search" \
     org.opencontainers.image.description="Semantic search on AWS Lambda" \
     org.opencontainers.image.licenses="MIT" \
     org.opencontainers.image.version="${VERSION}" \
-    org.opencontainers.image.revision="${REVISION}" \
+    org.opencontainers.image.revision="${REVISION:-unknown}" \
     semantic-search.bundle.sha256="${BUNDLE_SHA256}"

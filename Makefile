@@ -3,8 +3,9 @@
 # make demo           a bundle of Python's own documentation, and questions asked through the real handler
 # make test           all tests that need neither Docker nor other tools
 # make image          the container image, with the bundle that is there
+# make pin-base       the Dockerfile's base image by digest: the one that its tag names now; needs Docker
 # make test-image     the image, run in Lambda's emulator and by SAM; skipped where there is no Docker
-# make test-template  the templates through checkov and SAM's translator, the zip as SAM builds it, and the wheel
+# make test-template  the template through checkov and SAM's translator, and the wheel
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -12,7 +13,7 @@ BIN := $(VENV)/bin
 IMAGE ?= semantic-search
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 
-.PHONY: demo test check format image test-image test-template build-Function clean
+.PHONY: demo test check format image pin-base test-image test-template clean
 
 demo: bundle/manifest.json
 	$(BIN)/python -m bench demo
@@ -29,7 +30,7 @@ check: $(VENV)/checks
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/cfn-lint template.yaml template-zip.yaml
+	$(BIN)/cfn-lint template.yaml
 
 format: $(VENV)/checks
 	$(BIN)/ruff format .
@@ -40,37 +41,20 @@ image: bundle/manifest.json
 	BUILDX_NO_DEFAULT_ATTESTATIONS=1 docker build $(BUILD_OPTIONS) -t $(IMAGE):$(VERSION) -t $(IMAGE):latest --build-arg VERSION=$(VERSION) \
 	    --build-arg REVISION=$$(git rev-parse HEAD) --build-arg BUNDLE_SHA256=$$(sha256sum bundle/manifest.json | cut -d' ' -f1) .
 
+pin-base:
+	$(PYTHON) deploy/pin_base.py
+
 test-image: bundle/manifest.json
 	$(BIN)/python -m pytest tests/image
 
 # checkov and SAM's translator have an environment of their own: they need another pydantic than the function.
-test-template: $(VENV)/installed build/template-tools/installed bundle/manifest.json
+test-template: $(VENV)/installed build/template-tools/installed
 	$(BIN)/python -m pytest tests/deployment
 
 build/template-tools/installed: tests/deployment/requirements.txt
 	$(PYTHON) -m venv build/template-tools
 	build/template-tools/bin/pip install --quiet --disable-pip-version-check -r tests/deployment/requirements.txt
 	touch $@
-
-# `sam build -t template-zip.yaml` calls this; ARTIFACTS_DIR is the folder to fill. The bytecode is never compared with
-# its source: a zip keeps times to two seconds only, so Lambda would find every file changed and compile it again.
-ARCHITECTURE ?= x86_64
-RUNTIME_PYTHON ?= python3.13
-PLATFORM = $(subst arm64,aarch64,$(ARCHITECTURE))
-
-build-Function:
-	@test -n "$(ARTIFACTS_DIR)" || { echo "ARTIFACTS_DIR is not set: this is for sam build -t template-zip.yaml"; exit 2; }
-	@test -f bundle/manifest.json || { echo "bundle/ has no manifest.json: make a bundle first, see README.md"; exit 2; }
-	@$(RUNTIME_PYTHON) --version || { echo "set RUNTIME_PYTHON to a Python 3.13, for the bytecode"; exit 2; }
-	$(or $(wildcard $(BIN)/python),$(PYTHON)) -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes \
-	  --only-binary :all: --implementation cp --python-version 3.13 --platform manylinux_2_28_$(PLATFORM) --platform manylinux2014_$(PLATFORM) \
-	  --target "$(ARTIFACTS_DIR)" --root-user-action ignore -r requirements.txt
-	cp -R function bundle "$(ARTIFACTS_DIR)"
-	rm -f "$(ARTIFACTS_DIR)/function/archive.bin"
-	$(RUNTIME_PYTHON) deploy/trim.py "$(ARTIFACTS_DIR)"
-	find "$(ARTIFACTS_DIR)" -type d -name __pycache__ -prune -exec rm -rf {} +
-	$(RUNTIME_PYTHON) -m compileall -q --invalidation-mode unchecked-hash -s "$(ARTIFACTS_DIR)" -p /var/task "$(ARTIFACTS_DIR)"
-	chmod -R a+rX "$(ARTIFACTS_DIR)"
 
 PIP := $(BIN)/pip --disable-pip-version-check install --quiet
 

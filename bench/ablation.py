@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def interval(differences: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> tuple[float, float, float]:
-    """Return the 2.5th percentile, the median and the 97.5th percentile of the median of resampled differences."""
+    """Bootstrap the median difference: return the low end, the median, and the high end of its 95 % interval."""
     rng = np.random.default_rng(SEED)
     medians = np.median(rng.choice(differences, (RESAMPLES, len(differences))), axis=1)
     return float(np.percentile(medians, 2.5)), float(np.median(differences)), float(np.percentile(medians, 97.5))

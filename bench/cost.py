@@ -171,10 +171,10 @@ def extras(milliseconds: float, init: float, memory: int) -> tuple[Sequence[str]
     rows += [
         ("images in ECR", f"${IMAGE_GIGABYTE:.2f}", "a month for each GB"),
         (
-            f"SnapStart's snapshot of {memory:,} MB (zip)",
+            f"SnapStart's snapshot of {memory:,} MB",
             f"${always_on(memory, SNAPSHOT_GIGABYTE_SECOND):,.2f}",
             "a month, for as long as its version exists",
         ),
-        ("SnapStart's restore (zip)", f"${memory / 1024 * RESTORED_GIGABYTE:.5f}", "each cold start"),
+        ("SnapStart's restore", f"${memory / 1024 * RESTORED_GIGABYTE:.5f}", "each cold start"),
     ]
     return ("extra", "dollars", "when"), rows

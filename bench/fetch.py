@@ -106,7 +106,7 @@ def open_source(source: str, file: DataFile) -> AbstractContextManager[IO[bytes]
 
 
 def unreadable(source: str, file: DataFile, reason: str) -> SystemExit:
-    """Return the error of a file that cannot be read."""
+    """Return the exception to raise for a data file that cannot be read, with the reason in its message."""
     return SystemExit(
         f"{address_of(source, file)}: {reason}; expected a file of {file.length:,} bytes there: "
         "name a folder or an address with all files of docs/benchmarks.md with --from"

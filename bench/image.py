@@ -56,7 +56,7 @@ def build_image(work: Path, bundle: Path) -> None:
 
 
 def build_empty_image(base: str, tag: str) -> None:
-    """Build an image of this base with the empty handler, as the user and with the settings that the base has."""
+    """Build an image that adds to this base image only a handler that does nothing."""
     docker("build", "--tag", tag, "--build-arg", f"BASE={base}", "--file", str(PEERS / "Dockerfile"), str(PEERS))
 
 

@@ -40,8 +40,8 @@ def run(options: argparse.Namespace) -> int:
     by_length = {length: of_length(tokens, length) for length in LENGTHS}
     times: dict[str, dict[int, list[float]]] = {name: {length: [] for length in LENGTHS} for name in embedders}
     for round_number in range(options.rounds):
-        for length, of_length in by_length.items():
-            text = of_length[round_number % len(of_length)]
+        for length, chosen in by_length.items():
+            text = chosen[round_number % len(chosen)]
             for name, embedder in embedders.items():
                 begin = time.perf_counter()
                 embedder.embed([text])

@@ -3,7 +3,7 @@
 import argparse
 from typing import Protocol
 
-from bench import ablation, accuracy, cold_start, cost, demo, latency, layers, memory, throughput, warm
+from bench import ablation, accuracy, cold_start, cost, demo, latency, layers, limits, memory, throughput, warm
 
 
 class Command(Protocol):
@@ -30,6 +30,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "latency": latency,
     "throughput": throughput,
     "warm": warm,
+    "limits": limits,
     "cold-start": cold_start,
     "memory": memory,
     "layers": layers,

@@ -28,7 +28,6 @@ KINDS = {
     "openapi": "FastAPI's models of an OpenAPI document are made when one is asked for",
     "pydantic-v1": "pydantic's first version, which FastAPI imports to compare with, is one empty class",
     "core-schema": "the hundred TypedDicts of pydantic_core's schemas are plain dicts",
-    "annotations": "FastAPI's annotations of parameters, which hold their documentation, stay text",
     "numpy-types": "NumPy's linear algebra does not import NumPy's types for type checkers",
     "dataclasses": "the methods that dataclasses write are compiled before",
     "openssl": "secrets compares digests by the interpreter's own function, and OpenSSL takes no memory",
@@ -92,17 +91,11 @@ def _plain_dicts(tree: ast.Module) -> None:
         node.bases = [ast.copy_location(ast.Name("dict", ast.Load()), node)]
 
 
-def _text_annotations(tree: ast.Module) -> None:
-    """Keep annotations as text, which Python would otherwise evaluate at each start."""
-    tree.body.insert(ast.get_docstring(tree) is not None, *ast.parse("from __future__ import annotations").body)
-
-
 def _no_types_for_checkers(tree: ast.Module) -> None:
     kept = [node for node in tree.body if not (isinstance(node, ast.ImportFrom) and node.module == "numpy._typing")]
     if len(kept) == len(tree.body):
         raise ReplacementError("numpy.linalg._linalg: does not import numpy._typing; drop its replacement")
-    tree.body = kept
-    _text_annotations(tree)
+    tree.body = [*ast.parse("from __future__ import annotations").body, *kept]  # they name those types
 
 
 def _compare_without_openssl(tree: ast.Module) -> None:
@@ -117,11 +110,6 @@ def _compare_without_openssl(tree: ast.Module) -> None:
 REWRITTEN: dict[str, tuple[str, Callable[[ast.Module], None]]] = {
     "dataclasses": ("dataclasses", _run_snippets),
     "pydantic_core.core_schema": ("core-schema", _plain_dicts),
-    # each parameter is annotated with its documentation
-    **dict.fromkeys(
-        ("fastapi.applications", "fastapi.routing", "fastapi.param_functions", "fastapi.params"),
-        ("annotations", _text_annotations),
-    ),
     "numpy.linalg._linalg": ("numpy-types", _no_types_for_checkers),
     "secrets": ("openssl", _compare_without_openssl),
 }

@@ -8,7 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
-# pattern in the folder of packages: why nothing of it is needed
+# glob pattern, relative to the folder of the packages: why the files that it matches are not needed
 LEFT_OUT = {
     "bin": "command line tools",
     "**/tests": "the packages' own tests",

@@ -16,7 +16,7 @@ OFFSET_POSITIONS = (
     "mpnet",
     "roberta",
     "xlm-roberta",
-)  # their first position is the one after the padding id
+)  # these models count positions from the padding id + 1 instead of from 0
 
 
 @dataclass(frozen=True, slots=True)

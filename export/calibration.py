@@ -17,7 +17,7 @@ TOKENS_PER_UPDATE = 4096  # between two updates of a Hessian; changes the speed 
 
 @dataclass(slots=True)
 class Products:
-    """The products that read the same activation. They are quantized as one matrix."""
+    """The matrix products (MatMul nodes) that read the same activation tensor. They are quantized as one matrix."""
 
     activation: str
     nodes: list[NodeProto]

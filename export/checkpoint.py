@@ -1,7 +1,7 @@
 """Load a model with transformers, and check that each of its tensors comes from the checkpoint.
 
-If a checkpoint lacks a tensor, transformers and optimum fill it with random numbers and only warn. Such a model could
-be exported, and its search would find nothing.
+If a checkpoint lacks a tensor that the model needs, transformers and optimum initialize that tensor with random
+numbers and print a warning. Such a model could be exported, and its search would find nothing.
 """
 
 import re
@@ -61,7 +61,7 @@ def load_model(source: Source) -> "PreTrainedModel":
             trust_remote_code=False,
             use_safetensors=True,
         )
-    except Exception as error:  # of any type: values of config.json reach all of transformers
+    except Exception as error:  # a bad value in config.json can fail anywhere in transformers
         raise ModelError(
             f"{source.folder}: transformers cannot load the model ({first_line(error)}); expected a config.json and "
             "weights that belong together; download the model again"

@@ -62,7 +62,7 @@ def export_model(
 
 
 def measure_closeness(source: Source, texts: list[str], folder: Path, model: ModelInfo) -> dict[str, float]:
-    """Return how close the model in a folder is to its float32 source on some of the texts, as `compare` returns it.
+    """Compare the embeddings of the exported model with those of its float32 source, on a sample of the texts.
 
     If the texts are those of the export, the ones that calibrated the model are left out.
     Raises ModelError if the source cannot be exported.

@@ -51,7 +51,7 @@ def run_original(source: Source) -> Original:
         try:
             with torch.no_grad():
                 tokens = model(input_ids=torch.tensor([text])).last_hidden_state[0].numpy().astype(np.float64)
-        except Exception as error:  # of any type: values of config.json reach all of transformers
+        except Exception as error:  # a bad value in config.json can fail anywhere in transformers
             raise ModelError(
                 f"{source.folder / 'config.json'}: transformers cannot run the model it describes "
                 f"({first_line(error)}); expected the config it was trained with; download the model again"

@@ -6,9 +6,9 @@ products:
 
     x ~ step * (128 * (high - 64) + (low - 64))        high and low in 0 ... 128
 
-- The halves have 7 bits, because 2 * 128 * 127 fits the 16-bit sums of CPUs without VNNI. Those sums would saturate
-  with full bytes; with 7 bits the products are exact on AVX2, AVX-512 and Arm. The float sums between the products
-  still differ slightly from CPU to CPU.
+- The halves have 7 bits, because CPUs without VNNI add two products in 16 bits: with 8-bit halves these sums could
+  overflow, with 7-bit halves they cannot (2 * 128 * 127). So AVX2, AVX-512 and Arm compute the same integers. The float
+  sums between the products still differ slightly from CPU to CPU.
 - The step is fixed at export, from calibration texts. Dynamic quantization would take it from each batch, and a text
   would embed differently alone and in a batch. There is room for activations HEADROOM times as large as any seen in
   calibration. Values beyond the room are clipped on the negative side; on the positive side only beyond four times

@@ -1,4 +1,4 @@
-"""Recall: which share of what exact search finds is still found, by an index or by a model in 8 bit."""
+"""Recall: the share of exact search's results that an approximate index, or an 8-bit model, also finds."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ def recall(hits: Scores, least: Scores) -> float:
 
 
 def neighbour_recall(exact: Scores, found: Scores, top_k: int = TOP_K) -> float:
-    """Return the share of each query's top_k best texts by `found` that are among its top_k best by `exact`, 0 to 1.
+    """Return the share (0 to 1) of the top_k texts by `found` that are also in the top_k by `exact`, over all queries.
 
     Both are (queries, texts) float32, with more than top_k texts.
     """
@@ -34,7 +34,7 @@ def neighbour_recall(exact: Scores, found: Scores, top_k: int = TOP_K) -> float:
 
 
 def measure_recall(queries: Embeddings, codes: Codes, scales: Scales, index: Index, top_k: int = TOP_K) -> float:
-    """Return the share of the index's hits that exact search counts among the top_k best, 0 to 1.
+    """Return the share (0 to 1) of the index's hits that are also among exact search's top_k, over all queries.
 
     queries is (m, dim) float32; codes (rows, dim) int8 and scales (rows,) float32 are the rows that the index holds.
     """

@@ -8,7 +8,7 @@ never opens. If an export is killed while files move, the next export moves the 
 The bundle's folder itself is never renamed. It may be a mount point or a shell's current folder, its parent may be
 read-only, and a container that mounted it sees the new files.
 
-Only one folder can be called `.semantic-search.whole`, so simultaneous exports take turns.
+All exports into a folder use the same name, `.semantic-search.whole`, so simultaneous exports wait for each other.
 """
 
 import errno
@@ -56,7 +56,7 @@ def replacing(out: Path) -> Iterator[Path]:
 
 
 def _resolve(out: Path) -> Path:
-    """Return the absolute path without links. Raises BundleError if it cannot be a folder."""
+    """Return the absolute path without links. Raises BundleError if the links form a loop or the path is a file."""
     try:
         resolved = out.resolve()
     except RuntimeError as error:

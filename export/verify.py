@@ -90,7 +90,7 @@ def verify_export(
     seconds: float = SECONDS_AFTER_EXPORT,
     clock: Clock = time.monotonic,
 ) -> Iterator[Check]:
-    """Check a bundle that was just written from these rows, yielding each result as soon as it is known.
+    """Check a newly written bundle against the rows of the index that it was written from; yield each check's result.
 
     codes is (rows, dim) int8 and scales (rows,) float32, as the export quantized them. Texts are embedded again for
     this number of seconds, at least one and at most SAMPLE_AFTER_EXPORT of them. Stored rows are the queries of recall.

@@ -29,9 +29,16 @@ def create_app(bundle: LoadedBundle, settings: Settings, logger: Log, cold_start
     app.add_middleware(RequestLimits, max_body_bytes=settings.max_body_bytes)
     app.add_middleware(RequestLog, logger=logger, cold_start=cold_start)
     # straight onto the app: an APIRouter's are wrapped once more, and built at the first request
-    add_similar(app, bundle.embedder, bundle.index, bundle.passages, bundle.open_columns, settings.max_reply_bytes)
-    add_embeddings(app, bundle.embedder, settings.max_texts, settings.max_tokens, settings.max_reply_bytes)
-    add_status(app, bundle.manifest, cold_start)
+    add_similar(app, bundle, settings)
+    add_embeddings(app, bundle.embedder, settings)
+    limits = {
+        "texts": settings.max_texts,
+        "tokens": settings.max_tokens,
+        "characters": settings.max_characters,
+        "body_bytes": settings.max_body_bytes,
+        "reply_bytes": settings.max_reply_bytes,
+    }
+    add_status(app, bundle.manifest, limits, cold_start)
     return app
 
 

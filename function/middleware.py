@@ -1,5 +1,7 @@
 """Around every request, outermost first: the log, what may not pass, and HEAD."""
 
+import os
+
 from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -10,7 +12,7 @@ from function.telemetry import Log, Stopwatch, server_timing
 
 
 class RequestLog:
-    """Times and logs each request, and answers one that crashed with a 500."""
+    """Times and logs each request, answers one that crashed with a 500, and puts the request's id into every reply."""
 
     def __init__(self, app: ASGIApp, logger: Log, cold_start: ColdStart) -> None:
         """Log to `logger`. The first reply after the start carries the start's phases, and then they are reported."""
@@ -24,6 +26,7 @@ class RequestLog:
             await self._app(scope, receive, send)
             return
         stopwatch = scope["stopwatch"] = Stopwatch()
+        request_id = _request_id(scope)
         start = self._cold_start.take()
         status = payload_bytes = 0
 
@@ -38,6 +41,7 @@ class RequestLog:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
+                headers["x-request-id"] = request_id
                 phases = {f"init-{phase}": milliseconds for phase, milliseconds in start.items()} | stopwatch.phases
                 headers["server-timing"] = server_timing(phases, stopwatch.total())
             await send(message)
@@ -45,13 +49,15 @@ class RequestLog:
         try:
             await self._app(scope, count_bytes, timed_send)
         except ClientDisconnect:
-            self._logger.info("the caller left before the body was whole", extra={"path": scope["path"]})
+            extra = {"path": scope["path"], "request_id": request_id}
+            self._logger.info("the caller left before the body was whole", extra=extra)
             return
         except Exception:  # unforeseen: logged once, with its trace
-            self._logger.exception("request failed")
+            self._logger.exception("request failed", extra={"request_id": request_id})
             if status:
                 raise  # the reply has begun and cannot be taken back
-            await error_reply(500, "the request failed; its trace is in the log")(scope, receive, timed_send)
+            message = f"the request failed; its trace is in the log under the request id {request_id}"
+            await error_reply(500, message)(scope, receive, timed_send)
         if not self._cold_start.is_over:
             return
         if start:
@@ -64,11 +70,16 @@ class RequestLog:
             "milliseconds": round(stopwatch.total(), 3),
             "phases": {phase: round(milliseconds, 3) for phase, milliseconds in stopwatch.phases.items()},
             "cold_start": bool(start),
-            "request_id": getattr(scope.get("aws.context"), "aws_request_id", None),
+            "request_id": request_id,
         }
         if scope.get("refusal"):
             fields["error"] = scope["refusal"]
         self._logger.info(scope.get("log_as", "request"), extra=fields)
+
+
+def _request_id(scope: Scope) -> str:
+    """Return the id that Lambda gave the invocation, or a random one where it gave none: warm-up, local server."""
+    return getattr(scope.get("aws.context"), "aws_request_id", None) or os.urandom(16).hex()
 
 
 class RequestLimits:

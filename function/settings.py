@@ -9,6 +9,7 @@ DEFAULT_BUNDLE = Path(__file__).resolve().parent.parent / "bundle"
 DEFAULT_BODY_LIMIT = 1024 * 1024  # bytes
 DEFAULT_TEXTS = 256
 DEFAULT_TOKENS = 4096  # a second of one core: 32 take all-MiniLM-L6-v2 7.7 ms (bench/results/latency.md)
+CHARACTERS_PER_TOKEN = 16  # of MAX_TOKENS: English has four or five, and the tokenizer's work grows with characters
 DEFAULT_SERVICE = "semantic-search"
 DEFAULT_NAMESPACE = "SemanticSearch"
 DEFAULT_BASE_PATH = "/"
@@ -28,11 +29,16 @@ class Settings:
     max_body_bytes: int = DEFAULT_BODY_LIMIT
     max_reply_bytes: int = LAMBDA_REPLY_LIMIT
     max_texts: int = DEFAULT_TEXTS  # in one request to /predict
-    max_tokens: int = DEFAULT_TOKENS  # in all texts of one request to /predict, special tokens included
+    max_tokens: int = DEFAULT_TOKENS  # in all texts of one request, special tokens included
     api_base_path: str = DEFAULT_BASE_PATH
     powertools_service_name: str = DEFAULT_SERVICE
     powertools_metrics_namespace: str = DEFAULT_NAMESPACE
     aws_lambda_initialization_type: str = "on-demand"
+
+    @property
+    def max_characters(self) -> int:
+        """Return the most characters that the texts of one request may have."""
+        return CHARACTERS_PER_TOKEN * self.max_tokens
 
 
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:

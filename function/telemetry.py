@@ -21,8 +21,8 @@ class Log(Protocol):
     def info(self, msg: object, *, extra: Mapping[str, Any]) -> None:
         """Log one line with further fields."""
 
-    def exception(self, msg: object) -> None:
-        """Log one line with the trace of the exception that is being handled."""
+    def exception(self, msg: object, *, extra: Mapping[str, Any]) -> None:
+        """Log one line with further fields and the trace of the exception that is being handled."""
 
 
 class Stopwatch:

@@ -95,7 +95,7 @@ def test_extras_cost_what_pen_and_paper_say() -> None:
         == "$75.67"
     )
     assert dollars["one provisioned environment of 1,769 MB"] == f"${month * 0.0000041667:.2f}" == "$18.92"
-    assert dollars["SnapStart's snapshot of 1,769 MB (zip)"] == f"${month * 0.0000015046:.2f}" == "$6.83"
+    assert dollars["SnapStart's snapshot of 1,769 MB"] == f"${month * 0.0000015046:.2f}" == "$6.83"
     # the first of each second and a twentieth of the others, $5 a million
     assert dollars["Tracing=Active at 1 requests/s"] == "$13.14"
     assert dollars["Tracing=Active at 10 requests/s"] == f"${2.628 * 1.45 * 5:.2f}"

@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -555,17 +554,3 @@ def test_the_curl_line_asks_similar_as_a_caller_must(parameters: dict[str, str],
     assert "content-type: application/json" in words
     found = " ".join(words)
     assert credentials in found if credentials else "authorization" not in found and "sigv4" not in found
-
-
-def test_the_settings_of_sam_name_what_is_there() -> None:
-    settings = tomllib.loads((ROOT / "samconfig.toml").read_text(encoding="utf-8"))
-    assert settings.pop("version") == 0.1
-    for environment in settings:
-        commands = {name: one["parameters"] for name, one in settings[environment].items()}
-        assert commands["deploy"]["capabilities"] == "CAPABILITY_IAM"
-        assert "cached" not in commands["build"]
-        for command in ("build", "deploy"):
-            overrides = re.findall(r"(\w+)=", " ".join(commands[command].get("parameter_overrides", [])))
-            assert set(overrides) <= TEMPLATE["Parameters"].keys()
-    assert settings["default"]["global"]["parameters"]["stack_name"] == "semantic-search"
-    assert settings["default"]["deploy"]["parameters"]["resolve_image_repos"] is True

@@ -9,7 +9,8 @@ from pydantic import BaseModel, Discriminator, Field, Tag
 from function.engine.embedder import Embedder
 from function.errors import REFUSED, error_reply, union_tag
 from function.routes.replies import bytes_beyond, json_reply
-from function.routes.texts import RequestText, StrictRequest
+from function.routes.texts import RequestText, StrictRequest, refuse_characters
+from function.settings import Settings
 from function.telemetry import stopwatch_of
 
 TEXT, TEXTS = union_tag("text"), union_tag("texts")
@@ -27,13 +28,14 @@ class PredictReply(BaseModel):
     truncated: list[bool]
 
 
-def add_embeddings(app: FastAPI, embedder: Embedder, max_texts: int, max_tokens: int, max_reply_bytes: int) -> None:
-    """Add the route to the app. One request may have max_texts texts, of max_tokens tokens together.
+def add_embeddings(app: FastAPI, embedder: Embedder, settings: Settings) -> None:
+    """Add the route to the app, with the limits of these settings.
 
     Tokens are counted as the model reads them, with special tokens and after each text was cut to the model's length.
-    More of them, or a reply of more than max_reply_bytes, is a 413.
+    More of them, more characters, or a reply of too many bytes, is a 413.
     """
-    texts_type = Annotated[list[RequestText], Field(min_length=1, max_length=max_texts, fail_fast=True)]
+    max_tokens, max_reply_bytes = settings.max_tokens, settings.max_reply_bytes
+    texts_type = Annotated[list[RequestText], Field(min_length=1, max_length=settings.max_texts, fail_fast=True)]
 
     class PredictRequest(StrictRequest):
         """One text or several; `prompt_name` puts the model's prompt for that role before each."""
@@ -49,12 +51,15 @@ def add_embeddings(app: FastAPI, embedder: Embedder, max_texts: int, max_tokens:
         response_model=PredictReply,
         responses=REFUSED,
         summary="Embeddings of one or several texts",
-        description=f"At most {max_texts} texts, and {max_tokens} tokens with special tokens: more tokens get a 413.",
+        description=f"At most {settings.max_texts} texts; more than {settings.max_characters} characters together, or "
+        f"than {max_tokens} tokens with special tokens, get a 413.",
     )
     async def predict(body: PredictRequest, request: Request) -> Response:
         stopwatch = stopwatch_of(request)
         stopwatch.lap("parse")
         texts = [body.text] if isinstance(body.text, str) else body.text
+        if refusal := refuse_characters(texts, settings.max_characters):
+            return refusal
         tokens = embedder.tokenize(texts, role=body.prompt_name or "")
         if (count := sum(len(one.ids) for one in tokens)) > max_tokens:
             message = f"text: {count} tokens in {len(texts)} texts, at most {max_tokens}; send fewer or shorter texts"

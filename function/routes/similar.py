@@ -1,22 +1,18 @@
 """POST /similar: which texts are most like these words."""
 
-from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from function.engine.embedder import Embedder
-from function.engine.index import MOST_HITS, Index
-from function.engine.passages import Passages
+from function.engine.index import MOST_HITS
+from function.engine.loading import LoadedBundle
 from function.errors import REFUSED, error_reply
 from function.routes.replies import bytes_beyond, json_reply
-from function.routes.texts import RequestText, StrictRequest, whole_number
+from function.routes.texts import RequestText, StrictRequest, refuse_characters, whole_number
+from function.settings import Settings
 from function.telemetry import stopwatch_of
-
-if TYPE_CHECKING:
-    from function.engine.columns import Columns
 
 Part = Literal["text", "metadata"]  # of a hit, that a request may leave out
 
@@ -39,9 +35,8 @@ class Result(BaseModel):
     text: str
     metadata: dict[str, Any]
 
-    model_config = ConfigDict(
-        json_schema_extra={"required": ["index", "id", "score"]}
-    )  # `include` may leave out others
+    # `include` may leave out the others
+    model_config = ConfigDict(json_schema_extra={"required": ["index", "id", "score"]})
 
 
 class SimilarReply(BaseModel):
@@ -51,24 +46,18 @@ class SimilarReply(BaseModel):
     truncated: bool
 
 
-def add_similar(
-    app: FastAPI,
-    embedder: Embedder,
-    index: Index,
-    passages: Passages,
-    open_columns: "Callable[[], Columns]",
-    max_reply_bytes: int,
-) -> None:
-    """Add the route over this model and this corpus; a reply of more than max_reply_bytes is a 413.
-
-    open_columns is called once, for the first request with a filter.
-    """
-    columns = cache(open_columns)
+def add_similar(app: FastAPI, bundle: LoadedBundle, settings: Settings) -> None:
+    """Add the route over this model and this corpus; a text of too many characters or too large a reply is a 413."""
+    embedder, index, passages = bundle.embedder, bundle.index, bundle.passages
+    max_reply_bytes = settings.max_reply_bytes
+    columns = cache(bundle.open_columns)  # called by the first request with a filter
 
     @app.post("/similar", response_model=SimilarReply, responses=REFUSED, summary="The texts most like these words")
     async def similar(body: SimilarRequest, request: Request) -> Response:
         stopwatch = stopwatch_of(request)
         stopwatch.lap("parse")
+        if refusal := refuse_characters([body.text], settings.max_characters):
+            return refusal
         allowed = None
         if body.filter is not None:
             from function.routes.filtering import filtered_rows  # only a request with a filter needs it

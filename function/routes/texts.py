@@ -1,9 +1,13 @@
 """What a request may call a text, and what a whole number."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
+from fastapi import Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
+
+from function.errors import error_reply
 
 
 def _check_text(text: str) -> str:
@@ -26,6 +30,18 @@ def whole_number(number: object) -> object:
 
 
 RequestText = Annotated[str, AfterValidator(_check_text), Field(json_schema_extra=NOT_BLANK)]
+
+
+def refuse_characters(texts: Sequence[str], most: int) -> Response | None:
+    """Return the 413 for texts that have more than `most` characters together, None if they do not.
+
+    The tokenizer reads all of a text before it cuts it to the model's length, and takes seconds for a megabyte.
+    """
+    count = sum(map(len, texts))
+    if count <= most:
+        return None
+    found = f"{count} characters in {len(texts)} text{'s'[: len(texts) > 1]}"
+    return error_reply(413, f"text: {found}, at most {most}; send fewer or shorter texts")
 
 
 class StrictRequest(BaseModel):

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator, Callable
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -260,7 +262,10 @@ def test_the_reply_to_a_large_wrong_body_is_small(client: httpx.Client, body: di
     assert len(refused.content) < 1_000
 
 
-def test_a_body_that_the_caller_does_not_finish_is_not_answered(make_app: Callable[..., FastAPI]) -> None:
+def test_a_body_that_the_caller_does_not_finish_is_not_answered_and_logged_with_its_request_id(
+    make_app: Callable[..., FastAPI], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="tests")
     messages: list[dict[str, Any]] = [
         {"type": "http.request", "body": b'{"text": "goose"}', "more_body": True},
         {"type": "http.disconnect"},
@@ -274,6 +279,9 @@ def test_a_body_that_the_caller_does_not_finish_is_not_answered(make_app: Callab
         sent.append(message)
 
     scope = {"type": "http", "method": "POST", "path": "/similar", "headers": [], "query_string": b""}
-    asyncio.run(make_app()(scope, receive, send))
+    asyncio.run(make_app()(scope | {"aws.context": SimpleNamespace(aws_request_id="c6af9ac6")}, receive, send))
     assert sent == []
     assert messages == []
+    (line,) = (vars(record) for record in caplog.records if record.name == "tests")
+    assert (line["message"], line["path"]) == ("the caller left before the body was whole", "/similar")
+    assert line["request_id"] == "c6af9ac6"

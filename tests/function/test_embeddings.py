@@ -101,15 +101,30 @@ def test_as_many_tokens_are_taken_as_the_settings_say(connect: Callable[..., htt
     )
 
 
+@pytest.mark.parametrize(
+    ("path", "text"), [("/predict", "q" * 641), ("/predict", ["q" * 321] * 2), ("/similar", "q" * 641)]
+)
+def test_more_characters_than_the_tokens_may_have_are_refused_before_they_are_tokenized(
+    connect: Callable[..., httpx.Client], monkeypatch: pytest.MonkeyPatch, path: str, text: str | list[str]
+) -> None:
+    client = connect(settings=Settings(max_tokens=40))
+    fewer = text[1:] if isinstance(text, str) else [text[0], text[1][2:]]
+    assert client.post(path, json={"text": fewer}).status_code == 200
+    monkeypatch.setattr(Embedder, "tokenize", lambda *_, **__: pytest.fail("it tokenizes"))
+    refused = client.post(path, json={"text": text})
+    assert refused.status_code == 413
+    assert refused.json()["error"].endswith(", at most 640; send fewer or shorter texts")
+
+
 def test_tokens_are_counted_after_a_text_was_cut(connect: Callable[..., httpx.Client]) -> None:
     client = connect(settings=Settings(max_tokens=48))  # the model reads 24 of each text
-    assert predict(client, text=["goose " * 500] * 2)["truncated"] == [True, True]
-    assert client.post("/predict", json={"text": ["goose " * 500, "goose " * 500, "goose"]}).status_code == 413
+    assert predict(client, text=["goose " * 60] * 2)["truncated"] == [True, True]
+    assert client.post("/predict", json={"text": ["goose " * 60, "goose " * 60, "goose"]}).status_code == 413
 
 
 def test_a_text_as_long_as_the_model_reads_is_always_taken(connect: Callable[..., httpx.Client]) -> None:
     client = connect(settings=Settings(max_tokens=24))
-    assert predict(client, text="goose " * 500)["truncated"] == [True]
+    assert predict(client, text="goose " * 60)["truncated"] == [True]
     with pytest.raises(SettingsError) as caught:
         connect(settings=Settings(max_tokens=23))
     assert str(caught.value) == (
@@ -120,4 +135,6 @@ def test_a_text_as_long_as_the_model_reads_is_always_taken(connect: Callable[...
 def test_the_most_tokens_are_told_in_the_openapi_document(connect: Callable[..., httpx.Client]) -> None:
     document = connect(settings=Settings(max_tokens=99, max_texts=7)).get("/openapi.json").json()
     described = document["paths"]["/predict"]["post"]["description"]
-    assert described == "At most 7 texts, and 99 tokens with special tokens: more tokens get a 413."
+    assert described == (
+        "At most 7 texts; more than 1584 characters together, or than 99 tokens with special tokens, get a 413."
+    )

@@ -119,6 +119,7 @@ def test_the_reply_to_an_event_has_the_headers_of_the_app(handler: Handler, make
     found = handler(make("POST", "/similar", '{"text": "goose"}'), Context())
     headers = found.get("headers") or {name: value for name, (value,) in found["multiValueHeaders"].items()}
     assert headers["content-type"] == "application/json"
+    assert headers["x-request-id"] == Context().aws_request_id
     assert [phase.partition(";")[0] for phase in headers["server-timing"].split(", ")] == [
         *("parse", "embed", "search", "reply", "total")
     ]

@@ -50,7 +50,6 @@ def test_a_request_is_logged_in_one_line(client: httpx.Client, caplog: pytest.Lo
     line = only_line(caplog)
     assert (line["method"], line["path"], line["status"]) == ("POST", "/similar", 200)
     assert line["payload_bytes"] == len(body)
-    assert line["request_id"] is None  # Lambda's; see test_handler.py
     assert isinstance(line["milliseconds"], float)
     phases = line["phases"]
     assert isinstance(phases, dict)
@@ -74,6 +73,24 @@ def test_a_refused_request_is_logged_with_its_status(
     client.request(method, path, content=content, headers={"content-type": "application/json"})
     line = only_line(caplog)
     assert (line["method"], line["path"], line["status"], line["payload_bytes"]) == (method, path, status, len(content))
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "/health", 200), ("HEAD", "/health", 200), ("GET", "/nothing", 404), ("POST", "/similar", 422)],
+)
+def test_every_reply_has_the_request_id_of_its_line_in_the_log(
+    client: httpx.Client, caplog: pytest.LogCaptureFixture, method: str, path: str, status: int
+) -> None:
+    reply = client.request(method, path)
+    assert reply.status_code == status
+    assert reply.headers["x-request-id"] == only_line(caplog)["request_id"]
+
+
+def test_without_lambda_each_request_id_is_32_other_hex_digits(client: httpx.Client) -> None:
+    ids = {client.get("/health", headers={"x-request-id": "mine"}).headers["x-request-id"] for _ in range(3)}
+    assert len(ids) == 3
+    assert all(re.fullmatch("[0-9a-f]{32}", request_id) for request_id in ids)
 
 
 def test_the_text_of_a_request_is_not_logged(client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
@@ -115,20 +132,24 @@ def broken_client(connect: Callable[..., httpx.Client], embedder: Embedder) -> h
 
 
 @pytest.mark.parametrize("path", ["/similar", "/predict"])
-def test_a_crash_is_a_500_that_gives_nothing_away(broken_client: httpx.Client, path: str) -> None:
+def test_a_crash_is_a_500_that_gives_nothing_away_but_the_request_id(broken_client: httpx.Client, path: str) -> None:
     reply = broken_client.post(path, json={"text": "goose"})
-    assert reply.status_code == 500
-    assert reply.json() == {"error": "the request failed; its trace is in the log", "error_type": "internal"}
+    request_id = reply.headers["x-request-id"]
+    error = f"the request failed; its trace is in the log under the request id {request_id}"
+    assert (reply.status_code, reply.json()) == (500, {"error": error, "error_type": "internal"})
     assert "total" in reply.headers["server-timing"]
 
 
-def test_a_crash_is_logged_once_with_its_trace(broken_client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
-    broken_client.post("/similar", json={"text": "goose"})
+def test_a_crash_is_logged_once_with_its_trace_under_the_request_id(
+    broken_client: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    reply = broken_client.post("/similar", json={"text": "goose"})
     failures = [record for record in caplog.records if record.exc_info]
     assert [record.message for record in failures] == ["request failed"]
     assert "the model is gone" in caplog.text
     assert "in tokenize" in caplog.text
     assert [vars(record)["status"] for record in caplog.records if record.message == "request"] == [500]
+    assert {vars(record)["request_id"] for record in failures} == {reply.headers["x-request-id"]}
 
 
 def test_the_app_answers_on_after_a_crash(broken_client: httpx.Client) -> None:

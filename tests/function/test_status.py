@@ -2,6 +2,7 @@
 
 import logging
 import platform
+from collections.abc import Callable
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
@@ -10,6 +11,7 @@ import httpx
 import pytest
 
 from function.engine.bundle import Manifest
+from function.settings import Settings
 
 
 def test_health_says_ok(client: httpx.Client) -> None:
@@ -21,7 +23,13 @@ def test_info_shows_the_manifest(client: httpx.Client, manifest: Manifest) -> No
     info = client.get("/info").json()
     stated = asdict(manifest)
     assert {key: info[key] for key in stated} == stated
-    assert info.keys() == {*stated, "versions", "archive", "cold_start_milliseconds"}
+    assert info.keys() == {*stated, "limits", "versions", "archive", "cold_start_milliseconds"}
+
+
+def test_info_shows_the_limits_that_are_set(connect: Callable[..., httpx.Client]) -> None:
+    client = connect(settings=Settings(max_texts=3, max_tokens=40, max_body_bytes=500, max_reply_bytes=6_000))
+    limits = client.get("/info").json()["limits"]
+    assert limits == {"texts": 3, "tokens": 40, "characters": 640, "body_bytes": 500, "reply_bytes": 6_000}
 
 
 def test_info_shows_the_versions_behind_the_answers(client: httpx.Client) -> None:

@@ -1,12 +1,16 @@
 """The image under Lambda's own emulator, locked up as in Lambda: it answers as the same code does outside of it."""
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.image.docker import LIKE_LAMBDA, docker
+from function.engine.bundle import PASSAGES
+from function.engine.passages import Passages
+from tests.image.docker import LIKE_LAMBDA, ROOT, docker
 from tests.image.sources import REQUESTS, SOURCES, STATUS, Event, in_base64, last_line
 
 Reply = dict[str, Any]
@@ -51,9 +55,10 @@ def inside(container: str, events: list[Event]) -> dict[tuple[str, str], Reply]:
 
 
 def headers(reply: Reply) -> dict[str, str]:
-    """Return a reply's headers but for the measured times, whichever form they have."""
+    """Return a reply's headers but for those that differ in each reply, whichever form they have."""
     found = reply.get("headers") or {name: value for name, (value,) in reply["multiValueHeaders"].items()}
-    return {name: value for name, value in found.items() if name not in ("server-timing", "content-length")}
+    differing = ("server-timing", "content-length", "x-request-id")
+    return {name: value for name, value in found.items() if name not in differing}
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -86,6 +91,47 @@ def test_info_tells_the_image_s_python_and_its_cold_start(inside: dict[tuple[str
     assert info["versions"]["python"].startswith("3.13.")
     assert info["archive"] == "used"
     assert list(info["cold_start_milliseconds"]) == ["import-engine", "import-http", "model", "app", "warm-up"]
+
+
+def lines_of(container: str, request_id: str) -> list[dict[str, Any]]:
+    """Return the function's lines in a container's log that have this request id."""
+    lines = (json.loads(line) for line in docker("logs", container).splitlines() if line.startswith("{"))
+    return [line for line in lines if line.get("request_id") == request_id]
+
+
+@pytest.mark.parametrize("name", ["similar", "no route", "not JSON"])
+def test_a_reply_and_its_line_in_the_log_have_the_id_of_the_invocation(container: str, name: str) -> None:
+    (reply,) = send(container, [SOURCES["http-api"](REQUESTS[name])])
+    request_id = reply["headers"]["x-request-id"]
+    (line,) = lines_of(container, request_id)
+    assert (line["message"], line["status"]) == ("request", STATUS[name])
+    assert f"START RequestId: {request_id} " in docker("logs", container)  # the emulator's own line
+
+
+@pytest.fixture
+def damaged(image: str, tmp_path: Path) -> Iterator[str]:
+    """The image with a bundle whose first text is not UTF-8. It starts, and fails as soon as it finds that text."""
+    bundle = shutil.copytree(ROOT / "bundle", tmp_path / "bundle")
+    content = bytearray((bundle / PASSAGES).read_bytes())
+    begin = 8 + int.from_bytes(content[:8], "little")  # the format: function/engine/tensors.py
+    content[begin + json.loads(content[8:begin])["texts"]["data_offsets"][0]] = 0xFF
+    (bundle / PASSAGES).write_bytes(content)
+    name = docker("run", "--detach", *LIKE_LAMBDA, "--volume", f"{bundle}:/var/task/bundle:ro", image).strip()
+    yield name
+    docker("rm", "--force", name)
+
+
+def test_the_reply_and_the_trace_of_a_failed_request_have_the_id_of_the_invocation(damaged: str) -> None:
+    text = Passages(ROOT / "bundle" / PASSAGES).text(0)
+    (reply,) = send(damaged, [SOURCES["http-api"](("POST", "/similar", json.dumps({"text": text})))])
+    request_id = reply["headers"]["x-request-id"]
+    assert reply["statusCode"] == 500
+    assert json.loads(reply["body"])["error"].endswith(f"in the log under the request id {request_id}")
+    trace, request = lines_of(damaged, request_id)
+    assert (trace["message"], trace["level"]) == ("request failed", "ERROR")
+    assert "UnicodeDecodeError" in trace["exception"]
+    assert (request["message"], request["status"]) == ("request", 500)
+    assert f"START RequestId: {request_id} " in docker("logs", damaged)
 
 
 def test_it_lives_through_all_of_it_in_the_memory_it_was_given(

@@ -25,7 +25,7 @@ def test_the_content_over_the_base_is_small(over_base: list[Layer]) -> None:
 
 def test_the_layers_are_dependencies_function_model_and_corpus(over_base: list[Layer]) -> None:
     dependencies, function, model, corpus = ([*layer.files] for layer in over_base)
-    assert f"{TASK}onnxruntime/__init__.py" in dependencies
+    assert {f"{TASK}onnxruntime/__init__.py", f"{TASK}sbom.cdx.json"} <= set(dependencies)
     assert not [name for name in dependencies if name.startswith((f"{TASK}function", f"{TASK}bundle"))]
     assert f"{TASK}function/handler.py" in function
     assert all(name.startswith(f"{TASK}function/") for name in function)

@@ -5,6 +5,7 @@ SAM exits 0 whatever the function did, so what it printed is what counts.
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -17,13 +18,15 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.image.docker import ROOT, run
+from tests.cloudformation import load_template
+from tests.image.docker import ROOT, TAG, docker, load_empty_image, run
 from tests.image.sources import REQUESTS, STATUS
 
 TEMPLATE = ROOT / "template.yaml"
 EVENTS = sorted(path.stem for path in (ROOT / "deploy" / "events").glob("*.json"))
 GATEWAY = ("no route", "another method")  # refused before the function is asked
 ASKED = [name for name in REQUESTS if name not in GATEWAY]
+RELEASE = "1a2b3c4"
 READY = 60  # seconds that the API may take to listen
 
 
@@ -49,13 +52,54 @@ SETTINGS = {
 def built(sam: Callable[..., str], image: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built template; the image's layers are those that `make image` left."""
     folder = tmp_path_factory.mktemp("sam")
-    printed = sam("build", "--template", str(TEMPLATE), "--build-dir", str(folder))
+    overrides = ("--parameter-overrides", f"Release={RELEASE}")
+    printed = sam("build", "--template", str(TEMPLATE), "--build-dir", str(folder), *overrides)
     assert "Build Succeeded" in printed
     return folder / "template.yaml"
 
 
 def test_the_template_is_valid(sam: Callable[..., str]) -> None:
     assert "is a valid SAM Template" in sam("validate", "--lint", "--template", str(TEMPLATE))
+
+
+def test_the_image_tells_its_processor_and_the_release_that_sam_was_told(built: Path) -> None:
+    image = load_template(built)["Resources"]["Function"]["Properties"]["ImageUri"]
+    found = json.loads(docker("image", "inspect", "--format", "{{json .}}", image))
+    assert found["Architecture"] == "amd64"
+    assert found["Config"]["Labels"]["org.opencontainers.image.revision"] == RELEASE
+
+
+@pytest.fixture
+def scratch_image() -> Iterator[Callable[[str], str]]:
+    """Return a function that loads an image for a kind of processor; it and what is built on it go after the test."""
+    yield lambda architecture: load_empty_image(f"{TAG}:base", architecture)
+    docker("image", "rm", "--force", f"{TAG}:base", *(f"function:{TAG}-{name}" for name in ("x86_64", "arm64")))
+
+
+@pytest.mark.parametrize(
+    ("environment", "architecture", "docker_architecture"),
+    [("default", "x86_64", "amd64"), ("arm64", "arm64", "arm64")],
+)
+def test_an_environment_builds_for_the_processor_that_it_deploys_on(
+    sam: object,
+    scratch_image: Callable[[str], str],
+    tmp_path: Path,
+    environment: str,
+    architecture: str,
+    docker_architecture: str,
+) -> None:
+    """The Dockerfile is one of the test's: this machine cannot run what ours runs for the other processor."""
+    (tmp_path / "Dockerfile").write_text(f"FROM {scratch_image(docker_architecture)}\nCOPY Dockerfile /\n")
+    template = TEMPLATE.read_text(encoding="utf-8").replace("!Sub semantic-search-", f"!Sub {TAG}-")
+    (tmp_path / "template.yaml").write_text(template, encoding="utf-8")
+    options = ["--template", str(tmp_path / "template.yaml"), "--config-file", str(ROOT / "samconfig.toml")]
+    options += ["--config-env", environment, "--build-dir", str(tmp_path / "built")]
+    printed = run("sh", "-c", 'sam build "$@" 2>&1', "sh", *options)
+    assert f" architecture: {architecture} " in printed  # what SAM asks Docker for; older engines take any base instead
+    built = load_template(tmp_path / "built" / "template.yaml")
+    image = built["Resources"]["Function"]["Properties"]["ImageUri"]
+    assert image == f"function:{TAG}-{architecture}"
+    assert docker("image", "inspect", "--format", "{{.Architecture}}", image).strip() == docker_architecture
 
 
 @pytest.mark.parametrize("event", EVENTS)
@@ -70,24 +114,29 @@ def test_an_event_is_answered_as_outside(
 
 
 @pytest.fixture(scope="module")
-def api(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def api_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file to which `sam local start-api` prints, the function's lines among its own."""
+    return tmp_path_factory.mktemp("api") / "log"
+
+
+@pytest.fixture(scope="module")
+def api(built: Path, api_log: Path) -> Iterator[str]:
     """The URL of `sam local start-api`, which keeps one container for all requests."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]
     command = ["sam", "local", "start-api", "--template", str(built), "--port", str(port), "--warm-containers", "LAZY"]
-    log = tmp_path_factory.mktemp("api") / "log"
-    with log.open("w") as file:
+    with api_log.open("w") as file:
         process = subprocess.Popen(command, cwd=ROOT, stdout=file, stderr=file, env=os.environ)
     try:
         for _ in range(READY * 10):
             with socket.socket() as one:
                 if one.connect_ex(("127.0.0.1", port)) == 0:
                     break
-            assert process.poll() is None, log.read_text()
+            assert process.poll() is None, api_log.read_text()
             time.sleep(0.1)
         else:
-            raise AssertionError(f"sam local start-api does not listen after {READY} s\n{log.read_text()}")
+            raise AssertionError(f"sam local start-api does not listen after {READY} s\n{api_log.read_text()}")
         yield f"http://127.0.0.1:{port}"
     finally:
         process.send_signal(signal.SIGTERM)
@@ -130,6 +179,20 @@ def test_a_request_is_answered_as_outside(
     assert status == wanted["statusCode"] == STATUS[name]
     assert content_type == wanted["headers"]["content-type"]
     assert comparable(text) == comparable(wanted["body"])
+
+
+def test_a_reply_and_its_line_in_the_log_have_the_same_id(api: str, api_log: Path) -> None:
+    request_id = httpx.get(f"{api}/health", trust_env=False, timeout=60).headers["x-request-id"]
+    for _ in range(READY * 10):  # sam copies the container's output in a thread of its own
+        printed = api_log.read_text()
+        lines = re.findall(rf'^(.*"request_id":"{request_id}".*)\n', printed, re.MULTILINE)
+        if lines and f"START RequestId: {request_id} " in printed:  # the emulator's own line
+            break
+        time.sleep(0.1)
+    else:
+        raise AssertionError(f"{request_id} is not in the log after {READY} s\n{api_log.read_text()}")
+    (line,) = map(json.loads, lines)
+    assert (line["message"], line["path"], line["status"]) == ("request", "/health", 200)
 
 
 @pytest.mark.parametrize("name", GATEWAY)

@@ -1,0 +1,63 @@
+"""The settings of SAM: build and deploy of one environment mean the same template, folder and processor."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cloudformation import load_template
+
+ROOT = Path(__file__).parents[1]
+SETTINGS: dict[str, Any] = tomllib.loads((ROOT / "samconfig.toml").read_text(encoding="utf-8"))
+PARAMETERS = load_template(ROOT / "template.yaml")["Parameters"]
+ARCHITECTURES = {"default": "x86_64", "arm64": "arm64"}
+
+each_environment = pytest.mark.parametrize("environment", ARCHITECTURES)
+
+
+def settings(environment: str, command: str) -> dict[str, Any]:
+    """Return what SAM reads for a command: the environment's global parameters, replaced by the command's own."""
+    commands = SETTINGS[environment]
+    own: dict[str, Any] = commands.get(command, {}).get("parameters", {})
+    return {**commands["global"]["parameters"], **own}
+
+
+def overrides(environment: str, command: str) -> dict[str, str]:
+    """Return the template's parameters that a command is told, by name."""
+    return dict(one.split("=", 1) for one in settings(environment, command)["parameter_overrides"])
+
+
+def test_there_is_an_environment_for_each_processor() -> None:
+    assert SETTINGS.keys() - {"version"} == ARCHITECTURES.keys()
+    assert sorted(ARCHITECTURES.values()) == sorted(PARAMETERS["Architecture"]["AllowedValues"])
+    assert ARCHITECTURES["default"] == PARAMETERS["Architecture"]["Default"]
+
+
+@each_environment
+def test_an_image_is_built_for_the_processor_that_it_is_deployed_on(environment: str) -> None:
+    for command in ("build", "deploy", "local_start_api", "local_invoke"):
+        told = overrides(environment, command)
+        assert told["Architecture"] == ARCHITECTURES[environment]
+        assert told.keys() <= PARAMETERS.keys()
+
+
+@each_environment
+def test_what_is_deployed_is_what_the_same_environment_has_built(environment: str) -> None:
+    assert settings(environment, "build").get("template_file", "template.yaml") == "template.yaml"
+    folder = settings(environment, "build")["build_dir"]
+    assert settings(environment, "deploy")["template_file"] == f"{folder}/template.yaml"
+
+
+def test_the_environments_share_neither_folder_nor_stack() -> None:
+    for key, command in (("build_dir", "build"), ("template_file", "deploy"), ("stack_name", "deploy")):
+        values = [settings(environment, command)[key] for environment in ARCHITECTURES]
+        assert len(set(values)) == len(values), key
+
+
+@each_environment
+def test_a_deployment_may_make_what_it_needs(environment: str) -> None:
+    deploy = settings(environment, "deploy")
+    assert deploy["capabilities"] == "CAPABILITY_IAM"
+    assert deploy["resolve_image_repos"] is True
+    assert deploy["resolve_s3"] is True
