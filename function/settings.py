@@ -35,7 +35,6 @@ class Settings:
     powertools_metrics_namespace: str = DEFAULT_NAMESPACE
     aws_lambda_initialization_type: str = "on-demand"
 
-
     @property
     def max_characters(self) -> int:
         """Return the most characters that the texts of one request may have."""
