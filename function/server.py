@@ -19,7 +19,6 @@ from function.startup import ColdStart
 from function.telemetry import Stopwatch, make_logger
 
 LAST_PORT = 65535  # TCP has 16 bits for it
-BACKLOG = 2048  # connections that wait until uvicorn accepts them: its own default
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,10 +63,16 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> int:
     except (BundleError, TensorsError, SettingsError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    listener.listen(BACKLOG)  # so that nobody who reads the next line is refused, however long uvicorn takes to start
     host, port = listener.getsockname()[:2]
-    print(f"running on http://{f'[{host}]' if ':' in host else host}:{port} (Ctrl-C stops it)", file=sys.stderr)
-    uvicorn.Server(uvicorn.Config(app, lifespan="off", access_log=False)).run([listener])
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            # only now are connections accepted, and Ctrl-C handled by uvicorn
+            print(f"running on {address} (Ctrl-C stops it)", file=sys.stderr)
+
+    Server(uvicorn.Config(app, lifespan="off", access_log=False)).run([listener])
     return 0
 
 

@@ -169,7 +169,7 @@ def test_the_body_that_a_refusal_shows_is_taken(client: httpx.Client) -> None:
 
 def body_of(length: int) -> bytes:
     """Return a valid request of exactly this many bytes."""
-    return b'{"text": "goose %s"}' % (b" " * (length - 18))
+    return b'{"text": "goose"%s}' % (b" " * (length - 17))
 
 
 @pytest.mark.parametrize("path", ["/similar", "/predict", "/health", "/nothing"])

@@ -69,17 +69,20 @@ def test_it_logs_each_request_as_a_line_of_json(server: subprocess.Popen[str]) -
     assert '"path":"/health"' in output
 
 
-def test_the_address_is_listened_on_before_it_is_printed(
+def test_the_address_is_printed_once_connections_are_accepted(
     bundle: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def connect_before_uvicorn_runs(self: uvicorn.Server, sockets: list[socket.socket]) -> None:
-        printed = RUNNING.search(capsys.readouterr().err)
-        assert printed is not None
-        with socket.create_connection(("127.0.0.1", int(printed[1].rpartition(":")[2])), timeout=10):
-            pass
+    startup = uvicorn.Server.startup
 
-    monkeypatch.setattr(uvicorn.Server, "run", connect_before_uvicorn_runs)
+    async def start_and_connect(self: uvicorn.Server, sockets: list[socket.socket]) -> None:
+        assert "running on" not in capsys.readouterr().err
+        await startup(self, sockets)
+        with socket.create_connection(sockets[0].getsockname(), timeout=10):
+            self.should_exit = True
+
+    monkeypatch.setattr(uvicorn.Server, "startup", start_and_connect)
     assert main(["--port=0", "--bundle", str(bundle)]) == 0
+    assert RUNNING.search(capsys.readouterr().err)
 
 
 def test_a_wrong_bundle_ends_it_with_1_and_the_reason(tmp_path: Path) -> None:
