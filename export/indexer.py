@@ -8,6 +8,7 @@ from pathlib import Path
 from safetensors.numpy import save_file
 
 from export.corpus import Corpus
+from export.keywords import KeywordOptions, keyword_tensors
 from export.recall import LEAST_RECALL, measure_own_recall
 from function.engine import bundle as layout
 from function.engine.arrays import AnyArray
@@ -16,6 +17,7 @@ from function.engine.index import Bits, signs
 from function.engine.passages import passage_tensors
 from function.engine.quantization import Codes, Scales
 
+KEYWORDS_BY_DEFAULT = KeywordOptions()
 LAYOUT = "int8 codes, a scale a row, sign bits"
 LAYOUT_WITHOUT_SIGNS = "int8 codes, a scale a row; no sign bits, which would find too few neighbours"
 
@@ -28,8 +30,18 @@ def write_model(folder: Path, model: ModelInfo) -> Manifest:
     return manifest
 
 
-def write_index(folder: Path, manifest: Manifest, corpus: Corpus, codes: Codes, scales: Scales, name: str) -> Manifest:
-    """Write the index and the passages beside the model, then the manifest, and return the manifest.
+def write_index(
+    folder: Path,
+    manifest: Manifest,
+    corpus: Corpus,
+    codes: Codes,
+    scales: Scales,
+    name: str,
+    keywords: KeywordOptions | None = KEYWORDS_BY_DEFAULT,
+) -> Manifest:
+    """Write the index, the passages and the keywords beside the model, then the manifest, and return the manifest.
+
+    keywords is None for a bundle without them.
 
     The index holds sign bits if a search that begins with them reaches LEAST_RECALL. Without sign bits a search scans
     all codes.
@@ -42,9 +54,14 @@ def write_index(folder: Path, manifest: Manifest, corpus: Corpus, codes: Codes, 
         tensors["bits"] = bits
     save_file(tensors, folder / layout.INDEX)
     save_file(passage_tensors(corpus.texts, corpus.ids, corpus.metadata), folder / layout.PASSAGES)
-    for file in (layout.INDEX, layout.PASSAGES):
+    written = [layout.INDEX, layout.PASSAGES]
+    postings, described = keyword_tensors(corpus.texts, keywords) if keywords is not None else ({}, None)
+    if described is not None:
+        save_file(postings, folder / layout.KEYWORDS)
+        written.append(layout.KEYWORDS)
+    for file in written:
         (folder / file).chmod(0o644)  # safetensors lets only the owner read, but a container has another user
-    files = {file: describe_file(folder / file) for file in (layout.INDEX, layout.PASSAGES)}
+    files = {file: describe_file(folder / file) for file in written}
     index = IndexInfo(
         rows=len(codes),
         layout=LAYOUT if bits is not None else LAYOUT_WITHOUT_SIGNS,
@@ -52,6 +69,7 @@ def write_index(folder: Path, manifest: Manifest, corpus: Corpus, codes: Codes, 
         tokenizer_sha256=manifest.files[layout.TOKENIZER].sha256,
         corpus=name,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
+        keywords=described,
     )
     manifest = replace(manifest, index=index, files=manifest.files | files)
     _write_manifest(folder, manifest)

@@ -29,7 +29,7 @@ def create_app(bundle: LoadedBundle, settings: Settings, logger: Log, cold_start
     app.add_middleware(RequestLimits, max_body_bytes=settings.max_body_bytes)
     app.add_middleware(RequestLog, logger=logger, cold_start=cold_start)
     # straight onto the app: an APIRouter's are wrapped once more, and built at the first request
-    add_similar(app, bundle.embedder, bundle.index, bundle.passages, settings.max_reply_bytes)
+    add_similar(app, bundle.embedder, bundle.index, bundle.passages, bundle.open_keywords, settings.max_reply_bytes)
     add_embeddings(app, bundle.embedder, settings.max_texts, settings.max_tokens, settings.max_reply_bytes)
     add_status(app, bundle.manifest, cold_start)
     return app

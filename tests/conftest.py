@@ -101,7 +101,7 @@ def make_app(bundle: Path, embedder: Embedder) -> Callable[..., FastAPI]:
         logger = logging.getLogger("tests")
         cold_start = ColdStart(lambda phases: logger.info("cold start", extra={"milliseconds": dict(phases)}))
         cold_start.end({"imports": 1.0, "model": 2.345678})
-        loaded = LoadedBundle(open_bundle(bundle), embedder, index, passages)
+        loaded = LoadedBundle(open_bundle(bundle), embedder, index, passages, bundle)
         return create_app(loaded, settings or Settings(), logger, cold_start)
 
     return make

@@ -12,16 +12,18 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 MANIFEST = "manifest.json"
 MODEL = "model.ort"
 TOKENIZER = "tokenizer.txt"
 INDEX = "index.safetensors"
 PASSAGES = "passages.safetensors"
+KEYWORDS = "keywords.safetensors"
 
+CONVEX, RRF = FUSIONS = ("convex", "rrf")  # function/engine/hybrid.py explains them
 
-_Info = TypeVar("_Info", "FileInfo", "ModelInfo", "IndexInfo")
+_Info = TypeVar("_Info", "FileInfo", "ModelInfo", "IndexInfo", "KeywordsInfo")
 
 
 class BundleError(ValueError):
@@ -52,6 +54,19 @@ class ModelInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class KeywordsInfo:
+    """The postings of keyword search, and how hybrid search adds their scores to those of the embeddings."""
+
+    terms: int
+    postings: int
+    stemming: str | None  # the language of the Snowball stemmer, such as "english"
+    k1: float  # of BM25, like b
+    b: float
+    fusion: str  # one of FUSIONS
+    fusion_weight: float  # of the cosine, 0 to 1; the rest is BM25's
+
+
+@dataclass(frozen=True, slots=True)
 class IndexInfo:
     """The embedded corpus: its size, its layout and the model that embedded it."""
 
@@ -61,6 +76,7 @@ class IndexInfo:
     tokenizer_sha256: str
     corpus: str  # file name of the texts, or what else they are
     created: str  # UTC, ISO 8601
+    keywords: KeywordsInfo | None  # None in a bundle without keywords.safetensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +112,16 @@ def read_manifest(bundle: Path) -> Manifest:
         index = found["index"]
         return Manifest(
             model=_read(ModelInfo, found["model"]),
-            index=None if index is None else _read(IndexInfo, index),
+            index=None if index is None else _read_index(index),
             files={name: _read(FileInfo, entry) for name, entry in found["files"].items()},
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise BundleError(f"{path}: {error} is missing or wrong; run `python -m export` again") from error
+
+
+def _read_index(values: dict[str, Any]) -> IndexInfo:
+    keywords = values["keywords"]
+    return _read(IndexInfo, values | {"keywords": None if keywords is None else _read(KeywordsInfo, keywords)})
 
 
 def _read(kind: type[_Info], values: dict[str, Any]) -> _Info:
@@ -121,8 +142,10 @@ def _read(kind: type[_Info], values: dict[str, Any]) -> _Info:
 _field_types = functools.cache(get_type_hints)
 _IS_VALID: dict[object, Callable[[Any], bool]] = {  # by the type of a field
     int: lambda value: type(value) is int and value > 0,  # a bool is an int too
+    float: lambda value: type(value) in (int, float),
     str: lambda value: isinstance(value, str),
     str | None: lambda value: value is None or isinstance(value, str),
+    KeywordsInfo | None: lambda value: value is None or isinstance(value, KeywordsInfo),
     dict[str, str]: lambda value: isinstance(value, dict) and all(isinstance(text, str) for text in value.values()),
     dict[str, float]: lambda value: isinstance(value, dict) and all(type(x) in (int, float) for x in value.values()),
 }
@@ -139,7 +162,7 @@ def open_bundle(bundle: Path) -> Manifest:
         raise BundleError(
             f"{bundle}: holds a model and no texts; run `{_command('corpus', '--corpus', 'FILE', '--out', bundle)}`"
         )
-    for name in (MODEL, TOKENIZER, INDEX, PASSAGES):
+    for name in (MODEL, TOKENIZER, INDEX, PASSAGES, *([KEYWORDS] if manifest.index.keywords else [])):
         check_size(bundle, name, manifest)
     for name, embedded_by in ((MODEL, manifest.index.model_sha256), (TOKENIZER, manifest.index.tokenizer_sha256)):
         if manifest.files[name].sha256 != embedded_by:

@@ -10,6 +10,9 @@ Each row is stored twice: as its signs, one bit for each value, and as 8-bit cod
 Up to MOST_HITS hits, no step depends on how many hits are asked for, and each step prefers the earlier of two equal
 rows. So a search for n hits returns the first n of a search for a hundred, and equal texts keep the corpus's order.
 
+A search may be limited to some rows. If they are few, their codes are copied together and searched like an index of
+their own. Otherwise steps 1 and 2 pass over the other rows. Either way all rows that are left compete for the hits.
+
 Step 1 is left out up to EXHAUSTIVE_ROWS, where step 2 is quick enough for all rows, and for an index without signs. An
 index has none if its model's signs tell too little (after max pooling most values are positive). simsimd does both
 scans, with the widest instructions that the CPU has.
@@ -27,9 +30,11 @@ from function.engine.tensors import TensorsError, map_tensors
 
 Bits = Array[np.uint8]  # (rows, dim / 8 rounded up)
 Rows = Array[np.intp]
+Mask = Array[np.bool_]  # (rows,)
 
 EXHAUSTIVE_ROWS = 8_192
 MOST_HITS = 100  # up to here a search for fewer hits returns the first ones of a search for more
+FEW = 32  # one row in so many: copying their codes takes a third of the time of scanning all signs
 CANDIDATES = 2_000  # rows that step 1 keeps: twenty for each of MOST_HITS
 ROWS_PER_CANDIDATE = 100  # a larger index has one more candidate for each of these
 RESCORED = 150  # rows that step 2 keeps: more than MOST_HITS, because the 8-bit query ranks rows a little differently
@@ -38,10 +43,14 @@ DECIMALS = 6  # of a score; further digits are rounding noise of float32 sums
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One row of the corpus and its cosine to the query, -1 to 1, to six decimals."""
+    """One row of the corpus and its score to six decimals: of an index the cosine to the query, -1 to 1.
+
+    scores are the parts of a score that several searches made together, by the names of the searches.
+    """
 
     row: int
     score: float
+    scores: dict[str, float] | None = None
 
 
 class Index:
@@ -78,32 +87,59 @@ class Index:
         """Return the number of values in a row."""
         return int(self._codes.shape[1])
 
-    def search(self, query: Embeddings, top_k: int) -> list[Hit]:
+    def search(self, query: Embeddings, top_k: int, allowed: Mask | None = None) -> list[Hit]:
         """Return the top_k rows most like the query, best first; all rows if there are fewer.
 
         Equal rows are in the order of the corpus. Up to MOST_HITS, a search for fewer hits returns the first of these.
-        query is (dim,) float32 of unit length, so that the scores are cosines.
-        Raises ValueError if top_k is below 1 or the query has another dim.
+        query is (dim,) float32 of unit length, so that the scores are cosines. allowed is (rows,) bool: only rows where
+        it is true are returned; None allows every row.
+        Raises ValueError if top_k is below 1, or the query or the mask has another shape.
         """
         if top_k < 1 or query.shape != (self.dim,):
             raise ValueError(f"top_k {top_k} and query {query.shape}; expected at least 1 and ({self.dim},)")
+        if allowed is not None:
+            if allowed.shape != (len(self),):
+                raise ValueError(f"allowed {allowed.shape}; expected ({len(self)},)")
+            if np.count_nonzero(allowed) <= max(EXHAUSTIVE_ROWS, len(self) // FEW):
+                return self._search_few(query, top_k, np.flatnonzero(allowed))
         if not len(self):
             return []
-        rows, codes = self._candidates(query, max(top_k, MOST_HITS))
+        rows, codes = self._candidates(query, max(top_k, MOST_HITS), allowed)
+        scores = self._score(query, rows, codes)
+        best = np.lexsort((rows, -scores))[:top_k]
+        return [Hit(int(rows[i]), float(scores[i])) for i in best]
+
+    def scores(self, query: Embeddings, rows: Rows) -> Array[np.float64]:
+        """Return the scores that `search` gives these rows, to six decimals: (n,) float64.
+
+        query is (dim,) float32 of unit length, rows is (n,).
+        """
+        return self._score(query, rows, self._codes[rows])
+
+    def _score(self, query: Embeddings, rows: Rows, codes: Codes) -> Array[np.float64]:
+        """Return the cosines of these rows, whose codes are (n, dim), to the float32 query: (n,) float64."""
         # not a matrix product, in which the last bits of equal rows depend on their position
         products = np.asarray(simsimd.cdist(codes.astype(np.float32), query[np.newaxis], metric="dot")).reshape(-1)
-        scores = np.round(products * self._scales[rows], DECIMALS)
-        best = np.lexsort((rows, -scores))[:top_k]
-        return [Hit(int(rows[i]), min(1.0, max(-1.0, float(scores[i])))) for i in best]
+        return np.clip(np.round(products * self._scales[rows], DECIMALS), -1.0, 1.0)
 
-    def _candidates(self, query: Embeddings, hits: int) -> tuple[Rows, Codes]:
+    def _search_few(self, query: Embeddings, top_k: int, rows: Rows) -> list[Hit]:
+        """Return the hits among these rows alone, which must ascend."""
+        part = Index(self._codes.take(rows, axis=0), self._scales[rows], None)
+        return [Hit(int(rows[hit.row]), hit.score) for hit in part.search(query, top_k)]
+
+    def _candidates(self, query: Embeddings, hits: int, allowed: Mask | None) -> tuple[Rows, Codes]:
         """Return the rows to score exactly, in the order of the corpus, and their codes (n, dim) int8."""
+        count = len(self) if allowed is None else int(np.count_nonzero(allowed))
         kept = RESCORED * hits // MOST_HITS
-        if kept >= len(self):
-            return np.arange(len(self)), self._codes
-        coarse = (CANDIDATES + len(self) // ROWS_PER_CANDIDATE) * hits // MOST_HITS
-        if self._bits is None or len(self) <= max(EXHAUSTIVE_ROWS, coarse):
-            rows = _largest(self._products(query, self._codes) * self._scales, kept)
+        if kept >= count:
+            rows = np.arange(len(self)) if allowed is None else np.flatnonzero(allowed)
+            return rows, self._codes if allowed is None else self._codes[rows]
+        coarse = (CANDIDATES + count // ROWS_PER_CANDIDATE) * hits // MOST_HITS
+        if self._bits is None or count <= max(EXHAUSTIVE_ROWS, coarse):
+            products = self._products(query, self._codes) * self._scales
+            if allowed is not None:
+                products[~allowed] = -np.inf
+            rows = _largest(products, kept)
             return rows, self._codes[rows]
         differing = simsimd.cdist(
             signs(query[np.newaxis]),
@@ -112,7 +148,10 @@ class Index:
             dtype="bin8",
             out_dtype="uint16",  # type: ignore[arg-type] # missing in its stub
         )
-        rows = _smallest(np.asarray(differing)[0], coarse)
+        distances = np.asarray(differing)[0]
+        if allowed is not None:
+            distances[~allowed] = self.dim + 1  # more signs than there are
+        rows = _smallest(distances, coarse)
         codes = self._codes.take(rows, axis=0, mode="clip")  # "clip" copies faster, because it does not check the rows
         best = _largest(self._products(query, codes) * self._scales[rows], kept)
         return rows[best], codes[best]

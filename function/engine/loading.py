@@ -2,21 +2,41 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from function.engine.bundle import INDEX, PASSAGES, BundleError, Manifest, open_bundle
+from function.engine.bundle import INDEX, KEYWORDS, PASSAGES, BundleError, Manifest, open_bundle, read_manifest
 from function.engine.embedder import Embedder
 from function.engine.index import Index
 from function.engine.passages import Passages
 
+if TYPE_CHECKING:
+    from function.engine.keywords import Keywords
+
 
 @dataclass(frozen=True, slots=True)
 class LoadedBundle:
-    """The bundle's four parts; they stay open as long as the process lives."""
+    """The bundle's four parts, which stay open as long as the process lives, and the folder they came from."""
 
     manifest: Manifest
     embedder: Embedder
     index: Index
     passages: Passages
+    folder: Path
+
+    def open_keywords(self) -> "Keywords | None":
+        """Return the postings of keyword search, None if the bundle has none.
+
+        Raises BundleError if another bundle has taken this one's place since it was loaded, TensorsError if the file is
+        damaged.
+        """
+        from function.engine.keywords import Keywords  # only a request for keywords needs them
+
+        assert self.manifest.index is not None  # open_bundle checked it
+        if self.manifest.index.keywords is None:
+            return None
+        if read_manifest(self.folder) != self.manifest:
+            raise BundleError(f"{self.folder}: was replaced after it was loaded; start this process again")
+        return Keywords(self.folder / KEYWORDS, self.manifest.index.keywords, self.manifest.index.rows)
 
 
 def load_bundle(bundle: Path) -> LoadedBundle:
@@ -34,7 +54,7 @@ def load_bundle(bundle: Path) -> LoadedBundle:
             f"{bundle}: rows of the index, rows of the passages and dim are {found}, the manifest says {expected}; "
             "run `python -m export` again"
         )
-    loaded = LoadedBundle(manifest, Embedder.open(bundle, manifest.model), index, passages)
+    loaded = LoadedBundle(manifest, Embedder.open(bundle, manifest.model), index, passages, bundle)
     embedding = loaded.embedder.embed(loaded.embedder.tokenize(["warm up"], role="query"))[0]
     for hit in loaded.index.search(embedding, top_k=1):
         loaded.passages.text(hit.row)

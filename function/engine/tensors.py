@@ -15,7 +15,13 @@ import numpy as np
 
 from function.engine.arrays import AnyArray
 
-DTYPES = {"I8": np.int8, "U8": np.uint8, "U64": np.uint64, "F32": np.float32}  # those a bundle holds
+DTYPES = {  # those a bundle holds
+    "I8": np.int8,
+    "U8": np.uint8,
+    "U32": np.uint32,
+    "U64": np.uint64,
+    "F32": np.float32,
+}
 HEADER_LIMIT = 100_000_000  # bytes; the format's own limit
 
 
