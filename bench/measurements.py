@@ -3,7 +3,7 @@
 import argparse
 from typing import Protocol
 
-from bench import ablation, accuracy, cold_start, cost, demo, latency, layers, memory, throughput, warm
+from bench import ablation, accuracy, cold_start, cost, demo, latency, layers, memory, modes, throughput, warm
 
 
 class Command(Protocol):
@@ -27,6 +27,7 @@ class Measurement(Command, Protocol):
 MEASUREMENTS: dict[str, Measurement] = {
     "demo": demo,
     "accuracy": accuracy,
+    "modes": modes,
     "latency": latency,
     "throughput": throughput,
     "warm": warm,

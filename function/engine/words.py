@@ -22,7 +22,7 @@ _MARK = "\u0300-\u036f\u0900-\u0963\u0966-\u0dff"  # accents of their own and In
 _WORD = rf"(?:[{_SINGLE}]|(?:[^\W_{_SINGLE}]|[{_MARK}])+)"
 WORD = re.compile(_WORD)
 CODE = re.compile(rf"{_WORD}(?:[-_./:@&]{_WORD})*[+#]*")
-QUOTED = re.compile(r'["“„]([^"“”„]+)["”“]')
+QUOTED = re.compile(r'(?<!\S)["“„]([^"“”„]+)["”“]')
 
 
 def split_terms(text: str, stem: Stem | None = None) -> list[str]:
