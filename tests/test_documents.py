@@ -40,6 +40,8 @@ MEASURED = re.compile(rf"[$€]\s?\d[\d,.]*|\b\d[\d,.]*\s?(?:%|\u00d7|(?:{UNITS}
 # What looks like a measured figure and is none: where it comes from. Whatever is measured gets a marker instead.
 NOT_MEASURED = {
     "Python 3.11": "pyproject.toml: requires-python",
+    "weight of 0.6": "export/keywords.py: FUSION_WEIGHT",
+    "`3.11`": "an example of a code",
     "Python 3.13": "Dockerfile: the base image",
     "512 MB": "tests/image: the limit that the image is tested with",
     "1,769 MB": "https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html: one whole core",
@@ -272,7 +274,14 @@ def test_the_phases_of_a_cold_start_are_those_that_are_timed() -> None:
 def test_the_bundles_files_and_format_are_those_of_the_code() -> None:
     page = PAGES["docs/bundle.md"]
     files = re.findall(r"^  (\S+)  ", page, re.MULTILINE)
-    assert set(files) == {layout.MANIFEST, layout.MODEL, layout.TOKENIZER, layout.INDEX, layout.PASSAGES}
+    assert set(files) == {
+        layout.MANIFEST,
+        layout.MODEL,
+        layout.TOKENIZER,
+        layout.INDEX,
+        layout.PASSAGES,
+        layout.KEYWORDS,
+    }
     assert f"format version is {layout.FORMAT_VERSION}," in page
 
 

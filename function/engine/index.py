@@ -107,20 +107,20 @@ class Index:
         rows, codes = self._candidates(query, max(top_k, MOST_HITS), allowed)
         scores = self._score(query, rows, codes)
         best = np.lexsort((rows, -scores))[:top_k]
-        return [Hit(int(rows[i]), float(scores[i])) for i in best]
+        return [Hit(int(rows[i]), min(1.0, max(-1.0, float(scores[i])))) for i in best]
 
     def scores(self, query: Embeddings, rows: Rows) -> Array[np.float64]:
         """Return the scores that `search` gives these rows, to six decimals: (n,) float64.
 
         query is (dim,) float32 of unit length, rows is (n,).
         """
-        return self._score(query, rows, self._codes[rows])
+        return np.clip(self._score(query, rows, self._codes[rows]), -1.0, 1.0)
 
     def _score(self, query: Embeddings, rows: Rows, codes: Codes) -> Array[np.float64]:
-        """Return the cosines of these rows, whose codes are (n, dim), to the float32 query: (n,) float64."""
+        """Return the products of these rows, whose codes are (n, dim), and the float32 query: (n,) float64."""
         # not a matrix product, in which the last bits of equal rows depend on their position
         products = np.asarray(simsimd.cdist(codes.astype(np.float32), query[np.newaxis], metric="dot")).reshape(-1)
-        return np.clip(np.round(products * self._scales[rows], DECIMALS), -1.0, 1.0)
+        return np.round(products * self._scales[rows], DECIMALS)
 
     def _search_few(self, query: Embeddings, top_k: int, rows: Rows) -> list[Hit]:
         """Return the hits among these rows alone, which must ascend."""

@@ -19,7 +19,7 @@ from function.telemetry import Stopwatch, stopwatch_of
 if TYPE_CHECKING:
     from function.engine.keywords import Keywords
 
-NO_KEYWORDS = "this bundle has no keywords, expected 'semantic'; export the texts again without --no-keywords"
+NO_KEYWORDS = "this bundle has no keywords; expected 'semantic', or export the texts again without --no-keywords"
 
 
 class SimilarRequest(StrictRequest):

@@ -23,6 +23,7 @@ from function.engine import bundle as bundle_module
 from function.engine.bundle import (
     FORMAT_VERSION,
     INDEX,
+    KEYWORDS,
     MANIFEST,
     MODEL,
     PASSAGES,
@@ -57,7 +58,7 @@ def test_a_whole_bundle_opens_and_its_manifest_says_what_is_in_it(bundle: Path, 
     assert manifest.index is not None
     assert manifest.index.rows == len(corpus.texts)
     assert manifest.model.name == "tests/mean-of-words"
-    assert manifest.files.keys() == {MODEL, TOKENIZER, INDEX, PASSAGES}
+    assert manifest.files.keys() == {MODEL, TOKENIZER, INDEX, PASSAGES, KEYWORDS}
 
 
 def test_a_manifest_comes_back_from_its_own_text(bundle: Path, bundle_copy: Path) -> None:
@@ -117,7 +118,7 @@ def test_a_manifest_that_is_not_json_is_refused(bundle_copy: Path, content: byte
     assert message.endswith("run `python -m export` again")
 
 
-@pytest.mark.parametrize("version", [1, 3, "2", None, [2]])
+@pytest.mark.parametrize("version", [1, 2, "3", None, [3]])
 def test_another_format_version_is_refused(bundle_copy: Path, version: object) -> None:
     rewrite(bundle_copy, lambda found: found.update(format_version=version))
     expected = f"format_version is {version}, this code reads {FORMAT_VERSION}; run `python -m export` again"
@@ -137,6 +138,10 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "no dim": (lambda found: found["model"].pop("dim"), "dim"),
     "no rows": (lambda found: found["index"].pop("rows"), "rows"),
     "no sha256": (lambda found: found["files"][MODEL].pop("sha256"), "sha256"),
+    "no keywords": (lambda found: found["index"].pop("keywords"), "keywords"),
+    "keywords as a truth": (lambda found: found["index"].update(keywords=True), "'bool'"),
+    "no stemming": (lambda found: found["index"]["keywords"].pop("stemming"), "stemming"),
+    "weight in words": (lambda found: found["index"]["keywords"].update(fusion_weight="0.6"), "fusion_weight '0.6'"),
     "one field more in the model": (lambda found: found["model"].update(colour="red"), "colour"),
     "one field more in the index": (lambda found: found["index"].update(colour="red"), "colour"),
     "one field more in a file": (lambda found: found["files"][INDEX].update(colour="red"), "colour"),

@@ -122,7 +122,7 @@ BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
     ),
     "a dtype no bundle has": (
         lambda path: write(path, {"a": entry("F64", [1], [0, 8])}, bytes(8)),
-        "dtype F64, expected one of I8, U8, U64, F32",
+        "dtype F64, expected one of I8, U8, U32, U64, F32",
     ),
     "data cut short": (lambda path: write(path, {"a": entry()}, b"a"), "bytes 0 to 2 of 1 for shape [2] of U8"),
     "offsets that begin before the data": (

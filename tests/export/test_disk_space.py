@@ -9,9 +9,9 @@ import pytest
 
 from export.corpus import Corpus
 from export.disk_errors import DiskError
-from export.disk_space import MODEL_MARGIN, check_space, corpus_bytes, model_bytes, temporary_bytes
+from export.disk_space import MODEL_MARGIN, check_space, corpus_bytes, keywords_bytes, model_bytes, temporary_bytes
 from export.source import Source
-from function.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, ModelInfo
+from function.engine.bundle import INDEX, KEYWORDS, MODEL, PASSAGES, TOKENIZER, ModelInfo
 from tests.conftest import DIM
 from tests.export.disks import Usage, mounted, small_disk
 
@@ -31,6 +31,11 @@ def disks(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[Path, int]], None]:
 def test_a_corpus_takes_the_estimated_space(corpus: Corpus, bundle: Path) -> None:
     written = (bundle / INDEX).stat().st_size + (bundle / PASSAGES).stat().st_size
     assert corpus_bytes(corpus, DIM) == pytest.approx(written, abs=2_000)  # the two headers
+
+
+def test_keywords_take_at_most_the_estimated_space(corpus: Corpus, bundle: Path) -> None:
+    written = (bundle / KEYWORDS).stat().st_size
+    assert written < keywords_bytes(corpus) < 3 * written
 
 
 def test_a_model_takes_at_most_the_estimated_space(tiny_source: Source, tiny_export: tuple[Path, ModelInfo]) -> None:

@@ -59,7 +59,7 @@ def test_the_openapi_document_describes_head_without_a_body(openapi: dict[str, A
 @pytest.mark.parametrize(
     ("path", "request_fields", "reply_fields"),
     [
-        ("/similar", {"text", "num_results"}, {"results", "truncated"}),
+        ("/similar", {"text", "num_results", "mode"}, {"results", "truncated"}),
         ("/predict", {"text", "prompt_name"}, {"embeddings", "truncated"}),
     ],
 )
