@@ -35,7 +35,7 @@ FROM ${BASE_IMAGE}
 COPY --from=dependencies /staging/ /
 COPY --from=function /staging/ /
 COPY --from=bundle /bundle/model.ort /bundle/tokenizer.txt /var/task/bundle/
-COPY --from=bundle /bundle/index.safetensors /bundle/passages.safetensors /bundle/manifest.json /var/task/bundle/
+COPY --from=bundle /bundle/*.safetensors /bundle/manifest.json /var/task/bundle/
 
 # /tmp is all that may be written in Lambda; a library that looks for a cache finds it there.
 # NumPy would start a thread for each core, and pydantic would look for plugins: neither is needed here.

@@ -28,6 +28,7 @@ from export.shell import python_module
 from export.verify import Check
 from function.engine.bundle import (
     INDEX,
+    KEYWORDS,
     MANIFEST,
     MODEL,
     PASSAGES,
@@ -131,7 +132,9 @@ def test_one_command_makes_a_bundle_that_opens(whole: tuple[Path, Run]) -> None:
     out, done = whole
     assert (done.code, done.err) == (0, "")
     manifest = open_bundle(out)
-    assert sorted(path.name for path in out.iterdir()) == sorted([MANIFEST, MODEL, TOKENIZER, INDEX, PASSAGES])
+    assert sorted(path.name for path in out.iterdir()) == sorted(
+        [MANIFEST, MODEL, TOKENIZER, INDEX, PASSAGES, KEYWORDS]
+    )
     assert manifest.index is not None
     assert (manifest.index.corpus, manifest.index.rows, manifest.model.name) == ("stories.csv", 147, "tiny-bert")
     assert sorted(path.name for path in out.parent.iterdir()) == ["bundle"]

@@ -14,7 +14,17 @@ import pytest
 
 from export import replace as replace_module
 from export.replace import WHOLE, repair, replacing
-from function.engine.bundle import INDEX, MANIFEST, MODEL, PASSAGES, TOKENIZER, BundleError, open_bundle, read_manifest
+from function.engine.bundle import (
+    INDEX,
+    KEYWORDS,
+    MANIFEST,
+    MODEL,
+    PASSAGES,
+    TOKENIZER,
+    BundleError,
+    open_bundle,
+    read_manifest,
+)
 from tests.export.disks import mounted, small_disk
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +62,7 @@ def new_model(new: Path) -> Path:
     (new / MANIFEST).write_text(replace(manifest, index=None, files=files).to_json())
     (new / INDEX).unlink()
     (new / PASSAGES).unlink()
+    (new / KEYWORDS).unlink()
     return new
 
 
@@ -441,11 +452,11 @@ def test_a_killed_process_leaves_the_old_bundle_and_the_next_export_removes_what
 ) -> None:
     open_before = open_bundle(bundle_copy)
     run_killed(KILLED_HALF_WAY, bundle_copy)
-    assert len(names(bundle_copy)) == 6
+    assert len(names(bundle_copy)) == 7
     assert open_bundle(bundle_copy) == open_before
     with pytest.raises(RuntimeError):
         stop_half_way(bundle_copy, RuntimeError)
-    assert len(names(bundle_copy)) == 5
+    assert len(names(bundle_copy)) == 6
     assert open_bundle(bundle_copy) == open_before
 
 
