@@ -98,6 +98,12 @@ def test_rows_of_equal_score_are_in_the_order_of_the_corpus_and_few_hits_begin_a
         assert keywords.search("ferry goose", top_k) == keywords.search("ferry goose", 10)[:top_k]
 
 
+def test_many_rows_of_equal_score_are_in_the_order_of_the_corpus(file: Path) -> None:
+    keywords = make(file, ["goose", *["ferry", "old ferry"] * 500])
+    assert [hit.row for hit in keywords.search("ferry", 100)] == list(range(1, 200, 2))
+    assert [hit.row for hit in keywords.search("ferry", 1_000)] == [*range(1, 1_000, 2), *range(2, 1_001, 2)]
+
+
 def test_a_text_without_a_word_of_the_query_is_no_hit(file: Path) -> None:
     keywords = make(file, ["goose", "ferry"])
     assert [hit.row for hit in keywords.search("goose", 10)] == [0]

@@ -126,7 +126,7 @@ def test_only_a_request_for_keywords_imports_and_opens_what_they_need(
 ) -> None:
     keywords = str(bundle / "keywords.safetensors")
     ask = ASK.replace('"angry goose"', f'"angry goose", "mode": "{mode}"')
-    seen = start(ask)
+    seen = start(f"{ask}function.handler.handler(event, None)\n")
     own = [name for name in seen["later"] if name.startswith("function.")]
     assert own == modules
     assert "Stemmer" in seen["later"]
