@@ -174,9 +174,7 @@ def _corpus(is_required: bool) -> argparse.ArgumentParser:
 
 
 def _add_keywords(options: argparse.ArgumentParser) -> None:
-    options.add_argument(
-        "--no-keywords", action="store_true", help="leave out what keyword and hybrid search need"
-    )
+    options.add_argument("--no-keywords", action="store_true", help="leave out what keyword and hybrid search need")
     options.add_argument(
         "--stem",
         type=_language,
