@@ -18,6 +18,7 @@ from bench.embed import open_embedder
 from bench.models import EXACT, make_models
 from bench.needs import Missing
 from bench.provenance import make_provenance
+from bench.ranking import TOP_K, ndcg
 from bench.report import console, report
 from export.embed import embed_texts
 from export.recall import neighbour_recall
@@ -28,7 +29,6 @@ WRITES: tuple[str, ...] = ("accuracy",)
 MEASURES: tuple[str, ...] = ("function/engine", "export", "requirements.txt")
 QUERIES, OTHERS = 1_000, 20_000
 QEMU = "qemu-x86_64"
-TOP_K = 10
 ALONE = 256  # texts embedded one by one and in batches of 32
 
 
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
         scores = exact[:QUERIES] @ exact[QUERIES:].T
         results[name] = {
             "megabytes": round(path.stat().st_size / 1e6, 1),
-            "scifact_ndcg_at_10": round(ndcg(embedder, scifact), 5),
+            "scifact_ndcg_at_10": round(scifact_ndcg(embedder, scifact), 5),
             "stsb_dev_spearman": round(spearman(embedder, *sts), 5),
             "cosine_mean": round(float((exact * found).sum(axis=1).mean()), 6),
             "recall_both_sides": round(neighbour_recall(scores, found[:QUERIES] @ found[QUERIES:].T, TOP_K), 4),
@@ -84,19 +84,11 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def ndcg(embedder: Embedder, test: Retrieval) -> float:
-    """Return the mean nDCG@10 over the queries, relevance being yes or no (Järvelin and Kekäläinen, 2002)."""
-    ids = list(test.documents)
+def scifact_ndcg(embedder: Embedder, test: Retrieval) -> float:
+    """Return the mean nDCG@10 of the exact search over the float32 embeddings of one model."""
     documents = embed_texts(embedder, list(test.documents.values()))
     queries = embed_texts(embedder, list(test.queries.values()))
-    discounts = 1 / np.log2(np.arange(2, TOP_K + 2))
-    gains = []
-    for query_id, query in zip(test.queries, queries, strict=True):
-        best = np.argsort(-(documents @ query), kind="stable")[:TOP_K]
-        relevant = test.relevant[query_id]
-        gain = sum(discounts[rank] for rank, row in enumerate(best) if ids[row] in relevant)
-        gains.append(gain / discounts[: len(relevant)].sum())
-    return float(np.mean(gains))
+    return ndcg([np.argsort(-(documents @ query), kind="stable")[:TOP_K].tolist() for query in queries], test)
 
 
 def spearman(embedder: Embedder, left: list[str], right: list[str], scores: list[float]) -> float:

@@ -3,7 +3,20 @@
 import argparse
 from typing import Protocol
 
-from bench import ablation, accuracy, cold_start, cost, demo, latency, layers, limits, memory, throughput, warm
+from bench import (
+    ablation,
+    accuracy,
+    cold_start,
+    cost,
+    demo,
+    latency,
+    layers,
+    limits,
+    memory,
+    modes,
+    throughput,
+    warm,
+)
 
 
 class Command(Protocol):
@@ -27,6 +40,7 @@ class Measurement(Command, Protocol):
 MEASUREMENTS: dict[str, Measurement] = {
     "demo": demo,
     "accuracy": accuracy,
+    "modes": modes,
     "latency": latency,
     "throughput": throughput,
     "warm": warm,

@@ -36,7 +36,7 @@ from function.settings import Settings
 from function.startup import WARM_UP, ColdStart
 from function.telemetry import make_logger
 bundle = SimpleNamespace(embedder=SimpleNamespace(model=SimpleNamespace(max_tokens=1)), index=None, passages=None,
-                         open_columns=print, manifest=None)
+                         open_columns=print, open_keywords=print, manifest=None)
 app = create_app(bundle, Settings(), make_logger(Settings()), ColdStart(print))
 health = {**WARM_UP, "requestContext": {"http": {"method": "GET", "path": "/health", "sourceIp": "127.0.0.1"}}}
 assert make_handler(app, "/")(health, None)["statusCode"] == 200

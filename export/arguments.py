@@ -11,9 +11,12 @@ from typing import NoReturn
 
 from export.columns import TYPES
 from export.source import POOLINGS
+from function.engine.bundle import CONVEX, FUSIONS
 
 COMMANDS = ("model", "corpus", "verify")
-FLAGS = ("-h", "--help", "--remove-corpus")  # every other option takes one value
+FLAGS = ("-h", "--help", "--remove-corpus", "--no-keywords")  # every other option takes one value
+
+NO_STEMS = "none"  # for --stem
 
 EXPORT = """\
 Turn a sentence-transformer and a file of texts into a bundle that the function serves.
@@ -56,6 +59,12 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = _parser(command)
     options = parser.parse_args(rest, argparse.Namespace(command=command))
     named = vars(options)
+    if named.get("no_keywords"):
+        for option in ("stem", "fusion", "fusion_weight"):
+            if named[option] is not None:
+                parser.error(f"--{option.replace('_', '-')} is about keywords, and --no-keywords leaves them out")
+    if named.get("fusion_weight") is not None and named["fusion"] not in (None, CONVEX):
+        parser.error(f"--fusion-weight is for --fusion {CONVEX}; {named['fusion']} has no weight")
     for column, file in (("text_column", "corpus"), ("id_column", "corpus"), ("calibration_column", "calibration")):
         if named.get(column) and not named.get(file):
             parser.error(f"--{column.replace('_', '-')} names a column of a file; name the file with --{file} FILE")
@@ -170,6 +179,7 @@ def _corpus(is_required: bool) -> argparse.ArgumentParser:
         help=f"type of another column for filters, one of {', '.join(TYPES)}; none leaves it out (default: the type "
         "that all its values have); may be repeated",
     )
+    _add_keywords(options)
     return options
 
 
@@ -179,6 +189,45 @@ def _column_type(words: str) -> tuple[str, str]:
     if not name or kind not in TYPES:
         raise argparse.ArgumentTypeError(f"found {words!r}, expected NAME=TYPE with a type of {', '.join(TYPES)}")
     return name, kind
+
+
+def _add_keywords(options: argparse.ArgumentParser) -> None:
+    options.add_argument("--no-keywords", action="store_true", help="leave out what keyword and hybrid search need")
+    options.add_argument(
+        "--stem",
+        type=_language,
+        metavar="LANGUAGE",
+        help="whose endings keyword search ignores, such as german; none: words must be equal (default: english)",
+    )
+    options.add_argument(
+        "--fusion",
+        choices=FUSIONS,
+        help="how hybrid search orders texts: by the sum of both scores (convex, the default) or of both ranks (rrf)",
+    )
+    options.add_argument(
+        "--fusion-weight",
+        type=_weight,
+        metavar="WEIGHT",
+        help="share of the meaning in that sum of scores, from 0 (words alone) to 1 (default: 0.6)",
+    )
+
+
+def _language(text: str) -> str:
+    from Stemmer import algorithms  # only this option needs it
+
+    if text not in (languages := [NO_STEMS, *algorithms()]):
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected one of {', '.join(languages)}")
+    return text
+
+
+def _weight(text: str) -> float:
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = -1.0
+    if not 0 <= weight <= 1:
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a number from 0 to 1")
+    return weight
 
 
 def _verify() -> argparse.ArgumentParser:

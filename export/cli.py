@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.markup import escape
 
-from export.arguments import parse_arguments
+from export.arguments import NO_STEMS, parse_arguments
 from export.corpus import Corpus, CorpusError, read_corpus, read_texts
 from export.disk_errors import explain
-from export.disk_space import check_space, corpus_bytes, model_bytes, temporary_bytes
+from export.disk_space import check_space, corpus_bytes, keywords_bytes, model_bytes, temporary_bytes
 from export.model_files import ModelError
 from export.progress import ShowProgress, showing_progress
 from export.replace import replacing
 from export.shell import python_module
 from export.source import find_model, read_source
 from export.summary import Rows, corpus_rows, print_bundle_summary, print_checks, print_model_summary
-from function.engine.bundle import MANIFEST, BundleError, Manifest, read_manifest
+from function.engine.bundle import CONVEX, MANIFEST, BundleError, Manifest, read_manifest
 from function.engine.tensors import TensorsError
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _export(options: argparse.Namespace) -> int:
             calibration = _read_calibration(options, progress, None if own_texts else corpus)
             folder, name, revision = find_model(options.model, options.revision)
             source = read_source(folder, name, revision, options.pooling)
-            bundle = model_bytes(source) + (corpus_bytes(corpus, source.hidden_size) if corpus is not None else 0)
+            bundle = model_bytes(source) + (_texts_bytes(corpus, source.hidden_size, options) if corpus else 0)
             check_space(options.out, bundle, temporary_bytes(source))
             manifest = write_model(fresh, export_model(source, calibration, fresh, progress))
         if corpus is not None:
@@ -96,6 +96,11 @@ def _export(options: argparse.Namespace) -> int:
     else:
         print_bundle_summary(console, options.out, manifest, rows, time.perf_counter() - started)
     return 0
+
+
+def _texts_bytes(corpus: Corpus, dim: int, options: argparse.Namespace) -> int:
+    """Return how many bytes the texts' part of the bundle takes."""
+    return corpus_bytes(corpus, dim) + (0 if options.no_keywords else keywords_bytes(corpus))
 
 
 def _note_shadowed_model(options: argparse.Namespace) -> None:
@@ -116,7 +121,7 @@ def _replace_corpus(options: argparse.Namespace) -> int:
         with showing_progress(console) as progress:
             corpus = _read_corpus(options, progress)
         manifest = take_model(options.out, fresh)
-        check_space(options.out, corpus_bytes(corpus, manifest.model.dim))
+        check_space(options.out, _texts_bytes(corpus, manifest.model.dim, options))
         manifest, rows = _write_corpus(fresh, manifest, corpus, options)
     print_bundle_summary(console, options.out, manifest, rows, time.perf_counter() - started)
     return 0
@@ -182,11 +187,15 @@ def _write_corpus(
     """
     from export.embed import embed_corpus
     from export.indexer import write_index
+    from export.keywords import FUSION_WEIGHT, STEMMING, KeywordOptions
     from export.python_documentation import NAME
     from export.verify import verify_export
     from function.engine.embedder import Embedder
 
     name = NAME if options.corpus is None else options.corpus.name
+    stemming = None if options.stem == NO_STEMS else options.stem or STEMMING
+    weight = FUSION_WEIGHT if options.fusion_weight is None else options.fusion_weight
+    keywords = None if options.no_keywords else KeywordOptions(stemming, options.fusion or CONVEX, weight)
     embedder = Embedder.open(fresh, manifest.model)
     with showing_progress(console) as progress:
         done = 0
@@ -201,7 +210,7 @@ def _write_corpus(
         codes, scales, truncated = embed_corpus(embedder, corpus.texts, count)
         speed = len(codes) / (time.perf_counter() - began)
         progress("write the index", 0)
-        manifest = write_index(fresh, manifest, corpus, codes, scales, name)
+        manifest = write_index(fresh, manifest, corpus, codes, scales, name, keywords)
         progress("write the index", 1)
     if not print_checks(console, lambda progress: verify_export(fresh, codes, scales, progress)):
         raise BundleError(f"{options.out}: the new bundle failed a check above; what was there before stays as it was")

@@ -44,6 +44,14 @@ def corpus_bytes(corpus: Corpus, dim: int) -> int:
     return len(corpus.texts) * (codes + scale + signs + offsets) + content + filtered
 
 
+def keywords_bytes(corpus: Corpus) -> int:
+    """Return how many bytes keywords.safetensors takes for the corpus, overestimated by half or more.
+
+    The postings of headlines take about as many bytes as the headlines, those of longer texts fewer.
+    """
+    return 2 * sum(len(text.encode()) for text in corpus.texts)
+
+
 def check_space(out: Path, bundle: int, temporary: int = 0) -> None:
     """Raise DiskError unless `bundle` bytes fit into the folder `out` and `temporary` bytes where TMPDIR points."""
     if not temporary:

@@ -10,6 +10,7 @@ from safetensors.numpy import save_file
 
 from export.columns import NONE, column_tensors
 from export.corpus import Corpus
+from export.keywords import KeywordOptions, keyword_tensors
 from export.recall import LEAST_RECALL, measure_own_recall
 from function.engine import bundle as layout
 from function.engine.arrays import AnyArray
@@ -18,6 +19,7 @@ from function.engine.index import Bits, signs
 from function.engine.passages import passage_tensors
 from function.engine.quantization import Codes, Scales
 
+KEYWORDS_BY_DEFAULT = KeywordOptions()
 LAYOUT = "int8 codes, a scale a row, sign bits"
 LAYOUT_WITHOUT_SIGNS = "int8 codes, a scale a row; no sign bits, which would find too few neighbours"
 
@@ -30,8 +32,18 @@ def write_model(folder: Path, model: ModelInfo) -> Manifest:
     return manifest
 
 
-def write_index(folder: Path, manifest: Manifest, corpus: Corpus, codes: Codes, scales: Scales, name: str) -> Manifest:
-    """Write the index, the passages and the columns beside the model, then the manifest, and return the manifest.
+def write_index(
+    folder: Path,
+    manifest: Manifest,
+    corpus: Corpus,
+    codes: Codes,
+    scales: Scales,
+    name: str,
+    keywords: KeywordOptions | None = KEYWORDS_BY_DEFAULT,
+) -> Manifest:
+    """Write the index, passages, columns and keywords beside the model, then the manifest, and return the manifest.
+
+    keywords is None for a bundle without them.
 
     The index holds sign bits if a search that begins with them reaches LEAST_RECALL. Without sign bits a search scans
     all codes.
@@ -49,6 +61,9 @@ def write_index(folder: Path, manifest: Manifest, corpus: Corpus, codes: Codes, 
     }
     if columns:
         written[layout.COLUMNS] = column_tensors(map(json.loads, corpus.metadata), columns)
+    postings, described = keyword_tensors(corpus.texts, keywords) if keywords is not None else ({}, None)
+    if described is not None:
+        written[layout.KEYWORDS] = postings
     for file, content in written.items():
         save_file(content, folder / file)
         (folder / file).chmod(0o644)  # safetensors lets only the owner read, but a container has another user
@@ -61,6 +76,7 @@ def write_index(folder: Path, manifest: Manifest, corpus: Corpus, codes: Codes, 
         corpus=name,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         columns=columns,
+        keywords=described,
     )
     manifest = replace(manifest, index=index, files=manifest.files | files)
     _write_manifest(folder, manifest)

@@ -25,7 +25,10 @@ from export.locked_folder import LockedFolder, has_name, remove_abandoned, tryin
 from function.engine import bundle as layout
 from function.engine.bundle import BundleError
 
-BUNDLE_FILES = {layout.MANIFEST, layout.MODEL, layout.TOKENIZER, layout.INDEX, layout.PASSAGES, layout.COLUMNS}
+BUNDLE_FILES = {
+    *(layout.MANIFEST, layout.MODEL, layout.TOKENIZER, layout.INDEX),
+    *(layout.PASSAGES, layout.COLUMNS, layout.KEYWORDS),
+}
 WHOLE = ".semantic-search.whole"
 LOST_AND_FOUND = "lost+found"  # in the root of each ext4 file system
 LONGEST_TURN = 60.0  # seconds; moving its files takes milliseconds

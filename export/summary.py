@@ -11,7 +11,7 @@ from rich.table import Table
 from export.corpus import Corpus
 from export.progress import ShowProgress, showing_progress
 from export.shell import python_module
-from function.engine.bundle import Manifest
+from function.engine.bundle import CONVEX, KeywordsInfo, Manifest
 
 if TYPE_CHECKING:
     from export.verify import Check
@@ -62,7 +62,16 @@ def corpus_rows(manifest: Manifest, corpus: Corpus, truncated: int, texts_per_se
         ("truncated", f"{truncated:,} texts longer than {manifest.model.max_tokens} tokens"),
         ("speed", f"{texts_per_second:,.0f} texts/s"),
         ("index", manifest.index.layout),
+        ("keywords", _describe_keywords(manifest.index.keywords)),
     ]
+
+
+def _describe_keywords(keywords: KeywordsInfo | None) -> str:
+    if keywords is None:
+        return "none: no keyword and no hybrid search"
+    stems = f"{keywords.stemming} stems" if keywords.stemming else "no stems"
+    fusion = f"convex, weight {keywords.fusion_weight:g}" if keywords.fusion == CONVEX else keywords.fusion
+    return f"{keywords.terms:,} terms with {keywords.postings:,} postings, {stems}; hybrid: {fusion}"
 
 
 def _model_rows(manifest: Manifest) -> Rows:

@@ -20,9 +20,11 @@ from function.engine.arrays import AnyArray
 from function.engine.bundle import Manifest, describe_file, open_bundle
 from function.engine.embedder import Embedder
 from function.engine.index import Index
+from function.engine.keywords import Keywords
 from function.engine.passages import Passages
 from function.engine.quantization import Codes, Embeddings, Scales, dequantize
 from function.engine.tensors import map_tensors
+from function.engine.words import find_stemmer, split_terms
 
 SAMPLE, TEXTS_AT_ONCE = 5_000, 256  # passages that `verify` embeds again at most, and at least
 SECONDS = 20.0  # after them no further TEXTS_AT_ONCE are embedded
@@ -71,6 +73,7 @@ def verify(
     except UnicodeDecodeError as error:
         yield Check("texts are UTF-8", str(error), "UTF-8", passed=False)
         return
+    yield from _check_keywords(bundle, manifest, sample, texts)
     tensors = map_tensors(bundle / layout.INDEX)
     codes, scales = tensors["codes"], tensors["scales"]
     embedder = Embedder.open(bundle, manifest.model)
@@ -109,6 +112,7 @@ def verify_export(
     yield from _check_columns(bundle, manifest, passages)
     sample = _sample_rows(len(index), SAMPLE_AFTER_EXPORT)
     texts = [passages.text(int(row)) for row in sample]
+    yield from _check_keywords(bundle, manifest, sample, texts)
     embedder = Embedder.open(bundle, manifest.model)
     again = _embed_again(embedder, texts, 1, seconds, clock, progress)
     yield _check_cosine(again, sample, codes, scales)
@@ -155,6 +159,23 @@ def _are_equal(name: str, again: Mapping[str, AnyArray], written: Mapping[str, A
 def _sample_rows(rows: int, count: int) -> list[int]:
     """Return at most `count` different rows in random order, so that the first ones of them are a sample too."""
     return [int(row) for row in np.random.default_rng(SEED).permutation(rows)[:count]]
+
+
+def _check_keywords(bundle: Path, manifest: Manifest, sample: list[int], texts: list[str]) -> Iterator[Check]:
+    """Look up every term of these texts, the rows of `sample`; nothing is checked in a bundle without keywords."""
+    assert manifest.index is not None
+    info = manifest.index.keywords
+    if info is None:
+        return
+    keywords = Keywords(bundle / layout.KEYWORDS, info, manifest.index.rows)
+    stem = find_stemmer(info.stemming)
+    rows_by_term: dict[str, list[int]] = {}
+    for row, text in zip(sample, texts, strict=True):
+        for term in split_terms(text, stem):
+            rows_by_term.setdefault(term, []).append(row)
+    missing = [term for term, rows in rows_by_term.items() if not np.isin(rows, keywords.rows_of(term)).all()]
+    name = f"terms of {len(texts):,} texts without their postings"
+    yield Check(name, ", ".join([f"{len(missing):,}", *missing[:3]]), "0", not missing)
 
 
 def _embed_again(

@@ -25,7 +25,8 @@ from tokenizers.processors import TemplateProcessing
 
 from export.corpus import Corpus
 from export.embed import embed_corpus
-from export.indexer import write_index, write_model
+from export.indexer import KEYWORDS_BY_DEFAULT, write_index, write_model
+from export.keywords import KeywordOptions
 from export.quantize import save_ort
 from function.app import create_app
 from function.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, Manifest, ModelInfo, open_bundle
@@ -157,7 +158,7 @@ def story_metadata(row: int) -> dict[str, object]:
     }
 
 
-def write_bundle(folder: Path, corpus: Corpus) -> Path:
+def write_bundle(folder: Path, corpus: Corpus, keywords: KeywordOptions | None = KEYWORDS_BY_DEFAULT) -> Path:
     """Write a bundle of these texts with the export's own writer, and give its folder."""
     folder.mkdir()
     tokenizer = make_tokenizer()
@@ -166,7 +167,7 @@ def write_bundle(folder: Path, corpus: Corpus) -> Path:
     model = ModelInfo("tests/mean-of-words", None, "0" * 64, "mean", DIM, MAX_TOKENS, {}, "none")
     manifest = write_model(folder, model)
     codes, scales, _ = embed_corpus(Embedder.open(folder, model), corpus.texts)
-    write_index(folder, manifest, corpus, codes, scales, "stories.csv")
+    write_index(folder, manifest, corpus, codes, scales, "stories.csv", keywords)
     return folder
 
 

@@ -48,6 +48,8 @@ MEASURED = re.compile(rf"[$€]\s?\d[\d,.]*|\b\d[\d,.]*\s?(?:%|\u00d7|(?:{UNITS}
 # What looks like a measured figure and is none: where it comes from. Whatever is measured gets a marker instead.
 NOT_MEASURED = {
     "Python 3.11": "pyproject.toml: requires-python",
+    "weight of 0.6": "export/keywords.py: FUSION_WEIGHT",
+    "`3.11`": "an example of a code",
     "512 MB": "tests/image: the limit that the image is tested with",
     "1,769 MB": "https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html: one whole core",
     "512 KB": "https://aws.amazon.com/api-gateway/pricing/: how much of a request is billed as one",
@@ -286,6 +288,7 @@ def test_the_bundles_files_and_format_are_those_of_the_code() -> None:
         layout.INDEX,
         layout.PASSAGES,
         layout.COLUMNS,
+        layout.KEYWORDS,
     }
     assert f"format version is {layout.FORMAT_VERSION}," in page
 

@@ -1,1 +1,1 @@
-"""Text to embedding, embedding to hits: no AWS, no HTTP, no environment, no torch."""
+"""Text to embedding, embedding or words to hits: no AWS, no HTTP, no environment, no torch."""

@@ -20,9 +20,11 @@ TOKENIZER = "tokenizer.txt"
 INDEX = "index.safetensors"
 PASSAGES = "passages.safetensors"
 COLUMNS = "columns.safetensors"
+KEYWORDS = "keywords.safetensors"
 
+CONVEX, RRF = FUSIONS = ("convex", "rrf")  # function/engine/hybrid.py explains them
 
-_Info = TypeVar("_Info", "FileInfo", "ModelInfo", "IndexInfo")
+_Info = TypeVar("_Info", "FileInfo", "ModelInfo", "IndexInfo", "KeywordsInfo")
 
 
 class BundleError(ValueError):
@@ -53,6 +55,19 @@ class ModelInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class KeywordsInfo:
+    """The postings of keyword search, and how hybrid search adds their scores to those of the embeddings."""
+
+    terms: int
+    postings: int
+    stemming: str | None  # the language of the Snowball stemmer, such as "english"
+    k1: float  # of BM25, like b
+    b: float
+    fusion: str  # one of FUSIONS
+    fusion_weight: float  # of the cosine, 0 to 1; the rest is BM25's
+
+
+@dataclass(frozen=True, slots=True)
 class IndexInfo:
     """The embedded corpus: its size, its layout and the model that embedded it."""
 
@@ -63,6 +78,7 @@ class IndexInfo:
     corpus: str  # file name of the texts, or what else they are
     created: str  # UTC, ISO 8601
     columns: dict[str, str]  # type of each metadata column that filters may name; columns.safetensors has their values
+    keywords: KeywordsInfo | None  # None in a bundle without keywords.safetensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +114,16 @@ def read_manifest(bundle: Path) -> Manifest:
         index = found["index"]
         return Manifest(
             model=_read(ModelInfo, found["model"]),
-            index=None if index is None else _read(IndexInfo, index),
+            index=None if index is None else _read_index(index),
             files={name: _read(FileInfo, entry) for name, entry in found["files"].items()},
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise BundleError(f"{path}: {error} is missing or wrong; run `python -m export` again") from error
+
+
+def _read_index(values: dict[str, Any]) -> IndexInfo:
+    keywords = values["keywords"]
+    return _read(IndexInfo, values | {"keywords": None if keywords is None else _read(KeywordsInfo, keywords)})
 
 
 def _read(kind: type[_Info], values: dict[str, Any]) -> _Info:
@@ -123,8 +144,10 @@ def _read(kind: type[_Info], values: dict[str, Any]) -> _Info:
 _field_types = functools.cache(get_type_hints)
 _IS_VALID: dict[object, Callable[[Any], bool]] = {  # by the type of a field
     int: lambda value: type(value) is int and value > 0,  # a bool is an int too
+    float: lambda value: type(value) in (int, float),
     str: lambda value: isinstance(value, str),
     str | None: lambda value: value is None or isinstance(value, str),
+    KeywordsInfo | None: lambda value: value is None or isinstance(value, KeywordsInfo),
     dict[str, str]: lambda value: isinstance(value, dict) and all(isinstance(text, str) for text in value.values()),
     dict[str, float]: lambda value: isinstance(value, dict) and all(type(x) in (int, float) for x in value.values()),
 }
@@ -141,7 +164,8 @@ def open_bundle(bundle: Path) -> Manifest:
         raise BundleError(
             f"{bundle}: holds a model and no texts; run `{_command('corpus', '--corpus', 'FILE', '--out', bundle)}`"
         )
-    for name in (MODEL, TOKENIZER, INDEX, PASSAGES, *([COLUMNS] if manifest.index.columns else [])):
+    optional = {COLUMNS: manifest.index.columns, KEYWORDS: manifest.index.keywords}
+    for name in (MODEL, TOKENIZER, INDEX, PASSAGES, *(name for name, content in optional.items() if content)):
         check_size(bundle, name, manifest)
     for name, embedded_by in ((MODEL, manifest.index.model_sha256), (TOKENIZER, manifest.index.tokenizer_sha256)):
         if manifest.files[name].sha256 != embedded_by:

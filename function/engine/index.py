@@ -43,10 +43,14 @@ DECIMALS = 6  # of a score; further digits are rounding noise of float32 sums
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One row of the corpus and its cosine to the query, -1 to 1, to six decimals."""
+    """One row of the corpus and its score to six decimals: of an index the cosine to the query, -1 to 1.
+
+    scores are the parts of a score that several searches made together, by the names of the searches.
+    """
 
     row: int
     score: float
+    scores: dict[str, float] | None = None
 
 
 class Index:
@@ -101,11 +105,22 @@ class Index:
         if not len(self):
             return []
         rows, codes = self._candidates(query, max(top_k, MOST_HITS), allowed)
-        # not a matrix product, in which the last bits of equal rows depend on their position
-        products = np.asarray(simsimd.cdist(codes.astype(np.float32), query[np.newaxis], metric="dot")).reshape(-1)
-        scores = np.round(products * self._scales[rows], DECIMALS)
+        scores = self._score(query, rows, codes)
         best = np.lexsort((rows, -scores))[:top_k]
         return [Hit(int(rows[i]), min(1.0, max(-1.0, float(scores[i])))) for i in best]
+
+    def scores(self, query: Embeddings, rows: Rows) -> Array[np.float64]:
+        """Return the scores that `search` gives these rows, to six decimals: (n,) float64.
+
+        query is (dim,) float32 of unit length, rows is (n,).
+        """
+        return np.clip(self._score(query, rows, self._codes[rows]), -1.0, 1.0)
+
+    def _score(self, query: Embeddings, rows: Rows, codes: Codes) -> Array[np.float64]:
+        """Return the products of these rows, whose codes are (n, dim), and the float32 query: (n,) float64."""
+        # not a matrix product, in which the last bits of equal rows depend on their position
+        products = np.asarray(simsimd.cdist(codes.astype(np.float32), query[np.newaxis], metric="dot")).reshape(-1)
+        return np.round(products * self._scales[rows], DECIMALS)
 
     def _search_few(self, query: Embeddings, top_k: int, rows: Rows) -> list[Hit]:
         """Return the hits among these rows alone, which must ascend."""

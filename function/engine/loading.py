@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from function.engine.bundle import COLUMNS, INDEX, PASSAGES, BundleError, Manifest, open_bundle, read_manifest
+from function.engine.bundle import COLUMNS, INDEX, KEYWORDS, PASSAGES, BundleError, Manifest, open_bundle, read_manifest
 from function.engine.embedder import Embedder
 from function.engine.index import Index
 from function.engine.passages import Passages
 
 if TYPE_CHECKING:
     from function.engine.columns import Columns
+    from function.engine.keywords import Keywords
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,26 @@ class LoadedBundle:
         from function.engine.columns import Columns  # only a request with a filter needs them
 
         assert self.manifest.index is not None  # open_bundle checked it
+        self._check_place()
+        return Columns(self.folder / COLUMNS, self.manifest.index.columns, self.manifest.index.rows)
+
+    def open_keywords(self) -> "Keywords | None":
+        """Return the postings of keyword search, None if the bundle has none.
+
+        Raises BundleError if another bundle has taken this one's place since it was loaded, TensorsError if the file is
+        damaged.
+        """
+        from function.engine.keywords import Keywords  # only a request for keywords needs them
+
+        assert self.manifest.index is not None  # open_bundle checked it
+        if self.manifest.index.keywords is None:
+            return None
+        self._check_place()
+        return Keywords(self.folder / KEYWORDS, self.manifest.index.keywords, self.manifest.index.rows)
+
+    def _check_place(self) -> None:
         if read_manifest(self.folder) != self.manifest:
             raise BundleError(f"{self.folder}: was replaced after it was loaded; start this process again")
-        return Columns(self.folder / COLUMNS, self.manifest.index.columns, self.manifest.index.rows)
 
 
 def load_bundle(bundle: Path) -> LoadedBundle:

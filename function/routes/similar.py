@@ -8,11 +8,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from function.engine.index import MOST_HITS
 from function.engine.loading import LoadedBundle
+from function.engine.quantization import Embeddings
 from function.errors import REFUSED, error_reply
 from function.routes.replies import bytes_beyond, json_reply
 from function.routes.texts import RequestText, StrictRequest, refuse_characters, whole_number
 from function.settings import Settings
-from function.telemetry import stopwatch_of
+from function.telemetry import Stopwatch, stopwatch_of
+
+NO_KEYWORDS = "this bundle has no keywords; expected 'semantic', or export the texts again without --no-keywords"
 
 Part = Literal["text", "metadata"]  # of a hit, that a request may leave out
 
@@ -22,25 +25,38 @@ class SimilarRequest(StrictRequest):
 
     text: RequestText
     num_results: Annotated[int, Field(ge=1, le=MOST_HITS), BeforeValidator(whole_number)] = 5
+    mode: Literal["semantic", "keyword", "hybrid"] = "semantic"
     filter: dict[str, Any] | None = None  # function/routes/filtering.py checks and describes it
     include: list[Part] = Field(default=["text", "metadata"], fail_fast=True)
 
 
+class Scores(BaseModel):
+    """What a hybrid score was made from: the cosine (-1 to 1) and BM25 (0 or more)."""
+
+    semantic: float
+    keyword: float
+
+
 class Result(BaseModel):
-    """One text of the corpus: its row, its id, its cosine to the words (-1 to 1), itself and its other columns."""
+    """One text of the corpus: its row, its id, its score, itself and its other columns.
+
+    `score` is the cosine to the words (-1 to 1) in the mode semantic, BM25 in keyword, and made from both `scores` in
+    hybrid; only there are `scores` in a result.
+    """
 
     index: int
     id: str
     score: float
     text: str
     metadata: dict[str, Any]
+    scores: Scores | None = None
 
     # `include` may leave out the others
     model_config = ConfigDict(json_schema_extra={"required": ["index", "id", "score"]})
 
 
 class SimilarReply(BaseModel):
-    """Results, best first. `truncated`: the words were more than the model reads, the rest was left out."""
+    """Results, best first. `truncated`: the words were more than the search reads, the rest was left out."""
 
     results: list[Result]
     truncated: bool
@@ -50,7 +66,15 @@ def add_similar(app: FastAPI, bundle: LoadedBundle, settings: Settings) -> None:
     """Add the route over this model and this corpus; a text of too many characters or too large a reply is a 413."""
     embedder, index, passages = bundle.embedder, bundle.index, bundle.passages
     max_reply_bytes = settings.max_reply_bytes
-    columns = cache(bundle.open_columns)  # called by the first request with a filter
+    # called by the first request that needs them
+    columns, keywords_once = cache(bundle.open_columns), cache(bundle.open_keywords)
+
+    def embed(text: str, stopwatch: Stopwatch) -> tuple[Embeddings, bool]:
+        """Return the embedding (dim,) of a query, and whether the text was longer than the model reads."""
+        (tokens,) = embedder.tokenize([text], role="query")
+        (embedding,) = embedder.embed([tokens])
+        stopwatch.lap("embed")
+        return embedding, tokens.is_truncated
 
     @app.post("/similar", response_model=SimilarReply, responses=REFUSED, summary="The texts most like these words")
     async def similar(body: SimilarRequest, request: Request) -> Response:
@@ -64,20 +88,37 @@ def add_similar(app: FastAPI, bundle: LoadedBundle, settings: Settings) -> None:
 
             allowed = filtered_rows(body.filter, columns())
             stopwatch.lap("filter")
-        tokens = embedder.tokenize([body.text], role="query")
-        embedding = embedder.embed(tokens)[0]
-        stopwatch.lap("embed")
-        hits = index.search(embedding, body.num_results, allowed)
-        stopwatch.lap("search")
+        if body.mode == "semantic":
+            embedding, is_truncated = embed(body.text, stopwatch)
+            hits = index.search(embedding, body.num_results, allowed)
+            stopwatch.lap("search")
+        elif (keywords := keywords_once()) is None:
+            return error_reply(422, f"mode: found {body.mode!r}, but {NO_KEYWORDS}")
+        else:
+            matches = keywords.match(body.text, allowed)
+            is_truncated = matches.is_truncated
+            stopwatch.lap("keyword")
+            if body.mode == "keyword":
+                hits = matches.best(body.num_results)
+                stopwatch.lap("keyword")
+            else:
+                from function.engine.hybrid import fuse  # only a hybrid search needs it
+
+                embedding, is_cut = embed(body.text, stopwatch)
+                hits = fuse(index, embedding, matches, keywords.info, body.num_results)
+                is_truncated |= is_cut
+                stopwatch.lap("search")
         results = []
         for hit in hits:
             result: dict[str, Any] = {"index": hit.row, "id": passages.id(hit.row), "score": hit.score}
+            if hit.scores is not None:
+                result["scores"] = hit.scores
             if "text" in body.include:
                 result["text"] = passages.text(hit.row)
             if "metadata" in body.include:
                 result["metadata"] = passages.metadata(hit.row)
             results.append(result)
-        reply = json_reply({"results": results, "truncated": tokens[0].is_truncated})
+        reply = json_reply({"results": results, "truncated": is_truncated})
         if found := bytes_beyond(reply, max_reply_bytes):
             reply = error_reply(413, _too_large(len(results), found, max_reply_bytes))
         stopwatch.lap("reply")

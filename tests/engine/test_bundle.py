@@ -24,6 +24,7 @@ from function.engine.bundle import (
     COLUMNS,
     FORMAT_VERSION,
     INDEX,
+    KEYWORDS,
     MANIFEST,
     MODEL,
     PASSAGES,
@@ -58,7 +59,7 @@ def test_a_whole_bundle_opens_and_its_manifest_says_what_is_in_it(bundle: Path, 
     assert manifest.index is not None
     assert manifest.index.rows == len(corpus.texts)
     assert manifest.model.name == "tests/mean-of-words"
-    assert manifest.files.keys() == {MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS}
+    assert manifest.files.keys() == {MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS}
 
 
 def test_a_manifest_comes_back_from_its_own_text(bundle: Path, bundle_copy: Path) -> None:
@@ -138,6 +139,10 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "no dim": (lambda found: found["model"].pop("dim"), "dim"),
     "no rows": (lambda found: found["index"].pop("rows"), "rows"),
     "no sha256": (lambda found: found["files"][MODEL].pop("sha256"), "sha256"),
+    "no keywords": (lambda found: found["index"].pop("keywords"), "keywords"),
+    "keywords as a truth": (lambda found: found["index"].update(keywords=True), "'bool'"),
+    "no stemming": (lambda found: found["index"]["keywords"].pop("stemming"), "stemming"),
+    "weight in words": (lambda found: found["index"]["keywords"].update(fusion_weight="0.6"), "fusion_weight '0.6'"),
     "one field more in the model": (lambda found: found["model"].update(colour="red"), "colour"),
     "one field more in the index": (lambda found: found["index"].update(colour="red"), "colour"),
     "one field more in a file": (lambda found: found["files"][INDEX].update(colour="red"), "colour"),

@@ -54,7 +54,16 @@ def test_every_option_but_a_flag_takes_one_value(command: str) -> None:
 )
 def test_options_mean_the_same_before_and_after_the_command(words: list[str]) -> None:
     assert parse_arguments(words) == argparse.Namespace(
-        command="corpus", out=Path("b"), corpus=Path("texts.csv"), text_column=None, id_column=None, column=[]
+        command="corpus",
+        out=Path("b"),
+        corpus=Path("texts.csv"),
+        text_column=None,
+        id_column=None,
+        no_keywords=False,
+        stem=None,
+        fusion=None,
+        fusion_weight=None,
+        column=[],
     )
 
 
@@ -104,3 +113,24 @@ def test_a_column_of_an_unknown_type_is_refused(wrong: str, capsys: pytest.Captu
         parse_arguments(["corpus", "--corpus", "f", "--column", wrong])
     expected = f"found {wrong!r}, expected NAME=TYPE with a type of string, number, boolean, date, list, none"
     assert expected in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--stem", "klingon"], "argument --stem: found 'klingon', expected one of none, "),
+        (["--fusion-weight", "1.5"], "argument --fusion-weight: found '1.5', expected a number from 0 to 1"),
+        (["--fusion-weight", "nan"], "argument --fusion-weight: found 'nan', expected a number from 0 to 1"),
+        (["--fusion-weight", "much"], "argument --fusion-weight: found 'much', expected a number from 0 to 1"),
+        (["--fusion-weight", "0.5", "--fusion", "rrf"], "--fusion-weight is for --fusion convex; rrf has no weight"),
+        (["--no-keywords", "--stem", "none"], "--stem is about keywords, and --no-keywords leaves them out"),
+        (["--no-keywords", "--fusion-weight", "0"], "--fusion-weight is about keywords, and --no-keywords leaves"),
+    ],
+)
+def test_keyword_options_that_mean_nothing_are_refused(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        parse_arguments(words)
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err

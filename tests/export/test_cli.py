@@ -29,6 +29,7 @@ from export.verify import Check
 from function.engine.bundle import (
     COLUMNS,
     INDEX,
+    KEYWORDS,
     MANIFEST,
     MODEL,
     PASSAGES,
@@ -132,7 +133,8 @@ def test_one_command_makes_a_bundle_that_opens(whole: tuple[Path, Run]) -> None:
     out, done = whole
     assert (done.code, done.err) == (0, "")
     manifest = open_bundle(out)
-    assert sorted(path.name for path in out.iterdir()) == sorted([MANIFEST, MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS])
+    names = [MANIFEST, MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS]
+    assert sorted(path.name for path in out.iterdir()) == sorted(names)
     assert manifest.index is not None
     assert (manifest.index.corpus, manifest.index.rows, manifest.model.name) == ("stories.csv", 147, "tiny-bert")
     assert sorted(path.name for path in out.parent.iterdir()) == ["bundle"]
@@ -170,7 +172,7 @@ def test_sizes_accuracy_and_checks_are_printed(whole: tuple[Path, Run]) -> None:
     accuracy = read_manifest(out).model.accuracy
     assert f"cosine mean {accuracy['cosine_mean']:g}" in done.out
     assert f"recall at 10 {accuracy['recall_at_10']:g}" in done.out
-    for name in (MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS):
+    for name in (MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS):
         assert f"checksum of {name}" in done.out
         assert f"{name} {(out / name).stat().st_size / 1e6:.1f} MB" in done.out
     assert done.out.count(" ok\n") == 10

@@ -10,9 +10,9 @@ import pytest
 
 from export.corpus import Corpus
 from export.disk_errors import DiskError
-from export.disk_space import MODEL_MARGIN, check_space, corpus_bytes, model_bytes, temporary_bytes
+from export.disk_space import MODEL_MARGIN, check_space, corpus_bytes, keywords_bytes, model_bytes, temporary_bytes
 from export.source import Source
-from function.engine.bundle import COLUMNS, INDEX, MODEL, PASSAGES, TOKENIZER, ModelInfo
+from function.engine.bundle import COLUMNS, INDEX, KEYWORDS, MODEL, PASSAGES, TOKENIZER, ModelInfo
 from tests.conftest import DIM
 from tests.export.disks import Usage, mounted, small_disk
 
@@ -34,6 +34,11 @@ def test_a_corpus_takes_the_estimated_space(corpus: Corpus, bundle: Path) -> Non
     without_columns = corpus_bytes(replace(corpus, columns={}), DIM)
     assert without_columns == pytest.approx(written, abs=2_000)  # the two headers
     assert corpus_bytes(corpus, DIM) >= written + (bundle / COLUMNS).stat().st_size
+
+
+def test_keywords_take_at_most_the_estimated_space(corpus: Corpus, bundle: Path) -> None:
+    written = (bundle / KEYWORDS).stat().st_size
+    assert written < keywords_bytes(corpus) < 3 * written
 
 
 def test_a_model_takes_at_most_the_estimated_space(tiny_source: Source, tiny_export: tuple[Path, ModelInfo]) -> None:

@@ -16,6 +16,7 @@ from export.indexer import take_model, write_index, write_model
 from function.engine.bundle import (
     COLUMNS,
     INDEX,
+    KEYWORDS,
     MANIFEST,
     MODEL,
     PASSAGES,
@@ -30,6 +31,7 @@ from function.engine.embedder import Embedder
 from function.engine.index import EXHAUSTIVE_ROWS, Index
 from function.engine.passages import Passages
 from function.engine.quantization import dequantize, quantize
+from function.engine.words import find_stemmer, split_terms
 from tests.conftest import STORY_COLUMNS
 from tests.export.conftest import clustered_rows
 
@@ -46,6 +48,7 @@ def test_the_manifest_says_of_the_index_what_is_in_the_files(bundle: Path, corpu
     created = datetime.fromisoformat(manifest["index"].pop("created"))
     assert created.tzinfo == UTC
     assert timedelta(0) <= datetime.now(UTC) - created < timedelta(hours=1)
+    terms = [set(split_terms(text, find_stemmer("english"))) for text in corpus.texts]
     assert manifest["index"] == {
         "rows": len(corpus.texts),
         "layout": "int8 codes, a scale a row, sign bits",
@@ -53,6 +56,15 @@ def test_the_manifest_says_of_the_index_what_is_in_the_files(bundle: Path, corpu
         "tokenizer_sha256": manifest["files"]["tokenizer.txt"]["sha256"],
         "corpus": "stories.csv",
         "columns": STORY_COLUMNS,
+        "keywords": {
+            "terms": len(set().union(*terms)),
+            "postings": sum(map(len, terms)),
+            "stemming": "english",
+            "k1": 1.2,
+            "b": 0.75,
+            "fusion": "convex",
+            "fusion_weight": 0.6,
+        },
     }
     assert manifest["files"].keys() == {path.name for path in bundle.iterdir()} - {"manifest.json"}
     for name, entry in manifest["files"].items():
@@ -132,7 +144,7 @@ def test_signs_are_stored_where_they_find_the_neighbours(
     assert [hit.row for hit in index.search(query, 5)] == np.argsort(-scores, kind="stable")[:5].tolist()
 
 
-@pytest.mark.parametrize("name", [MANIFEST, MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS])
+@pytest.mark.parametrize("name", [MANIFEST, MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS])
 def test_a_half_written_bundle_does_not_open(bundle_copy: Path, name: str) -> None:
     (bundle_copy / name).unlink()
     with pytest.raises(BundleError, match=name):

@@ -17,6 +17,7 @@ from export.replace import WHOLE, repair, replacing
 from function.engine.bundle import (
     COLUMNS,
     INDEX,
+    KEYWORDS,
     MANIFEST,
     MODEL,
     PASSAGES,
@@ -63,6 +64,7 @@ def new_model(new: Path) -> Path:
     (new / INDEX).unlink()
     (new / PASSAGES).unlink()
     (new / COLUMNS).unlink()
+    (new / KEYWORDS).unlink()
     return new
 
 

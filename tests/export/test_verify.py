@@ -12,11 +12,13 @@ from safetensors.numpy import load_file, save_file
 
 from export.corpus import Corpus
 from export.indexer import take_model
+from export.keywords import KeywordOptions, keyword_tensors
 from export.progress import ShowProgress
 from export.verify import Check, verify, verify_export
 from function.engine.bundle import (
     COLUMNS,
     INDEX,
+    KEYWORDS,
     MANIFEST,
     MODEL,
     PASSAGES,
@@ -30,8 +32,10 @@ from function.engine.index import signs
 from function.engine.passages import passage_tensors
 from function.engine.quantization import quantize
 from function.engine.tensors import TensorsError
-from tests.conftest import DIM
+from tests.conftest import DIM, write_bundle
 
+TERMS = "terms of 200 texts without their postings"
+TERMS_AFTER_EXPORT = "terms of 64 texts without their postings"
 COSINE = "least cosine of 200 rows to their texts"
 RECALL = "recall@10 against exact search"
 METADATA = "columns, metadata of the texts"
@@ -73,9 +77,10 @@ def test_a_good_bundle_passes_every_check(bundle: Path) -> None:
     checks, error = check(bundle)
     assert error is None
     assert list(checks) == [
-        *(f"checksum of {name}" for name in (MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS)),
+        *(f"checksum of {name}" for name in (MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS)),
         "rows in index, texts, manifest",
         METADATA,
+        TERMS,
         COSINE,
         RECALL,
     ]
@@ -158,10 +163,11 @@ EQUAL = "rows in the index, rows embedded"
 def test_a_good_export_passes_every_check(bundle: Path, rows: tuple[NDArray[Any], NDArray[Any]]) -> None:
     checks = {one.name: one for one in verify_export(bundle, *rows)}
     assert list(checks) == [
-        *(f"checksum of {name}" for name in (MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS)),
+        *(f"checksum of {name}" for name in (MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS)),
         "rows in index, texts, manifest",
         EQUAL,
         METADATA,
+        TERMS_AFTER_EXPORT,
         EXPORT_COSINE,
         RECALL,
     ]
@@ -281,11 +287,11 @@ def test_rows_in_another_order_than_their_texts_fail_the_cosine(bundle_copy: Pat
     assert failed(bundle_copy) == [COSINE]
 
 
-def test_texts_of_another_corpus_fail_the_cosine(bundle_copy: Path, corpus: Corpus) -> None:
+def test_texts_of_another_corpus_fail_the_cosine_and_the_terms(bundle_copy: Path, corpus: Corpus) -> None:
     texts = [text.replace("silver", "golden") for text in corpus.texts]
     save_file(passage_tensors(texts, corpus.ids, corpus.metadata), bundle_copy / PASSAGES)
     describe_again(bundle_copy)
-    assert failed(bundle_copy) == [COSINE]
+    assert failed(bundle_copy) == [TERMS, COSINE]
 
 
 def test_fewer_texts_than_rows_fail_the_check_of_rows(bundle_copy: Path, corpus: Corpus) -> None:
@@ -358,3 +364,36 @@ def test_metadata_of_another_type_than_the_manifest_says_fails_a_check(bundle_co
     checks, _ = check(bundle_copy)
     assert checks[METADATA].found == "row 1: 'the baker' in the column 'who'"
     assert not checks[METADATA].passed
+
+
+def test_keywords_of_other_texts_fail_the_check_that_names_missing_terms(bundle_copy: Path, corpus: Corpus) -> None:
+    texts = [text.replace("goose", "duck") for text in corpus.texts]
+    tensors, info = keyword_tensors(texts, KeywordOptions())
+    save_file(tensors, bundle_copy / KEYWORDS)
+    manifest = read_manifest(bundle_copy)
+    assert manifest.index is not None
+    index = replace(manifest.index, keywords=info)
+    (bundle_copy / MANIFEST).write_text(replace(manifest, index=index).to_json())
+    describe_again(bundle_copy)
+    checks, error = check(bundle_copy)
+    assert error is None
+    assert [name for name, one in checks.items() if not one.passed] == [TERMS]
+    assert checks[TERMS].found == "1, goos"
+
+
+def test_a_bundle_without_keywords_passes_every_check(tmp_path: Path, corpus: Corpus) -> None:
+    bundle = write_bundle(tmp_path / "bundle", corpus, keywords=None)
+    checks, error = check(bundle)
+    assert error is None
+    assert TERMS not in checks
+    assert all(one.passed for one in checks.values())
+
+
+def test_damaged_keywords_stop_the_checks(bundle_copy: Path) -> None:
+    content = load_file(bundle_copy / KEYWORDS)
+    content["rows"] = content["rows"][:-1]
+    save_file(content, bundle_copy / KEYWORDS)
+    describe_again(bundle_copy)
+    _, error = check(bundle_copy)
+    assert isinstance(error, TensorsError)
+    assert str(error).startswith(f"{bundle_copy / KEYWORDS}: holds ")

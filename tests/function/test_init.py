@@ -126,6 +126,27 @@ def test_columns_are_opened_and_their_modules_imported_by_the_first_filter(
     assert ours == ["function.engine.columns", "function.engine.filters", "function.routes.filtering"]
 
 
+@pytest.mark.parametrize(
+    ("mode", "modules"),
+    [
+        ("keyword", ["function.engine.keywords", "function.engine.words"]),
+        ("hybrid", ["function.engine.hybrid", "function.engine.keywords", "function.engine.words"]),
+    ],
+)
+def test_only_a_request_for_keywords_imports_and_opens_what_they_need(
+    start: Callable[..., Seen], bundle: Path, mode: str, modules: list[str]
+) -> None:
+    keywords = str(bundle / "keywords.safetensors")
+    ask = ASK.replace('"angry goose"', f'"angry goose", "mode": "{mode}"')
+    seen = start(f"{ask}function.handler.handler(event, None)\n")
+    own = [name for name in seen["later"] if name.startswith("function.")]
+    assert own == modules
+    assert "Stemmer" in seen["later"]
+    assert not {*modules, "Stemmer"} & set(seen["init"])
+    assert seen["opened"].count(keywords) == 1
+    assert keywords not in start(ASK)["opened"]
+
+
 def test_init_and_a_request_write_no_file(
     in_a_new_process: Callable[..., Any], bundle_copy: Path, shipped: Path
 ) -> None:

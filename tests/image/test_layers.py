@@ -30,7 +30,10 @@ def test_the_layers_are_dependencies_function_model_and_corpus(over_base: list[L
     assert f"{TASK}function/handler.py" in function
     assert all(name.startswith(f"{TASK}function/") for name in function)
     assert set(model) == {f"{TASK}bundle/{name}" for name in ("model.ort", "tokenizer.txt")}
-    names = ("index.safetensors", "passages.safetensors", "columns.safetensors", "manifest.json")
+    names = (
+        *("index.safetensors", "passages.safetensors", "columns.safetensors", "keywords.safetensors"),
+        "manifest.json",
+    )
     assert set(corpus) == {f"{TASK}bundle/{name}" for name in names}
 
 

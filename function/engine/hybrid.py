@@ -1,0 +1,45 @@
+"""Meaning and words together: the best rows of both searches, each scored by both, in one order.
+
+"convex" adds the two scores: weight * cosine + (1 - weight) * BM25 / the best BM25 score of the query. "rrf" is
+reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009): it adds 1 / (60 + rank) over the two orders, so it ignores
+how much better one row is than the next.
+"""
+
+import numpy as np
+
+from function.engine.arrays import Array
+from function.engine.bundle import CONVEX, KeywordsInfo
+from function.engine.index import DECIMALS, MOST_HITS, Hit, Index
+from function.engine.keywords import Matches
+from function.engine.quantization import Embeddings
+
+CANDIDATES = 2 * MOST_HITS  # rows that each search adds; the same for few hits and many, so that few begin as many do
+RRF_RANK = 60  # as in the paper: how much the first ranks are held back
+
+
+def fuse(index: Index, query: Embeddings, matches: Matches, info: KeywordsInfo, top_k: int) -> list[Hit]:
+    """Return the top_k rows by both scores, best first; rows with equal scores are in the order of the corpus.
+
+    The `scores` of a hit are its cosine to the query, "semantic", and its BM25 score, "keyword".
+
+    query is (dim,) float32 of unit length. A row that `matches` does not allow is not found.
+    """
+    similar = [hit.row for hit in index.search(query, CANDIDATES, matches.allowed)]
+    rows = np.union1d(np.array(similar, np.intp), matches.best_rows(CANDIDATES))
+    semantic, keyword = index.scores(query, rows), matches.scores[rows].astype(np.float64)
+    if info.fusion == CONVEX:
+        scores = info.fusion_weight * semantic + (1 - info.fusion_weight) * keyword / (matches.highest or 1)
+    else:
+        scores = _reciprocal_rank(semantic) + np.where(keyword > 0, _reciprocal_rank(keyword), 0)
+    scores = np.round(scores, DECIMALS)
+    best = np.lexsort((rows, -scores))[:top_k]
+    keyword = np.round(keyword, DECIMALS)
+    return [
+        Hit(int(rows[i]), float(scores[i]), {"semantic": float(semantic[i]), "keyword": float(keyword[i])})
+        for i in best
+    ]
+
+
+def _reciprocal_rank(scores: Array[np.float64]) -> Array[np.float64]:
+    """Return 1 / (60 + rank) for each score, where the best has rank 1 and equal scores share the better rank."""
+    return 1 / (RRF_RANK + np.searchsorted(np.sort(-scores), -scores) + 1)

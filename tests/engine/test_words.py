@@ -1,0 +1,73 @@
+"""Texts become terms: words in one form, codes whole and in parts, stems only where they are asked for."""
+
+import re
+from unicodedata import normalize
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from function.engine.words import find_stemmer, quoted_parts, split_terms
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("The quick, brown fox!", ["the", "quick", "brown", "fox"]),
+        ("STRASSE Straße", ["strasse", "strasse"]),
+        ("fullwidth \uff21\uff22", ["fullwidth", "ab"]),
+        ("AB-1234", ["ab-1234", "ab", "1234"]),
+        ("Python 3.11.", ["python", "3.11", "3", "11"]),
+        ("C++ or C#", ["c++", "c", "or", "c#", "c"]),
+        ("shutil.unpack_archive()", ["shutil.unpack_archive", "shutil", "unpack", "archive"]),
+        ("AT&T, me@example.org", ["at&t", "at", "t", "me@example.org", "me", "example", "org"]),
+        ("end. Next - and/or", ["end", "next", "and/or", "and", "or"]),
+        ("the dog's", ["the", "dog", "s"]),
+        ("Żółć naïve", ["żółć", "naïve"]),
+        ("東京タワー", ["東", "京", "タ", "ワ", "ー"]),
+        ("हिन्दी में", ["हिन्दी", "में"]),
+        ("🦆 … -- +", []),
+    ],
+)
+def test_a_text_has_these_terms(text: str, terms: list[str]) -> None:
+    assert split_terms(text) == terms
+
+
+def test_letters_are_stemmed_and_codes_are_not() -> None:
+    stem = find_stemmer("english")
+    assert split_terms("searching the searches of AB-1234s a4s", stem) == [
+        *("search", "the", "search", "of", "ab-1234s", "ab", "1234s", "a4s")
+    ]
+    assert split_terms("Häuser", find_stemmer("german")) == split_terms("Haus", find_stemmer("german"))
+    assert find_stemmer(None) is None
+
+
+def test_a_language_without_a_stemmer_is_refused() -> None:
+    with pytest.raises(KeyError, match="klingon"):
+        find_stemmer("klingon")
+
+
+texts = st.text(st.characters(codec="utf-8"))
+
+
+@given(texts)
+def test_a_decomposed_text_has_the_same_terms(text: str) -> None:
+    assert split_terms(normalize("NFD", text)) == split_terms(text)
+
+
+@given(st.text(st.characters(codec="ascii")))
+def test_capitals_change_no_term_and_each_letter_and_digit_is_in_a_term(text: str) -> None:
+    terms = split_terms(text)
+    assert split_terms(text.upper()) == terms
+    words = [term for term in terms if re.fullmatch("[a-z0-9]+", term)]
+    assert "".join(words) == re.sub("[^a-z0-9]", "", text.lower())
+
+
+@given(texts, texts)
+def test_a_blank_separates(left: str, right: str) -> None:
+    assert split_terms(f"{left} {right}") == split_terms(left) + split_terms(right)
+
+
+def test_quoted_parts_are_what_stands_between_quotation_marks() -> None:
+    assert quoted_parts('find "angry goose" and “the ferry”') == ["angry goose", "the ferry"]
+    assert quoted_parts('19" rack, ""') == []
