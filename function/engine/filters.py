@@ -19,6 +19,7 @@ from function.engine.columns import COMPARED, EXPECTED, Columns, Mask, Stored, s
 
 OPERATORS = ("$eq", "$ne", *COMPARED, "$in", "$nin", "$exists")
 MOST_LEVELS = 8  # of filters within filters
+MOST_VALUES = 1_000  # in a filter: each takes a pass over the rows, and a megabyte of JSON may hold a hundred thousand
 
 
 class FilterError(ValueError):
@@ -34,9 +35,25 @@ class FilterError(ValueError):
 def allowed_rows(condition: dict[str, Any], columns: Columns) -> Mask:
     """Return the rows that a filter keeps, (rows,) bool. Only the columns that it names are read.
 
-    Raises FilterError if the filter is not in the grammar, names an unknown column or compares with another type.
+    Raises FilterError if the filter is not in the grammar, names an unknown column, compares with another type or holds
+    more than MOST_VALUES values.
     """
+    if (count := _count_values(condition)) > MOST_VALUES:
+        raise FilterError("filter", f"at most {MOST_VALUES} values, lists and objects included", count)
     return _all_hold("filter", condition, columns, level=1)
+
+
+def _count_values(value: object) -> int:
+    """Return how many values a JSON value holds, itself and those of all levels included."""
+    pending, count = [value], 0
+    while pending:
+        value = pending.pop()
+        count += 1
+        if isinstance(value, dict):
+            pending += value.values()
+        elif isinstance(value, list):
+            pending += value
+    return count
 
 
 def _all_hold(where: str, condition: object, columns: Columns, level: int) -> Mask:

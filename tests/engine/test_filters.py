@@ -14,7 +14,7 @@ from safetensors.numpy import save_file
 
 from export.columns import column_tensors
 from function.engine.columns import Columns
-from function.engine.filters import MOST_LEVELS, FilterError, allowed_rows
+from function.engine.filters import MOST_LEVELS, MOST_VALUES, FilterError, allowed_rows
 
 KINDS = {"author": "string", "year": "number", "price": "number", "is_new": "boolean", "told": "date", "tags": "list"}
 WORDS = ["", "a", "ab", "b", "żółw", "🦆", "WORLD"]
@@ -237,3 +237,16 @@ def test_any_of_many_values_is_found(tmp_path: Path, times: int) -> None:
     wanted = [*range(5, 15), 15.5, 16.0, 2**70, -1]
     kept = allowed_rows({"year": {"$in": wanted}}, columns)[:20]
     assert kept.nonzero()[0].tolist() == [*range(5, 15), 16]
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_a_filter_may_hold_so_many_values_and_no_more(tmp_path: Path, empty: bool) -> None:
+    columns = columns_of(tmp_path / "columns", ROWS)
+
+    def filter_of(values: int) -> dict[str, Any]:
+        parts: list[Any] = [{}] * (values - 2) if empty else ["ann"] * (values - 3)
+        return {"$or": parts} if empty else {"author": {"$in": parts}}
+
+    assert allowed_rows(filter_of(MOST_VALUES), columns).any()
+    with pytest.raises(FilterError, match=f"expected at most {MOST_VALUES} values, lists and objects included"):
+        allowed_rows(filter_of(MOST_VALUES + 1), columns)

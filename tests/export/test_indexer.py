@@ -152,4 +152,4 @@ def test_a_half_written_bundle_does_not_open(bundle_copy: Path, name: str) -> No
 
 
 def test_every_file_of_a_bundle_can_be_read_by_another_user(bundle: Path) -> None:
-    assert [oct(path.stat().st_mode & 0o444) for path in bundle.iterdir()] == ["0o444"] * 6
+    assert [oct(path.stat().st_mode & 0o444) for path in bundle.iterdir()] == ["0o444"] * 7

@@ -139,3 +139,17 @@ def test_each_example_of_the_documentation_is_answered(client: httpx.Client, exa
     reply = client.post("/similar", content=example, headers={"content-type": "application/json"})
     assert reply.status_code == 200
     assert all("angry goose" in hit["text"] for hit in reply.json()["results"]) or "goose" not in example
+
+
+@pytest.mark.parametrize("mode", ["semantic", "keyword", "hybrid"])
+def test_every_mode_finds_only_what_a_filter_keeps(client: httpx.Client, mode: str) -> None:
+    def passes(hit: dict[str, Any]) -> bool:
+        return bool(hit["metadata"].get("chapter", -1) >= 5)
+
+    everywhere = ask(client, "goose", mode, num_results=100)
+    filtered = ask(client, "goose", mode, num_results=100, filter={"chapter": {"$gte": 5}})
+    assert filtered
+    assert all(map(passes, filtered))
+    assert not all(map(passes, everywhere))
+    if mode == "keyword":  # a filter does not change scores
+        assert filtered == [hit for hit in everywhere if passes(hit)]
