@@ -175,7 +175,7 @@ def test_sizes_accuracy_and_checks_are_printed(whole: tuple[Path, Run]) -> None:
     for name in (MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS):
         assert f"checksum of {name}" in done.out
         assert f"{name} {(out / name).stat().st_size / 1e6:.1f} MB" in done.out
-    assert done.out.count(" ok\n") == 10
+    assert done.out.count(" ok\n") == 12
     assert "FAILED" not in done.out
     assert f"{out}/ is ready. Try it: {python_module('function', '--bundle', out)}\n" in done.out
 
@@ -259,7 +259,7 @@ def test_the_steps_make_the_same_rows_as_the_one_command(
 def test_a_good_bundle_is_verified_with_exit_code_0(whole: tuple[Path, Run]) -> None:
     done = run("verify", whole[0])
     assert (done.code, done.err) == (0, "")
-    assert done.out.count(" ok\n") == 9
+    assert done.out.count(" ok\n") == 11
     assert "least cosine of 147 rows to their texts" in done.out
 
 
@@ -663,7 +663,7 @@ def test_new_texts_repair_a_bundle_whose_export_was_killed_while_files_moved(
     for name in (MANIFEST, MODEL, PASSAGES):
         (bundle_of_stories / name).rename(whole / name)
     assert run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories).code == 0
-    assert len(contents(bundle_of_stories)) == 6
+    assert len(contents(bundle_of_stories)) == 7
     open_bundle(bundle_of_stories)
 
 

@@ -454,7 +454,7 @@ def test_a_killed_process_leaves_the_old_bundle_and_the_next_export_removes_what
 ) -> None:
     open_before = open_bundle(bundle_copy)
     run_killed(KILLED_HALF_WAY, bundle_copy)
-    assert len(names(bundle_copy)) == 7
+    assert len(names(bundle_copy)) == 8
     assert open_bundle(bundle_copy) == open_before
     with pytest.raises(RuntimeError):
         stop_half_way(bundle_copy, RuntimeError)
