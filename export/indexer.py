@@ -6,12 +6,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from safetensors.numpy import save_file
-
 from export.columns import NONE, column_tensors
 from export.corpus import Corpus
 from export.keywords import KeywordOptions, keyword_tensors
 from export.recall import LEAST_RECALL, measure_own_recall
+from export.tensor_file import save_tensors
 from function.engine import bundle as layout
 from function.engine.arrays import AnyArray
 from function.engine.bundle import BundleError, IndexInfo, Manifest, ModelInfo, describe_file
@@ -65,8 +64,7 @@ def write_index(
     if described is not None:
         written[layout.KEYWORDS] = postings
     for file, content in written.items():
-        save_file(content, folder / file)
-        (folder / file).chmod(0o644)  # safetensors lets only the owner read, but a container has another user
+        save_tensors(folder / file, content)
     files = {file: describe_file(folder / file) for file in written}
     index = IndexInfo(
         rows=len(codes),
