@@ -8,19 +8,15 @@ from pathlib import Path
 
 from export.columns import NONE, column_tensors
 from export.corpus import Corpus
+from export.index_file import write_index_file
 from export.keywords import KeywordOptions, keyword_tensors
 from export.passages import writing_passages
-from export.recall import LEAST_RECALL, measure_own_recall
 from export.tensor_file import save_tensors
 from function.engine import bundle as layout
-from function.engine.arrays import AnyArray
 from function.engine.bundle import BundleError, IndexInfo, Manifest, ModelInfo, describe_file
-from function.engine.index import Bits, signs
 from function.engine.quantization import Codes, Scales
 
 KEYWORDS_BY_DEFAULT = KeywordOptions()
-LAYOUT = "int8 codes, a scale a row, sign bits"
-LAYOUT_WITHOUT_SIGNS = "int8 codes, a scale a row; no sign bits, which would find too few neighbours"
 
 
 def write_model(folder: Path, model: ModelInfo) -> Manifest:
@@ -43,17 +39,8 @@ def write_index(
     """Write the index, passages, columns and keywords beside the model, then the manifest, and return the manifest.
 
     keywords is None for a bundle without them.
-
-    The index holds sign bits if a search that begins with them reaches LEAST_RECALL. Without sign bits a search scans
-    all codes.
     """
-    bits: Bits | None = signs(codes)
-    if measure_own_recall(codes, scales, bits) < LEAST_RECALL:
-        bits = None
-    tensors: dict[str, AnyArray] = {"codes": codes, "scales": scales}
-    if bits is not None:
-        tensors["bits"] = bits
-    save_tensors(folder / layout.INDEX, tensors)
+    stages, recall = write_index_file(folder / layout.INDEX, codes, scales)
     with writing_passages(folder / layout.PASSAGES) as append:
         for row in zip(corpus.texts, corpus.ids, corpus.metadata, strict=True):
             append(*row)
@@ -69,7 +56,8 @@ def write_index(
     files = {file: describe_file(folder / file) for file in written}
     index = IndexInfo(
         rows=len(codes),
-        layout=LAYOUT if bits is not None else LAYOUT_WITHOUT_SIGNS,
+        stages=stages,
+        recall=round(recall, 4),
         model_sha256=manifest.files[layout.MODEL].sha256,
         tokenizer_sha256=manifest.files[layout.TOKENIZER].sha256,
         corpus=name,
