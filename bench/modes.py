@@ -20,7 +20,7 @@ from export.keywords import KeywordOptions, keyword_tensors
 from function.engine.bundle import KEYWORDS, MODEL, RRF, BundleError, read_manifest
 from function.engine.embedder import Embedder
 from function.engine.hybrid import fuse
-from function.engine.index import Index, signs
+from function.engine.index import Index
 from function.engine.keywords import Keywords
 from function.engine.quantization import Embeddings, quantize
 
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     documents = embed_once(folder / f"{manifest.files[MODEL].sha256[:12]}.npy", embedder, list(test.documents.values()))
     codes, scales = quantize(documents)
-    index = Index(codes, scales, signs(codes))
+    index = Index(codes, scales)
     queries = list(zip(embed_texts(embedder, list(test.queries.values())), test.queries.values(), strict=True))
     found = {"semantic": ndcg([[hit.row for hit in index.search(query, TOP_K)] for query, _ in queries], test)}
     for stemming in (KeywordOptions().stemming, None):

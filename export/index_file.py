@@ -9,8 +9,9 @@ from export.recall import ExactSearch, own_queries, search_exactly
 from export.stages import choose_stages
 from export.tensor_file import Gathered, Tensor, save_tensors
 from function.engine.bundle import StagesInfo
-from function.engine.index import EXHAUSTIVE_ROWS, Bits, Index, signs
+from function.engine.index import EXHAUSTIVE_ROWS, Index
 from function.engine.quantization import Codes, Scales, quantize
+from function.engine.signs import Words, signs
 
 LEAST_ROWS_OF_LISTS = 60_000  # below, a search for the nearest lists takes longer than reading the signs of all rows
 ROWS_AT_ONCE = 65_536
@@ -33,7 +34,7 @@ def write_index_file(path: Path, codes: Codes, scales: Scales) -> tuple[StagesIn
 def _write_stages(path: Path, codes: Codes, scales: Scales, exact: ExactSearch) -> tuple[StagesInfo | None, float]:
     """Write the rows with their signs and, if they are many, in lists; the stages are None if they find too little."""
     if len(codes) < LEAST_ROWS_OF_LISTS:
-        save_tensors(path, {"codes": codes, "scales": scales, "bits": _signs(codes)})
+        save_tensors(path, {"codes": codes, "scales": scales, "bits": _signs(codes).T})
         return choose_stages(path, 1, exact)
     centroids, numbers = group_rows(codes, scales)
     order = np.argsort(numbers, kind="stable")
@@ -46,6 +47,7 @@ def _write_stages(path: Path, codes: Codes, scales: Scales, exact: ExactSearch) 
         "bits": Gathered(_signs(codes), order),
         "centroids": centroid_codes,
         "centroids.scales": centroid_scales,
+        "centroids.bits": signs(centroids).T,
         "lists.offsets": np.cumsum([0, *np.bincount(numbers)], dtype=np.uint32),
         "lists.rows": order.astype(np.uint32),
         "lists.places": places,
@@ -54,6 +56,6 @@ def _write_stages(path: Path, codes: Codes, scales: Scales, exact: ExactSearch) 
     return choose_stages(path, len(centroids), exact)
 
 
-def _signs(codes: Codes) -> Bits:
+def _signs(codes: Codes) -> Words:
     blocks = range(0, len(codes), ROWS_AT_ONCE)
     return np.concatenate([signs(codes[begin : begin + ROWS_AT_ONCE]) for begin in blocks])

@@ -1,21 +1,33 @@
 """k-means: rows of an index to lists of like rows, and the lists to an order in which neighbours are alike.
 
 Spherical k-means (Dhillon and Modha, 2001): rows and centroids have unit length, and a row belongs to the centroid with
-the largest product. It learns from a sample of the rows, because more rows would move the centroids little.
+the largest product. It learns from a sample of the rows, because more rows would move the centroids little. There are
+thousands of centroids, so they are grouped by k-means too: a row is compared with those of the groups nearest to it.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from function.engine.arrays import Array
 from function.engine.quantization import Codes, Embeddings, Scales, dequantize
 
-LISTS_PER_ROOT = 8  # times the square root of the rows; twice as many find more, but take as much longer to choose from
+LISTS_PER_ROOT = 16  # times the square root of the rows; half as many must be searched twice as far
 SAMPLED = 16  # rows of the sample for each list
 ROUNDS = 3  # more change the recall by less than a thousandth
-ROWS_AT_ONCE = 2_048  # times 4,000 lists: 33 MB of products
+GROUPS_COMPARED = 12  # of the square root of the lists
+ROWS_AT_ONCE = 16_384
 SEED = 7
 
 Numbers = Array[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """Like centroids together: centres (groups, dim) float32, and the numbers of each group's centroids."""
+
+    centres: Embeddings
+    members: list[Numbers]
 
 
 def group_rows(codes: Codes, scales: Scales) -> tuple[Embeddings, Numbers]:
@@ -27,31 +39,58 @@ def group_rows(codes: Codes, scales: Scales) -> tuple[Embeddings, Numbers]:
     chance = np.random.default_rng(SEED)
     count = min(len(codes), int(LISTS_PER_ROOT * len(codes) ** 0.5))
     sampled = np.sort(chance.permutation(len(codes))[: SAMPLED * count])
-    rows = dequantize(codes[sampled], scales[sampled])
-    centroids = rows[chance.permutation(len(rows))[:count]]
+    sample = dequantize(codes[sampled], scales[sampled])
+    centroids = sample[chance.permutation(len(sample))[:count]]
     for _ in range(ROUNDS):
-        centroids = _means(rows, centroids)
-    centroids = centroids[_chain(centroids)]
+        centroids = _means(sample, _find_nearest(sample, centroids, _group(centroids)), len(centroids))
+    groups = _group(centroids)
+    near = [groups.members[group] for group in _chain(groups.centres)]
+    centroids = centroids[np.concatenate([members[_chain(centroids[members])] for members in near])]
+    groups = _group(centroids)
     blocks = (slice(begin, begin + ROWS_AT_ONCE) for begin in range(0, len(codes), ROWS_AT_ONCE))
-    numbers = np.concatenate([_nearest(dequantize(codes[block], scales[block]), centroids) for block in blocks])
-    used, numbers = np.unique(numbers, return_inverse=True)
+    found = [_find_nearest(dequantize(codes[block], scales[block]), centroids, groups) for block in blocks]
+    used, numbers = np.unique(np.concatenate(found), return_inverse=True)
     return centroids[used], numbers
 
 
-def _nearest(rows: Embeddings, centroids: Embeddings) -> Numbers:
-    nearest: Numbers = np.argmax(rows @ centroids.T, axis=1)
-    return nearest
+def _group(centroids: Embeddings) -> _Groups:
+    """Return the centroids in groups, about as many as each has members."""
+    centres = centroids[:: max(1, round(len(centroids) ** 0.5))]
+    for _ in range(ROUNDS):
+        centres = _means(centroids, np.argmax(centroids @ centres.T, axis=1), len(centres))
+    nearest = np.argmax(centroids @ centres.T, axis=1)
+    return _Groups(centres, [np.flatnonzero(nearest == number) for number in range(len(centres))])
 
 
-def _means(rows: Embeddings, centroids: Embeddings) -> Embeddings:
-    """Return the unit means of the rows nearest to each centroid, without those that are nearest to no row."""
-    sums = np.zeros_like(centroids)
+def _find_nearest(rows: Embeddings, centroids: Embeddings, groups: _Groups) -> Numbers:
+    """Return the number of the centroid nearest to each row, of those in the GROUPS_COMPARED groups nearest to it."""
+    found = np.empty(len(rows), np.intp)
     for begin in range(0, len(rows), ROWS_AT_ONCE):
         block = rows[begin : begin + ROWS_AT_ONCE]
-        nearest = _nearest(block, centroids)
-        order = np.argsort(nearest, kind="stable")
-        numbers, begins = np.unique(nearest[order], return_index=True)
-        sums[numbers] += np.add.reduceat(block[order], begins, axis=0)
+        products = block @ groups.centres.T
+        rank = max(0, len(groups.centres) - GROUPS_COMPARED)
+        is_near = products >= np.partition(products, rank, axis=1)[:, rank, np.newaxis]
+        best, nearest = np.full(len(block), -np.inf, np.float32), found[begin : begin + ROWS_AT_ONCE]
+        for number, members in enumerate(groups.members):
+            near = np.flatnonzero(is_near[:, number])
+            if not (len(near) and len(members)):
+                continue
+            products = block[near] @ centroids[members].T
+            places = products.argmax(axis=1)
+            highest = products[np.arange(len(near)), places]
+            better = highest > best[near]
+            best[near[better]] = highest[better]
+            nearest[near[better]] = members[places[better]]
+    return found
+
+
+def _means(rows: Embeddings, numbers: Numbers, count: int) -> Embeddings:
+    """Return the unit means of the rows with each number below `count`, without those that no row has."""
+    sums = np.zeros((count, rows.shape[1]), np.float32)
+    for begin in range(0, len(rows), ROWS_AT_ONCE):
+        order = np.argsort(numbers[begin : begin + ROWS_AT_ONCE], kind="stable")
+        used, begins = np.unique(numbers[begin : begin + ROWS_AT_ONCE][order], return_index=True)
+        sums[used] += np.add.reduceat(rows[begin : begin + ROWS_AT_ONCE][order], begins, axis=0)
     lengths = np.linalg.norm(sums, axis=1, keepdims=True)
     is_used = lengths[:, 0] > 0
     means: Embeddings = sums[is_used] / lengths[is_used]
@@ -61,9 +100,10 @@ def _means(rows: Embeddings, centroids: Embeddings) -> Embeddings:
 def _chain(centroids: Embeddings) -> list[int]:
     """Return an order of the centroids in which each is followed by the nearest of those that are left."""
     products = centroids @ centroids.T
-    taken = np.zeros(len(centroids), np.float32)
-    order = [0]
+    order: list[int] = []
+    place = 0
     while len(order) < len(centroids):
-        taken[order[-1]] = -np.inf
-        order.append(int(np.argmax(products[order[-1]] + taken)))
+        order.append(place)
+        products[:, place] = -np.inf  # taken
+        place = int(np.argmax(products[place]))
     return order

@@ -28,14 +28,14 @@ from pathlib import Path
 import numpy as np
 import simsimd
 
-from function.engine.arrays import AnyArray, Array
+from function.engine.arrays import Array
 from function.engine.bundle import StagesInfo
 from function.engine.lists import Lists, Places
 from function.engine.quantization import Codes, Embeddings, Scales, quantize_query
 from function.engine.selection import largest
+from function.engine.signs import WORD_BITS, Words, count_differing, count_differing_columns, signs, unpack_signs
 from function.engine.tensors import TensorsError, map_tensors
 
-Bits = Array[np.uint8]  # (rows, dim / 8 rounded up)
 Rows = Array[np.intp]
 Mask = Array[np.bool_]  # (rows,)
 
@@ -66,13 +66,14 @@ class Index:
         self,
         codes: Codes,
         scales: Scales,
-        bits: Bits | None = None,
+        bits: Words | None = None,
         lists: Lists | None = None,
         stages: StagesInfo | None = None,
     ) -> None:
-        """Take codes (rows, dim) int8 and scales (rows,) float32 as `quantize` returns them, and `signs` of the codes.
+        """Take codes (rows, dim) int8 and scales (rows,) float32 as `quantize` returns them, and what stages need.
 
-        They are in the order of the lists, without lists in the order of the corpus. Stages need bits.
+        With lists, the rows are in their order, and bits are the `signs` of the codes, (rows, words) uint64. Without
+        lists, the rows are in the order of the corpus, and bits are their signs word by word, (words, rows) uint64.
         """
         self._codes = codes
         self._scales = scales
@@ -89,21 +90,24 @@ class Index:
         tensors = map_tensors(path)
         found = {name: (tensor.dtype.name, *tensor.shape) for name, tensor in tensors.items()}
         _, rows, dim = found["codes"] if len(found.get("codes", ())) == 3 else ("", 0, 0)
+        words = -(-dim // WORD_BITS)
         expected = {"codes": ("int8", rows, dim), "scales": ("float32", rows)}
         if stages is not None:
-            expected["bits"] = ("uint8", rows, -(-dim // 8))
+            expected["bits"] = ("uint64", words, rows)
         has_lists = stages is not None and stages.lists > 1
         if stages is not None and has_lists:
             expected |= {
+                "bits": ("uint64", rows, words),
                 "centroids": ("int8", stages.lists, dim),
                 "centroids.scales": ("float32", stages.lists),
+                "centroids.bits": ("uint64", words, stages.lists),
                 "lists.offsets": ("uint32", stages.lists + 1),
                 "lists.rows": ("uint32", rows),
                 "lists.places": ("uint32", rows),
             }
         if found != expected or not rows:
             raise TensorsError(f"{path}: holds {found}, expected {expected}; run `python -m export` again")
-        names = ("centroids", "centroids.scales", "lists.offsets", "lists.rows", "lists.places")
+        names = ("centroids", "centroids.scales", "centroids.bits", "lists.offsets", "lists.rows", "lists.places")
         lists = Lists(*(tensors[name] for name in names)) if has_lists else None
         return cls(tensors["codes"], tensors["scales"], tensors.get("bits"), lists, stages)
 
@@ -165,62 +169,58 @@ class Index:
         if allowed is not None:
             rows = np.flatnonzero(allowed)
             if stages is None or len(rows) <= max(EXHAUSTIVE_ROWS, len(self) // ROWS_PER_TAKEN):
-                places = self._places_of(rows)
-                places.sort()
-                return self._nearest_of(query, places, top_k, stages)
+                places = np.sort(self._places_of(rows))
+                if stages is None or len(rows) <= EXHAUSTIVE_ROWS:
+                    codes, scales = self._codes.take(places, axis=0, mode="clip"), self._scales[places]
+                    return places[self._nearest_exactly(query, codes, scales, top_k)]
+                return self._nearest_by_signs(query, top_k, stages, places, None)
         if stages is None:
             return self._nearest_exactly(query, self._codes, self._scales, top_k)
-        return self._nearest_of_lists(query, top_k, stages, allowed)
-
-    def _nearest_of(self, query: Embeddings, places: Places, top_k: int, stages: StagesInfo | None) -> Places:
-        """Return the places to score among these, which ascend."""
-        if stages is None or self._bits is None or len(places) <= EXHAUSTIVE_ROWS:
-            codes, scales = self._codes.take(places, axis=0, mode="clip"), self._scales[places]
-            return places[self._nearest_exactly(query, codes, scales, top_k)]
-        bits = self._bits.take(places, axis=0, mode="clip")
-        return places[self._nearest_by_signs(query, bits, None, top_k, stages)]
-
-    def _nearest_of_lists(self, query: Embeddings, top_k: int, stages: StagesInfo, allowed: Mask | None) -> Places:
-        """Return the places to score among the allowed rows of the lists nearest to the query."""
-        assert self._bits is not None  # stages need them
         if self._lists is None:
-            return self._nearest_by_signs(query, self._bits, allowed, top_k, stages)
+            return self._nearest_by_signs(query, top_k, stages, None, allowed)
+        places, mask = self._probe(self._lists, query, top_k, stages, allowed)
+        return self._nearest_by_signs(query, top_k, stages, places, mask)
+
+    def _probe(
+        self, lists: Lists, query: Embeddings, top_k: int, stages: StagesInfo, allowed: Mask | None
+    ) -> tuple[Places, Mask | None]:
+        """Return the places in the lists nearest to the query, ascending, and which of them are allowed."""
+        words, codes = signs(query[np.newaxis]), quantize_query(query)
         count = len(self) if allowed is None else int(np.count_nonzero(allowed))
         least = min(count, max(top_k, count * stages.probed // stages.lists))
-        codes, probed = quantize_query(query), stages.probed
+        probed = stages.probed
         while True:
-            places = self._lists.nearest(codes, probed)
-            mask = None if allowed is None else allowed[self._lists.rows[places]]
-            found = len(places) if mask is None else np.count_nonzero(mask)
+            places = lists.nearest(words, codes, probed)
+            mask = None if allowed is None else allowed[lists.rows[places]]
+            found = len(places) if mask is None else int(np.count_nonzero(mask))
             if found >= least or probed == stages.lists:
-                break
+                return places, mask
             probed = min(2 * probed, stages.lists)
-        bits = self._bits.take(places, axis=0, mode="clip")
-        return places[self._nearest_by_signs(query, bits, mask, top_k, stages)]
 
     def _nearest_by_signs(
-        self, query: Embeddings, bits: Bits, mask: Mask | None, top_k: int, stages: StagesInfo
+        self, query: Embeddings, top_k: int, stages: StagesInfo, places: Places | None, mask: Mask | None
     ) -> Places:
-        """Return the numbers of the rows whose signs are nearest to the query, ascending; mask leaves out the others.
+        """Return those of some places whose signs are nearest to the query, ascending.
 
-        bits is (n, dim / 8 rounded up) uint8, mask is (n,) bool.
+        places is (n,) intp, None for all; mask is (n,) bool: places where it is false are left out.
         """
+        assert self._bits is not None  # stages need them
         width = -(-top_k // FEW_HITS)
-        differing = simsimd.cdist(
-            signs(query[np.newaxis]),
-            bits,
-            metric="hamming",
-            dtype="bin8",
-            out_dtype="uint16",  # type: ignore[arg-type] # missing in its stub
-        )
-        equal = ~np.asarray(differing)[0]  # rises with likeness
+        words = signs(query[np.newaxis])
+        if places is None:
+            likeness = ~count_differing_columns(words, self._bits)
+        else:
+            bits = self._bits.take(places, axis=0, mode="clip")
+            likeness = ~count_differing(words, bits)
         if mask is not None:
-            equal[~mask] = 0
-        chosen = largest(equal, width * stages.candidates)
+            likeness[~mask] = 0
+        chosen = largest(likeness, width * stages.candidates)
         if mask is not None:
             chosen = chosen[mask[chosen]]
-        unpacked = np.unpackbits(bits.take(chosen, axis=0, mode="clip"), axis=1, count=self.dim).view(np.int8)
-        return chosen[largest(_products(quantize_query(query), unpacked), width * stages.rescored)]
+        some = self._bits[:, chosen].T if places is None else bits.take(chosen, axis=0, mode="clip")
+        products = _products(quantize_query(query), unpack_signs(some, self.dim))
+        chosen = chosen[largest(products, width * stages.rescored)]
+        return chosen if places is None else places[chosen]
 
     def _nearest_exactly(self, query: Embeddings, codes: Codes, scales: Scales, top_k: int) -> Places:
         """Return the numbers of all rows that may be among the top_k, ascending.
@@ -244,8 +244,3 @@ def _products(query: Codes, codes: Codes) -> Embeddings:
     """Return the products of 8-bit rows and the query, whose codes are (1, dim): (rows,) float32."""
     products = np.asarray(simsimd.cdist(query, codes, metric="dot", out_dtype="float32"), np.float32)
     return products.reshape(-1)
-
-
-def signs(embeddings: AnyArray) -> Bits:
-    """Return a bit for each value, set where it is positive: (n, dim) to (n, dim / 8 rounded up) uint8."""
-    return np.packbits(embeddings > 0, axis=1)

@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 from export.keywords import KeywordOptions, keyword_tensors
 from function.engine.bundle import RRF, KeywordsInfo
 from function.engine.hybrid import CANDIDATES, fuse
-from function.engine.index import Index, signs
+from function.engine.index import Index
 from function.engine.keywords import Keywords
 from function.engine.quantization import Embeddings, quantize
 
@@ -29,7 +29,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Index, Keywords, Em
     assert info is not None
     path = tmp_path_factory.mktemp("hybrid") / "keywords.safetensors"
     save_file(tensors, path)
-    return Index(codes, scales, signs(codes)), Keywords(path, info, ROWS), rows[-1]
+    return Index(codes, scales), Keywords(path, info, ROWS), rows[-1]
 
 
 def parts(index: Index, keywords: Keywords, query: Embeddings, text: str) -> tuple[dict[int, float], dict[int, float]]:

@@ -13,8 +13,9 @@ from safetensors.numpy import save_file
 from export.corpus import Corpus
 from function.engine.bundle import INDEX, StagesInfo
 from function.engine.embedder import Embedder
-from function.engine.index import EXHAUSTIVE_ROWS, FEW_HITS, MOST_HITS, Hit, Index, signs
+from function.engine.index import EXHAUSTIVE_ROWS, FEW_HITS, MOST_HITS, Hit, Index
 from function.engine.quantization import Codes, Embeddings, Scales, dequantize, quantize
+from function.engine.signs import signs
 from function.engine.tensors import TensorsError
 
 STAGES = StagesInfo(lists=1, probed=1, candidates=2_000, rescored=300)
@@ -34,7 +35,7 @@ def index_of(embeddings: Embeddings) -> Index:
 def index_of_codes(codes: Codes, scales: Scales) -> Index:
     if len(codes) <= EXHAUSTIVE_ROWS:
         return Index(codes, scales)
-    return Index(codes, scales, signs(codes), None, STAGES)
+    return Index(codes, scales, signs(codes).T, None, STAGES)
 
 
 def brute_force(embeddings: Embeddings, query: Embeddings, top_k: int) -> list[Hit]:
@@ -108,11 +109,6 @@ def test_scores_found_by_way_of_the_signs_are_those_of_brute_force() -> None:
     np.testing.assert_allclose([hit.score for hit in hits], [scores[hit.row] for hit in hits], atol=1e-5)
 
 
-def test_the_signs_of_eight_values_are_a_byte_the_first_value_its_highest_bit() -> None:
-    values = np.array([[0.5, -0.5, 0.0, 1e-9, -1e-9, 2.0, -3.0, 4.0, 5.0, -6.0]], np.float32)
-    assert signs(values).tolist() == [[0b10010101, 0b10000000]]
-
-
 def test_rescoring_corrects_the_order_of_the_scan() -> None:
     # one large value makes the query's steps coarse: its other values, which decide, have code 0 in the scan
     dim = 64
@@ -168,7 +164,7 @@ def test_a_query_of_another_dim_is_refused(shape: tuple[int, ...]) -> None:
 WHOLE: dict[str, NDArray[Any]] = {
     "codes": np.ones((3, 12), np.int8),
     "scales": np.ones(3, np.float32),
-    "bits": np.ones((3, 2), np.uint8),
+    "bits": np.ones((1, 3), np.uint64),
 }
 
 
@@ -185,8 +181,8 @@ def test_a_file_of_codes_scales_and_bits_opens(tmp_path: Path) -> None:
         {"scales": None},
         {"scales": np.ones(4, np.float32)},
         {"scales": np.ones((3, 1), np.float32)},
-        {"bits": np.ones((3, 12), np.uint8)},
-        {"bits": np.ones((2, 2), np.uint8)},
+        {"bits": np.ones((3, 2), np.uint8)},
+        {"bits": np.ones((3, 1), np.uint64)},
         {"colours": np.ones(3, np.uint8)},
     ],
     ids=str,
@@ -230,14 +226,14 @@ def test_a_search_for_fewer_returns_the_first_of_a_search_for_more(
         {"codes": np.ones((3, 8), np.uint8)},
         {"scales": np.ones(3, np.uint8)},
         {"bits": np.ones((3, 2), np.uint8)},
-        {"codes": np.ones((0, 8), np.int8), "scales": np.ones(0, np.float32), "bits": np.ones((0, 1), np.uint8)},
+        {"codes": np.ones((0, 8), np.int8), "scales": np.ones(0, np.float32), "bits": np.ones((1, 0), np.uint64)},
     ],
 )
 def test_tensors_of_another_kind_are_refused(wrong: dict[str, NDArray[Any]], tmp_path: Path) -> None:
     right: dict[str, NDArray[Any]] = {
         "codes": np.ones((3, 8), np.int8),
         "scales": np.ones(3, np.float32),
-        "bits": np.ones((3, 1), np.uint8),
+        "bits": np.ones((1, 3), np.uint64),
     }
     path = tmp_path / "index.safetensors"
     save_file(right, path)

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from export.recall import LEAST_RECALL, neighbour_recall, own_queries, search_exactly
 from function.engine.bundle import StagesInfo
-from function.engine.index import Index, signs
+from function.engine.index import Index
 from function.engine.quantization import dequantize, quantize
+from function.engine.signs import signs
 from tests.export.conftest import clustered_rows
 
 
@@ -35,7 +36,7 @@ def test_recall_equals_brute_force_where_the_signs_choose_the_candidates(monkeyp
     monkeypatch.setattr("export.recall.ROWS_AT_ONCE", 300)  # so that exact search goes in several parts
     rows = clustered_rows(2_000)
     codes, scales = quantize(rows)
-    index = Index(codes, scales, signs(codes), None, StagesInfo(lists=1, probed=1, candidates=60, rescored=20))
+    index = Index(codes, scales, signs(codes).T, None, StagesInfo(lists=1, probed=1, candidates=60, rescored=20))
     stored = dequantize(codes, scales).astype(np.float64)
     shares = []
     for query in rows[:50]:
@@ -63,7 +64,7 @@ def test_an_index_asked_for_its_own_rows_tells_whether_the_signs_choose_well() -
     for offset, is_enough in ((0.0, True), (0.3, False)):
         codes, scales = quantize(clustered_rows(10_000, offset))
         exact = search_exactly(own_queries(codes, scales), codes, scales)
-        assert (exact.recall_of(Index(codes, scales, signs(codes), None, stages)) >= LEAST_RECALL) == is_enough
+        assert (exact.recall_of(Index(codes, scales, signs(codes).T, None, stages)) >= LEAST_RECALL) == is_enough
         assert exact.recall_of(Index(codes, scales)) == 1
 
 

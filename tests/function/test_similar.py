@@ -14,7 +14,7 @@ from safetensors.numpy import load_file, save_file
 from export.corpus import Corpus
 from function.engine.bundle import INDEX, MANIFEST, Manifest, StagesInfo, describe_file, read_manifest
 from function.engine.embedder import Embedder
-from function.engine.index import signs
+from function.engine.signs import signs
 from tests.conftest import write_bundle
 
 WORDS = "The judge lost her yellow radio on the ferry"
@@ -116,7 +116,7 @@ def test_an_exact_search_returns_what_the_stages_would_miss(
     connect: Callable[..., httpx.Client], bundle_copy: Path
 ) -> None:
     tensors = load_file(bundle_copy / INDEX)
-    save_file(tensors | {"bits": signs(tensors["codes"])}, bundle_copy / INDEX)
+    save_file(tensors | {"bits": np.ascontiguousarray(signs(tensors["codes"]).T)}, bundle_copy / INDEX)
     manifest = read_manifest(bundle_copy)
     assert manifest.index is not None
     narrow = replace(manifest.index, stages=StagesInfo(lists=1, probed=1, candidates=1, rescored=1))

@@ -1,0 +1,49 @@
+"""The signs of embeddings, a bit for each value, and how many of them differ between a query and many rows.
+
+The bits of a row are 64-bit words. Words of many rows are stored in one of two ways: row by row, to take some rows, or
+word by word (first words of all rows, then their second words), which makes a scan of all rows almost twice as fast.
+"""
+
+import numpy as np
+import simsimd
+
+from function.engine.arrays import AnyArray, Array
+
+Words = Array[np.uint64]
+WORD_BITS = 64
+
+
+def signs(embeddings: AnyArray) -> Words:
+    """Return a bit for each value, set where it is positive: (n, dim) to (n, dim / 64 rounded up) uint64."""
+    bits = np.packbits(embeddings > 0, axis=1)
+    if missing := -bits.shape[1] % (WORD_BITS // 8):
+        bits = np.pad(bits, ((0, 0), (0, missing)))
+    return bits.view(np.uint64)
+
+
+def unpack_signs(words: Words, dim: int) -> Array[np.int8]:
+    """Return 1 for each bit that is set, else 0: (n, words) to (n, dim)."""
+    return np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1, count=dim).view(np.int8)
+
+
+def count_differing(query: Words, rows: Words) -> Array[np.uint16]:
+    """Return how many bits of each row differ from the query's: (n,) for rows (n, words) and query (1, words)."""
+    differing = simsimd.cdist(
+        query.view(np.uint8),
+        rows.view(np.uint8),
+        metric="hamming",
+        dtype="bin8",
+        out_dtype="uint16",  # type: ignore[arg-type] # missing in its stub
+    )
+    return np.asarray(differing, np.uint16).reshape(-1)
+
+
+def count_differing_columns(query: Words, columns: Words) -> Array[np.uint16]:
+    """Return the same for rows that are stored word by word: columns is (words, n)."""
+    differing = np.zeros(columns.shape[1], np.uint16)
+    words, counts = np.empty(columns.shape[1], np.uint64), np.empty(columns.shape[1], np.uint8)
+    for word, column in zip(query[0], columns, strict=True):
+        np.bitwise_xor(column, word, out=words)
+        np.bitwise_count(words, out=counts)
+        differing += counts
+    return differing
