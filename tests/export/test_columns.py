@@ -1,6 +1,7 @@
 """The type of each metadata column, and its bytes."""
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from export import column_values
+from export.column_values import Words
 from export.columns import choose_types, column_tensors
 from export.corpus import Corpus, CorpusError
 
@@ -185,3 +188,70 @@ def test_columns_of_any_names_have_tensors_of_their_own(metadata: list[dict[str,
         assert [int(values[codes[row]]) for row in range(len(metadata)) if name in metadata[row]] == [
             row[name] for row in metadata if name in row
         ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "most"),
+    [
+        ("string", ["red", "green"], 30),
+        ("list", [["red", "green"], ["red"]], 60),
+        ("number", [1, 2.5, 3], 70),
+        ("date", ["2024-05-31", "2024-06-01"], 70),
+        ("boolean", [True, False], 60),
+    ],
+)
+def test_a_value_takes_few_bytes_of_memory(kind: str, values: list[object], most: int) -> None:
+    rows = 20_000
+    tracemalloc.start()
+    try:
+        column_tensors(({"a": values[row % len(values)]} for row in range(rows)), {"a": kind})
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < most * rows
+
+
+def test_a_string_that_occurs_again_keeps_its_type_in_every_column() -> None:
+    rows = [{"a": "5", "b": "5", "c": "5"}] * 2
+    corpus = Corpus(["x"] * 2, ["1", "2"], [json.dumps(row) for row in rows], 0)
+    types = choose_types(corpus, {"a": "number", "c": "none"}, SOURCE)
+    assert types == {"a": "number", "b": "string", "c": "none"}
+    assert listed(rows, a="number", b="string") == {
+        "a.values": ("int64", [5]),
+        "a.codes": ("uint8", [0, 0]),
+        "b.values": ("uint8", [ord("5")]),
+        "b.offsets": ("uint64", [0, 1]),
+        "b.codes": ("uint8", [0, 0]),
+    }
+
+
+def test_a_type_that_few_values_lack_is_excluded_however_often_the_others_occur() -> None:
+    assert type_of("2024-05-31", "2024-05-31", "soon", "2024-05-31") == "string"
+    assert type_of("2024-05-31", "2024-05-31", 5, "2024-05-31") == "none"
+
+
+@pytest.mark.parametrize("remembered", [1, 2, 5, 100])
+@pytest.mark.parametrize("kind", ["string", "list"])
+def test_strings_that_are_forgotten_are_in_the_dictionary_once(
+    remembered: int, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(column_values, "REMEMBERED", remembered)
+    values = [str(row * 7 % 11) for row in range(50)]
+    tensors = column_tensors([{"a": [value] if kind == "list" else value} for value in values], {"a": kind})
+    words = sorted(set(values))
+    assert tensors["a.values"].tobytes() == "".join(words).encode()
+    assert tensors["a.offsets"].tolist() == np.cumsum([0, *map(len, words)]).tolist()
+    assert [words[code] for code in tensors["a.codes"]] == values
+
+
+def test_a_column_without_repetitions_has_no_large_dictionary(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(column_values, "REMEMBERED", 100)
+    rows, words = 20_000, Words("string")
+    tracemalloc.start()
+    try:
+        for row in range(rows):
+            words.add(row, [f"https://example.org/{row}".encode()])
+        collected, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert collected < 60 * rows
