@@ -40,6 +40,12 @@ def peer_python(work: Path) -> Path:
     return _make(work / "peer-environment", sys.version + wanted, [[line] for line in wanted.split()])
 
 
+def nearest_python(work: Path) -> Path:
+    """Return the interpreter that has other libraries' indexes."""
+    wanted = PEERS / "nearest.txt"
+    return _make(work / "nearest-environment", sys.version + wanted.read_text(), [["-r", str(wanted)]])
+
+
 def function_python(work: Path) -> Path:
     """Return the interpreter that has the function's locked packages and Lambda's runtime client, and nothing else."""
     lock = PROJECT / "requirements.txt"
