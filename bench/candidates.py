@@ -89,7 +89,7 @@ def make_candidates(work: Path, bundle: Path) -> dict[str, Candidate]:
 
 
 def make_functions(work: Path, bundles: Mapping[str, Path]) -> dict[str, Candidate]:
-    """Return this function with each of these bundles, by their names; one image serves all that are mounted into it."""
+    """Return this function with each of these bundles, by their names; one image serves all of them."""
     problem = docker_problem()
     if problem is not None:
         console.print(f"{problem}: measuring with Python {platform.python_version()} and without an image")

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -106,12 +107,12 @@ def running(commands: Mapping[str, Sequence[str | Path]]) -> Iterator[dict[str, 
         yield searchers
 
 
-def _next_line(process: "subprocess.Popen[str]") -> dict[str, float | list[float] | list[list[int]]]:
+def _next_line(process: "subprocess.Popen[str]") -> dict[str, Any]:
     assert process.stdout is not None
     line = process.stdout.readline()
     if not line:
-        raise SystemExit(f"{process.args}: the search process ended; its error is above")
-    content: dict[str, float | list[float] | list[list[int]]] = json.loads(line)
+        raise SystemExit(f"{process.args!r}: the search process ended; its error is above")
+    content: dict[str, Any] = json.loads(line)
     return content
 
 

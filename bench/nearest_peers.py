@@ -82,7 +82,7 @@ def build(python: Path, folder: Path, name: str, embeddings: Path, count: int) -
 
 def import_milliseconds(python: Path, name: str) -> float:
     """Return how long importing a peer's library takes when NumPy is there already: the median of several starts."""
-    command = [python, "-m", SCRIPT, "import", name]
+    command = [str(python), "-m", SCRIPT, "import", name]
     taken = [subprocess.run(command, cwd=PROJECT, check=True, capture_output=True, text=True) for _ in range(STARTS)]
     return statistics.median(float(done.stdout) for done in taken)
 

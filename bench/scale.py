@@ -12,8 +12,8 @@ from bench.data import add_data_argument
 from bench.nearest_peers import LIBRARIES
 from bench.provenance import make_provenance
 from bench.report import console, report, show
-from bench.scale_bundles import make_bundles, read_export_figures, read_stored_rows
-from bench.scale_contest import search_in_turn
+from bench.scale_bundles import make_bundles, read_export_figures, write_stored_rows
+from bench.scale_contest import ROWS, search_in_turn
 from bench.scale_starts import start_in_turn
 from bench.scale_tables import peers_table, sizes_table
 from bench.touched import touch_in_turn
@@ -57,12 +57,12 @@ def run(options: argparse.Namespace) -> int:
     work.mkdir(parents=True, exist_ok=True)
     bundles = make_bundles(work, options.data, options.sizes, options.keep)
     largest = max(options.sizes)
-    stored = read_stored_rows(work / "rows", bundles[largest])
+    write_stored_rows(work / ROWS, bundles[largest])
     seen: dict[int, dict[str, Any]] = {}
     for size, bundle in bundles.items():
         console.print(f"{size:,} passages")
         sizes_of_files = {name: file.bytes for name, file in read_manifest(bundle).files.items()}
-        seen[size] = {"bytes": sizes_of_files, "searches": search_in_turn(work, bundle, stored, size, parts, options)}
+        seen[size] = {"bytes": sizes_of_files, "searches": search_in_turn(work, bundle, size, parts, options)}
     if "touched" in parts:
         for size, touched in touch_in_turn(bundles).items():
             seen[size]["touched"] = touched

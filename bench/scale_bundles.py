@@ -8,7 +8,7 @@ import json
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 
@@ -23,23 +23,12 @@ from export.columns import choose_types
 from export.corpus import read_corpus
 from export.indexer import take_model, write_index
 from function.engine.bundle import INDEX
-from function.engine.quantization import Codes, Embeddings, Scales, dequantize
+from function.engine.quantization import Codes, Scales, dequantize
 from function.engine.tensors import map_tensors
 
 LOT = ("--column", "lot=number")
 ROWS_AT_ONCE = 65_536  # of float32 rows that are written: 100 MB at 384 dimensions
-
-
-@dataclass(frozen=True, slots=True)
-class StoredRows:
-    """The embeddings of the largest bundle in the corpus's order, mapped from files: those of others are its first.
-
-    codes is (rows, dim) int8, scales (rows,) float32; embeddings (rows, dim) float32 are made of them.
-    """
-
-    codes: Codes
-    scales: Scales
-    embeddings: Embeddings
+EMBEDDINGS, CODES, SCALES = "embeddings.npy", "codes.npy", "scales.npy"  # of stored rows
 
 
 def make_bundles(work: Path, data: Path, sizes: Sequence[int], keep: bool) -> dict[int, Path]:
@@ -109,22 +98,24 @@ def stored_codes(bundle: Path) -> tuple[Codes, Scales]:
     return tensors["codes"], tensors["scales"]
 
 
-def read_stored_rows(folder: Path, bundle: Path) -> StoredRows:
-    """Return the rows of a bundle as files that other libraries can map, written into this folder if they are not there."""
-    paths = {name: folder / f"{name}.npy" for name in ("codes", "scales", "embeddings")}
+def write_stored_rows(folder: Path, bundle: Path) -> None:
+    """Write the rows of a bundle in the order of its corpus, for other searches, unless the folder has them already.
+
+    EMBEDDINGS is (rows, dim) float32, made of CODES (rows, dim) int8 and SCALES (rows,) float32.
+    """
     made_of = (bundle / "manifest.json").read_text(encoding="utf-8")
     mark = folder / "made-of.json"
-    if not mark.exists() or mark.read_text(encoding="utf-8") != made_of:
-        console.print("writing the rows for other libraries ...")
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        codes, scales = stored_codes(bundle)
-        np.save(paths["codes"], codes)
-        np.save(paths["scales"], scales)
-        embeddings = np.lib.format.open_memmap(paths["embeddings"], "w+", np.float32, codes.shape)
-        for begin in range(0, len(codes), ROWS_AT_ONCE):
-            rows = slice(begin, begin + ROWS_AT_ONCE)
-            embeddings[rows] = dequantize(codes[rows], scales[rows])
-        embeddings.flush()
-        mark.write_text(made_of, encoding="utf-8")
-    return StoredRows(*(np.load(path, mmap_mode="r") for path in paths.values()))
+    if mark.exists() and mark.read_text(encoding="utf-8") == made_of:
+        return
+    console.print("writing the rows for other searches ...")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    codes, scales = stored_codes(bundle)
+    np.save(folder / CODES, codes)
+    np.save(folder / SCALES, scales)
+    embeddings = np.lib.format.open_memmap(folder / EMBEDDINGS, "w+", np.float32, codes.shape)
+    for begin in range(0, len(codes), ROWS_AT_ONCE):
+        rows = slice(begin, begin + ROWS_AT_ONCE)
+        embeddings[rows] = dequantize(codes[rows], scales[rows])
+    embeddings.flush()
+    mark.write_text(made_of, encoding="utf-8")

@@ -16,12 +16,13 @@ from bench.environments import nearest_python
 from bench.exact import Exact, search_exactly
 from bench.nearest_peers import SCRIPT, Built, build, chosen_peers, fastest
 from bench.passages import LOTS
-from bench.scale_bundles import StoredRows
+from bench.scale_bundles import EMBEDDINGS
 from bench.searches import FILTER, FORMER, HYBRID, KEYWORD, SCAN, SEMANTIC
 from function.engine.bundle import PASSAGES, read_manifest
 from function.engine.embedder import Embedder
 from function.engine.passages import Passages
 
+ROWS = "rows"  # folder of the stored rows
 TARGETS = (0.98, 0.99)  # recall@10 that the peers have to reach
 SHARES = (0.5, 0.1, 0.01, 0.0001)  # of the passages, that filters keep
 FILTERS = {share: f"{FILTER}{round(share * LOTS)}" for share in SHARES}
@@ -29,20 +30,22 @@ KINDS = {"search": [FORMER, SCAN], "filters": list(FILTERS.values()), "modes": [
 
 
 def search_in_turn(
-    work: Path, bundle: Path, stored: StoredRows, count: int, parts: Sequence[str], options: argparse.Namespace
+    work: Path, bundle: Path, count: int, parts: Sequence[str], options: argparse.Namespace
 ) -> dict[str, dict[str, Any]]:
     """Return what was seen of each search over `count` passages, by its name."""
     queries = write_queries(work / f"queries-{count}.npy", bundle, options.queries, options.data)
-    exact = search_exactly(np.load(queries), stored.embeddings[:count])
+    rows = work / ROWS
+    embeddings = np.load(rows / EMBEDDINGS, mmap_mode="r")[:count]
+    exact = search_exactly(np.load(queries), embeddings)
     kinds = [SEMANTIC, *(kind for part, kinds in KINDS.items() if part in parts for kind in kinds)]
-    arguments = (bundle, stored.folder, queries)
+    arguments = (bundle, rows, queries)
     commands = {kind: [sys.executable, "-m", "bench.searches", kind, *map(str, arguments)] for kind in kinds}
     built: dict[str, Built] = {}
     if "peers" in parts and options.peers:
-        python, rows = nearest_python(work.parent), stored.folder / "embeddings.npy"
-        built = {name: build(python, work / "peers", name, rows, count) for name in chosen_peers(options.peers)}
+        python, embedded = nearest_python(work.parent), rows / EMBEDDINGS
+        built = {name: build(python, work / "peers", name, embedded, count) for name in chosen_peers(options.peers)}
         for name, index in built.items():
-            files = (rows, count, index.path, queries)
+            files = (embedded, count, index.path, queries)
             commands[name] = [str(python), "-m", SCRIPT, "search", name, *map(str, files)]
     with running(commands) as searchers:
         entries = {kind: Entry(searchers[kind]) for kind in kinds}
@@ -55,9 +58,9 @@ def search_in_turn(
             name: describe(entry, results[name], results[SEMANTIC], exact, name not in not_whole)
             for name, entry in entries.items()
         }
-    for name in entries:
-        if (index := built.get(name.split()[0])) is not None:
-            seen[name] |= asdict(index.took)
+    for name, found in seen.items():
+        if took := [index.took for peer, index in built.items() if peer == name.split()[0]]:
+            found |= asdict(took[0])
     return seen
 
 

@@ -1,4 +1,4 @@
-"""Cold starts over bundles of several sizes, in turn, with what the first request finds in the page cache and without."""
+"""Cold starts with bundles of several sizes, in turn, with a warm page cache and with a dropped one."""
 
 from collections.abc import Mapping
 from dataclasses import asdict

@@ -14,6 +14,8 @@ import numpy as np
 
 from bench.answering import Search, answer
 from bench.former_search import scan_all, scan_signs
+from bench.scale_bundles import CODES, SCALES
+from function.engine.bundle import read_manifest
 from function.engine.filters import allowed_rows
 from function.engine.hybrid import fuse
 from function.engine.index import Hit, signs
@@ -39,7 +41,9 @@ def main() -> int:
     texts = json.loads(options.queries.with_suffix(".json").read_text(encoding="utf-8"))
     begin = time.perf_counter()
     if options.kind in (FORMER, SCAN):
-        search = search_rows(options.kind, options.rows, len(load_bundle(options.bundle).index), queries)
+        described = read_manifest(options.bundle).index
+        assert described is not None
+        search = search_rows(options.kind, options.rows, described.rows, queries)
     else:
         search = search_bundle(options.kind, load_bundle(options.bundle), queries, texts)
     answer(lambda effort: search, time.perf_counter() - begin)
@@ -62,11 +66,11 @@ def search_bundle(kind: str, bundle: LoadedBundle, queries: Embeddings, texts: S
 
 def search_rows(kind: str, folder: Path, count: int, queries: Embeddings) -> Search:
     """Return a search over the first `count` stored rows that is there to be compared with."""
-    codes, scales = (np.load(folder / f"{name}.npy", mmap_mode="r")[:count] for name in ("codes", "scales"))
+    codes, scales = (np.load(folder / name, mmap_mode="r")[:count] for name in (CODES, SCALES))
     if kind == SCAN:
-        return lambda number: scan_all(queries[number], codes, scales, TOP_K)
+        return lambda number: scan_all(queries[number], codes, scales, TOP_K).tolist()
     bits = signs(codes)
-    return lambda number: scan_signs(queries[number], codes, scales, bits, TOP_K)
+    return lambda number: scan_signs(queries[number], codes, scales, bits, TOP_K).tolist()
 
 
 def rows_of(search: Callable[[int], list[Hit]]) -> Search:

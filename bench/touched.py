@@ -40,7 +40,7 @@ FILES = (INDEX, PASSAGES, COLUMNS, KEYWORDS)
 def first_query(bundle: Path, body: dict[str, Any], readahead: bool) -> dict[str, dict[str, dict[str, float]]]:
     """Return what INIT, and INIT with one request of this body after it, touch of each file: megabytes and chunks.
 
-    The result is {"INIT": {file: {"megabytes": ..., "chunks": ...}}, "first query": ...}. INIT searches too, to warm up.
+    The result is {"INIT": {file: {"megabytes": ..., "chunks": ...}}, "first query": ...}. INIT searches, too.
     With `readahead` the kernel reads as it does for every function, so these are the bytes that come from the disk.
     The bundle must not be open elsewhere, because the kernel forgets no page that is in use. Only root can drop the
     page cache.
@@ -95,7 +95,8 @@ def cached_pages(path: Path) -> Array[np.bool_]:
         del view  # otherwise the map cannot be closed
         if failed:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(path))
-    return states & 1 == 1
+    cached: Array[np.bool_] = (states & 1).astype(np.bool_)
+    return cached
 
 
 class RandomMap(mmap.mmap):
