@@ -73,7 +73,7 @@ def build(python: Path, folder: Path, name: str, embeddings: Path, count: int) -
         console.print(f"building {name} of {count:,} rows ...")
         path.unlink(missing_ok=True)
         folder.mkdir(parents=True, exist_ok=True)
-        spent = run_measured([python, "-m", SCRIPT, "build", name, embeddings, str(count), path])
+        spent = run_measured([python, "-m", SCRIPT, "build", name, path, embeddings, str(count)])
         kept = {"made_of": made_of, "seconds": spent.seconds, "peak_megabytes": spent.peak_megabytes}
         described.write_text(json.dumps(kept), encoding="utf-8")
     imported = import_milliseconds(python, name)

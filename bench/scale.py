@@ -58,6 +58,7 @@ def run(options: argparse.Namespace) -> int:
     bundles = make_bundles(work, options.data, options.sizes, options.keep)
     largest = max(options.sizes)
     write_stored_rows(work / ROWS, bundles[largest])
+    export = read_export_figures(work, largest)
     seen: dict[int, dict[str, Any]] = {}
     for size, bundle in bundles.items():
         console.print(f"{size:,} passages")
@@ -69,7 +70,6 @@ def run(options: argparse.Namespace) -> int:
     if "starts" in parts:
         for size, starts in start_in_turn(options.work.absolute(), bundles, options.starts).items():
             seen[size]["starts"] = starts
-    export = read_export_figures(work, largest)
     tables = {"scale": sizes_table(seen, export), "scale_peers": peers_table(seen)}
     if options.only:
         for columns, rows in tables.values():

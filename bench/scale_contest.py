@@ -45,13 +45,13 @@ def search_in_turn(
         python, embedded = nearest_python(work.parent), rows / EMBEDDINGS
         built = {name: build(python, work / "peers", name, embedded, count) for name in chosen_peers(options.peers)}
         for name, index in built.items():
-            files = (embedded, count, index.path, queries)
-            commands[name] = [str(python), "-m", SCRIPT, "search", name, *map(str, files)]
+            commands[name] = [str(python), "-m", SCRIPT, "search", name, str(index.path), str(queries)]
     with running(commands) as searchers:
         entries = {kind: Entry(searchers[kind]) for kind in kinds}
         for name in built:
-            for target, effort in fastest(name, searchers[name], exact, options.queries, TARGETS).items():
-                entries.setdefault(f"{name} {target}" if effort else name, Entry(searchers[name], effort))
+            efforts = fastest(name, searchers[name], exact, options.queries, TARGETS)
+            for target in TARGETS if len(set(map(tuple, efforts.values()))) > 1 else TARGETS[:1]:
+                entries[f"{name} {target}"] = Entry(searchers[name], efforts[target])
         results = compare(entries, options.queries)
         not_whole = {*FILTERS.values(), KEYWORD, HYBRID}
         seen = {

@@ -26,7 +26,9 @@ def draw(seen: Sizes) -> None:
             continue  # a filter's or a mode's search, or the slower of two settings of a peer
         style = {"color": "black", "linewidth": 2.5} if name == SEMANTIC else {"linewidth": 1}
         milliseconds = [one["p50"] for one in found.values()]
-        searches.plot(list(found), milliseconds, marker="o", markersize=3, label=NAMES.get(name, name), **style)
+        searches.plot(
+            list(found), milliseconds, marker="o", markersize=3, label=NAMES.get(name, name.split()[0]), **style
+        )
     searches.set_ylabel("milliseconds of a search, median, one thread")
     for cache in (WARM, DROPPED):
         found = {size: figures["starts"][cache] for size, figures in seen.items() if cache in figures["starts"]}

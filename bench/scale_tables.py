@@ -54,7 +54,7 @@ def sizes_table(seen: Sizes, export: Mapping[str, float]) -> Table:
 
 def peers_table(seen: Sizes) -> Table:
     """Return the table with a row for each way to search the whole of each size by meaning."""
-    columns = ["passages", "search", "recall@10", "p50 ms", "p99 ms", "x this project", "two threads / one"]
+    columns = ["passages", "search", "recall@10", "p50 ms", "p99 ms", "p50 / this project's", "two threads / one"]
     columns += ["built in s", "build MB", "file MB", "loaded in s", "resident MB", "import ms"]
     rows = []
     for size, figures in seen.items():
@@ -74,7 +74,7 @@ def peers_table(seen: Sizes) -> Table:
 
 def _search_name(name: str, found: Mapping[str, Any]) -> str:
     effort = ", ".join(map(str, found["effort"]))
-    return NAMES.get(name, name) + (f" ({effort})" if effort else "")
+    return NAMES.get(name, name.split()[0]) + (f" ({effort})" if effort else "")
 
 
 def _cell(figure: Callable[[Mapping[str, Any]], str], size: Mapping[str, Any]) -> str:

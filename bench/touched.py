@@ -1,4 +1,4 @@
-"""What the first query after a start reads of a bundle, once the page cache was dropped: pages of 4 KB, and chunks.
+"""What the first query after a start reads of a bundle that is not in the page cache: pages of 4 KB, and chunks.
 
 The kernel reads more of a mapped file than is asked for, up to megabytes around a page. `no_readahead` tells it not to,
 so what is in the page cache afterwards is exactly what was touched: mincore says which pages those are.
@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from bench.folders import PROJECT
-from bench.page_cache import DROPPED, available_states, drop_page_cache
 from bench.sample_event import Context, sample_event
 from function.engine.arrays import Array
 from function.engine.bundle import COLUMNS, INDEX, KEYWORDS, PASSAGES
@@ -42,10 +41,10 @@ def first_query(bundle: Path, body: dict[str, Any], readahead: bool) -> dict[str
 
     The result is {"INIT": {file: {"megabytes": ..., "chunks": ...}}, "first query": ...}. INIT searches, too.
     With `readahead` the kernel reads as it does for every function, so these are the bytes that come from the disk.
-    The bundle must not be open elsewhere, because the kernel forgets no page that is in use. Only root can drop the
-    page cache.
+    The bundle must not be open elsewhere, because the kernel forgets no page that is in use.
     """
-    drop_page_cache()
+    for name in FILES:
+        forget(bundle / name)
     if kept := sum(seen["megabytes"] for seen in measure_files(bundle).values()):
         raise SystemExit(f"{bundle}: {kept:.1f} MB are still in memory; end the programs that have it open")
     flags = [] if readahead else ["--no-readahead"]
@@ -56,12 +55,7 @@ def first_query(bundle: Path, body: dict[str, Any], readahead: bool) -> dict[str
 
 
 def touch_in_turn(bundles: Mapping[int, Path]) -> dict[int, dict[str, Any]]:
-    """Return what each kind of request in BODIES touches first of each bundle, with and without reading ahead.
-
-    There is nothing to measure for a user who cannot drop the page cache.
-    """
-    if DROPPED not in available_states():
-        return {}
+    """Return what each kind of request in BODIES touches first of each bundle, with and without reading ahead."""
     return {
         size: {
             kind: {name: first_query(bundle, body, name == READ_AHEAD) for name in (TOUCHED, READ_AHEAD)}
@@ -80,6 +74,14 @@ def measure(pages: Array[np.bool_]) -> dict[str, float]:
     """Return how much of a file these pages are: in megabytes, and in chunks of CHUNK bytes that hold one of them."""
     chunks = np.unique(np.flatnonzero(pages) // (CHUNK // PAGE))
     return {"megabytes": int(np.count_nonzero(pages)) * PAGE / 1e6, "chunks": len(chunks)}
+
+
+def forget(path: Path) -> None:
+    """Make the kernel drop a file from the page cache, if there is such a file."""
+    if path.exists():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())  # what is not yet on the disk cannot be dropped
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def cached_pages(path: Path) -> Array[np.bool_]:

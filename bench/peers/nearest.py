@@ -1,8 +1,8 @@
 """The peers of `scale`, run in their own environment: other libraries' indexes over the same rows.
 
-    python -m bench.peers.nearest build NAME ROWS.npy COUNT INDEX      prints the seconds
-    python -m bench.peers.nearest import NAME                          prints the milliseconds of the import
-    python -m bench.peers.nearest search NAME ROWS.npy COUNT INDEX QUERIES.npy
+    python -m bench.peers.nearest build NAME INDEX ROWS.npy COUNT
+    python -m bench.peers.nearest search NAME INDEX QUERIES.npy
+    python -m bench.peers.nearest import NAME                       prints the milliseconds of the import
 
 Rows and queries are (n, dim) float32. An index is built on both cores and searched on the cores that it is asked for.
 """
@@ -25,8 +25,8 @@ LINKS, BUILD_EFFORT = 32, 128  # of HNSW, in both libraries
 
 
 def lists(rows: int) -> int:
-    """Return how many lists an index of so many rows has: about four times the root, a power of two."""
-    return int(min(MOST_LISTS, 2 ** round(np.log2(4 * rows**0.5))))
+    """Return how many lists an index of so many rows has: a power of two, up to four times the root of the rows."""
+    return int(min(MOST_LISTS, 2 ** int(np.log2(4 * rows**0.5))))
 
 
 class Faiss:
@@ -63,13 +63,18 @@ class Faiss:
                 self.faiss.extract_index_ivf(lists_of).nprobe = effort[0]
             if "Refine" in self.factory:
                 index.k_factor = effort[1]
-            return lambda number: [row for row in index.search(queries[number : number + 1], TOP_K)[1][0] if row >= 0]
+            return lambda number: index.search(queries[number : number + 1], TOP_K)[1][0]
 
         return with_effort
 
 
+def in_bytes(rows: Any) -> Any:
+    """Return rows in 8 bit, (n, dim) int8, each with its largest value as 127: the cosine needs no scales."""
+    return np.rint(rows * (127 / np.abs(rows).max(axis=1, keepdims=True))).astype(np.int8)
+
+
 class Usearch:
-    """usearch's HNSW over 8-bit rows."""
+    """usearch's HNSW over 8-bit rows; they are in 8 bit before it gets them, because its own steps are too coarse."""
 
     def __init__(self) -> None:
         import usearch.index
@@ -79,10 +84,10 @@ class Usearch:
     def build(self, rows: Any, path: Path) -> None:
         """Fill and write the index."""
         index = self.usearch.Index(
-            ndim=rows.shape[1], metric="ip", dtype="i8", connectivity=LINKS // 2, expansion_add=BUILD_EFFORT
+            ndim=rows.shape[1], metric="cos", dtype="i8", connectivity=LINKS // 2, expansion_add=BUILD_EFFORT
         )
         for begin in range(0, len(rows), ROWS_AT_ONCE):
-            part = np.ascontiguousarray(rows[begin : begin + ROWS_AT_ONCE])
+            part = in_bytes(rows[begin : begin + ROWS_AT_ONCE])
             index.add(np.arange(begin, begin + len(part)), part, threads=CORES)
         index.save(str(path))
 
@@ -92,7 +97,7 @@ class Usearch:
 
         def with_effort(effort: Effort) -> Search:
             index.expansion_search = effort[0]
-            return lambda number: index.search(queries[number], TOP_K, threads=1).keys
+            return lambda number: index.search(in_bytes(queries[number : number + 1])[0], TOP_K, threads=1).keys
 
         return with_effort
 
@@ -161,19 +166,14 @@ def main(command: str, name: str, *arguments: str) -> None:
     """Run one command."""
     begin = time.perf_counter()
     peer = PEERS[name]()
+    imported = time.perf_counter()
     if command == "import":
-        print((time.perf_counter() - begin) * 1e3)
-        return
-    rows, index = np.load(arguments[0], mmap_mode="r")[: int(arguments[1])], Path(arguments[2])
-    begin = time.perf_counter()
-    if command == "build":
-        peer.build(rows, index)
-        print(time.perf_counter() - begin)
+        print((imported - begin) * 1e3)
+    elif command == "build":
+        peer.build(np.load(arguments[1], mmap_mode="r")[: int(arguments[2])], Path(arguments[0]))
     else:
-        queries = np.load(arguments[3])
-        begin = time.perf_counter()
-        with_effort = peer.open(index, queries)
-        answer(with_effort, time.perf_counter() - begin)
+        with_effort = peer.open(Path(arguments[0]), np.load(arguments[1]))
+        answer(with_effort, time.perf_counter() - imported)
 
 
 if __name__ == "__main__":
