@@ -31,7 +31,7 @@ def draw(seen: Sizes) -> None:
         )
     searches.set_ylabel("milliseconds of a search, median, one thread")
     for cache in (WARM, DROPPED):
-        found = {size: figures["starts"][cache] for size, figures in seen.items() if cache in figures["starts"]}
+        found = {size: figures["starts"][cache] for size, figures in seen.items() if cache in figures.get("starts", {})}
         for what, words in (("init", "INIT"), ("first_response", "first response")):
             medians = [statistics.median(one[what]) for one in found.values()]
             starts.plot(list(found), medians, marker="o", markersize=3, label=f"{words}, page cache {cache}")

@@ -12,9 +12,11 @@ import pytest
 from bench import scale, scale_bundles, scale_contest
 from bench.child import run_measured
 from bench.data import Retrieval
+from bench.page_cache import DROPPED, WARM
 from bench.scale_bundles import CODES, EMBEDDINGS, export_figures, make_bundles, take_first_rows, write_stored_rows
+from bench.scale_contest import FILTERS
 from bench.scale_tables import peers_table, sizes_table
-from bench.searches import SEMANTIC
+from bench.searches import HYBRID, SEMANTIC
 from export.corpus import Corpus
 from function.engine.loading import load_bundle
 
@@ -77,17 +79,21 @@ def test_stored_rows_are_written_again_for_another_bundle(work: Path, bundle: Pa
 def test_it_measures_every_size_and_writes_tables_and_a_picture(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench.report.RESULTS", work)
     monkeypatch.setattr("bench.scale_picture.RESULTS", work)
-    monkeypatch.setattr(scale, "start_in_turn", lambda work, bundles, starts: {})
+    starts = {"init": [300.0, 320.0], "first_response": [310.0, 330.0]}
+    monkeypatch.setattr(scale, "start_in_turn", lambda work, bundles, count: {100: {WARM: starts, DROPPED: starts}})
+    monkeypatch.setattr("bench.touched.BODIES", {SEMANTIC: {"text": "goose"}})
+    monkeypatch.setattr(scale_contest, "KINDS", {"filters": [FILTERS[0.0001]], "modes": [HYBRID]})
     pytest.importorskip("matplotlib")
-    assert scale.run(options(work, "--sizes", "50,100")) == 0
+    assert scale.run(options(work, "--sizes", "100")) == 0
     found = json.loads((work / "scale.json").read_text())
     assert found["texts"] == "80 headlines, titles and sentences of abstracts, and 20 mixed of two headlines each"
-    assert found["sizes"]["50"]["searches"][SEMANTIC]["recall"] == 1
-    assert found["sizes"]["50"]["touched"].keys() == {"semantic", "filter", "keyword", "hybrid"}
+    assert found["sizes"]["100"]["searches"][SEMANTIC]["recall"] == 1
+    assert found["sizes"]["100"]["touched"]["semantic"].keys() == {"touched", "read ahead"}
     table = (work / "scale.md").read_text()
-    assert "| passages | 50 | 100 |" in table
-    assert "| export: speed, peak memory, busy cores |  | 10 texts/s, 700 MB, 1.80 cores |" in table
+    assert "| passages | 100 |" in table
+    assert "| export: speed, peak memory, busy cores | 10 texts/s, 700 MB, 1.80 cores |" in table
     assert "| hybrid p50, p99 ms |" in table
+    assert "| INIT ms, page cache dropped | 310 |" in table
     assert "| a filter keeps 0.01 %: p50, p99 ms |" in table
     assert (work / "scale.svg").read_text().startswith("<?xml")
     assert "| 100 | this project |" in (work / "scale_peers.md").read_text()
