@@ -32,6 +32,7 @@ from bench.image import (
 )
 from bench.needs import docker_problem
 from bench.report import console
+from bench.revision import check_out, export_there
 from bench.texts import Texts
 from export.source import find_model
 from function.engine.bundle import INDEX
@@ -102,6 +103,19 @@ def make_functions(work: Path, bundles: Mapping[str, Path]) -> dict[str, Candida
     build_image(work, next(iter(bundles.values())))
     volumes = {name: ("--volume", f"{bundle.absolute()}:{TASK}/bundle:ro") for name, bundle in bundles.items()}
     return {name: in_an_image(IMAGE, HANDLER, options) for name, options in volumes.items()}
+
+
+def make_former(work: Path, revision: str, corpus: Path) -> Candidate:
+    """Return the function of another revision, in an image if there is Docker, with a bundle that its export made."""
+    project = check_out(work, revision)
+    bundle = export_there(project, corpus)
+    if docker_problem() is None:
+        tag = f"{IMAGE}-{project.name}"
+        build_image(work, bundle, project, tag)
+        return in_an_image(tag, HANDLER)
+    package = function_package(work, project)
+    function = LocalFunction(function_python(work), HANDLER, package, {"BUNDLE_DIR": str(bundle.absolute())})
+    return outside_an_image(work, function)
 
 
 def make_peer(work: Path, bundle: Path, texts: Texts) -> Candidate:
