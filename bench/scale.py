@@ -8,7 +8,7 @@ whose speed changes slows all of them alike.
 import argparse
 from typing import Any
 
-from bench.data import add_data_argument
+from bench.data import add_data_argument, read_scifact
 from bench.nearest_peers import LIBRARIES
 from bench.provenance import make_provenance
 from bench.report import console, report, show
@@ -54,6 +54,7 @@ def run(options: argparse.Namespace) -> int:
     parts = options.only or list(PARTS)
     if unknown := set(parts) - set(PARTS):
         raise SystemExit(f"--only: found {', '.join(sorted(unknown))}, expected some of {', '.join(PARTS)}")
+    claims = list(read_scifact(options.data).queries.values())
     work.mkdir(parents=True, exist_ok=True)
     bundles = make_bundles(work, options.data, options.sizes, options.keep)
     largest = max(options.sizes)
@@ -63,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     for size, bundle in bundles.items():
         console.print(f"{size:,} passages")
         sizes_of_files = {name: file.bytes for name, file in read_manifest(bundle).files.items()}
-        seen[size] = {"bytes": sizes_of_files, "searches": search_in_turn(work, bundle, size, parts, options)}
+        seen[size] = {"bytes": sizes_of_files, "searches": search_in_turn(work, bundle, size, parts, claims, options)}
     if "touched" in parts:
         for size, touched in touch_in_turn(bundles).items():
             seen[size]["touched"] = touched

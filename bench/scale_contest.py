@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from bench.contest import Entry, Result, compare, running
-from bench.data import read_scifact
 from bench.environments import nearest_python
 from bench.exact import Exact, search_exactly
 from bench.nearest_peers import SCRIPT, Built, build, chosen_peers, fastest
@@ -30,10 +29,10 @@ KINDS = {"search": [FORMER, SCAN], "filters": list(FILTERS.values()), "modes": [
 
 
 def search_in_turn(
-    work: Path, bundle: Path, count: int, parts: Sequence[str], options: argparse.Namespace
+    work: Path, bundle: Path, count: int, parts: Sequence[str], claims: list[str], options: argparse.Namespace
 ) -> dict[str, dict[str, Any]]:
-    """Return what was seen of each search over `count` passages, by its name."""
-    queries = write_queries(work / f"queries-{count}.npy", bundle, options.queries, options.data)
+    """Return what was seen of each search over `count` passages, by its name; claims are texts that are not in them."""
+    queries = write_queries(work / f"queries-{count}.npy", bundle, options.queries, claims)
     rows = work / ROWS
     embeddings = np.load(rows / EMBEDDINGS, mmap_mode="r")[:count]
     exact = search_exactly(np.load(queries), embeddings)
@@ -83,14 +82,14 @@ def describe(entry: Entry, result: Result, ours: Result, exact: Exact, is_whole:
     return described | {"recall": exact.recall(result.rows), "recall_of_claims": exact.recall(claims.rows, own)}
 
 
-def write_queries(path: Path, bundle: Path, count: int, data: Path) -> Path:
-    """Write `count` passages, evenly spread, and then all claims of SciFact: embeddings, and texts beside them as JSON.
+def write_queries(path: Path, bundle: Path, count: int, claims: list[str]) -> Path:
+    """Write `count` passages, evenly spread, and then all claims: embeddings, and texts beside them as JSON.
 
     Return the path of the embeddings, (queries, dim) float32.
     """
     passages = Passages(bundle / PASSAGES)
     rows = np.linspace(0, len(passages) - 1, count).astype(int)
-    texts = [passages.text(row) for row in rows.tolist()] + list(read_scifact(data).queries.values())
+    texts = [passages.text(row) for row in rows.tolist()] + claims
     embedder = Embedder.open(bundle, read_manifest(bundle).model)
     np.save(path, embedder.embed(embedder.tokenize(texts, role="query")))
     path.with_suffix(".json").write_text(json.dumps(texts), encoding="utf-8")

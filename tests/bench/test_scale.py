@@ -33,7 +33,7 @@ def work(tmp_path: Path, bundle: Path, corpus: Corpus, monkeypatch: pytest.Monke
     take_first_rows(bundle, folder / "passages-100.csv", folder / "passages-100", 100)
     export_figures(folder, 100).write_text(json.dumps(EXPORT))
     claims = Retrieval({}, {"1": "a goose at sea", "2": "a ferry"}, {})
-    monkeypatch.setattr(scale_contest, "read_scifact", lambda data: claims)
+    monkeypatch.setattr(scale, "read_scifact", lambda data: claims)
     return tmp_path
 
 
