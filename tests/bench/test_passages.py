@@ -46,11 +46,11 @@ def test_real_passages_are_headlines_titles_and_sentences_each_once(data: Path) 
 
 
 def test_what_is_missing_is_mixed_of_two_headlines_and_counted(data: Path) -> None:
-    assert write_corpus(data / "corpus.csv", data, 60) == 17
+    assert write_corpus(data / "corpus.csv", data, 1_243) == 1_200
     rows = rows_of(data / "corpus.csv")
     mixed = [row["text"] for row in rows if row["source"] == "mixed"]
-    assert len(mixed) == 17
-    assert len({row["text"] for row in rows}) == 60
+    assert len(mixed) == 1_200
+    assert len({row["text"] for row in rows}) == 1_243
     halves = {half for text in HEADLINES for half in (" ".join(text.split()[:3]), " ".join(text.split()[3:]))}
     for text in mixed:
         first = next(half for half in halves if text.startswith(f"{half} "))
