@@ -6,22 +6,17 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from safetensors.numpy import save_file
-
 from export.columns import NONE, column_tensors
 from export.corpus import Corpus
+from export.index_file import write_index_file
 from export.keywords import KeywordOptions, keyword_tensors
-from export.recall import LEAST_RECALL, measure_own_recall
+from export.passages import writing_passages
+from export.tensor_file import save_tensors
 from function.engine import bundle as layout
-from function.engine.arrays import AnyArray
 from function.engine.bundle import BundleError, IndexInfo, Manifest, ModelInfo, describe_file
-from function.engine.index import Bits, signs
-from function.engine.passages import passage_tensors
 from function.engine.quantization import Codes, Scales
 
 KEYWORDS_BY_DEFAULT = KeywordOptions()
-LAYOUT = "int8 codes, a scale a row, sign bits"
-LAYOUT_WITHOUT_SIGNS = "int8 codes, a scale a row; no sign bits, which would find too few neighbours"
 
 
 def write_model(folder: Path, model: ModelInfo) -> Manifest:
@@ -44,33 +39,25 @@ def write_index(
     """Write the index, passages, columns and keywords beside the model, then the manifest, and return the manifest.
 
     keywords is None for a bundle without them.
-
-    The index holds sign bits if a search that begins with them reaches LEAST_RECALL. Without sign bits a search scans
-    all codes.
     """
-    bits: Bits | None = signs(codes)
-    if measure_own_recall(codes, scales, bits) < LEAST_RECALL:
-        bits = None
-    tensors: dict[str, AnyArray] = {"codes": codes, "scales": scales}
-    if bits is not None:
-        tensors["bits"] = bits
+    stages, recall = write_index_file(folder / layout.INDEX, codes, scales)
+    with writing_passages(folder / layout.PASSAGES) as append:
+        for row in zip(corpus.texts, corpus.ids, corpus.metadata, strict=True):
+            append(*row)
+    written = [layout.INDEX, layout.PASSAGES]
     columns = {name: kind for name, kind in corpus.columns.items() if kind != NONE}
-    written = {
-        layout.INDEX: tensors,
-        layout.PASSAGES: passage_tensors(corpus.texts, corpus.ids, corpus.metadata),
-    }
     if columns:
-        written[layout.COLUMNS] = column_tensors(map(json.loads, corpus.metadata), columns)
+        save_tensors(folder / layout.COLUMNS, column_tensors(map(json.loads, corpus.metadata), columns))
+        written.append(layout.COLUMNS)
     postings, described = keyword_tensors(corpus.texts, keywords) if keywords is not None else ({}, None)
     if described is not None:
-        written[layout.KEYWORDS] = postings
-    for file, content in written.items():
-        save_file(content, folder / file)
-        (folder / file).chmod(0o644)  # safetensors lets only the owner read, but a container has another user
+        save_tensors(folder / layout.KEYWORDS, postings)
+        written.append(layout.KEYWORDS)
     files = {file: describe_file(folder / file) for file in written}
     index = IndexInfo(
         rows=len(codes),
-        layout=LAYOUT if bits is not None else LAYOUT_WITHOUT_SIGNS,
+        stages=stages,
+        recall=round(recall, 4),
         model_sha256=manifest.files[layout.MODEL].sha256,
         tokenizer_sha256=manifest.files[layout.TOKENIZER].sha256,
         corpus=name,

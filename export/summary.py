@@ -11,7 +11,7 @@ from rich.table import Table
 from export.corpus import Corpus
 from export.progress import ShowProgress, showing_progress
 from export.shell import python_module
-from function.engine.bundle import CONVEX, KeywordsInfo, Manifest
+from function.engine.bundle import CONVEX, IndexInfo, KeywordsInfo, Manifest
 
 if TYPE_CHECKING:
     from export.verify import Check
@@ -61,9 +61,18 @@ def corpus_rows(manifest: Manifest, corpus: Corpus, truncated: int, texts_per_se
         ("filters", ", ".join(f"{name} ({kind})" for name, kind in corpus.columns.items()) or "no columns"),
         ("truncated", f"{truncated:,} texts longer than {manifest.model.max_tokens} tokens"),
         ("speed", f"{texts_per_second:,.0f} texts/s"),
-        ("index", manifest.index.layout),
+        ("index", _describe_search(manifest.index)),
         ("keywords", _describe_keywords(manifest.index.keywords)),
     ]
+
+
+def _describe_search(index: IndexInfo) -> str:
+    stages = index.stages
+    if stages is None:
+        return f"a search looks at every row; recall@10 {index.recall:g}"
+    lists = f"{stages.probed:,} of {stages.lists:,} lists, " if stages.lists > 1 else ""
+    widths = f"{stages.candidates:,} rows by signs, {stages.rescored:,} by codes"
+    return f"a search looks at {lists}{widths}; recall@10 {index.recall:g}"
 
 
 def _describe_keywords(keywords: KeywordsInfo | None) -> str:

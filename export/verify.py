@@ -14,10 +14,10 @@ import numpy as np
 from export.columns import column_tensors
 from export.embed import embed_documents
 from export.progress import ShowProgress, no_progress
-from export.recall import LEAST_RECALL, QUERIES, TOP_K, measure_own_recall, measure_recall
+from export.recall import LEAST_RECALL, QUERIES, TOP_K, own_queries, search_exactly
 from function.engine import bundle as layout
 from function.engine.arrays import AnyArray
-from function.engine.bundle import Manifest, describe_file, open_bundle
+from function.engine.bundle import IndexInfo, Manifest, describe_file, open_bundle
 from function.engine.embedder import Embedder
 from function.engine.index import Index
 from function.engine.keywords import Keywords
@@ -31,6 +31,7 @@ SECONDS = 20.0  # after them no further TEXTS_AT_ONCE are embedded
 SAMPLE_AFTER_EXPORT = 64  # passages that `verify_export` embeds again, one by one; the export embedded them in batches
 SECONDS_AFTER_EXPORT = 10.0
 LEAST_STORED_COSINE = 0.999  # between a stored row and its text embedded again; the row's 8 bit alone loses much less
+ROWS_AT_ONCE = 65_536  # compared at a time
 SEED = 7
 
 Clock = Callable[[], float]  # counts seconds
@@ -61,7 +62,7 @@ def verify(
         Embedder.open(bundle, manifest.model)
         return
     open_bundle(bundle)
-    index, passages = Index.open(bundle / layout.INDEX), Passages(bundle / layout.PASSAGES)
+    index, passages = _open(bundle, manifest.index)
     rows = _check_rows(manifest, index, passages)
     yield rows
     if not rows.passed:
@@ -78,11 +79,8 @@ def verify(
     codes, scales = tensors["codes"], tensors["scales"]
     embedder = Embedder.open(bundle, manifest.model)
     again = _embed_again(embedder, texts, TEXTS_AT_ONCE, seconds, clock, progress)
-    yield _check_cosine(again, sample, codes, scales)
-    progress("measure recall", 0)
-    recall = measure_recall(again[:: max(1, len(again) // QUERIES)], codes, scales, index)
-    progress("measure recall", 1)
-    yield _check_recall(recall)
+    yield _check_cosine(again, sample, index)
+    yield _check_recall(index, again[:: max(1, len(again) // QUERIES)], codes, scales, progress)
 
 
 def verify_export(
@@ -101,11 +99,11 @@ def verify_export(
     """
     manifest = open_bundle(bundle)
     yield from _check_files(bundle, manifest, progress)
-    index, passages = Index.open(bundle / layout.INDEX), Passages(bundle / layout.PASSAGES)
+    assert manifest.index is not None  # open_bundle checked it
+    index, passages = _open(bundle, manifest.index)
     rows = _check_rows(manifest, index, passages)
     yield rows
-    written = map_tensors(bundle / layout.INDEX)
-    equal = np.array_equal(written["codes"], codes) and np.array_equal(written["scales"], scales)
+    equal = len(index) == len(codes) and _holds(index, codes, scales)
     yield Check("rows in the index, rows embedded", "equal" if equal else "different", "equal", equal)
     if not (rows.passed and equal):
         return
@@ -115,11 +113,22 @@ def verify_export(
     yield from _check_keywords(bundle, manifest, sample, texts)
     embedder = Embedder.open(bundle, manifest.model)
     again = _embed_again(embedder, texts, 1, seconds, clock, progress)
-    yield _check_cosine(again, sample, codes, scales)
-    progress("measure recall", 0)
-    recall = measure_own_recall(codes, scales, written.get("bits"))
-    progress("measure recall", 1)
-    yield _check_recall(recall)
+    yield _check_cosine(again, sample, index)
+    yield _check_recall(index, own_queries(codes, scales), codes, scales, progress)
+
+
+def _open(bundle: Path, info: IndexInfo) -> tuple[Index, Passages]:
+    return Index.open(bundle / layout.INDEX, info.stages), Passages(bundle / layout.PASSAGES)
+
+
+def _holds(index: Index, codes: Codes, scales: Scales) -> bool:
+    """Return whether an index holds just these rows of the corpus."""
+    for begin in range(0, len(codes), ROWS_AT_ONCE):
+        rows = np.arange(begin, min(begin + ROWS_AT_ONCE, len(codes)))
+        found_codes, found_scales = index.codes_of(rows)
+        if not (np.array_equal(found_codes, codes[rows]) and np.array_equal(found_scales, scales[rows])):
+            return False
+    return True
 
 
 def _check_files(bundle: Path, manifest: Manifest, progress: ShowProgress) -> Iterator[Check]:
@@ -200,13 +209,16 @@ def _embed_again(
     return np.concatenate(chunks)
 
 
-def _check_cosine(again: Embeddings, sample: list[int], codes: Codes, scales: Scales) -> Check:
+def _check_cosine(again: Embeddings, sample: list[int], index: Index) -> Check:
     """Compare the first stored rows of the sample with their texts embedded again."""
     rows = sample[: len(again)]
-    least = float((again * dequantize(codes[rows], scales[rows])).sum(axis=1).min())
+    least = float((again * dequantize(*index.codes_of(np.array(rows)))).sum(axis=1).min())
     name = f"least cosine of {len(rows):,} rows to their texts"
     return Check(name, f"{least:.5f}", f">= {LEAST_STORED_COSINE}", least >= LEAST_STORED_COSINE)
 
 
-def _check_recall(recall: float) -> Check:
+def _check_recall(index: Index, queries: Embeddings, codes: Codes, scales: Scales, progress: ShowProgress) -> Check:
+    progress("measure recall", 0)
+    recall = search_exactly(queries, codes, scales).recall_of(index)
+    progress("measure recall", 1)
     return Check(f"recall@{TOP_K} against exact search", f"{recall:.4f}", f">= {LEAST_RECALL}", recall >= LEAST_RECALL)

@@ -103,11 +103,13 @@ def make_app(bundle: Path, embedder: Embedder) -> Callable[..., FastAPI]:
     """Return what makes the real app, with other bundles, embedders or settings if asked. It logs to "tests"."""
 
     def make(bundle: Path = bundle, embedder: Embedder = embedder, settings: Settings | None = None) -> FastAPI:
-        index, passages = Index.open(bundle / INDEX), Passages(bundle / PASSAGES)
+        manifest = open_bundle(bundle)
+        assert manifest.index is not None
+        index, passages = Index.open(bundle / INDEX, manifest.index.stages), Passages(bundle / PASSAGES)
         logger = logging.getLogger("tests")
         cold_start = ColdStart(lambda phases: logger.info("cold start", extra={"milliseconds": dict(phases)}))
         cold_start.end({"imports": 1.0, "model": 2.345678})
-        loaded = LoadedBundle(open_bundle(bundle), embedder, index, passages, bundle)
+        loaded = LoadedBundle(manifest, embedder, index, passages, bundle)
         return create_app(loaded, settings or Settings(), logger, cold_start)
 
     return make

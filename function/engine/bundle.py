@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 MANIFEST = "manifest.json"
 MODEL = "model.ort"
@@ -24,7 +24,7 @@ KEYWORDS = "keywords.safetensors"
 
 CONVEX, RRF = FUSIONS = ("convex", "rrf")  # function/engine/hybrid.py explains them
 
-_Info = TypeVar("_Info", "FileInfo", "ModelInfo", "IndexInfo", "KeywordsInfo")
+_Info = TypeVar("_Info", "FileInfo", "ModelInfo", "IndexInfo", "KeywordsInfo", "StagesInfo")
 
 
 class BundleError(ValueError):
@@ -68,11 +68,22 @@ class KeywordsInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class StagesInfo:
+    """How far the stages of a search go for a few hits; function/engine/index.py explains them."""
+
+    lists: int  # of like rows; 1 if the rows are in the order of the corpus
+    probed: int  # lists that a search reads
+    candidates: int  # rows that are kept for their signs
+    rescored: int  # of these, rows whose codes are read
+
+
+@dataclass(frozen=True, slots=True)
 class IndexInfo:
     """The embedded corpus: its size, its layout and the model that embedded it."""
 
     rows: int
-    layout: str
+    stages: StagesInfo | None  # None: every search looks at all rows
+    recall: float  # of the ten best rows of exact search, measured with rows of the corpus as queries
     model_sha256: str  # of model.ort
     tokenizer_sha256: str
     corpus: str  # file name of the texts, or what else they are
@@ -122,8 +133,12 @@ def read_manifest(bundle: Path) -> Manifest:
 
 
 def _read_index(values: dict[str, Any]) -> IndexInfo:
-    keywords = values["keywords"]
-    return _read(IndexInfo, values | {"keywords": None if keywords is None else _read(KeywordsInfo, keywords)})
+    stages, keywords = values["stages"], values["keywords"]
+    parts = {
+        "stages": None if stages is None else _read(StagesInfo, stages),
+        "keywords": None if keywords is None else _read(KeywordsInfo, keywords),
+    }
+    return _read(IndexInfo, values | parts)
 
 
 def _read(kind: type[_Info], values: dict[str, Any]) -> _Info:
@@ -147,6 +162,7 @@ _IS_VALID: dict[object, Callable[[Any], bool]] = {  # by the type of a field
     float: lambda value: type(value) in (int, float),
     str: lambda value: isinstance(value, str),
     str | None: lambda value: value is None or isinstance(value, str),
+    StagesInfo | None: lambda value: value is None or isinstance(value, StagesInfo),
     KeywordsInfo | None: lambda value: value is None or isinstance(value, KeywordsInfo),
     dict[str, str]: lambda value: isinstance(value, dict) and all(isinstance(text, str) for text in value.values()),
     dict[str, float]: lambda value: isinstance(value, dict) and all(type(x) in (int, float) for x in value.values()),

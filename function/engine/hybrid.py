@@ -17,14 +17,17 @@ CANDIDATES = 2 * MOST_HITS  # rows that each search adds; the same for few hits 
 RRF_RANK = 60  # as in the paper: how much the first ranks are held back
 
 
-def fuse(index: Index, query: Embeddings, matches: Matches, info: KeywordsInfo, top_k: int) -> list[Hit]:
+def fuse(
+    index: Index, query: Embeddings, matches: Matches, info: KeywordsInfo, top_k: int, *, exact: bool = False
+) -> list[Hit]:
     """Return the top_k rows by both scores, best first; rows with equal scores are in the order of the corpus.
 
     The `scores` of a hit are its cosine to the query, "semantic", and its BM25 score, "keyword".
 
-    query is (dim,) float32 of unit length. A row that `matches` does not allow is not found.
+    query is (dim,) float32 of unit length; exact compares it with every row. A row that `matches` does not allow is not
+    found.
     """
-    similar = [hit.row for hit in index.search(query, CANDIDATES, matches.allowed)]
+    similar = [hit.row for hit in index.search(query, CANDIDATES, matches.allowed, exact=exact)]
     rows = np.union1d(np.array(similar, np.intp), matches.best_rows(CANDIDATES))
     semantic, keyword = index.scores(query, rows), matches.scores[rows].astype(np.float64)
     if info.fusion == CONVEX:

@@ -1,23 +1,27 @@
-"""Embedding to hits: a coarse scan over memory-mapped rows, then exact scores for the best of them.
+"""Embedding to hits: a cascade over memory-mapped rows, in which each stage passes fewer rows to a closer look.
 
 Each row is stored twice: as its signs, one bit for each value, and as 8-bit codes with a scale. A search
 
-1. counts in every row the signs that differ from the query's, and keeps the closest rows as candidates (this reads an
-   eighth of the bytes that codes have),
-2. multiplies the candidates' codes with the query's codes, and keeps the RESCORED best,
-3. scores those with the query in float32, so that only the rounding of the stored codes is left as an error.
+1. takes the lists of like rows that are nearest to the query (function/engine/lists.py),
+2. counts in each of their rows the signs that differ from the query's, and keeps the rows that differ least,
+3. multiplies the query's 8-bit codes with those rows' signs, which tells nearly as much as their codes do and reads an
+   eighth of the bytes, and keeps the best (RaBitQ: Gao and Long, 2024, https://arxiv.org/abs/2405.12497),
+4. scores those with their codes and the query in float32, so that only the rounding of the codes is left as an error.
 
-Up to MOST_HITS hits, no step depends on how many hits are asked for, and each step prefers the earlier of two equal
-rows. So a search for n hits returns the first n of a search for a hundred, and equal texts keep the corpus's order.
+How far each stage goes is in the manifest (StagesInfo): the export chose it by the recall it measured. A corpus of up
+to EXHAUSTIVE_ROWS has no stages, and neither has one whose signs tell too little (after max pooling most values are
+positive). Such a corpus is scanned exactly, and so is every other if a search asks for it: the 8-bit query is
+multiplied with all rows, and the rows that its rounding could have kept from the hits are scored as in step 4.
 
-A search may be limited to some rows. If they are few, their codes are copied together and searched like an index of
-their own. Otherwise steps 1 and 2 pass over the other rows. Either way all rows that are left compete for the hits.
+Up to FEW_HITS, no step depends on how many hits are asked for, and each step prefers the earlier of two equal rows. So
+a search for one hit returns the first of a search for ten, and equal texts keep the corpus's order.
 
-Step 1 is left out up to EXHAUSTIVE_ROWS, where step 2 is quick enough for all rows, and for an index without signs. An
-index has none if its model's signs tell too little (after max pooling most values are positive). simsimd does both
-scans, with the widest instructions that the CPU has.
+A search may be limited to some rows. If they are few, no others are looked at. Otherwise step 1 takes more lists until
+they hold as large a share of the allowed rows as they hold of all rows in other searches. simsimd computes the products
+and counts the bits, with the widest instructions that the CPU has.
 """
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,19 +29,21 @@ import numpy as np
 import simsimd
 
 from function.engine.arrays import AnyArray, Array
+from function.engine.bundle import StagesInfo
+from function.engine.lists import Lists, Places
 from function.engine.quantization import Codes, Embeddings, Scales, quantize_query
+from function.engine.selection import largest
 from function.engine.tensors import TensorsError, map_tensors
 
 Bits = Array[np.uint8]  # (rows, dim / 8 rounded up)
 Rows = Array[np.intp]
 Mask = Array[np.bool_]  # (rows,)
 
-EXHAUSTIVE_ROWS = 8_192
-MOST_HITS = 100  # up to here a search for fewer hits returns the first ones of a search for more
-ROWS_PER_COPIED = 32  # one row in so many is copied and scanned in less time than all signs are scanned
-CANDIDATES = 2_000  # rows that step 1 keeps: twenty for each of MOST_HITS
-ROWS_PER_CANDIDATE = 100  # a larger index has one more candidate for each of these
-RESCORED = 150  # rows that step 2 keeps: more than MOST_HITS, because the 8-bit query ranks rows a little differently
+EXHAUSTIVE_ROWS = 8_192  # up to here the exact scan is as fast as the stages
+MOST_HITS = 100  # of one request
+FEW_HITS = 25  # the widths of StagesInfo are for so many; for twice as many they are twice as wide
+ROWS_PER_TAKEN = 16  # one row in so many is looked at alone in less time than the lists are
+ROWS_AT_ONCE = 16_384  # scored in float32 at a time: 25 MB at 384 dimensions
 DECIMALS = 6  # of a score; further digits are rounding noise of float32 sums
 
 
@@ -56,28 +62,50 @@ class Hit:
 class Index:
     """The corpus's embeddings, ready to be searched."""
 
-    def __init__(self, codes: Codes, scales: Scales, bits: Bits | None) -> None:
-        """Take codes (rows, dim) int8 and scales (rows,) float32 as `quantize` returns them, and `signs` or None."""
+    def __init__(
+        self,
+        codes: Codes,
+        scales: Scales,
+        bits: Bits | None = None,
+        lists: Lists | None = None,
+        stages: StagesInfo | None = None,
+    ) -> None:
+        """Take codes (rows, dim) int8 and scales (rows,) float32 as `quantize` returns them, and `signs` of the codes.
+
+        They are in the order of the lists, without lists in the order of the corpus. Stages need bits.
+        """
         self._codes = codes
         self._scales = scales
         self._bits = bits
+        self._lists = lists
+        self._stages = stages
 
     @classmethod
-    def open(cls, path: Path) -> "Index":
+    def open(cls, path: Path, stages: StagesInfo | None) -> "Index":
         """Map an index.safetensors; the first search after opening also pays for reading the file.
 
-        Raises TensorsError if the file is not whole or holds something else.
+        Raises TensorsError if the file is not whole or holds something else than such stages need.
         """
         tensors = map_tensors(path)
         found = {name: (tensor.dtype.name, *tensor.shape) for name, tensor in tensors.items()}
         _, rows, dim = found["codes"] if len(found.get("codes", ())) == 3 else ("", 0, 0)
-        bytes_per_row = -(-dim // 8)
         expected = {"codes": ("int8", rows, dim), "scales": ("float32", rows)}
-        if "bits" in found:
-            expected["bits"] = ("uint8", rows, bytes_per_row)
+        if stages is not None:
+            expected["bits"] = ("uint8", rows, -(-dim // 8))
+        has_lists = stages is not None and stages.lists > 1
+        if stages is not None and has_lists:
+            expected |= {
+                "centroids": ("int8", stages.lists, dim),
+                "centroids.scales": ("float32", stages.lists),
+                "lists.offsets": ("uint32", stages.lists + 1),
+                "lists.rows": ("uint32", rows),
+                "lists.places": ("uint32", rows),
+            }
         if found != expected or not rows:
             raise TensorsError(f"{path}: holds {found}, expected {expected}; run `python -m export` again")
-        return cls(tensors["codes"], tensors["scales"], tensors.get("bits"))
+        names = ("centroids", "centroids.scales", "lists.offsets", "lists.rows", "lists.places")
+        lists = Lists(*(tensors[name] for name in names)) if has_lists else None
+        return cls(tensors["codes"], tensors["scales"], tensors.get("bits"), lists, stages)
 
     def __len__(self) -> int:
         return len(self._codes)
@@ -87,25 +115,21 @@ class Index:
         """Return the number of values in a row."""
         return int(self._codes.shape[1])
 
-    def search(self, query: Embeddings, top_k: int, allowed: Mask | None = None) -> list[Hit]:
+    def search(self, query: Embeddings, top_k: int, allowed: Mask | None = None, *, exact: bool = False) -> list[Hit]:
         """Return the top_k rows most like the query, best first; all rows if there are fewer.
 
-        Equal rows are in the order of the corpus. Up to MOST_HITS, a search for fewer hits returns the first of these.
-        query is (dim,) float32 of unit length, so that the scores are cosines. allowed is (rows,) bool: only rows where
-        it is true are returned; None allows every row.
+        Equal rows are in the order of the corpus. query is (dim,) float32 of unit length, so that the scores are
+        cosines. allowed is (rows,) bool: only rows where it is true are returned; None allows every row. exact looks at
+        every row that is allowed.
         Raises ValueError if top_k is below 1, or the query or the mask has another shape.
         """
         if top_k < 1 or query.shape != (self.dim,):
             raise ValueError(f"top_k {top_k} and query {query.shape}; expected at least 1 and ({self.dim},)")
-        if allowed is not None:
-            if allowed.shape != (len(self),):
-                raise ValueError(f"allowed {allowed.shape}; expected ({len(self)},)")
-            if np.count_nonzero(allowed) <= max(EXHAUSTIVE_ROWS, len(self) // ROWS_PER_COPIED):
-                return self._search_few(query, top_k, np.flatnonzero(allowed))
-        if not len(self):
-            return []
-        rows, codes = self._candidates(query, max(top_k, MOST_HITS), allowed)
-        scores = self._score(query, rows, codes)
+        if allowed is not None and allowed.shape != (len(self),):
+            raise ValueError(f"allowed {allowed.shape}; expected ({len(self)},)")
+        places = self._places(query, top_k, allowed, exact)
+        rows = places if self._lists is None else self._lists.rows[places]
+        scores = self._score(query, places)
         best = np.lexsort((rows, -scores))[:top_k]
         return [Hit(int(rows[i]), min(1.0, max(-1.0, float(scores[i])))) for i in best]
 
@@ -114,78 +138,112 @@ class Index:
 
         query is (dim,) float32 of unit length, rows is (n,).
         """
-        return np.clip(self._score(query, rows, self._codes[rows]), -1.0, 1.0)
+        return np.clip(self._score(query, self._places_of(rows)), -1.0, 1.0)
 
-    def _score(self, query: Embeddings, rows: Rows, codes: Codes) -> Array[np.float64]:
-        """Return the products of these rows, whose codes are (n, dim), and the float32 query: (n,) float64."""
-        # not a matrix product, in which the last bits of equal rows depend on their position
-        products = np.asarray(simsimd.cdist(codes.astype(np.float32), query[np.newaxis], metric="dot")).reshape(-1)
-        return np.round(products * self._scales[rows], DECIMALS)
+    def codes_of(self, rows: Rows) -> tuple[Codes, Scales]:
+        """Return the codes (n, dim) int8 and the scales (n,) float32 of some rows of the corpus."""
+        places = self._places_of(rows)
+        return self._codes[places], self._scales[places]
 
-    def _search_few(self, query: Embeddings, top_k: int, rows: Rows) -> list[Hit]:
-        """Return the hits among these rows alone, which must ascend."""
-        part = Index(self._codes.take(rows, axis=0), self._scales[rows], None)
-        return [Hit(int(rows[hit.row]), hit.score) for hit in part.search(query, top_k)]
+    def _places_of(self, rows: Rows) -> Places:
+        return rows if self._lists is None else self._lists.places[rows].astype(np.intp)
 
-    def _candidates(self, query: Embeddings, hits: int, allowed: Mask | None) -> tuple[Rows, Codes]:
-        """Return the rows to score exactly, in the order of the corpus, and their codes (n, dim) int8."""
+    def _score(self, query: Embeddings, places: Places) -> Array[np.float64]:
+        """Return the products of these rows and the float32 query: (n,) float64."""
+        scores = np.empty(len(places))
+        for begin in range(0, len(places), ROWS_AT_ONCE):
+            some = places[begin : begin + ROWS_AT_ONCE]
+            codes = self._codes.take(some, axis=0, mode="clip").astype(np.float32)  # "clip" copies faster
+            # not a matrix product, in which the last bits of equal rows depend on their position
+            products = np.asarray(simsimd.cdist(codes, query[np.newaxis], metric="dot")).reshape(-1)
+            scores[begin : begin + ROWS_AT_ONCE] = np.round(products * self._scales[some], DECIMALS)
+        return scores
+
+    def _places(self, query: Embeddings, top_k: int, allowed: Mask | None, exact: bool) -> Places:
+        """Return the places to score, ascending: those of the top_k hits, which the stages may miss, and others."""
+        stages = None if exact else self._stages
+        if allowed is not None:
+            rows = np.flatnonzero(allowed)
+            if stages is None or len(rows) <= max(EXHAUSTIVE_ROWS, len(self) // ROWS_PER_TAKEN):
+                places = self._places_of(rows)
+                places.sort()
+                return self._nearest_of(query, places, top_k, stages)
+        if stages is None:
+            return self._nearest_exactly(query, self._codes, self._scales, top_k)
+        return self._nearest_of_lists(query, top_k, stages, allowed)
+
+    def _nearest_of(self, query: Embeddings, places: Places, top_k: int, stages: StagesInfo | None) -> Places:
+        """Return the places to score among these, which ascend."""
+        if stages is None or self._bits is None or len(places) <= EXHAUSTIVE_ROWS:
+            codes, scales = self._codes.take(places, axis=0, mode="clip"), self._scales[places]
+            return places[self._nearest_exactly(query, codes, scales, top_k)]
+        bits = self._bits.take(places, axis=0, mode="clip")
+        return places[self._nearest_by_signs(query, bits, None, top_k, stages)]
+
+    def _nearest_of_lists(self, query: Embeddings, top_k: int, stages: StagesInfo, allowed: Mask | None) -> Places:
+        """Return the places to score among the allowed rows of the lists nearest to the query."""
+        assert self._bits is not None  # stages need them
+        if self._lists is None:
+            return self._nearest_by_signs(query, self._bits, allowed, top_k, stages)
         count = len(self) if allowed is None else int(np.count_nonzero(allowed))
-        kept = RESCORED * hits // MOST_HITS
-        if kept >= count:
-            rows = np.arange(len(self)) if allowed is None else np.flatnonzero(allowed)
-            return rows, self._codes if allowed is None else self._codes[rows]
-        coarse = (CANDIDATES + count // ROWS_PER_CANDIDATE) * hits // MOST_HITS
-        if self._bits is None or count <= max(EXHAUSTIVE_ROWS, coarse):
-            products = self._products(query, self._codes) * self._scales
-            if allowed is not None:
-                products[~allowed] = -np.inf
-            rows = _largest(products, kept)
-            return rows, self._codes[rows]
+        least = min(count, max(top_k, count * stages.probed // stages.lists))
+        codes, probed = quantize_query(query), stages.probed
+        while True:
+            places = self._lists.nearest(codes, probed)
+            mask = None if allowed is None else allowed[self._lists.rows[places]]
+            found = len(places) if mask is None else np.count_nonzero(mask)
+            if found >= least or probed == stages.lists:
+                break
+            probed = min(2 * probed, stages.lists)
+        bits = self._bits.take(places, axis=0, mode="clip")
+        return places[self._nearest_by_signs(query, bits, mask, top_k, stages)]
+
+    def _nearest_by_signs(
+        self, query: Embeddings, bits: Bits, mask: Mask | None, top_k: int, stages: StagesInfo
+    ) -> Places:
+        """Return the numbers of the rows whose signs are nearest to the query, ascending; mask leaves out the others.
+
+        bits is (n, dim / 8 rounded up) uint8, mask is (n,) bool.
+        """
+        width = -(-top_k // FEW_HITS)
         differing = simsimd.cdist(
             signs(query[np.newaxis]),
-            self._bits,
+            bits,
             metric="hamming",
             dtype="bin8",
             out_dtype="uint16",  # type: ignore[arg-type] # missing in its stub
         )
-        distances = np.asarray(differing)[0]
-        if allowed is not None:
-            distances[~allowed] = self.dim + 1  # more signs than there are
-        rows = _smallest(distances, coarse)
-        codes = self._codes.take(rows, axis=0, mode="clip")  # "clip" copies faster, because it does not check the rows
-        best = _largest(self._products(query, codes) * self._scales[rows], kept)
-        return rows[best], codes[best]
+        equal = ~np.asarray(differing)[0]  # rises with likeness
+        if mask is not None:
+            equal[~mask] = 0
+        chosen = largest(equal, width * stages.candidates)
+        if mask is not None:
+            chosen = chosen[mask[chosen]]
+        unpacked = np.unpackbits(bits.take(chosen, axis=0, mode="clip"), axis=1, count=self.dim).view(np.int8)
+        return chosen[largest(_products(quantize_query(query), unpacked), width * stages.rescored)]
 
-    @staticmethod
-    def _products(query: Embeddings, codes: Codes) -> Embeddings:
-        """Return the products of rows and query up to a factor that all rows share: (rows,) float32."""
-        products = np.asarray(
-            simsimd.cdist(quantize_query(query), codes, metric="dot", out_dtype="float32"), np.float32
-        )
-        return products.reshape(-1)
+    def _nearest_exactly(self, query: Embeddings, codes: Codes, scales: Scales, top_k: int) -> Places:
+        """Return the numbers of all rows that may be among the top_k, ascending.
 
-
-def _largest(values: AnyArray, count: int) -> Rows:
-    """Return the places of the `count` largest values, ascending; of equal values the first are taken."""
-    least = np.partition(values, len(values) - count)[len(values) - count]
-    return _places(values >= least, values == least, count)
-
-
-def _smallest(values: AnyArray, count: int) -> Rows:
-    """Return the places of the `count` smallest of small whole numbers, ascending; of equal ones the first are taken.
-
-    Counting how often each number occurs is faster than comparing numbers.
-    """
-    largest = int(np.searchsorted(np.cumsum(np.bincount(values)), count))
-    return _places(values <= largest, values == largest, count)
+        The 8-bit query differs from the query by a vector, so its product with a unit row differs by at most that
+        vector's length. Rows that are further below the first top_k than twice this length cannot be among them.
+        """
+        if top_k >= len(codes):
+            return np.arange(len(codes))
+        query_codes = quantize_query(query)
+        step = float(np.abs(query).max()) / float(np.abs(query_codes).max() or 1)
+        products = _products(query_codes, codes)
+        products *= scales
+        products *= np.float32(step)
+        least = products[largest(products, top_k)].min()
+        rounding = math.dist(query, query_codes[0] * step) + 10.0**-DECIMALS
+        return np.flatnonzero(products >= least - 2 * rounding)
 
 
-def _places(chosen: AnyArray, at_boundary: AnyArray, count: int) -> Rows:
-    """Return where `chosen` is true; if there are more than `count`, without the last ones of `at_boundary`."""
-    surplus = int(np.count_nonzero(chosen)) - count
-    if surplus:
-        chosen[np.flatnonzero(at_boundary)[-surplus:]] = False
-    return np.flatnonzero(chosen)
+def _products(query: Codes, codes: Codes) -> Embeddings:
+    """Return the products of 8-bit rows and the query, whose codes are (1, dim): (rows,) float32."""
+    products = np.asarray(simsimd.cdist(query, codes, metric="dot", out_dtype="float32"), np.float32)
+    return products.reshape(-1)
 
 
 def signs(embeddings: AnyArray) -> Bits:

@@ -60,8 +60,8 @@ def load_bundle(bundle: Path) -> LoadedBundle:
     Raises BundleError or TensorsError if it cannot be used.
     """
     manifest = open_bundle(bundle)
-    index, passages = Index.open(bundle / INDEX), Passages(bundle / PASSAGES)
     assert manifest.index is not None  # open_bundle checked it
+    index, passages = Index.open(bundle / INDEX, manifest.index.stages), Passages(bundle / PASSAGES)
     found = (len(index), len(passages), index.dim)
     expected = (manifest.index.rows, manifest.index.rows, manifest.model.dim)
     if found != expected:

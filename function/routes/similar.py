@@ -26,6 +26,7 @@ class SimilarRequest(StrictRequest):
     text: RequestText
     num_results: Annotated[int, Field(ge=1, le=MOST_HITS), BeforeValidator(whole_number)] = 5
     mode: Literal["semantic", "keyword", "hybrid"] = "semantic"
+    exact: bool = False  # compare the words with every text; only the modes semantic and hybrid look at fewer
     filter: dict[str, Any] | None = None  # function/routes/filtering.py checks and describes it
     include: list[Part] = Field(default=["text", "metadata"], fail_fast=True)
 
@@ -90,7 +91,7 @@ def add_similar(app: FastAPI, bundle: LoadedBundle, settings: Settings) -> None:
             stopwatch.lap("filter")
         if body.mode == "semantic":
             embedding, is_truncated = embed(body.text, stopwatch)
-            hits = index.search(embedding, body.num_results, allowed)
+            hits = index.search(embedding, body.num_results, allowed, exact=body.exact)
             stopwatch.lap("search")
         elif (keywords := keywords_once()) is None:
             return error_reply(422, f"mode: found {body.mode!r}, but {NO_KEYWORDS}")
@@ -105,7 +106,7 @@ def add_similar(app: FastAPI, bundle: LoadedBundle, settings: Settings) -> None:
                 from function.engine.hybrid import fuse  # only a hybrid search needs it
 
                 embedding, is_cut = embed(body.text, stopwatch)
-                hits = fuse(index, embedding, matches, keywords.info, body.num_results)
+                hits = fuse(index, embedding, matches, keywords.info, body.num_results, exact=body.exact)
                 is_truncated |= is_cut
                 stopwatch.lap("search")
         results = []

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
 from export.corpus import Corpus
-from function.engine.bundle import INDEX
+from function.engine.bundle import INDEX, StagesInfo
 from function.engine.embedder import Embedder
-from function.engine.index import EXHAUSTIVE_ROWS, MOST_HITS, Hit, Index, signs
-from function.engine.quantization import Embeddings, dequantize, quantize
+from function.engine.index import EXHAUSTIVE_ROWS, FEW_HITS, MOST_HITS, Hit, Index, signs
+from function.engine.quantization import Codes, Embeddings, Scales, dequantize, quantize
 from function.engine.tensors import TensorsError
 
+STAGES = StagesInfo(lists=1, probed=1, candidates=2_000, rescored=300)
 AWKWARD_DIM = 37  # a multiple of nothing that a CPU's instructions like
 
 
@@ -27,8 +28,13 @@ def unit_rows(rows: int, dim: int, seed: int) -> Embeddings:
 
 def index_of(embeddings: Embeddings) -> Index:
     """Return an index of these rows, as the export makes it."""
-    codes, scales = quantize(embeddings)
-    return Index(codes, scales, signs(codes))
+    return index_of_codes(*quantize(embeddings))
+
+
+def index_of_codes(codes: Codes, scales: Scales) -> Index:
+    if len(codes) <= EXHAUSTIVE_ROWS:
+        return Index(codes, scales)
+    return Index(codes, scales, signs(codes), None, STAGES)
 
 
 def brute_force(embeddings: Embeddings, query: Embeddings, top_k: int) -> list[Hit]:
@@ -61,7 +67,7 @@ def test_the_order_of_the_rows_is_that_of_brute_force() -> None:
 def test_the_rows_of_a_bundle_are_found_as_brute_force_over_its_embeddings_finds_them(
     bundle: Path, embedder: Embedder, corpus: Corpus
 ) -> None:
-    index = Index.open(bundle / INDEX)
+    index = Index.open(bundle / INDEX, None)
     embeddings = embedder.embed(embedder.tokenize(corpus.texts, role="document"))
     query = embedder.embed(embedder.tokenize(["The judge painted a door"], role="query"))[0]
     expected = brute_force(embeddings, query, 5)
@@ -168,7 +174,7 @@ WHOLE: dict[str, NDArray[Any]] = {
 
 def test_a_file_of_codes_scales_and_bits_opens(tmp_path: Path) -> None:
     save_file(WHOLE, tmp_path / "index.safetensors")
-    index = Index.open(tmp_path / "index.safetensors")
+    index = Index.open(tmp_path / "index.safetensors", STAGES)
     assert (len(index), index.dim) == (3, 12)
 
 
@@ -189,7 +195,7 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path, changes: dict[str, 
     path = tmp_path / "other.safetensors"
     save_file({name: tensor for name, tensor in (WHOLE | changes).items() if tensor is not None}, path)
     with pytest.raises(TensorsError, match=r"expected .*; run `python -m export` again") as caught:
-        Index.open(path)
+        Index.open(path, STAGES)
     assert str(caught.value).startswith(f"{path}: holds ")
 
 
@@ -211,9 +217,9 @@ def test_a_search_for_fewer_returns_the_first_of_a_search_for_more(
     rng = np.random.default_rng(seed)
     index = index_of(unit_rows(distinct, dim, seed)[rng.integers(0, distinct, rows)])
     query = unit_rows(1, dim, seed + 1)[0]
-    most = index.search(query, MOST_HITS)
+    most = index.search(query, FEW_HITS)
     assert most == sorted(most, key=lambda hit: (-hit.score, hit.row))
-    for top_k in range(1, MOST_HITS):
+    for top_k in range(1, FEW_HITS):
         assert index.search(query, top_k) == most[:top_k]
 
 
@@ -235,17 +241,17 @@ def test_tensors_of_another_kind_are_refused(wrong: dict[str, NDArray[Any]], tmp
     }
     path = tmp_path / "index.safetensors"
     save_file(right, path)
-    assert len(Index.open(path)) == 3
+    assert len(Index.open(path, STAGES)) == 3
     save_file(right | wrong, path)
     with pytest.raises(TensorsError, match="expected"):
-        Index.open(path)
+        Index.open(path, STAGES)
 
 
 def test_an_index_without_signs_searches_all_rows(tmp_path: Path) -> None:
     embeddings = unit_rows(EXHAUSTIVE_ROWS + 1_000, 16, seed=13)
     codes, scales = quantize(embeddings)
     save_file({"codes": codes, "scales": scales}, tmp_path / "index.safetensors")
-    index = Index.open(tmp_path / "index.safetensors")
+    index = Index.open(tmp_path / "index.safetensors", None)
     for query in unit_rows(20, 16, seed=14):
         assert [hit.row for hit in index.search(query, 10)] == [hit.row for hit in brute_force(embeddings, query, 10)]
 
@@ -284,12 +290,12 @@ def test_a_search_among_some_rows_finds_what_an_index_of_these_rows_finds(share:
     allowed = rng.random(20_000) < share
     codes, scales = quantize(embeddings)
     kept = np.flatnonzero(allowed)
-    index = Index(codes, scales, signs(codes) if has_bits else None)
-    part = Index(codes[kept], scales[kept], signs(codes[kept]) if has_bits else None)
+    index = index_of_codes(codes, scales) if has_bits else Index(codes, scales)
+    part = index_of_codes(codes[kept], scales[kept]) if has_bits else Index(codes[kept], scales[kept])
     for query in unit_rows(5, AWKWARD_DIM, seed=32):
-        most = index.search(query, MOST_HITS, allowed)
-        assert most == [Hit(int(kept[hit.row]), hit.score) for hit in part.search(query, MOST_HITS)]
-        for top_k in (1, 7, 99):
+        most = index.search(query, FEW_HITS, allowed)
+        assert most == [Hit(int(kept[hit.row]), hit.score) for hit in part.search(query, FEW_HITS)]
+        for top_k in (1, 7, 24):
             assert index.search(query, top_k, allowed) == most[:top_k]
 
 

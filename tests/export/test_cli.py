@@ -41,9 +41,10 @@ from function.engine.bundle import (
 )
 from function.engine.embedder import Embedder
 from function.engine.index import Index
-from function.engine.passages import Passages, passage_tensors
+from function.engine.passages import Passages
 from tests.export.conftest import TINY_BERT
 from tests.export.disks import Usage, mounted, small_disk
+from tests.passage_files import write_passages
 
 ROOT = Path(__file__).parents[2]
 
@@ -142,7 +143,7 @@ def test_one_command_makes_a_bundle_that_opens(whole: tuple[Path, Run]) -> None:
 
 def test_the_bundle_finds_each_text_by_itself(whole: tuple[Path, Run]) -> None:
     out, _ = whole
-    embedder, index = Embedder.open(out, open_bundle(out).model), Index.open(out / INDEX)
+    embedder, index = Embedder.open(out, open_bundle(out).model), Index.open(out / INDEX, None)
     passages = Passages(out / PASSAGES)
     queries = embedder.embed(embedder.tokenize([passages.text(row) for row in range(147)], role="document"))
     assert [index.search(query, 1)[0].row for query in queries] == list(range(147))
@@ -232,7 +233,7 @@ def test_a_corpus_given_to_a_model_makes_it_whole(model_alone: tuple[Path, Run],
     done = run("corpus", "--corpus", stories, "--text-column", "title", "--out", out)
     assert done.code == 0
     assert "147 from stories.csv, 3 empty ones skipped" in done.out
-    assert len(Index.open(out / INDEX)) == open_bundle(out).index.rows == 147  # type: ignore[union-attr]
+    assert len(Index.open(out / INDEX, None)) == open_bundle(out).index.rows == 147  # type: ignore[union-attr]
 
 
 def test_a_new_corpus_leaves_the_model_byte_for_byte(bundle_of_stories: Path, corpus: Corpus, tmp_path: Path) -> None:
@@ -276,9 +277,7 @@ def test_a_damaged_bundle_fails_with_exit_code_1_and_the_check_is_named(bundle_o
 
 
 def cut_the_passages(bundle: Path) -> None:
-    from safetensors.numpy import save_file
-
-    save_file(passage_tensors(["a b"] * 3, ["1", "2", "3"], ["{}"] * 3), bundle / PASSAGES)
+    write_passages(bundle / PASSAGES, ["a b"] * 3, ["1", "2", "3"], ["{}"] * 3)
     manifest = json.loads((bundle / MANIFEST).read_text())
     manifest["files"][PASSAGES] = {"bytes": (bundle / PASSAGES).stat().st_size, "sha256": "0" * 64}
     (bundle / MANIFEST).write_text(json.dumps(manifest))

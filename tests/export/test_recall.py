@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from export.recall import LEAST_RECALL, measure_own_recall, measure_recall, neighbour_recall
-from function.engine.index import EXHAUSTIVE_ROWS, Index, signs
+from export.recall import LEAST_RECALL, neighbour_recall, own_queries, search_exactly
+from function.engine.bundle import StagesInfo
+from function.engine.index import Index, signs
 from function.engine.quantization import dequantize, quantize
 from tests.export.conftest import clustered_rows
 
@@ -26,20 +27,15 @@ class Forgetful:
 def test_recall_is_the_share_of_the_best_ten_that_are_hits(missing: int, recall: float) -> None:
     rows = clustered_rows(500)
     codes, scales = quantize(rows)
-    index: Any = Forgetful(Index(codes, scales, signs(codes)), missing)
-    assert measure_recall(rows[:30], codes, scales, index) == pytest.approx(recall, abs=0.01)
+    index: Any = Forgetful(Index(codes, scales), missing)
+    assert search_exactly(rows[:30], codes, scales).recall_of(index) == pytest.approx(recall, abs=0.01)
 
 
 def test_recall_equals_brute_force_where_the_signs_choose_the_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
-    from function.engine import index as index_module
-
-    monkeypatch.setattr(index_module, "EXHAUSTIVE_ROWS", 100)
-    monkeypatch.setattr(index_module, "CANDIDATES", 60)
-    monkeypatch.setattr(index_module, "RESCORED", 20)
     monkeypatch.setattr("export.recall.ROWS_AT_ONCE", 300)  # so that exact search goes in several parts
     rows = clustered_rows(2_000)
     codes, scales = quantize(rows)
-    index = Index(codes, scales, signs(codes))
+    index = Index(codes, scales, signs(codes), None, StagesInfo(lists=1, probed=1, candidates=60, rescored=20))
     stored = dequantize(codes, scales).astype(np.float64)
     shares = []
     for query in rows[:50]:
@@ -47,27 +43,28 @@ def test_recall_equals_brute_force_where_the_signs_choose_the_candidates(monkeyp
         shares.append(len({hit.row for hit in index.search(query, 10)} & set(best)) / 10)
     expected = sum(shares) / len(shares)
     assert 0.3 < expected < 0.99
-    assert measure_recall(rows[:50], codes, scales, index) == pytest.approx(expected, abs=0.005)
+    assert search_exactly(rows[:50], codes, scales).recall_of(index) == pytest.approx(expected, abs=0.005)
 
 
 def test_texts_that_stand_in_the_corpus_twice_count_whichever_is_found() -> None:
     rows = np.repeat(clustered_rows(20), 30, axis=0)
     codes, scales = quantize(rows)
-    assert measure_recall(rows[::30], codes, scales, Index(codes, scales, signs(codes))) == 1
+    assert search_exactly(rows[::30], codes, scales).recall_of(Index(codes, scales)) == 1
 
 
 def test_recall_of_fewer_than_ten_rows_counts_all_of_them() -> None:
     rows = clustered_rows(4)
     codes, scales = quantize(rows)
-    assert measure_recall(rows, codes, scales, Index(codes, scales, signs(codes))) == 1
+    assert search_exactly(rows, codes, scales).recall_of(Index(codes, scales)) == 1
 
 
 def test_an_index_asked_for_its_own_rows_tells_whether_the_signs_choose_well() -> None:
-    codes, scales = quantize(clustered_rows(EXHAUSTIVE_ROWS + 2_000))
-    assert measure_own_recall(codes, scales, signs(codes)) >= LEAST_RECALL
-    codes, scales = quantize(clustered_rows(EXHAUSTIVE_ROWS + 2_000, offset=0.3))
-    assert measure_own_recall(codes, scales, signs(codes)) < 0.9
-    assert measure_own_recall(codes, scales, None) >= LEAST_RECALL
+    stages = StagesInfo(lists=1, probed=1, candidates=4_000, rescored=400)
+    for offset, is_enough in ((0.0, True), (0.3, False)):
+        codes, scales = quantize(clustered_rows(10_000, offset))
+        exact = search_exactly(own_queries(codes, scales), codes, scales)
+        assert (exact.recall_of(Index(codes, scales, signs(codes), None, stages)) >= LEAST_RECALL) == is_enough
+        assert exact.recall_of(Index(codes, scales)) == 1
 
 
 def test_neighbour_recall_counts_a_text_as_good_as_the_last_of_the_best() -> None:

@@ -28,11 +28,10 @@ from function.engine.bundle import (
     read_manifest,
 )
 from function.engine.embedder import Embedder
-from function.engine.index import signs
-from function.engine.passages import passage_tensors
 from function.engine.quantization import quantize
 from function.engine.tensors import TensorsError
 from tests.conftest import DIM, write_bundle
+from tests.passage_files import write_passages
 
 TERMS = "terms of 200 texts without their postings"
 TERMS_AFTER_EXPORT = "terms of 64 texts without their postings"
@@ -213,7 +212,7 @@ def test_rows_that_are_not_those_of_their_texts_fail_after_an_export(
     codes, scales = rows[0][::-1].copy(), rows[1][::-1].copy()
 
     def write(tensors: dict[str, NDArray[Any]]) -> None:
-        tensors.update(codes=codes, scales=scales, bits=signs(codes))
+        tensors.update(codes=codes, scales=scales)
 
     change_index(bundle_copy, write)
     describe_again(bundle_copy)
@@ -224,7 +223,7 @@ def test_rows_that_are_not_those_of_their_texts_fail_after_an_export(
 def test_an_index_that_misses_neighbours_fails_after_an_export(
     bundle_copy: Path, rows: tuple[NDArray[Any], NDArray[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("export.verify.measure_own_recall", lambda codes, scales, bits: 0.97)
+    monkeypatch.setattr("export.recall.ExactSearch.recall_of", lambda exact, index: 0.97)
     failing = [one.name for one in verify_export(bundle_copy, *rows) if not one.passed]
     assert failing == [RECALL]
 
@@ -289,13 +288,13 @@ def test_rows_in_another_order_than_their_texts_fail_the_cosine(bundle_copy: Pat
 
 def test_texts_of_another_corpus_fail_the_cosine_and_the_terms(bundle_copy: Path, corpus: Corpus) -> None:
     texts = [text.replace("silver", "golden") for text in corpus.texts]
-    save_file(passage_tensors(texts, corpus.ids, corpus.metadata), bundle_copy / PASSAGES)
+    write_passages(bundle_copy / PASSAGES, texts, corpus.ids, corpus.metadata)
     describe_again(bundle_copy)
     assert failed(bundle_copy) == [TERMS, COSINE]
 
 
 def test_fewer_texts_than_rows_fail_the_check_of_rows(bundle_copy: Path, corpus: Corpus) -> None:
-    save_file(passage_tensors(corpus.texts[:-3], corpus.ids[:-3], corpus.metadata[:-3]), bundle_copy / PASSAGES)
+    write_passages(bundle_copy / PASSAGES, corpus.texts[:-3], corpus.ids[:-3], corpus.metadata[:-3])
     describe_again(bundle_copy)
     checks, _ = check(bundle_copy)
     found = checks["rows in index, texts, manifest"]
@@ -306,7 +305,6 @@ def test_codes_of_another_model_fail_the_cosine(bundle_copy: Path) -> None:
     def replace_all(tensors: dict[str, NDArray[Any]]) -> None:
         rows = np.random.default_rng(7).standard_normal((200, DIM)).astype(np.float32)
         tensors["codes"], tensors["scales"] = quantize(rows / np.linalg.norm(rows, axis=1, keepdims=True))
-        tensors["bits"] = signs(tensors["codes"])
 
     change_index(bundle_copy, replace_all)
     describe_again(bundle_copy)

@@ -9,10 +9,12 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from export.corpus import Corpus
-from function.engine.bundle import Manifest
+from function.engine.bundle import INDEX, MANIFEST, Manifest, StagesInfo, describe_file, read_manifest
 from function.engine.embedder import Embedder
+from function.engine.index import signs
 from tests.conftest import write_bundle
 
 WORDS = "The judge lost her yellow radio on the ferry"
@@ -108,3 +110,20 @@ def test_a_whole_number_may_be_written_with_a_point(client: httpx.Client) -> Non
         "/similar", content=b'{"text": "goose", "num_results": 2.0}', headers={"content-type": "application/json"}
     )
     assert len(reply.json()["results"]) == 2
+
+
+def test_an_exact_search_returns_what_the_stages_would_miss(
+    connect: Callable[..., httpx.Client], bundle_copy: Path
+) -> None:
+    tensors = load_file(bundle_copy / INDEX)
+    save_file(tensors | {"bits": signs(tensors["codes"])}, bundle_copy / INDEX)
+    manifest = read_manifest(bundle_copy)
+    assert manifest.index is not None
+    narrow = replace(manifest.index, stages=StagesInfo(lists=1, probed=1, candidates=1, rescored=1))
+    files = manifest.files | {INDEX: describe_file(bundle_copy / INDEX)}
+    (bundle_copy / MANIFEST).write_text(replace(manifest, index=narrow, files=files).to_json())
+    client = connect(bundle=bundle_copy)
+    for mode in ("semantic", "hybrid"):
+        assert len(similar(client, "music", mode=mode, exact=True, num_results=20)["results"]) == 20
+    assert len(similar(client, "music")["results"]) == 1
+    assert similar(client, "music", exact=False) == similar(client, "music")

@@ -67,7 +67,7 @@ def test_the_openapi_document_describes_head_without_a_body(openapi: dict[str, A
 @pytest.mark.parametrize(
     ("path", "request_fields", "reply_fields"),
     [
-        ("/similar", {"text", "num_results", "mode", "filter", "include"}, {"results", "truncated"}),
+        ("/similar", {"text", "num_results", "mode", "exact", "filter", "include"}, {"results", "truncated"}),
         ("/predict", {"text", "prompt_name"}, {"embeddings", "truncated"}),
     ],
 )

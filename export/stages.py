@@ -1,0 +1,44 @@
+"""Choose how far each stage of a search goes: as little as the recall allows, measured with rows of the corpus."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from export.recall import LEAST_RECALL, ExactSearch
+from function.engine.bundle import StagesInfo
+from function.engine.index import Index
+
+# the widths to choose from, each about 1.4 times the one before
+SHARES = (0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.14, 0.2, 0.28, 0.4)  # of the lists
+CANDIDATES = (500, 700, 1_000, 1_400, 2_000, 2_800, 4_000)
+RESCORED = (100, 140, 200, 280, 400)
+RECALL_WITH_LISTS = 0.99  # what the stages reach if the widest do
+RECALL_WITHOUT_LISTS = 0.998  # a corpus without lists is searched quickly enough for more
+SLACK = 0.001  # of recall, for each stage that is chosen later
+
+
+def choose_stages(path: Path, lists: int, exact: ExactSearch) -> tuple[StagesInfo | None, float]:
+    """Return the stages of an index.safetensors with so many lists, and their recall against exact search.
+
+    The stages are chosen one after the other, each as narrow as the recall allows while the later ones are as wide as
+    they can be. They are None, and the recall is that of the widest, if even the widest do not reach LEAST_RECALL.
+    """
+    enough = RECALL_WITH_LISTS if lists > 1 else RECALL_WITHOUT_LISTS
+    probed = sorted({max(1, round(share * lists)) for share in SHARES}) if lists > 1 else [1]
+    stages = StagesInfo(lists, probed[-1], CANDIDATES[-1], RESCORED[-1])
+    recall = exact.recall_of(Index.open(path, stages))
+    choices: Sequence[tuple[str, Sequence[int]]] = (
+        ("probed", probed),
+        ("candidates", CANDIDATES),
+        ("rescored", RESCORED),
+    )
+    if recall < LEAST_RECALL:
+        return None, recall
+    for left, (name, widths) in zip(range(len(choices) - 1, -1, -1), choices, strict=True):
+        for width in widths:
+            narrower = replace(stages, **{name: width})
+            found = exact.recall_of(Index.open(path, narrower))
+            if found >= min(enough + left * SLACK, recall):
+                stages, recall = narrower, found
+                break
+    return stages, recall

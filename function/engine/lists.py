@@ -1,0 +1,45 @@
+"""Lists of like rows: a search reads the few lists whose centroids are most like the query, and no other rows.
+
+The export groups the rows by k-means (spherical: the centroids have unit length) and stores them list by list, in each
+list in the order of the corpus. Lists with like centroids are neighbours, so that those of one query share pages.
+Here a row's number in the corpus is its `row`, and its number in the stored order is its `place`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import simsimd
+
+from function.engine.arrays import Array
+from function.engine.quantization import Codes, Scales
+from function.engine.selection import largest
+
+Places = Array[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """The stored order of the rows, memory-mapped.
+
+    centroids is (lists, dim) int8 and scales (lists,) float32, as `quantize` returns them; offsets is (lists + 1,)
+    uint32, the first place of each list; rows is (rows,) uint32, the row at each place; places is (rows,) uint32, the
+    place of each row.
+    """
+
+    centroids: Codes
+    scales: Scales
+    offsets: Array[np.uint32]
+    rows: Array[np.uint32]
+    places: Array[np.uint32]
+
+    def nearest(self, query: Codes, count: int) -> Places:
+        """Return the places of the rows in the `count` lists most like the query, ascending: (n,) intp.
+
+        The query's codes are (1, dim).
+        """
+        products = np.asarray(simsimd.cdist(query, self.centroids, metric="dot", out_dtype="float32"), np.float32)
+        chosen = largest(products[0] * self.scales, count)
+        begins = self.offsets[chosen].astype(np.intp)
+        sizes = self.offsets[chosen + 1] - begins
+        ends = np.cumsum(sizes)
+        return np.repeat(begins - ends + sizes, sizes) + np.arange(ends[-1])

@@ -1,0 +1,36 @@
+"""The largest of many values, found without sorting them or comparing all of them twice."""
+
+import numpy as np
+
+from function.engine.arrays import AnyArray, Array
+
+SAMPLE = 1_024  # values that a threshold is guessed from
+SURPLUS = 1.25  # so many more than asked for should pass the guess: then nearly always enough of them do
+
+
+def largest(values: AnyArray, count: int) -> Array[np.intp]:
+    """Return the places of the `count` largest values, ascending; of equal values the first are taken.
+
+    values is (n,); all n places are returned if there are no more. A sample of the values gives a threshold that a
+    little more than `count` of them should pass, and only those are compared with each other. If too few pass, all
+    values are compared.
+    """
+    if count >= len(values):
+        return np.arange(len(values))
+    step = len(values) // SAMPLE
+    if step > 1:
+        sample = values[::step]
+        rank = min(len(sample), int(SURPLUS * count / step) + 8)
+        passing = np.flatnonzero(values >= np.partition(sample, -rank)[-rank])
+        if len(passing) >= count:
+            return passing[_largest(values[passing], count)]
+    return _largest(values, count)
+
+
+def _largest(values: AnyArray, count: int) -> Array[np.intp]:
+    least = np.partition(values, -count)[-count] if count < len(values) else values.min()
+    chosen = values >= least
+    surplus = int(np.count_nonzero(chosen)) - count
+    if surplus:
+        chosen[np.flatnonzero(values == least)[-surplus:]] = False
+    return np.flatnonzero(chosen)

@@ -1,0 +1,149 @@
+"""An index of many rows in lists, against brute force over the same rows."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from export.index_file import write_index_file
+from function.engine.index import FEW_HITS, MOST_HITS, Index
+from function.engine.quantization import Embeddings, dequantize, quantize
+from function.engine.tensors import TensorsError
+
+ROWS, DIM = 20_000, 96
+
+
+@pytest.fixture(scope="module")
+def embeddings() -> Embeddings:
+    """Return rows in 300 clusters, the last ones equal to the first."""
+    chance = np.random.default_rng(seed=7)
+    values = chance.standard_normal((300, DIM))[chance.integers(300, size=ROWS)]
+    values += 0.9 * chance.standard_normal((ROWS, DIM))
+    rows = np.asarray(values / np.linalg.norm(values, axis=1, keepdims=True), np.float32)
+    rows[-50:] = rows[:50]
+    return rows
+
+
+@pytest.fixture(scope="module")
+def path(embeddings: Embeddings, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("lists") / "index.safetensors"
+
+
+@pytest.fixture(scope="module")
+def index(embeddings: Embeddings, path: Path) -> Index:
+    """Return the index that the export makes of these rows if lists are worth it from 10,000 rows on."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("export.index_file.LEAST_ROWS_OF_LISTS", 10_000)
+        stages, recall = write_index_file(path, *quantize(embeddings))
+    assert stages is not None
+    assert 1 < stages.probed < stages.lists
+    assert recall >= 0.99
+    return Index.open(path, stages)
+
+
+@pytest.fixture(scope="module")
+def stored(embeddings: Embeddings) -> NDArray[np.float64]:
+    """Return the rows as the index stores them."""
+    return dequantize(*quantize(embeddings)).astype(np.float64)
+
+
+@pytest.fixture(scope="module")
+def queries(embeddings: Embeddings) -> Embeddings:
+    """Return twenty queries between two rows each."""
+    values = embeddings[1_000:1_020] + embeddings[2_000:2_020] / 2
+    return np.asarray(values / np.linalg.norm(values, axis=1, keepdims=True), np.float32)
+
+
+def test_nearly_all_of_the_ten_best_rows_are_found(index: Index, stored: NDArray[np.float64]) -> None:
+    rows = stored[::100].astype(np.float32)
+    least = np.sort(stored @ rows.T, axis=0)[-10] - 1e-6
+    found = [sum(hit.score >= low for hit in index.search(row, 10)) for row, low in zip(rows, least, strict=True)]
+    assert np.mean(found) >= 9.8
+
+
+def test_hits_are_rows_of_the_corpus_with_their_scores(
+    index: Index, stored: NDArray[np.float64], queries: Embeddings
+) -> None:
+    for query in queries:
+        hits = index.search(query, 10)
+        rows = np.array([hit.row for hit in hits])
+        np.testing.assert_allclose([hit.score for hit in hits], stored[rows] @ query, atol=2e-6)
+        assert index.scores(query, rows).tolist() == [hit.score for hit in hits]
+
+
+def test_an_exact_search_finds_what_brute_force_finds(
+    index: Index, stored: NDArray[np.float64], queries: Embeddings
+) -> None:
+    for query in queries:
+        best = -np.sort(-(stored @ query))
+        for top_k in (1, 10, 100):
+            hits = index.search(query, top_k, exact=True)
+            np.testing.assert_allclose([hit.score for hit in hits], best[:top_k], atol=2e-6)
+
+
+def test_equal_rows_come_in_the_order_of_the_corpus(index: Index, embeddings: Embeddings) -> None:
+    for row in range(50):
+        for exact in (False, True):
+            first, second, *_ = index.search(embeddings[row], 5, exact=exact)
+            assert (first.row, second.row) == (row, ROWS - 50 + row)
+            assert first.score == second.score
+
+
+def test_a_search_for_fewer_returns_the_first_of_a_search_for_more(index: Index, queries: Embeddings) -> None:
+    for query in queries:
+        most = index.search(query, FEW_HITS)
+        for top_k in range(1, FEW_HITS):
+            assert index.search(query, top_k) == most[:top_k]
+
+
+def test_a_search_for_more_hits_than_its_lists_hold_takes_more_lists(index: Index, queries: Embeddings) -> None:
+    for top_k in (MOST_HITS, ROWS // 2, ROWS):
+        hits = index.search(queries[0], top_k)
+        assert len({hit.row for hit in hits}) == top_k
+
+
+@given(share=st.sampled_from([0.1, 0.01, 0.0001]), seed=st.integers(0, 1 << 16), top_k=st.integers(1, 100))
+def test_hits_among_few_allowed_rows_are_those_of_brute_force(
+    index: Index, stored: NDArray[np.float64], share: float, seed: int, top_k: int
+) -> None:
+    allowed = np.random.default_rng(seed).random(ROWS) < share
+    query = stored[seed % ROWS].astype(np.float32)
+    hits = index.search(query, top_k, allowed)
+    assert allowed[[hit.row for hit in hits]].all()
+    best = -np.sort(-(stored[allowed] @ query))[:top_k]
+    np.testing.assert_allclose([hit.score for hit in hits], best, atol=2e-6)
+
+
+@pytest.mark.parametrize("share", [0.9, 0.5])
+def test_nearly_all_of_the_best_among_many_allowed_rows_are_found(
+    index: Index, stored: NDArray[np.float64], share: float
+) -> None:
+    allowed = np.random.default_rng(seed=5).random(ROWS) < share
+    found = []
+    for query in stored[::200].astype(np.float32):
+        hits = index.search(query, 10, allowed)
+        assert len({hit.row for hit in hits if allowed[hit.row]}) == 10
+        best = np.sort(stored[allowed] @ query)[-10]
+        found.append(sum(hit.score >= best - 2e-6 for hit in hits))
+    assert np.mean(found) >= 9.7
+
+
+def test_rows_far_from_the_query_are_found_if_only_they_are_allowed(
+    index: Index, stored: NDArray[np.float64], queries: Embeddings
+) -> None:
+    found = []
+    for query in queries:
+        scores = stored @ query
+        allowed = scores < np.median(scores)
+        hits = index.search(query, 10, allowed)
+        assert len({hit.row for hit in hits if allowed[hit.row]}) == 10
+        found.append(min(hit.score for hit in hits) - np.sort(scores[allowed])[-10])
+    assert np.mean(found) >= -0.01
+
+
+def test_a_file_with_lists_is_refused_if_the_manifest_states_none(index: Index, path: Path) -> None:
+    with pytest.raises(TensorsError, match="run `python -m export` again"):
+        Index.open(path, None)
