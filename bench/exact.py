@@ -1,14 +1,12 @@
-"""Exact search in float32, which approximate ones are compared with, over rows that need not fit into memory."""
+"""What exact search in float32 finds, which rows that were found otherwise are compared with."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from export.recall import ROUNDING, ROWS_AT_ONCE, Scores
+from export.recall import ROUNDING, TOP_K, Scores
 from function.engine.quantization import Embeddings
-
-TOP_K = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +28,3 @@ class Exact:
             real = [row for row in rows if 0 <= row < len(self.rows)]
             right += int(np.count_nonzero(self.rows[real] @ self.queries[number] >= self.least[number] - ROUNDING))
         return right / (TOP_K * len(found))
-
-
-def search_exactly(queries: Embeddings, rows: Embeddings) -> Exact:
-    """Return what exact search finds: all products of queries and rows, block by block."""
-    best = np.full((len(queries), TOP_K), -np.inf, np.float32)
-    for begin in range(0, len(rows), ROWS_AT_ONCE):
-        scores = queries @ rows[begin : begin + ROWS_AT_ONCE].T
-        best = np.partition(np.hstack([best, scores]), -TOP_K, axis=1)[:, -TOP_K:]
-    return Exact(queries, rows, best.min(axis=1))

@@ -22,9 +22,9 @@ from bench.report import console
 from export.columns import choose_types
 from export.corpus import read_corpus
 from export.indexer import take_model, write_index
-from function.engine.bundle import INDEX
+from function.engine.bundle import INDEX, open_bundle
+from function.engine.index import Index
 from function.engine.quantization import Codes, Scales, dequantize
-from function.engine.tensors import map_tensors
 
 LOT = ("--column", "lot=number")
 ROWS_AT_ONCE = 65_536  # of float32 rows that are written: 100 MB at 384 dimensions
@@ -94,8 +94,9 @@ def take_first_rows(largest: Path, corpus: Path, bundle: Path, count: int) -> No
 
 def stored_codes(bundle: Path) -> tuple[Codes, Scales]:
     """Return the rows of a bundle in the order of its corpus, codes (rows, dim) int8 and scales (rows,) float32."""
-    tensors = map_tensors(bundle / INDEX)
-    return tensors["codes"], tensors["scales"]
+    described = open_bundle(bundle).index
+    assert described is not None  # open_bundle checked it
+    return Index.open(bundle / INDEX, described.stages).codes_of(np.arange(described.rows))
 
 
 def write_stored_rows(folder: Path, bundle: Path) -> None:

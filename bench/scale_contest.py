@@ -12,11 +12,12 @@ import numpy as np
 
 from bench.contest import Entry, Result, compare, running
 from bench.environments import nearest_python
-from bench.exact import Exact, search_exactly
+from bench.exact import Exact
 from bench.nearest_peers import SCRIPT, Built, build, chosen_peers, fastest
 from bench.passages import LOTS
-from bench.scale_bundles import EMBEDDINGS
-from bench.searches import FILTER, FORMER, HYBRID, KEYWORD, SCAN, SEMANTIC
+from bench.scale_bundles import CODES, EMBEDDINGS, SCALES
+from bench.searches import EXACT, FILTER, FORMER, HYBRID, KEYWORD, SCAN, SEMANTIC
+from export.recall import search_exactly
 from function.engine.bundle import PASSAGES, read_manifest
 from function.engine.embedder import Embedder
 from function.engine.passages import Passages
@@ -25,7 +26,7 @@ ROWS = "rows"  # folder of the stored rows
 TARGETS = (0.98, 0.99)  # recall@10 that the peers have to reach
 SHARES = (0.5, 0.1, 0.01, 0.0001)  # of the passages, that filters keep
 FILTERS = {share: f"{FILTER}{round(share * LOTS)}" for share in SHARES}
-KINDS = {"search": [FORMER, SCAN], "filters": list(FILTERS.values()), "modes": [KEYWORD, HYBRID]}  # by part
+KINDS = {"search": [EXACT, FORMER, SCAN], "filters": list(FILTERS.values()), "modes": [KEYWORD, HYBRID]}  # by part
 
 
 def search_in_turn(
@@ -34,8 +35,8 @@ def search_in_turn(
     """Return what was seen of each search over `count` passages, by its name; claims are texts that are not in them."""
     queries = write_queries(work / f"queries-{count}.npy", bundle, options.queries, claims)
     rows = work / ROWS
-    embeddings = np.load(rows / EMBEDDINGS, mmap_mode="r")[:count]
-    exact = search_exactly(np.load(queries), embeddings)
+    embeddings, codes, scales = (np.load(rows / name, mmap_mode="r")[:count] for name in (EMBEDDINGS, CODES, SCALES))
+    exact = Exact(np.load(queries), embeddings, search_exactly(np.load(queries), codes, scales).least)
     kinds = [SEMANTIC, *(kind for part, kinds in KINDS.items() if part in parts for kind in kinds)]
     arguments = (bundle, rows, queries)
     commands = {kind: [sys.executable, "-m", "bench.searches", kind, *map(str, arguments)] for kind in kinds}

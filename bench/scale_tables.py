@@ -6,7 +6,7 @@ from typing import Any
 
 from bench.page_cache import DROPPED, WARM
 from bench.scale_contest import FILTERS
-from bench.searches import FORMER, HYBRID, KEYWORD, SCAN, SEMANTIC
+from bench.searches import EXACT, FORMER, HYBRID, KEYWORD, SCAN, SEMANTIC
 from bench.touched import READ_AHEAD, TOUCHED
 from function.engine.bundle import COLUMNS, INDEX, KEYWORDS, PASSAGES
 
@@ -14,6 +14,7 @@ Table = tuple[list[str], list[tuple[str, ...]]]  # columns and rows
 Sizes = Mapping[int, Mapping[str, Any]]  # what was seen of each size
 NAMES = {
     SEMANTIC: "this project",
+    EXACT: "this project, exact",
     FORMER: "signs of all rows, before there were lists",
     SCAN: "all rows in 8 bit, simsimd",
 }
@@ -26,6 +27,7 @@ def sizes_table(seen: Sizes, export: Mapping[str, float]) -> Table:
         ("recall@10, queries from the corpus", lambda size: f"{size['searches'][SEMANTIC]['recall']:.4f}"),
         ("recall@10, claims of SciFact", lambda size: f"{size['searches'][SEMANTIC]['recall_of_claims']:.4f}"),
         ("time on two threads / on one", lambda size: f"{size['searches'][SEMANTIC]['two_threads']:.2f}"),
+        ("exact search p50, p99 ms", lambda size: _times(size, EXACT)),
         *(
             (f"a filter keeps {share:.4g} %: p50, p99 ms", lambda size, kind=kind: _times(size, kind))
             for share, kind in ((100 * share, kind) for share, kind in FILTERS.items())

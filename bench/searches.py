@@ -23,7 +23,8 @@ from function.engine.loading import LoadedBundle, load_bundle
 from function.engine.quantization import Embeddings
 
 TOP_K = 10
-SEMANTIC, KEYWORD, HYBRID, FORMER, SCAN = "semantic", "keyword", "hybrid", "former", "scan"
+SEMANTIC, EXACT, KEYWORD, HYBRID = "semantic", "exact", "keyword", "hybrid"
+FORMER, SCAN = "former", "scan"
 FILTER = "lot<"  # before the number of lots, of 10,000, that a filter keeps
 
 
@@ -56,6 +57,8 @@ def search_bundle(kind: str, bundle: LoadedBundle, queries: Embeddings, texts: S
     assert keywords is not None
     if kind == SEMANTIC:
         return rows_of(lambda number: index.search(queries[number], TOP_K))
+    if kind == EXACT:
+        return rows_of(lambda number: index.search(queries[number], TOP_K, exact=True))
     if kind == KEYWORD:
         return rows_of(lambda number: keywords.match(texts[number]).best(TOP_K))
     if kind == HYBRID:

@@ -10,13 +10,13 @@ import pytest
 
 from bench.answering import timed
 from bench.contest import Entry, Result, Searcher, compare, running
-from bench.exact import TOP_K, Exact, search_exactly
+from bench.exact import Exact
 from bench.former_search import scan_all, scan_signs
 from bench.nearest_peers import fastest
 from bench.scale_bundles import write_stored_rows
-from bench.searches import FORMER, HYBRID, KEYWORD, SCAN, SEMANTIC
+from bench.searches import EXACT, FORMER, HYBRID, KEYWORD, SCAN, SEMANTIC
 from export.corpus import Corpus
-from export.recall import neighbour_recall
+from export.recall import TOP_K, neighbour_recall
 from function.engine.hybrid import fuse
 from function.engine.index import signs
 from function.engine.loading import load_bundle
@@ -43,7 +43,7 @@ def queries(bundle: Path, corpus: Corpus, tmp_path_factory: pytest.TempPathFacto
 def searchers(bundle: Path, queries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Searcher]]:
     rows = tmp_path_factory.mktemp("rows")
     write_stored_rows(rows, bundle)
-    kinds = (SEMANTIC, KEYWORD, HYBRID, FORMER, SCAN)
+    kinds = (SEMANTIC, EXACT, KEYWORD, HYBRID, FORMER, SCAN)
     with running(
         {kind: [sys.executable, "-m", "bench.searches", kind, bundle, rows, queries] for kind in kinds}
     ) as all_of:
@@ -59,6 +59,7 @@ def test_every_kind_of_search_in_a_process_returns_what_the_engine_returns(
     matches = [keywords.match(text) for text in corpus.texts[:QUERIES]]
     expected = {
         SEMANTIC: [loaded.index.search(query, TOP_K) for query in embedded],
+        EXACT: [loaded.index.search(query, TOP_K, exact=True) for query in embedded],
         KEYWORD: [match.best(TOP_K) for match in matches],
         HYBRID: [
             fuse(loaded.index, query, match, keywords.info, TOP_K)
@@ -106,19 +107,12 @@ def test_a_search_process_that_does_not_start_is_an_error(tmp_path: Path) -> Non
 def test_recall_counts_equal_scores_in_any_order_and_no_rows_that_do_not_exist() -> None:
     rows = random_rows(300)
     rows[200:211] = rows[7]  # twelve equal rows, two more than the best ten have room for
-    exact = search_exactly(rows[[7, 20]], rows)
+    exact = Exact(rows[[7, 20]], rows, np.sort(rows[[7, 20]] @ rows.T, axis=1)[:, -TOP_K])
     best = np.argsort(-(rows[[7, 20]] @ rows.T), axis=1)[:, :TOP_K]
     assert exact.recall(best.tolist()) == 1.0
     assert exact.recall([list(range(201, 211)), best[1].tolist()]) == 1.0
     assert exact.recall([[7, -1, 4294967295, 8], best[1].tolist()]) == 0.55
     assert exact.recall([best[1].tolist()], first=1) == 1.0
-
-
-def test_exact_search_in_blocks_is_exact_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = random_rows(1_000)
-    monkeypatch.setattr("bench.exact.ROWS_AT_ONCE", 130)
-    least = np.sort(rows[:20] @ rows.T, axis=1)[:, -TOP_K]
-    np.testing.assert_allclose(search_exactly(rows[:20], rows).least, least, atol=1e-6)
 
 
 def test_the_former_search_and_the_scan_find_the_nearest_rows() -> None:
