@@ -8,21 +8,30 @@ from bench.models import is_current, made_from
 from bench.texts import Texts
 
 
-def make_bundle(work: Path, texts: Texts) -> Path:
-    """Return the bundle of these texts in `work`, exported unless today's code exported it before."""
-    name = f"{texts.file_name}-{len(texts.texts)}"
+def make_bundle(work: Path, texts: Texts, lots: int = 0) -> Path:
+    """Return the bundle of these texts in `work`, exported unless today's code exported it before.
+
+    With `lots`, it has a column `lot` for filters, in which as many numbers take turns.
+    """
+    name = f"{texts.file_name}-{len(texts.texts)}" + (f"-{lots}-lots" if lots else "")
     bundle, mark = work / name, work / f"{name}.made-from.txt"
     if not is_current(mark):
         from export.cli import main
 
         shutil.rmtree(bundle, ignore_errors=True)
         work.mkdir(parents=True, exist_ok=True)
-        corpus = work / f"{name}.csv"
+        corpus = corpus_of(bundle)
         with corpus.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
-            writer.writerow(["text"])
-            writer.writerows([text] for text in texts.texts)
-        if main(["--corpus", str(corpus), "--out", str(bundle)]) != 0:
+            writer.writerow(["text", "lot"] if lots else ["text"])
+            writer.writerows([text, row % lots] if lots else [text] for row, text in enumerate(texts.texts))
+        types = ["--column", "lot=number"] if lots else []
+        if main(["--corpus", str(corpus), *types, "--out", str(bundle)]) != 0:
             raise SystemExit("the export failed")
         mark.write_text(made_from(), encoding="utf-8")
     return bundle
+
+
+def corpus_of(bundle: Path) -> Path:
+    """Return the CSV that a bundle of `make_bundle` was exported from."""
+    return bundle.with_name(f"{bundle.name}.csv")

@@ -6,7 +6,7 @@ for the image's. So it always runs under the emulator, outside an image.
 
 import json
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
@@ -19,9 +19,20 @@ from bench.emulator import LocalFunction, emulated
 from bench.environments import emulator, function_package, function_python, peer_python
 from bench.folders import PEERS
 from bench.footprint import footprint_here, footprint_in_image
-from bench.image import EMPTY_HANDLER, HANDLER, IMAGE, base_image, build_empty_image, build_image, image_python, started
+from bench.image import (
+    EMPTY_HANDLER,
+    HANDLER,
+    IMAGE,
+    TASK,
+    base_image,
+    build_empty_image,
+    build_image,
+    image_python,
+    started,
+)
 from bench.needs import docker_problem
 from bench.report import console
+from bench.revision import check_out, export_there
 from bench.texts import Texts
 from export.source import find_model
 from function.engine.bundle import INDEX
@@ -78,6 +89,35 @@ def make_candidates(work: Path, bundle: Path) -> dict[str, Candidate]:
     return candidates | {OURS: in_an_image(IMAGE, HANDLER)}
 
 
+def make_functions(work: Path, bundles: Mapping[str, Path]) -> dict[str, Candidate]:
+    """Return this function with each of these bundles, by their names; one image serves all of them."""
+    problem = docker_problem()
+    if problem is not None:
+        console.print(f"{problem}: measuring with Python {platform.python_version()} and without an image")
+        package, python = function_package(work), function_python(work)
+        environments = {name: {"BUNDLE_DIR": str(bundle.absolute())} for name, bundle in bundles.items()}
+        return {
+            name: outside_an_image(work, LocalFunction(python, HANDLER, package, environment))
+            for name, environment in environments.items()
+        }
+    build_image(work, next(iter(bundles.values())))
+    volumes = {name: ("--volume", f"{bundle.absolute()}:{TASK}/bundle:ro") for name, bundle in bundles.items()}
+    return {name: in_an_image(IMAGE, HANDLER, options) for name, options in volumes.items()}
+
+
+def make_former(work: Path, revision: str, corpus: Path) -> Candidate:
+    """Return the function of another revision, in an image if there is Docker, with a bundle that its export made."""
+    project = check_out(work, revision)
+    bundle = export_there(project, corpus)
+    if docker_problem() is None:
+        tag = f"{IMAGE}-{project.name}"
+        build_image(work, bundle, project, tag)
+        return in_an_image(tag, HANDLER)
+    package = function_package(work, project)
+    function = LocalFunction(function_python(work), HANDLER, package, {"BUNDLE_DIR": str(bundle.absolute())})
+    return outside_an_image(work, function)
+
+
 def make_peer(work: Path, bundle: Path, texts: Texts) -> Candidate:
     """Return the peer over the texts of this bundle."""
     corpus = work / f"peer-of-{bundle.name}"
@@ -92,10 +132,10 @@ def make_peer(work: Path, bundle: Path, texts: Texts) -> Candidate:
     return outside_an_image(work, LocalFunction(peer_python(work), handler, PEERS, environment))
 
 
-def in_an_image(image: str, handler: str) -> Candidate:
-    """Return the candidate that an image starts, from the image's own file system."""
+def in_an_image(image: str, handler: str, options: Sequence[str] = ()) -> Candidate:
+    """Return the candidate that an image starts, from the image's own file system; `options` are docker's."""
     python = image_python(image)
-    start = partial(started, (), handler, image)
+    start = partial(started, options, handler, image)
     return Candidate(f"image, Python {python}", python, start, partial(footprint_in_image, image, handler))
 
 

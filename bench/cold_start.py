@@ -12,13 +12,13 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from bench.bundles import make_bundle
-from bench.candidates import EMPTY, OURS, PEER, Candidate, make_candidates, make_peer
+from bench.bundles import corpus_of, make_bundle
+from bench.candidates import EMPTY, OURS, PEER, Candidate, make_candidates, make_former, make_peer
 from bench.data import add_data_argument
 from bench.footprint import NUMBERS
 from bench.page_cache import DROPPED, WARM, available_states, drop_page_cache
 from bench.provenance import make_provenance
-from bench.report import console, report
+from bench.report import console, report, show
 from bench.sample_event import sample_event
 from bench.starts import Starts
 from bench.texts import read_texts
@@ -33,6 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows", type=int, default=30_000, help="texts in the index")
     parser.add_argument("--starts", type=int, default=10, help="starts of each function")
     parser.add_argument("--no-peer", action="store_true", help="leave FastAPI + sentence-transformers out")
+    parser.add_argument(
+        "--against", metavar="REVISION", help="start the function of another git revision in turn; write no result"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -41,11 +44,17 @@ def run(options: argparse.Namespace) -> int:
     texts = read_texts(options.data, options.rows)
     bundle = make_bundle(work, texts)
     candidates = make_candidates(work, bundle)
-    if not options.no_peer:
+    if options.against:
+        candidates[f"this function at {options.against}"] = make_former(work, options.against, corpus_of(bundle))
+    elif not options.no_peer:
         candidates[PEER] = make_peer(work, bundle, texts)
     event = sample_event("/similar", {"text": "self driving cars navigation", "num_results": 5})
     seen = {cache: measure(candidates, event, options.starts, cache == DROPPED) for cache in available_states()}
     footprints = {name: candidate.footprint() for name, candidate in candidates.items()}
+    if options.against:
+        show(*table(candidates, seen, footprints))
+        print_ratios(seen)
+        return 0
     from bench.cold_start_picture import draw  # matplotlib is slow to import, and only this needs it
 
     details = {cache: {name: asdict(starts) for name, starts in by_name.items()} for cache, by_name in seen.items()}
@@ -79,6 +88,13 @@ def start(candidate: Candidate, event: dict[str, Any], starts: Starts, drop: boo
         starts.peak_megabytes.append(running.peak_megabytes())
     timing = reply.get("headers", {}).get("server-timing", "")
     starts.phases.append({name: float(ms) for name, ms in re.findall(r"init-([\w-]+);dur=([\d.]+)", timing)})
+
+
+def print_ratios(seen: dict[str, dict[str, Starts]]) -> None:
+    """Print how long INIT of this function takes as a multiple of the last candidate's, which started after it."""
+    for cache, by_name in seen.items():
+        name, other = list(by_name.items())[-1]
+        console.print(f"page cache {cache}: INIT / INIT of {name}: {by_name[OURS].times_as_long_as(other):.3f}")
 
 
 def table(

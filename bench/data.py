@@ -5,6 +5,7 @@ import csv
 import gzip
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ FILES = (
     DataFile(f"{SCIFACT}/qrels.tsv", 5_049, "68c0ac63f1c24b9e8ce497649694f09b2d0850bab7ec2b103cc66996f5f8b3a3"),
     DataFile(STS, 201_267, "45707d055f29b5062fc0e401a84e6b0850ce6f5f547b5be70a0273630d1427f0"),
 )
-# abstracts, which no benchmark needs, for trying larger corpora
+# abstracts, which only `scale` needs
 ARXIV = (
     DataFile("arxiv.jsonl.gz", 11_346_240, "61ca5ebdf5a0e3e3e3fcc04fedc96a11c16177cf5d23a6a9c43e760f90384f15"),
     DataFile(
@@ -67,6 +68,13 @@ def read_headlines(data: Path, count: int | None = None) -> list[str]:
     """Return the first `count` headlines; the file is shuffled, so they are a fair sample."""
     with _open(data / HEADLINES) as file:
         return [row["text"] for _, row in zip(range(count or 10**9), csv.DictReader(file), strict=False)]
+
+
+def read_papers(data: Path) -> Iterator[dict[str, str]]:
+    """Yield arXiv's papers, with their "title" and "abstract"."""
+    for described in ARXIV:
+        with _open(data / described.path) as file:
+            yield from map(json.loads, file)
 
 
 def read_sts(data: Path) -> tuple[list[str], list[str], list[float]]:

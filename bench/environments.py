@@ -40,6 +40,12 @@ def peer_python(work: Path) -> Path:
     return _make(work / "peer-environment", sys.version + wanted, [[line] for line in wanted.split()])
 
 
+def nearest_python(work: Path) -> Path:
+    """Return the interpreter that has other libraries' indexes."""
+    wanted = PEERS / "nearest.txt"
+    return _make(work / "nearest-environment", sys.version + wanted.read_text(), [["-r", str(wanted)]])
+
+
 def function_python(work: Path) -> Path:
     """Return the interpreter that has the function's locked packages and Lambda's runtime client, and nothing else."""
     lock = PROJECT / "requirements.txt"
@@ -47,13 +53,17 @@ def function_python(work: Path) -> Path:
     return _make(work / "function-environment", sys.version + lock.read_text() + RUNTIME, [locked, [RUNTIME]])
 
 
-def function_package(work: Path) -> Path:
-    """Return a folder with the function as an image has it: a fresh copy, compiled, with the archive of its imports."""
-    python, package = function_python(work), work / "function-package"
+def function_package(work: Path, project: Path = PROJECT) -> Path:
+    """Return a folder with the function as an image has it: a fresh copy, compiled, with the archive of its imports.
+
+    project is the folder of the project that it is copied from.
+    """
+    python = function_python(work)
+    package = work / ("function-package" if project == PROJECT else f"function-package-{project.name}")
     shutil.rmtree(package, ignore_errors=True)
     for name in ("function", "deploy"):
         ignored = shutil.ignore_patterns("__pycache__", "archive.bin")
-        shutil.copytree(PROJECT / name, package / name, ignore=ignored)
+        shutil.copytree(project / name, package / name, ignore=ignored)
     subprocess.run([python, "-m", "compileall", "-q", "function"], cwd=package, check=True)
     subprocess.run([python, "-m", "deploy.build_archive"], cwd=package, check=True, capture_output=True)
     return package

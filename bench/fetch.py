@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's own arguments."""
     add_data_argument(parser)
     parser.add_argument("--from", dest="source", required=True, metavar="FOLDER|URL", help="where the files are")
-    parser.add_argument("--arxiv", action="store_true", help="fetch the two arXiv files too, which no benchmark needs")
+    parser.add_argument("--arxiv", action="store_true", help="fetch the two arXiv files too, which only `scale` needs")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -14,6 +14,7 @@ from bench import (
     limits,
     memory,
     modes,
+    scale,
     throughput,
     warm,
 )
@@ -36,7 +37,7 @@ class Measurement(Command, Protocol):
     MEASURES: tuple[str, ...]  # the paths of the project that the results depend on
 
 
-# what is quick and needs no Docker first; cost reads what memory wrote, and the ablation takes longest
+# what is quick and needs no Docker first; cost reads what memory wrote, and the last two take longest
 MEASUREMENTS: dict[str, Measurement] = {
     "demo": demo,
     "accuracy": accuracy,
@@ -50,4 +51,5 @@ MEASUREMENTS: dict[str, Measurement] = {
     "layers": layers,
     "cost": cost,
     "ablation": ablation,
+    "scale": scale,
 }

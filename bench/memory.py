@@ -15,6 +15,7 @@ from bench.bundles import make_bundle
 from bench.cost import ARCHITECTURES, LAMBDA_REQUEST, compute
 from bench.data import add_data_argument
 from bench.image import Container, build_image, docker, image_python, started
+from bench.mixed import LOTS, mixed_request
 from bench.needs import require_docker
 from bench.provenance import make_provenance
 from bench.report import console, report
@@ -35,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows", type=int, default=30_000, help="texts in the index")
     parser.add_argument("--starts", type=int, default=5, help="cold starts of each size")
     parser.add_argument("--requests", type=int, default=300, help="warm requests of each size")
+    parser.add_argument("--mixed", type=int, default=1_000, help="warm requests of all kinds after those")
     parser.add_argument("--words", type=int, default=4, help="words in a query")
 
 
@@ -43,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     require_docker()
     texts = read_texts(options.data, options.rows)
     queries = short_queries(options.data, options.words, 1_000)
-    build_image(options.work, make_bundle(options.work, texts))
+    build_image(options.work, make_bundle(options.work, texts, LOTS))
     rows, details = [], {}
     for size in SIZES:
         seen = measure(options, size, queries)
@@ -60,12 +62,13 @@ def run(options: argparse.Namespace) -> int:
                 f"{warm:.1f}",
                 f"{np.percentile(seen['warm'], 99):.1f}",
                 f"{max(seen['peak']):.0f}",
+                f"{max(seen['mixed_peak']):.0f}",
                 f"{cost * 1e6:.2f}",
             )
         )
         console.print(f"{size} MB measured")
     columns = ["memory MB", "cores", "INIT ms", "first request ms", "warm p50 ms", "warm mean ms", "warm p99 ms"]
-    columns += ["peak MB", "$ per million requests"]
+    columns += ["peak MB", f"peak MB after {options.mixed:,} mixed requests", "$ per million requests"]
     source = make_provenance(texts.description(), image_python())
     report("memory", columns, rows, {"rows": len(texts.texts), "seen": details}, source)
     return 0
@@ -74,9 +77,9 @@ def run(options: argparse.Namespace) -> int:
 def measure(options: argparse.Namespace, size: int, queries: list[str]) -> dict[str, list[float]]:
     """Return milliseconds and megabytes of the image with this many megabytes of memory.
 
-    The image is started `starts` times; the last container is sent the warm requests too.
+    The image is started `starts` times; the last container is sent the warm requests too, and then the mixed ones.
     """
-    seen: dict[str, list[float]] = {"init": [], "first": [], "warm": [], "peak": []}
+    seen: dict[str, list[float]] = {"init": [], "first": [], "warm": [], "peak": [], "mixed_peak": []}
     for number in range(options.starts):
         with limited(size) as container:
             container.invoke(sample_event("/similar", {"text": queries[0]}))
@@ -88,6 +91,10 @@ def measure(options: argparse.Namespace, size: int, queries: list[str]) -> dict[
                     container.invoke(sample_event("/similar", {"text": queries[count % len(queries)]}))
                 seen["warm"] = container.request_milliseconds()[1 + WARM_UP :]
             seen["peak"].append(container.peak_megabytes())
+            if number == options.starts - 1:
+                for count in range(options.mixed):
+                    container.invoke(sample_event("/similar", mixed_request(count, queries)))
+                seen["mixed_peak"].append(container.peak_megabytes())
     return seen
 
 

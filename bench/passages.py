@@ -4,14 +4,12 @@ Where there are too few, the rest is mixed: the first half of one headline and t
 """
 
 import csv
-import gzip
-import json
 import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.data import ARXIV, read_headlines
+from bench.data import read_headlines, read_papers
 
 LOTS = 10_000  # each passage is in one of so many lots, so that filters can keep any share of the corpus
 LEAST_CHARACTERS = 20  # of a sentence; what is shorter is mostly a formula's end
@@ -23,7 +21,7 @@ def read_passages(data: Path) -> dict[str, str]:
     """Return all different real passages, in random order, and where each comes from: headline, title or sentence."""
     headlines = read_headlines(data)
     passages = dict.fromkeys(headlines, "headline")
-    for paper in _papers(data):
+    for paper in read_papers(data):
         passages.setdefault(paper["title"], "title")
         for sentence in END_OF_SENTENCE.split(paper["abstract"]):
             if len(sentence) >= LEAST_CHARACTERS:
@@ -59,10 +57,3 @@ def write_corpus(path: Path, data: Path, count: int) -> int:
         writer.writerow(["text", "source", "lot"])
         writer.writerows([text, source, chance.randrange(LOTS)] for text, source in rows)
     return missing
-
-
-def _papers(data: Path) -> Iterator[dict[str, str]]:
-    for file in ARXIV:
-        with gzip.open(data / file.path, "rt", encoding="utf-8") as lines:
-            for line in lines:
-                yield json.loads(line)

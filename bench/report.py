@@ -20,14 +20,19 @@ def report(
     name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], details: dict[str, Any], source: Provenance
 ) -> None:
     """Print the table, and write it as Markdown and with all details as JSON to bench/results/."""
-    table = Table(*columns, box=None, pad_edge=False)
-    for row in rows:
-        table.add_row(*map(str, row))
-    console.print(table)
+    show(columns, rows)
     if source.texts:
         console.print(f"measured on {source.texts}")
     lines = ["| " + " | ".join(map(str, cells)) + " |" for cells in (columns, ["---"] * len(columns), *rows)]
     write_result(name, "\n".join(lines) + "\n", details, source)
+
+
+def show(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print the table alone."""
+    table = Table(*columns, box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*map(str, row))
+    console.print(table)
 
 
 def write_result(name: str, markdown: str, details: dict[str, Any], source: Provenance) -> None:

@@ -1,0 +1,122 @@
+"""Bundles of 10,000 to a million passages: the largest is exported, the others hold its first rows.
+
+Exporting a million takes about an hour, so all are kept until the code that makes bundles changes.
+"""
+
+import csv
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from bench.child import Spent, run_measured
+from bench.models import is_current, made_from
+from bench.needs import Missing
+from bench.passages import write_corpus
+from bench.report import console
+from export.columns import choose_types
+from export.corpus import read_corpus
+from export.indexer import take_model, write_index
+from function.engine.bundle import INDEX, open_bundle
+from function.engine.index import Index
+from function.engine.quantization import Codes, Scales, dequantize
+
+LOT = ("--column", "lot=number")
+ROWS_AT_ONCE = 65_536  # of float32 rows that are written: 100 MB at 384 dimensions
+EMBEDDINGS, CODES, SCALES = "embeddings.npy", "codes.npy", "scales.npy"  # of stored rows
+
+
+def make_bundles(work: Path, data: Path, sizes: Sequence[int], keep: bool) -> dict[int, Path]:
+    """Return the bundle of each size, made in `work` unless today's code made it before.
+
+    With `keep`, bundles that are there are taken whatever code made them. Beside the largest, `export.json` says what
+    its export took.
+    """
+    largest = max(sizes)
+    bundles = {size: work / f"passages-{size}" for size in sizes}
+    for size in sorted(sizes, reverse=True):
+        bundle, mark = bundles[size], work / f"passages-{size}.made-from.txt"
+        if (bundle / "manifest.json").exists() and (keep or is_current(mark)):
+            continue
+        console.print(f"making the bundle of {size:,} passages ...")
+        shutil.rmtree(bundle, ignore_errors=True)
+        corpus = work / f"passages-{size}.csv"
+        if size == largest:
+            mixed = write_corpus(corpus, data, size)
+            spent = export_measured(corpus, bundle)
+            described = {"rows": size, "mixed": mixed, **asdict(spent)}
+            export_figures(work, size).write_text(json.dumps(described), encoding="utf-8")
+        else:
+            write_first_rows(work / f"passages-{largest}.csv", corpus, size)
+            take_first_rows(bundles[largest], corpus, bundle, size)
+        mark.write_text(made_from(), encoding="utf-8")
+    return bundles
+
+
+def export_measured(corpus: Path, bundle: Path) -> Spent:
+    """Export a corpus as its users do, and return what that took."""
+    return run_measured([sys.executable, "-m", "export", "--corpus", corpus, *LOT, "--out", bundle])
+
+
+def export_figures(work: Path, size: int) -> Path:
+    """Return the file with what the export of this many passages took, and how many of them are mixed."""
+    return work / f"passages-{size}.export.json"
+
+
+def read_export_figures(work: Path, size: int) -> dict[str, float]:
+    """Return what the export of this many passages took. Raises Missing if it was not measured."""
+    path = export_figures(work, size)
+    if not path.exists():
+        raise Missing(f"{path}: there is no such file; run this without --keep, so that the export is measured")
+    figures: dict[str, float] = json.loads(path.read_text(encoding="utf-8"))
+    return figures
+
+
+def write_first_rows(corpus: Path, path: Path, count: int) -> None:
+    """Write the first rows of a CSV, and its header, as a CSV of their own."""
+    with corpus.open(newline="", encoding="utf-8") as source, path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(islice(csv.reader(source), count + 1))
+
+
+def take_first_rows(largest: Path, corpus: Path, bundle: Path, count: int) -> None:
+    """Write the bundle of a corpus whose texts are the first of the largest bundle's, with the embeddings of that."""
+    texts = read_corpus(corpus)
+    texts = replace(texts, columns=choose_types(texts, {"lot": "number"}, corpus))
+    codes, scales = stored_codes(largest)
+    bundle.mkdir(parents=True)
+    write_index(bundle, take_model(largest, bundle), texts, codes[:count], scales[:count], corpus.name)
+
+
+def stored_codes(bundle: Path) -> tuple[Codes, Scales]:
+    """Return the rows of a bundle in the order of its corpus, codes (rows, dim) int8 and scales (rows,) float32."""
+    described = open_bundle(bundle).index
+    assert described is not None  # open_bundle checked it
+    return Index.open(bundle / INDEX, described.stages).codes_of(np.arange(described.rows))
+
+
+def write_stored_rows(folder: Path, bundle: Path) -> None:
+    """Write the rows of a bundle in the order of its corpus, for other searches, unless the folder has them already.
+
+    EMBEDDINGS is (rows, dim) float32, made of CODES (rows, dim) int8 and SCALES (rows,) float32.
+    """
+    made_of = (bundle / "manifest.json").read_text(encoding="utf-8")
+    mark = folder / "made-of.json"
+    if mark.exists() and mark.read_text(encoding="utf-8") == made_of:
+        return
+    console.print("writing the rows for other searches ...")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    codes, scales = stored_codes(bundle)
+    np.save(folder / CODES, codes)
+    np.save(folder / SCALES, scales)
+    embeddings = np.lib.format.open_memmap(folder / EMBEDDINGS, "w+", np.float32, codes.shape)
+    for begin in range(0, len(codes), ROWS_AT_ONCE):
+        rows = slice(begin, begin + ROWS_AT_ONCE)
+        embeddings[rows] = dequantize(codes[rows], scales[rows])
+    embeddings.flush()
+    mark.write_text(made_of, encoding="utf-8")
