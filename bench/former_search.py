@@ -7,8 +7,9 @@ It compares the signs of every row with the query's, so its time grows with the 
 import numpy as np
 import simsimd
 
-from function.engine.arrays import Array
+from function.engine.arrays import AnyArray, Array
 from function.engine.quantization import Codes, Embeddings, Scales, quantize_query
+from function.engine.signs import signs
 
 CANDIDATES = 2_000
 ROWS_PER_CANDIDATE = 100
@@ -23,7 +24,7 @@ def scan_signs(query: Embeddings, codes: Codes, scales: Scales, bits: Bits, top_
     query is (dim,) float32, codes (rows, dim) int8, scales (rows,) float32, bits (rows, dim / 8) uint8, the signs.
     """
     differing = simsimd.cdist(
-        np.packbits(query > 0)[np.newaxis],
+        sign_bits(query[np.newaxis]),
         bits,
         metric="hamming",
         dtype="bin8",
@@ -38,6 +39,11 @@ def scan_signs(query: Embeddings, codes: Codes, scales: Scales, bits: Bits, top_
     kept = rows[_largest(products, min(RESCORED, len(rows)))]
     scores = codes[kept].astype(np.float32) @ query * scales[kept]
     return np.asarray(kept[np.argsort(-scores)[:top_k]])
+
+
+def sign_bits(embeddings: AnyArray) -> Bits:
+    """Return the signs of rows (rows, dim), a bit for each value: (rows, dim / 8) uint8."""
+    return signs(embeddings).view(np.uint8)
 
 
 def scan_codes(query: Embeddings, codes: Codes, scales: Scales) -> Embeddings:

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from bench.answering import Search, answer
-from bench.former_search import scan_all, scan_signs
+from bench.former_search import scan_all, scan_signs, sign_bits
 from bench.scale_bundles import CODES, SCALES
 from function.engine.bundle import read_manifest
 from function.engine.filters import allowed_rows
 from function.engine.hybrid import fuse
-from function.engine.index import Hit, signs
+from function.engine.index import Hit
 from function.engine.loading import LoadedBundle, load_bundle
 from function.engine.quantization import Embeddings
 
@@ -72,7 +72,7 @@ def search_rows(kind: str, folder: Path, count: int, queries: Embeddings) -> Sea
     codes, scales = (np.load(folder / name, mmap_mode="r")[:count] for name in (CODES, SCALES))
     if kind == SCAN:
         return lambda number: scan_all(queries[number], codes, scales, TOP_K).tolist()
-    bits = signs(codes)
+    bits = sign_bits(codes)
     return lambda number: scan_signs(queries[number], codes, scales, bits, TOP_K).tolist()
 
 

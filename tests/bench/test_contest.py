@@ -11,14 +11,13 @@ import pytest
 from bench.answering import timed
 from bench.contest import Entry, Result, Searcher, compare, running
 from bench.exact import Exact
-from bench.former_search import scan_all, scan_signs
+from bench.former_search import scan_all, scan_signs, sign_bits
 from bench.nearest_peers import fastest
 from bench.scale_bundles import write_stored_rows
 from bench.searches import EXACT, FORMER, HYBRID, KEYWORD, SCAN, SEMANTIC
 from export.corpus import Corpus
 from export.recall import TOP_K, neighbour_recall
 from function.engine.hybrid import fuse
-from function.engine.index import signs
 from function.engine.loading import load_bundle
 from function.engine.quantization import Embeddings, dequantize, quantize
 
@@ -121,7 +120,7 @@ def test_the_former_search_and_the_scan_find_the_nearest_rows() -> None:
     exact = queries @ dequantize(codes, scales).T
     former, scan = np.zeros_like(exact), np.zeros_like(exact)
     for number, query in enumerate(queries):
-        former[number, scan_signs(query, codes, scales, signs(codes), TOP_K)] = 1
+        former[number, scan_signs(query, codes, scales, sign_bits(codes), TOP_K)] = 1
         scan[number, scan_all(query, codes, scales, TOP_K)] = 1
     assert neighbour_recall(exact, former, TOP_K) > 0.9
     assert neighbour_recall(exact, scan, TOP_K) > 0.9
