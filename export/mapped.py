@@ -2,9 +2,8 @@
 
 import mmap
 
-import numpy as np
-
 from function.engine.arrays import AnyArray
+from function.engine.tensors import map_of
 
 
 def release(array: AnyArray) -> None:
@@ -13,8 +12,5 @@ def release(array: AnyArray) -> None:
     The system keeps them in its page cache while it has room, so that reading them again is quick. An array that is not
     mapped, or may be written to, stays as it is.
     """
-    base: object = array
-    while isinstance(base, np.ndarray | memoryview):
-        base = base.base if isinstance(base, np.ndarray) else base.obj
-    if isinstance(base, mmap.mmap) and not array.flags.writeable:
-        base.madvise(mmap.MADV_DONTNEED)
+    if (mapped := map_of(array)) and not array.flags.writeable:
+        mapped.madvise(mmap.MADV_DONTNEED)

@@ -34,7 +34,7 @@ from function.engine.lists import Lists, Places
 from function.engine.quantization import Codes, Embeddings, Scales, quantize_query
 from function.engine.selection import largest
 from function.engine.signs import WORD_BITS, Words, count_differing, count_differing_columns, signs, unpack_signs
-from function.engine.tensors import TensorsError, map_tensors
+from function.engine.tensors import TensorsError, map_tensors, read_ahead
 
 Rows = Array[np.intp]
 Mask = Array[np.bool_]  # (rows,)
@@ -87,14 +87,14 @@ class Index:
 
         Raises TensorsError if the file is not whole or holds something else than such stages need.
         """
-        tensors = map_tensors(path)
+        has_lists = stages is not None and stages.lists > 1
+        tensors = map_tensors(path, scattered=has_lists)
         found = {name: (tensor.dtype.name, *tensor.shape) for name, tensor in tensors.items()}
         _, rows, dim = found["codes"] if len(found.get("codes", ())) == 3 else ("", 0, 0)
         words = -(-dim // WORD_BITS)
         expected = {"codes": ("int8", rows, dim), "scales": ("float32", rows)}
         if stages is not None:
             expected["bits"] = ("uint64", words, rows)
-        has_lists = stages is not None and stages.lists > 1
         if stages is not None and has_lists:
             expected |= {
                 "bits": ("uint64", rows, words),
@@ -109,6 +109,9 @@ class Index:
             raise TensorsError(f"{path}: holds {found}, expected {expected}; run `python -m export` again")
         names = ("centroids", "centroids.scales", "centroids.bits", "lists.offsets", "lists.rows", "lists.places")
         lists = Lists(*(tensors[name] for name in names)) if has_lists else None
+        if lists is not None:
+            for tensor in (lists.columns, lists.centroids, lists.scales, lists.offsets):
+                read_ahead(tensor)
         return cls(tensors["codes"], tensors["scales"], tensors.get("bits"), lists, stages)
 
     def __len__(self) -> int:

@@ -27,7 +27,7 @@ class Passages:
 
         Raises TensorsError if the file is not whole or its columns do not belong together.
         """
-        tensors = map_tensors(path)
+        tensors = map_tensors(path, scattered=True)
         missing = {name for column in COLUMNS for name in (column, f"{column}.offsets")} - tensors.keys()
         if missing:
             raise TensorsError(f"{path}: has no {', '.join(sorted(missing))}; run `python -m export` again")

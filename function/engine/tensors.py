@@ -26,6 +26,7 @@ DTYPES = {  # those a bundle holds
     "F32": np.float32,
     "F64": np.float64,
 }
+READ_AT_ONCE = 1 << 19  # bytes; the kernel may read no more for one piece of advice
 HEADER_LIMIT = 100_000_000  # bytes; the format's own limit
 
 
@@ -33,10 +34,11 @@ class TensorsError(ValueError):
     """A safetensors file that cannot be read: the message names the file, what was found and what was expected."""
 
 
-def map_tensors(path: Path) -> dict[str, AnyArray]:
+def map_tensors(path: Path, *, scattered: bool = False) -> dict[str, AnyArray]:
     """Return the tensors by name, as read-only views of one memory map.
 
-    The first use of a row also pays for reading it from disk.
+    The first use of a row also pays for reading it from disk. If the rows that are used lie scattered, say so: the
+    kernel then reads their pages alone, and not up to megabytes around each.
     Raises TensorsError if the file is not whole or holds a dtype that no bundle has, OSError if it cannot be opened.
     """
     with path.open("rb") as file:
@@ -46,6 +48,8 @@ def map_tensors(path: Path) -> dict[str, AnyArray]:
                 f"{path}: {size} bytes, expected at least the 8 of a safetensors file; run `python -m export` again"
             )
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    if scattered:
+        mapped.madvise(mmap.MADV_RANDOM)
     header_length = int.from_bytes(mapped[:8], "little")
     begin = 8 + header_length
     if header_length > HEADER_LIMIT or begin > size:
@@ -61,6 +65,26 @@ def map_tensors(path: Path) -> dict[str, AnyArray]:
         raise TensorsError(
             f"{path}: {error}; expected a whole safetensors file; run `python -m export` again"
         ) from error
+
+
+def map_of(tensor: AnyArray) -> mmap.mmap | None:
+    """Return the memory map that a tensor is a view of, None if it is of none."""
+    base: object = tensor
+    while isinstance(base, np.ndarray | memoryview):
+        base = base.base if isinstance(base, np.ndarray) else base.obj
+    return base if isinstance(base, mmap.mmap) else None
+
+
+def read_ahead(tensor: AnyArray) -> None:
+    """Have the kernel read all of a tensor in the background, because it is about to be used as a whole."""
+    if mapped := map_of(tensor):
+        begin = _address(tensor) - _address(np.frombuffer(mapped, np.uint8))
+        for place in range(begin - begin % READ_AT_ONCE, begin + tensor.nbytes, READ_AT_ONCE):
+            mapped.madvise(mmap.MADV_WILLNEED, place, min(READ_AT_ONCE, len(mapped) - place))
+
+
+def _address(array: AnyArray) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 def _view(mapped: mmap.mmap, begin: int, size: int, entry: dict[str, Any]) -> AnyArray:

@@ -1,6 +1,7 @@
 """safetensors files: byte for byte, against the library, and broken in every way we could think of."""
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from function.engine.tensors import TensorsError, map_tensors
+from bench.touched import cached_pages, forget
+from function.engine.tensors import TensorsError, map_tensors, read_ahead
 
 PROC_IO = Path("/proc/self/io")
 PROC_STATUS = Path("/proc/self/status")
@@ -91,6 +93,37 @@ def test_opening_a_file_of_200_megabytes_reads_its_header_alone(tmp_path: Path) 
 def _count(path: Path, name: str) -> int:
     (line,) = (line for line in path.read_text().splitlines() if line.startswith(f"{name}:"))
     return int(line.split()[1])
+
+
+@pytest.fixture
+def cold(tmp_path: Path) -> Path:
+    """Return a file of two tensors of 16 MB each that is not in the page cache."""
+    path = tmp_path / "cold.safetensors"
+    save_file({name: np.ones((4096, 4096), np.uint8) for name in ("first", "second")}, path)
+    forget(path)
+    if cached_pages(path).any():
+        pytest.skip("this file system keeps its files in memory")
+    return path
+
+
+def test_of_scattered_rows_only_their_pages_are_read(cold: Path) -> None:
+    tensors = map_tensors(cold, scattered=True)
+    assert tensors["first"][[100, 2_000, 4_000]].all()
+    assert 4 <= np.count_nonzero(cached_pages(cold)) <= 3 * 2 + 1  # a row is in one page or two, the header in one
+
+
+def test_a_tensor_is_read_ahead_and_the_others_are_not(cold: Path) -> None:
+    tensors = map_tensors(cold, scattered=True)
+    read_ahead(tensors["second"])
+    end = time.monotonic() + 30
+    while not cached_pages(cold)[-4_000:].all():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert np.count_nonzero(cached_pages(cold)[:3_900]) == 1  # the header
+
+
+def test_an_array_that_is_not_mapped_is_left_alone() -> None:
+    read_ahead(np.zeros(3))
 
 
 def test_tensors_stay_readable_after_the_file_is_deleted(tmp_path: Path) -> None:
