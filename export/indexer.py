@@ -9,13 +9,13 @@ from pathlib import Path
 from export.columns import NONE, column_tensors
 from export.corpus import Corpus
 from export.keywords import KeywordOptions, keyword_tensors
+from export.passages import writing_passages
 from export.recall import LEAST_RECALL, measure_own_recall
 from export.tensor_file import save_tensors
 from function.engine import bundle as layout
 from function.engine.arrays import AnyArray
 from function.engine.bundle import BundleError, IndexInfo, Manifest, ModelInfo, describe_file
 from function.engine.index import Bits, signs
-from function.engine.passages import passage_tensors
 from function.engine.quantization import Codes, Scales
 
 KEYWORDS_BY_DEFAULT = KeywordOptions()
@@ -53,18 +53,19 @@ def write_index(
     tensors: dict[str, AnyArray] = {"codes": codes, "scales": scales}
     if bits is not None:
         tensors["bits"] = bits
+    save_tensors(folder / layout.INDEX, tensors)
+    with writing_passages(folder / layout.PASSAGES) as append:
+        for row in zip(corpus.texts, corpus.ids, corpus.metadata, strict=True):
+            append(*row)
+    written = [layout.INDEX, layout.PASSAGES]
     columns = {name: kind for name, kind in corpus.columns.items() if kind != NONE}
-    written = {
-        layout.INDEX: tensors,
-        layout.PASSAGES: passage_tensors(corpus.texts, corpus.ids, corpus.metadata),
-    }
     if columns:
-        written[layout.COLUMNS] = column_tensors(map(json.loads, corpus.metadata), columns)
+        save_tensors(folder / layout.COLUMNS, column_tensors(map(json.loads, corpus.metadata), columns))
+        written.append(layout.COLUMNS)
     postings, described = keyword_tensors(corpus.texts, keywords) if keywords is not None else ({}, None)
     if described is not None:
-        written[layout.KEYWORDS] = postings
-    for file, content in written.items():
-        save_tensors(folder / file, content)
+        save_tensors(folder / layout.KEYWORDS, postings)
+        written.append(layout.KEYWORDS)
     files = {file: describe_file(folder / file) for file in written}
     index = IndexInfo(
         rows=len(codes),

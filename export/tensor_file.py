@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class Gathered:
         return self.source.dtype
 
 
-Tensor = AnyArray | Gathered | Path  # a path stands for the bytes of that file, uint8
+Tensor = AnyArray | Gathered | IO[bytes]  # an open file stands for its bytes, uint8
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
@@ -68,7 +68,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
 
 
 def _dtype_name(name: str, tensor: Tensor) -> str:
-    dtype = np.dtype(np.uint8) if isinstance(tensor, Path) else tensor.dtype
+    dtype = tensor.dtype if isinstance(tensor, np.ndarray | Gathered) else np.dtype(np.uint8)
     for known, kind in DTYPES.items():
         if dtype == kind:
             return known
@@ -76,14 +76,14 @@ def _dtype_name(name: str, tensor: Tensor) -> str:
 
 
 def _shape(tensor: Tensor) -> tuple[int, ...]:
-    return (tensor.stat().st_size,) if isinstance(tensor, Path) else tensor.shape
+    return tensor.shape if isinstance(tensor, np.ndarray | Gathered) else (tensor.seek(0, 2),)
 
 
-def _write(file: BinaryIO, tensor: Tensor) -> None:
+def _write(file: IO[bytes], tensor: Tensor) -> None:
     """Write the values of a tensor, row after row."""
-    if isinstance(tensor, Path):
-        with tensor.open("rb") as source:
-            shutil.copyfileobj(source, file, BLOCK)
+    if not isinstance(tensor, np.ndarray | Gathered):
+        tensor.seek(0)
+        shutil.copyfileobj(tensor, file, BLOCK)
         return
     rows, *row_shape = tensor.shape
     step = max(1, BLOCK // max(1, math.prod(row_shape) * tensor.dtype.itemsize))

@@ -5,9 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from function.engine.arrays import AnyArray
 from function.engine.tensors import TensorsError, map_tensors
 
 COLUMNS = ("texts", "ids", "metadata")
@@ -74,18 +71,3 @@ class Passages:
             raise IndexError(f"row {row} of {len(self)} passages")
         begin, end = self._offsets[column][row : row + 2]
         return str(self._bytes[column][int(begin) : int(end)].tobytes(), "utf-8")
-
-
-def passage_tensors(texts: list[str], ids: list[str], metadata: list[str]) -> dict[str, AnyArray]:
-    """Return the tensors of a passages.safetensors: bytes (uint8) and offsets (rows + 1, uint64) for each column.
-
-    metadata holds one JSON object for each row. Raises ValueError if the three differ in length.
-    """
-    tensors: dict[str, AnyArray] = {}
-    for column, values in zip(COLUMNS, (texts, ids, metadata), strict=True):
-        if len(values) != len(texts):
-            raise ValueError(f"{column} has {len(values)} rows, texts {len(texts)}")
-        encoded = [value.encode() for value in values]
-        tensors[column] = np.frombuffer(b"".join(encoded), np.uint8)
-        tensors[f"{column}.offsets"] = np.cumsum([0, *map(len, encoded)], dtype=np.uint64)
-    return tensors

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
-from function.engine.passages import Passage, Passages, passage_tensors
+from function.engine.passages import Passage, Passages
 from function.engine.tensors import TensorsError
+from tests.passage_files import write_passages
 
 TEXTS = ["Plain words.", "Żółć, naïve, 東京, עברית", "🦆👩‍🚀 emoji", "long " * 100_000, "", "line\nbreak\ttab\0zero"]
 IDS = ["a", "ż", "🦆", "", "5", "6"]
@@ -29,7 +30,7 @@ METADATA: list[dict[str, Any]] = [
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     file = tmp_path / "passages.safetensors"
-    save_file(passage_tensors(TEXTS, IDS, [json.dumps(one) for one in METADATA]), file)
+    write_passages(file, TEXTS, IDS, [json.dumps(one) for one in METADATA])
     return file
 
 
@@ -52,14 +53,14 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @given(rows=st.lists(st.tuples(words, words, st.dictionaries(words, words, max_size=3)), min_size=1, max_size=8))
 def test_any_rows_come_back(scratch: Path, rows: list[tuple[str, str, dict[str, str]]]) -> None:
     texts, ids, metadata = [list(column) for column in zip(*rows, strict=True)]
-    save_file(passage_tensors(texts, ids, [json.dumps(one, ensure_ascii=False) for one in metadata]), scratch)
+    write_passages(scratch, texts, ids, [json.dumps(one, ensure_ascii=False) for one in metadata])
     passages = Passages(scratch)
     assert [passages[row] for row in range(len(rows))] == [Passage(id, text, more) for text, id, more in rows]
 
 
 def test_the_bytes_are_utf_8_end_to_end_with_the_offset_of_each_row(tmp_path: Path) -> None:
     path = tmp_path / "passages.safetensors"
-    save_file(passage_tensors(["ab", "ż"], ["1", "22"], ["{}", '{"k":1}']), path)
+    write_passages(path, ["ab", "ż"], ["1", "22"], ["{}", '{"k":1}'])
     raw = load_file(path)
     assert raw["texts"].tobytes() == b"ab\xc5\xbc"
     assert raw["texts.offsets"].tolist() == [0, 2, 4]
@@ -71,7 +72,7 @@ def test_the_bytes_are_utf_8_end_to_end_with_the_offset_of_each_row(tmp_path: Pa
 
 
 def test_a_file_without_rows_has_no_passages(tmp_path: Path) -> None:
-    save_file(passage_tensors([], [], []), tmp_path / "passages.safetensors")
+    write_passages(tmp_path / "passages.safetensors", [], [], [])
     passages = Passages(tmp_path / "passages.safetensors")
     assert len(passages) == 0
     with pytest.raises(IndexError, match="row 0 of 0 passages"):
@@ -82,11 +83,6 @@ def test_a_file_without_rows_has_no_passages(tmp_path: Path) -> None:
 def test_a_row_beyond_the_last_is_refused(path: Path, row: int) -> None:
     with pytest.raises(IndexError, match=f"row {row} of 6 passages"):
         Passages(path)[row]
-
-
-def test_columns_of_different_lengths_are_not_written() -> None:
-    with pytest.raises(ValueError, match="metadata has 1 rows, texts 2"):
-        passage_tensors(["a", "b"], ["1", "2"], ["{}"])
 
 
 @pytest.mark.parametrize("column", ["texts", "ids.offsets", "metadata"])

@@ -41,9 +41,10 @@ from function.engine.bundle import (
 )
 from function.engine.embedder import Embedder
 from function.engine.index import Index
-from function.engine.passages import Passages, passage_tensors
+from function.engine.passages import Passages
 from tests.export.conftest import TINY_BERT
 from tests.export.disks import Usage, mounted, small_disk
+from tests.passage_files import write_passages
 
 ROOT = Path(__file__).parents[2]
 
@@ -276,9 +277,7 @@ def test_a_damaged_bundle_fails_with_exit_code_1_and_the_check_is_named(bundle_o
 
 
 def cut_the_passages(bundle: Path) -> None:
-    from safetensors.numpy import save_file
-
-    save_file(passage_tensors(["a b"] * 3, ["1", "2", "3"], ["{}"] * 3), bundle / PASSAGES)
+    write_passages(bundle / PASSAGES, ["a b"] * 3, ["1", "2", "3"], ["{}"] * 3)
     manifest = json.loads((bundle / MANIFEST).read_text())
     manifest["files"][PASSAGES] = {"bytes": (bundle / PASSAGES).stat().st_size, "sha256": "0" * 64}
     (bundle / MANIFEST).write_text(json.dumps(manifest))

@@ -1,6 +1,8 @@
 """safetensors files that are written block by block have the library's bytes, whatever the tensors are."""
 
+import tracemalloc
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from hypothesis.extra import numpy as arrays
 from safetensors.numpy import save, save_file
 
 from export import tensor_file
-from export.tensor_file import Gathered, save_tensors
+from export.tensor_file import BLOCK, Gathered, save_tensors
 from function.engine.tensors import DTYPES, map_tensors
 
 dtypes = st.sampled_from(list(DTYPES.values())).map(np.dtype)
@@ -70,10 +72,10 @@ def test_a_mapped_tensor_goes_from_one_file_to_another(path: Path, tmp_path: Pat
     assert path.read_bytes() == save(tensors)
 
 
-def test_a_path_stands_for_the_bytes_of_its_file(path: Path, tmp_path: Path) -> None:
-    (tmp_path / "texts").write_bytes(b"goose")
-    (tmp_path / "ids").touch()
-    save_tensors(path, {"texts": tmp_path / "texts", "ids": tmp_path / "ids"})
+def test_an_open_file_stands_for_all_its_bytes(path: Path) -> None:
+    with TemporaryFile() as texts, TemporaryFile() as ids:
+        texts.write(b"goose")
+        save_tensors(path, {"texts": texts, "ids": ids})
     assert path.read_bytes() == save({"texts": np.frombuffer(b"goose", np.uint8), "ids": np.empty(0, np.uint8)})
 
 
@@ -88,3 +90,15 @@ def test_another_user_may_read_the_file(path: Path) -> None:
     path.unlink(missing_ok=True)
     save_tensors(path, {})
     assert oct(path.stat().st_mode & 0o777) == "0o644"
+
+
+def test_gathered_rows_are_not_all_in_memory(path: Path) -> None:
+    source, rows = np.zeros((10 * BLOCK // 64, 64), np.int8), np.arange(10 * BLOCK // 64)[::-1]
+    tracemalloc.start()
+    try:
+        save_tensors(path, {"codes": Gathered(source, rows)})
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 3 * BLOCK
+    assert path.stat().st_size > 10 * BLOCK

@@ -29,10 +29,10 @@ from function.engine.bundle import (
 )
 from function.engine.embedder import Embedder
 from function.engine.index import signs
-from function.engine.passages import passage_tensors
 from function.engine.quantization import quantize
 from function.engine.tensors import TensorsError
 from tests.conftest import DIM, write_bundle
+from tests.passage_files import write_passages
 
 TERMS = "terms of 200 texts without their postings"
 TERMS_AFTER_EXPORT = "terms of 64 texts without their postings"
@@ -289,13 +289,13 @@ def test_rows_in_another_order_than_their_texts_fail_the_cosine(bundle_copy: Pat
 
 def test_texts_of_another_corpus_fail_the_cosine_and_the_terms(bundle_copy: Path, corpus: Corpus) -> None:
     texts = [text.replace("silver", "golden") for text in corpus.texts]
-    save_file(passage_tensors(texts, corpus.ids, corpus.metadata), bundle_copy / PASSAGES)
+    write_passages(bundle_copy / PASSAGES, texts, corpus.ids, corpus.metadata)
     describe_again(bundle_copy)
     assert failed(bundle_copy) == [TERMS, COSINE]
 
 
 def test_fewer_texts_than_rows_fail_the_check_of_rows(bundle_copy: Path, corpus: Corpus) -> None:
-    save_file(passage_tensors(corpus.texts[:-3], corpus.ids[:-3], corpus.metadata[:-3]), bundle_copy / PASSAGES)
+    write_passages(bundle_copy / PASSAGES, corpus.texts[:-3], corpus.ids[:-3], corpus.metadata[:-3])
     describe_again(bundle_copy)
     checks, _ = check(bundle_copy)
     found = checks["rows in index, texts, manifest"]
