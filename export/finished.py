@@ -14,7 +14,7 @@ from export.locked_folder import FINISHED
 
 @contextmanager
 def finishing(fresh: Path, name: str) -> Iterator[Path]:
-    """Yield a path in the unfinished folder `fresh` for a new piece; at the end without an error it is kept as `name`."""
+    """Yield a path in the unfinished folder `fresh` for a new piece; if no error is raised, keep it under the name."""
     path = fresh / f"{name}.unfinished"
     yield path
     if path.is_dir():

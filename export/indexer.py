@@ -2,25 +2,27 @@
 
 import json
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
+
+import numpy as np
 
 from export.columns import NONE, column_tensors
 from export.corpus import Corpus
 from export.keywords import KeywordOptions, keyword_tensors
-from export.passages import writing_passages
 from export.recall import LEAST_RECALL, measure_own_recall
 from export.tensor_file import save_tensors
 from function.engine import bundle as layout
-from function.engine.arrays import AnyArray
+from function.engine.arrays import AnyArray, Array
 from function.engine.bundle import BundleError, IndexInfo, Manifest, ModelInfo, describe_file
-from function.engine.index import Bits, signs
+from function.engine.index import signs
 from function.engine.quantization import Codes, Scales
 
 KEYWORDS_BY_DEFAULT = KeywordOptions()
 LAYOUT = "int8 codes, a scale a row, sign bits"
 LAYOUT_WITHOUT_SIGNS = "int8 codes, a scale a row; no sign bits, which would find too few neighbours"
+ROWS_AT_ONCE = 65_536
 
 
 def write_model(folder: Path, model: ModelInfo) -> Manifest:
@@ -40,23 +42,13 @@ def write_index(
     name: str,
     keywords: KeywordOptions | None = KEYWORDS_BY_DEFAULT,
 ) -> Manifest:
-    """Write the index, passages, columns and keywords beside the model, then the manifest, and return the manifest.
+    """Write the index, columns and keywords beside the model and the passages, then the manifest, and return that.
 
+    codes (rows, dim) int8 and scales (rows,) float32 are in the corpus's order, and may be memory-mapped.
     keywords is None for a bundle without them.
-
-    The index holds sign bits if a search that begins with them reaches LEAST_RECALL. Without sign bits a search scans
-    all codes.
     """
-    bits: Bits | None = signs(codes)
-    if measure_own_recall(codes, scales, bits) < LEAST_RECALL:
-        bits = None
-    tensors: dict[str, AnyArray] = {"codes": codes, "scales": scales}
-    if bits is not None:
-        tensors["bits"] = bits
+    tensors = index_tensors(codes, scales)
     save_tensors(folder / layout.INDEX, tensors)
-    with writing_passages(folder / layout.PASSAGES) as append:
-        for row in zip(corpus.texts, corpus.ids, corpus.metadata, strict=True):
-            append(*row)
     written = [layout.INDEX, layout.PASSAGES]
     columns = {name: kind for name, kind in corpus.columns.items() if kind != NONE}
     if columns:
@@ -69,17 +61,32 @@ def write_index(
     files = {file: describe_file(folder / file) for file in written}
     index = IndexInfo(
         rows=len(codes),
-        layout=LAYOUT if bits is not None else LAYOUT_WITHOUT_SIGNS,
+        layout=LAYOUT if "bits" in tensors else LAYOUT_WITHOUT_SIGNS,
         model_sha256=manifest.files[layout.MODEL].sha256,
         tokenizer_sha256=manifest.files[layout.TOKENIZER].sha256,
         corpus=name,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
         columns=columns,
         keywords=described,
     )
     manifest = replace(manifest, index=index, files=manifest.files | files)
     _write_manifest(folder, manifest)
     return manifest
+
+
+def index_tensors(codes: Codes, scales: Scales) -> dict[str, AnyArray]:
+    """Return the tensors of an index.safetensors of these rows, which are in the corpus's order.
+
+    The index holds sign bits if a search that begins with them reaches LEAST_RECALL. Without sign bits a search scans
+    all codes.
+    """
+    bits = np.concatenate([signs(codes[begin : begin + ROWS_AT_ONCE]) for begin in range(0, len(codes), ROWS_AT_ONCE)])
+    tensors: dict[str, AnyArray] = {"codes": codes, "scales": scales}
+    return tensors | ({"bits": bits} if measure_own_recall(codes, scales, bits) >= LEAST_RECALL else {})
+
+
+def stored_rows(tensors: Mapping[str, AnyArray], rows: Array[np.intp] | slice) -> tuple[Codes, Scales]:
+    """Return the codes and the scales of some of the corpus's rows from the tensors of an index.safetensors."""
+    return tensors["codes"][rows], tensors["scales"][rows]
 
 
 def _write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -94,12 +101,16 @@ def take_model(bundle: Path, folder: Path) -> Manifest:
     manifest = layout.read_manifest(bundle)
     for name in (layout.MODEL, layout.TOKENIZER):
         layout.check_size(bundle, name, manifest)
+        check_checksum(bundle, name, manifest)
         shutil.copyfile(bundle / name, folder / name)
-    taken = write_model(folder, manifest.model)
-    for name, found in taken.files.items():
-        if found != manifest.files[name]:
-            raise BundleError(
-                f"{bundle / name}: sha256 {found.sha256[:12]}, the manifest says {manifest.files[name].sha256[:12]}; "
-                "it is damaged: run `python -m export` again, with the model"
-            )
-    return taken
+    return write_model(folder, manifest.model)
+
+
+def check_checksum(bundle: Path, name: str, manifest: Manifest) -> None:
+    """Raise BundleError if a file of a bundle is damaged, which reads all of it."""
+    found, expected = describe_file(bundle / name).sha256, manifest.files[name].sha256
+    if found != expected:
+        raise BundleError(
+            f"{bundle / name}: sha256 {found[:12]}, the manifest says {expected[:12]}; it is damaged: run "
+            "`python -m export` again, with the model"
+        )

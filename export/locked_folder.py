@@ -66,10 +66,11 @@ def remove_abandoned(parent: Path, heir: Path | None = None) -> None:
     What is finished in them first moves into the folder FINISHED of the unfinished folder `heir`, if there is one.
     """
     for path in _abandoned(parent):
-        for piece in _pieces(path) if heir is not None else ():
-            (heir / FINISHED).mkdir(exist_ok=True)
-            if not (heir / FINISHED / piece.name).exists():
-                piece.rename(heir / FINISHED / piece.name)
+        if heir is not None:
+            for piece in _pieces(path):
+                (heir / FINISHED).mkdir(exist_ok=True)
+                if not (heir / FINISHED / piece.name).exists():
+                    piece.rename(heir / FINISHED / piece.name)
         shutil.rmtree(path, ignore_errors=True)
 
 

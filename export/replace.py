@@ -13,7 +13,6 @@ All exports into a folder use the same name, `.semantic-search.whole`, so simult
 """
 
 import errno
-import os
 import shutil
 import time
 from collections.abc import Iterator

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from export.columns import column_tensors
-from export.embed import embed_documents
+from export.embed import embed_texts
+from export.indexer import stored_rows
 from export.progress import ShowProgress, no_progress
 from export.recall import LEAST_RECALL, QUERIES, TOP_K, measure_own_recall, measure_recall
 from function.engine import bundle as layout
@@ -32,6 +33,7 @@ SAMPLE_AFTER_EXPORT = 64  # passages that `verify_export` embeds again, one by o
 SECONDS_AFTER_EXPORT = 10.0
 LEAST_STORED_COSINE = 0.999  # between a stored row and its text embedded again; the row's 8 bit alone loses much less
 SEED = 7
+ROWS_AT_ONCE = 65_536  # that are compared
 
 Clock = Callable[[], float]  # counts seconds
 
@@ -74,8 +76,7 @@ def verify(
         yield Check("texts are UTF-8", str(error), "UTF-8", passed=False)
         return
     yield from _check_keywords(bundle, manifest, sample, texts)
-    tensors = map_tensors(bundle / layout.INDEX)
-    codes, scales = tensors["codes"], tensors["scales"]
+    codes, scales = stored_rows(map_tensors(bundle / layout.INDEX), slice(None))
     embedder = Embedder.open(bundle, manifest.model)
     again = _embed_again(embedder, texts, TEXTS_AT_ONCE, seconds, clock, progress)
     yield _check_cosine(again, sample, codes, scales)
@@ -105,7 +106,7 @@ def verify_export(
     rows = _check_rows(manifest, index, passages)
     yield rows
     written = map_tensors(bundle / layout.INDEX)
-    equal = np.array_equal(written["codes"], codes) and np.array_equal(written["scales"], scales)
+    equal = _are_rows_equal(written, codes, scales)
     yield Check("rows in the index, rows embedded", "equal" if equal else "different", "equal", equal)
     if not (rows.passed and equal):
         return
@@ -135,6 +136,18 @@ def _check_rows(manifest: Manifest, index: Index, passages: Passages) -> Check:
     assert manifest.index is not None
     rows = (len(index), len(passages), manifest.index.rows)
     return Check("rows in index, texts, manifest", ", ".join(map(str, rows)), "the same", len(set(rows)) == 1)
+
+
+def _are_rows_equal(written: Mapping[str, AnyArray], codes: Codes, scales: Scales) -> bool:
+    """Return whether an index holds these rows, compared a block at a time: each comparison takes a byte a value."""
+    if len(written["codes"]) != len(codes):
+        return False
+    for begin in range(0, len(codes), ROWS_AT_ONCE):
+        rows = slice(begin, begin + ROWS_AT_ONCE)
+        stored_codes, stored_scales = stored_rows(written, rows)
+        if not (np.array_equal(stored_codes, codes[rows]) and np.array_equal(stored_scales, scales[rows])):
+            return False
+    return True
 
 
 def _check_columns(bundle: Path, manifest: Manifest, passages: Passages) -> Iterator[Check]:
@@ -191,7 +204,7 @@ def _embed_again(
     chunks: list[Embeddings] = []
     done, used = 0, 0.0
     while done < len(texts) and (done == 0 or used < seconds):
-        chunks.extend(embeddings for embeddings, _ in embed_documents(embedder, texts[done : done + at_once]))
+        chunks.append(embed_texts(embedder, texts[done : done + at_once], role="document"))
         done = sum(map(len, chunks))
         used = clock() - began
         share = max(done / len(texts), used / seconds if seconds else 1.0)

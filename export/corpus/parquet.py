@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from export.corpus.columns import Columns, find_id_column, find_text_column, require_names
-from export.corpus.corpus import Append, Counts, CorpusError, Told, corpus_error
+from export.corpus.corpus import Append, CorpusError, Counts, Told, corpus_error
 from export.corpus.ids import Ids, id_of_number
 from export.corpus.parquet_metadata import count_non_finite, metadata_objects
 from export.first_line import first_line
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 ROWS_AT_ONCE = 65_536
+
 
 def read_parquet(path: Path, asked: Columns, append: Append, told: Told) -> Counts:
     """Append the passages of a Parquet file, ROWS_AT_ONCE at a time.

@@ -35,16 +35,18 @@ def read_corpus(
     uncompressed file) where it can be known, for a file without a single text, and for one that changes meanwhile.
     """
     asked = Columns(text_column, id_column)
-    columns: tuple[Sequence[str], Sequence[str], Sequence[str]]
+    texts: Sequence[str]
+    ids: Sequence[str]
+    metadata: Sequence[str]
     if passages is None:
         rows: list[tuple[str, str, str]] = []
         counts = _read(path, asked, lambda *row: rows.append(row), told)
-        columns = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
+        texts, ids, metadata = ([row[column] for row in rows] for column in range(3))
     else:
         with writing_passages(passages) as append:
             counts = _read(path, asked, append, told)
-        columns = stored_columns(passages)
-    return Corpus(*columns, counts.empty_texts, counts.blank_ids, counts.non_finite)
+        texts, ids, metadata = stored_columns(passages)
+    return Corpus(texts, ids, metadata, counts.empty_texts, counts.blank_ids, counts.non_finite)
 
 
 def read_texts(path: Path, text_column: str | None, text_option: str) -> list[str]:

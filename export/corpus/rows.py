@@ -5,7 +5,7 @@ from pathlib import Path
 
 from export.corpus.columns import Columns, find_id_column, find_text_column
 from export.corpus.compressed import is_gzipped, require_whole_gzip
-from export.corpus.corpus import Append, Counts, CorpusError, Told, corpus_error
+from export.corpus.corpus import Append, CorpusError, Counts, Told, corpus_error
 from export.corpus.ids import Ids, id_of_number
 from export.corpus.json_rows import compact_json
 

@@ -1,6 +1,7 @@
 """The columns of a passages.safetensors as sequences of strings, read from the file whenever they are used."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import overload
 
@@ -44,7 +45,7 @@ class StoredColumn(Sequence[str]):
         offsets = tensors[f"{self._column}.offsets"][begin : begin + count + 1].tolist()
         content = tensors[self._column][offsets[0] : offsets[-1]].tobytes()
         ends = [offset - offsets[0] for offset in offsets]
-        return [content[first:last].decode() for first, last in zip(ends, ends[1:], strict=False)]
+        return [content[first:last].decode() for first, last in pairwise(ends)]
 
 
 def stored_columns(path: Path) -> tuple[StoredColumn, StoredColumn, StoredColumn]:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 MANIFEST = "manifest.json"
 MODEL = "model.ort"
@@ -76,7 +76,6 @@ class IndexInfo:
     model_sha256: str  # of model.ort
     tokenizer_sha256: str
     corpus: str  # file name of the texts, or what else they are
-    created: str  # UTC, ISO 8601
     columns: dict[str, str]  # type of each metadata column that filters may name; columns.safetensors has their values
     keywords: KeywordsInfo | None  # None in a bundle without keywords.safetensors
 
