@@ -18,11 +18,11 @@ from export.disk_errors import explain
 from export.disk_space import (
     check_space,
     corpus_bytes,
+    folder_bytes,
     keywords_bytes,
     model_bytes,
     shards_bytes,
     temporary_bytes,
-    written_bytes,
 )
 from export.locked_folder import FINISHED, find_kept
 from export.model_files import ModelError
@@ -124,7 +124,7 @@ def _make_model(options: argparse.Namespace, fresh: Path, corpus: Corpus | None,
     """Write the model part of the unfinished bundle, unless an export that was stopped has left it; return it."""
     from export.kept_model import make_model
 
-    documentation = corpus if options.corpus is None else None
+    documentation = corpus if corpus is not None and options.corpus is None else None
     calibration = _read_calibration(options, progress, documentation)
     folder, name, revision = find_model(options.model, options.revision)
     source = read_source(folder, name, revision, options.pooling)
@@ -138,16 +138,16 @@ def _make_model(options: argparse.Namespace, fresh: Path, corpus: Corpus | None,
 def _check_space(
     options: argparse.Namespace, fresh: Path, corpus: Corpus | None, dim: int, model: int = 0, temporary: int = 0
 ) -> None:
-    """Raise DiskError unless there is room for what is not yet in the unfinished folder.
+    """Raise DiskError unless there is room for what has not been written yet.
 
-    model and temporary are the bytes of the model to be written, finished and taken over, and of its temporary files.
+    model and temporary are the bytes of the model, once finished and once in the bundle, and of its temporary files.
     """
-    bundle = model
+    bundle = model - folder_bytes(fresh / FINISHED)
     if corpus is not None:
         passages = fresh / PASSAGES
-        bundle += corpus_bytes(corpus, passages, dim) + shards_bytes(len(corpus.texts), dim)
+        bundle += corpus_bytes(corpus, passages, dim) + shards_bytes(len(corpus.texts), dim) - passages.stat().st_size
         bundle += 0 if options.no_keywords else keywords_bytes(passages)
-    check_space(options.out, max(0, bundle - written_bytes(fresh)), temporary)
+    check_space(options.out, bundle, temporary)
 
 
 def _note_shadowed_model(options: argparse.Namespace) -> None:
@@ -211,10 +211,8 @@ def _read_corpus(options: argparse.Namespace, fresh: Path, progress: ShowProgres
             for row in zip(corpus.texts, corpus.ids, corpus.metadata, strict=True):
                 append(*row)
     else:
-        corpus = read_corpus(
-            *(options.corpus, options.text_column, options.id_column, fresh / PASSAGES),
-            told=lambda share: progress(step, min(share, 0.99)),
-        )
+        columns = options.text_column, options.id_column
+        corpus = read_corpus(options.corpus, *columns, fresh / PASSAGES, lambda share: progress(step, min(share, 0.99)))
     corpus = replace(corpus, columns=choose_types(corpus, dict(options.column), options.corpus or Path(NAME)))
     progress(step, 1)
     return corpus
@@ -267,10 +265,11 @@ def _write_corpus(
             progress("read the older bundle", 1)
         progress("embed texts", 0)
         began = time.perf_counter()
-        rows = embed_corpus(
-            *(embedder, corpus.texts, fresh, name_model(manifest), older),
-            progress=lambda share, embedded: progress("embed texts", share, embedded),
-        )
+
+        def show(share: float, embedded: int) -> None:
+            progress("embed texts", share, embedded)
+
+        rows = embed_corpus(embedder, corpus.texts, fresh, name_model(manifest), older, show)
         seconds = time.perf_counter() - began
         progress("write the index", 0)
         manifest = write_index(fresh, manifest, corpus, rows.codes, rows.scales, name, keywords)

@@ -57,7 +57,7 @@ def shards_bytes(rows: int, dim: int) -> int:
     return rows * (2 * dim + SHARD_BYTES)
 
 
-def written_bytes(folder: Path) -> int:
+def folder_bytes(folder: Path) -> int:
     """Return how many bytes the files in a folder and below it have."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
