@@ -13,7 +13,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,7 +50,8 @@ def _remove_unfinished(folder: Path) -> None:
         return
     for path in folder.iterdir():
         if path.is_file():
-            path.unlink()
+            with suppress(OSError):  # what cannot be removed stays
+                path.unlink()
         elif path.name != FINISHED:
             shutil.rmtree(path, ignore_errors=True)
 
