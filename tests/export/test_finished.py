@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,13 @@ def finish(fresh: Path, name: str) -> None:
         path.write_text(name)
 
 
+def stop_after(out: Path, stop: type[BaseException], work: Callable[[Path], object]) -> None:
+    """Do some work in an unfinished folder of the bundle, and stop."""
+    with replacing(out) as fresh:
+        work(fresh)
+        raise stop
+
+
 def finished(fresh: Path) -> list[str]:
     return sorted(path.name for path in (fresh / FINISHED).iterdir()) if (fresh / FINISHED).exists() else []
 
@@ -64,11 +72,14 @@ def test_an_error_and_an_interruption_keep_what_is_finished_and_remove_the_rest(
     bundle_copy: Path, stop: type[BaseException]
 ) -> None:
     before = {path.name: path.read_bytes() for path in bundle_copy.iterdir()}
-    with pytest.raises(stop), replacing(bundle_copy) as fresh:
+
+    def work(fresh: Path) -> None:
         finish(fresh, "shard")
         (fresh / MODEL).write_text("half")
         (fresh / "folder").mkdir()
-        raise stop
+
+    with pytest.raises(stop):
+        stop_after(bundle_copy, stop, work)
     kept = find_kept(bundle_copy)
     assert kept is not None
     assert [path.name for path in kept.iterdir()] == [FINISHED]
@@ -93,9 +104,10 @@ def test_what_two_exports_have_finished_comes_together(tmp_path: Path) -> None:
         finish(export.__enter__(), name)
     for export in (first, second):
         assert not export.__exit__(RuntimeError, RuntimeError(), None)
-    with pytest.raises(RuntimeError), replacing(tmp_path / "out") as fresh:
-        assert finished(fresh) == ["a", "b"]
-        raise RuntimeError
+    found: list[str] = []
+    with pytest.raises(RuntimeError):
+        stop_after(tmp_path / "out", RuntimeError, lambda fresh: found.extend(finished(fresh)))
+    assert found == ["a", "b"]
     assert len(list((tmp_path / "out").iterdir())) == 1
 
 
@@ -104,8 +116,8 @@ def test_files_of_an_export_killed_while_they_moved_leave_nothing_finished(tmp_p
     copy_into(whole, bundle)
     (whole / FINISHED).mkdir()
     (whole / FINISHED / "shard").write_text("whole")
-    with pytest.raises(RuntimeError), replacing(tmp_path / "out"):
-        raise RuntimeError
+    with pytest.raises(RuntimeError):
+        stop_after(tmp_path / "out", RuntimeError, lambda fresh: None)
     assert {path.name for path in (tmp_path / "out").iterdir()} == {path.name for path in bundle.iterdir()}
 
 
@@ -119,10 +131,14 @@ def test_a_stop_before_the_first_file_moves_keeps_what_is_finished(
             raise KeyboardInterrupt
         unlink(path, missing_ok)
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt), replacing(bundle_copy) as fresh:
-        finish(fresh, "shard")
-        copy_into(fresh, bundle)
-        patch.setattr(Path, "unlink", interrupt)
+    def fill(patch: pytest.MonkeyPatch) -> None:
+        with replacing(bundle_copy) as fresh:
+            finish(fresh, "shard")
+            copy_into(fresh, bundle)
+            patch.setattr(Path, "unlink", interrupt)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        fill(patch)
     assert (bundle_copy / MANIFEST).exists()
     kept = find_kept(bundle_copy)
     assert kept is not None
@@ -130,7 +146,7 @@ def test_a_stop_before_the_first_file_moves_keeps_what_is_finished(
 
 
 def test_a_piece_is_flushed_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    flushed: list[str] = []
-    monkeypatch.setattr(os, "fsync", lambda descriptor: flushed.append(os.readlink(f"/proc/self/fd/{descriptor}")))
+    flushed: list[Path] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: flushed.append(Path(f"/proc/self/fd/{descriptor}").readlink()))
     finish(tmp_path, "shard")
-    assert flushed == [str(tmp_path / "shard.unfinished"), str(tmp_path / FINISHED)]
+    assert flushed == [tmp_path / "shard.unfinished", tmp_path / FINISHED]
