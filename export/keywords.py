@@ -4,19 +4,24 @@ function/engine/keywords.py describes the tensors and the formula.
 """
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
 from function.engine.arrays import AnyArray, Array
 from function.engine.bundle import CONVEX, KeywordsInfo
 from function.engine.keywords import K1, B
-from function.engine.words import find_stemmer, split_terms
+from function.engine.words import Stem, find_stemmer, split_terms
 
 STEMMING = "english"  # the language of the default model
 FUSION_WEIGHT = 0.6  # of the cosine in hybrid search
 LARGEST_IMPACT = 255  # in 8 bit
+BLOCK = 1 << 20  # occurrences of terms that are sorted at a time: some 70 MB
+REMEMBERED_WORDS = 1 << 17  # whose terms are looked up instead of made again: some 40 MB
+LONGEST_REMEMBERED = 32  # characters; a language without blanks has long words, which seldom occur again
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,38 +33,30 @@ class KeywordOptions:
     fusion_weight: float = FUSION_WEIGHT
 
 
-def keyword_tensors(texts: Sequence[str], options: KeywordOptions) -> tuple[dict[str, AnyArray], KeywordsInfo | None]:
-    """Return the tensors of a keywords.safetensors and their description; none if no text has a word."""
-    stem = find_stemmer(options.stemming)
-    numbers: dict[str, int] = {}  # of the terms, in the order in which they first occur
-    occurrences, lengths = array("I"), array("I")
-    for text in texts:
-        terms = split_terms(text, stem)
-        occurrences.extend([numbers.setdefault(term, len(numbers)) for term in terms])
-        lengths.append(len(terms))
+def keyword_tensors(texts: Iterable[str], options: KeywordOptions) -> tuple[dict[str, AnyArray], KeywordsInfo | None]:
+    """Return the tensors of a keywords.safetensors and their description; none if no text has a word.
+
+    The texts are read once, and only one of them is in memory. Each of a text's words takes 9 bytes, each different
+    term some 200.
+    """
+    numbers, occurrences, lengths = _read_terms(texts, find_stemmer(options.stemming))
     if not numbers:
         return {}, None
-    encoded = sorted((term.encode(), number) for term, number in numbers.items())
-    place = np.empty(len(encoded), np.uint64)  # of each term in the order of its bytes
-    place[[number for _, number in encoded]] = np.arange(len(encoded), dtype=np.uint64)
-    length = np.frombuffer(lengths, np.uint32)
-    row = np.repeat(np.arange(len(texts), dtype=np.uint64), length)
-    # one number for a term and a row, so that sorting the numbers brings a term's rows together
-    pairs, counts = np.unique(place[np.frombuffer(occurrences, np.uint32)] * len(texts) + row, return_counts=True)
-    term, rows = pairs // len(texts), (pairs % len(texts)).astype(np.uint32)
-    offsets = np.searchsorted(term, np.arange(len(encoded) + 1, dtype=np.uint64)).astype(np.uint64)
-    impacts, scales = _score(term.astype(np.intp), counts, length[rows] / length.mean(), offsets, len(texts))
+    terms = sorted(numbers)  # by code point, which is the order of their bytes too
+    places = np.empty(len(terms), np.uint32)  # of each term in that order, by the number that it has now
+    places[[numbers[term] for term in terms]] = np.arange(len(terms), dtype=np.uint32)
+    for block in _blocks(len(occurrences)):
+        occurrences[block] = places[occurrences[block]]
+    encoded = [term.encode() for term in terms]
     tensors: dict[str, AnyArray] = {
-        "terms": np.frombuffer(b"".join(word for word, _ in encoded), np.uint8),
-        "terms.offsets": np.cumsum([0, *(len(word) for word, _ in encoded)], dtype=np.uint64),
-        "postings.offsets": offsets,
-        "rows": rows,
-        "impacts": impacts,
-        "scales": scales,
+        "terms": np.frombuffer(b"".join(encoded), np.uint8),
+        "terms.offsets": np.cumsum([0, *map(len, encoded)], dtype=np.uint64),
     }
+    del numbers, terms, encoded
+    tensors |= _postings(occurrences, lengths, len(places))
     return tensors, KeywordsInfo(
-        terms=len(encoded),
-        postings=len(rows),
+        terms=len(places),
+        postings=len(tensors["rows"]),
         stemming=options.stemming,
         k1=K1,
         b=B,
@@ -68,8 +65,70 @@ def keyword_tensors(texts: Sequence[str], options: KeywordOptions) -> tuple[dict
     )
 
 
+def _read_terms(texts: Iterable[str], stem: Stem | None) -> tuple[dict[str, int], Array[np.uint32], Array[np.uint32]]:
+    """Return a number for each different term, the number of each term of all texts, and how many terms each text has.
+
+    The numbers are in the order in which the terms first occur. Blanks separate terms, so most terms are found by
+    looking up a word that occurred before.
+    """
+    numbers: dict[str, int] = {}
+    occurrences, lengths = array("I"), array("I")
+
+    def number(word: str) -> tuple[int, ...]:
+        return tuple([numbers.setdefault(term, len(numbers)) for term in split_terms(word, stem)])
+
+    recall = lru_cache(REMEMBERED_WORDS)(number)
+    for text in texts:
+        before = len(occurrences)
+        for word in text.split():
+            occurrences.extend(recall(word) if len(word) <= LONGEST_REMEMBERED else number(word))
+        lengths.append(len(occurrences) - before)
+    return numbers, np.frombuffer(occurrences, np.uint32), np.frombuffer(lengths, np.uint32)
+
+
+def _postings(occurrences: Array[np.uint32], lengths: Array[np.uint32], terms: int) -> dict[str, AnyArray]:
+    """Return the tensors of the postings, made for some terms at a time.
+
+    occurrences is (n,): the place of each term of all texts, text after text. lengths is (rows,): how many a text has.
+    """
+    sizes, ends, relative = np.zeros(terms, np.intp), np.cumsum(lengths, dtype=np.intp), lengths / lengths.mean()
+    for block in _blocks(len(occurrences)):
+        sizes += np.bincount(occurrences[block], minlength=terms)
+    rows, impacts = np.empty(len(occurrences), np.uint32), np.empty(len(occurrences), np.uint8)  # at most so many
+    holders, scales = np.zeros(terms + 1, np.uint64), np.empty(terms, np.float32)
+    postings = 0
+    for first, last in _term_blocks(sizes):
+        here = np.flatnonzero((occurrences >= first) & (occurrences < last))
+        # one number for a term and a row, so that sorting the numbers brings a term's rows together
+        pairs = (occurrences[here].astype(np.intp) - first) * len(lengths)
+        pairs += np.searchsorted(ends, here, side="right")
+        pairs, counts = np.unique(pairs, return_counts=True)
+        term, row = np.divmod(pairs, len(lengths))
+        offsets = np.searchsorted(term, np.arange(last - first + 1))
+        part = slice(postings, postings + len(pairs))
+        rows[part], holders[first + 1 : last + 1] = row, np.diff(offsets)
+        impacts[part], scales[first:last] = _score(term, counts, relative[row], offsets, len(lengths))
+        postings = part.stop
+    return {
+        "postings.offsets": np.cumsum(holders, dtype=np.uint64),
+        "rows": rows[:postings],
+        "impacts": impacts[:postings],
+        "scales": scales,
+    }
+
+
+def _blocks(length: int) -> Iterator[slice]:
+    return (slice(begin, begin + BLOCK) for begin in range(0, length, BLOCK))
+
+
+def _term_blocks(sizes: Array[np.intp]) -> Iterator[tuple[int, int]]:
+    """Yield ranges of terms that occur BLOCK times together, or a little more; sizes says how often each occurs."""
+    starts = np.unique(np.cumsum(sizes) // BLOCK, return_index=True)[1]
+    return pairwise([*map(int, starts), len(sizes)])
+
+
 def _score(
-    term: Array[np.intp], counts: Array[np.intp], lengths: AnyArray, offsets: Array[np.uint64], rows: int
+    term: Array[np.intp], counts: Array[np.intp], lengths: AnyArray, offsets: Array[np.intp], rows: int
 ) -> tuple[Array[np.uint8], Array[np.float32]]:
     """Return the impact of each posting (n,) uint8 and the scale of each term (terms,) float32.
 
@@ -79,6 +138,6 @@ def _score(
     holders = np.diff(offsets).astype(np.float64)
     idf = np.log1p((rows - holders + 0.5) / (holders + 0.5))
     exact = idf[term] * counts / (counts + K1 * (1 - B + B * lengths))
-    scales = np.maximum.reduceat(exact, offsets[:-1].astype(np.intp)) / LARGEST_IMPACT
+    scales = np.maximum.reduceat(exact, offsets[:-1]) / LARGEST_IMPACT
     impacts = np.maximum(np.rint(exact / scales[term]), 1).astype(np.uint8)
     return impacts, scales.astype(np.float32)

@@ -1,6 +1,7 @@
 """Texts become terms: words in one form, codes whole and in parts, stems only where they are asked for."""
 
 import re
+import sys
 from unicodedata import normalize
 
 import pytest
@@ -66,6 +67,16 @@ def test_capitals_change_no_term_and_each_letter_and_digit_is_in_a_term(text: st
 @given(texts, texts)
 def test_a_blank_separates(left: str, right: str) -> None:
     assert split_terms(f"{left} {right}") == split_terms(left) + split_terms(right)
+
+
+@given(texts)
+def test_a_text_has_the_terms_of_its_words(text: str) -> None:
+    assert split_terms(text) == [term for word in text.split() for term in split_terms(word)]
+
+
+@pytest.mark.parametrize("blank", [chr(code) for code in range(sys.maxunicode + 1) if chr(code).isspace()], ids=ascii)
+def test_every_kind_of_blank_separates(blank: str) -> None:
+    assert split_terms(f"AB-{blank}-1e{blank}\u0301+") == ["ab", "1e", "\u0301+", "\u0301"]
 
 
 def test_quoted_parts_are_what_stands_between_quotation_marks() -> None:
