@@ -142,6 +142,35 @@ def test_one_command_makes_a_bundle_that_opens(whole: tuple[Path, Run]) -> None:
     assert sorted(path.name for path in out.parent.iterdir()) == ["bundle"]
 
 
+def test_the_same_command_writes_the_same_bytes(
+    whole: tuple[Path, Run], stories: Path, calibration: Path, tmp_path: Path
+) -> None:
+    columns = ("--text-column", "title", "--id-column", "number")
+    options = ("--calibration", calibration, "--out", tmp_path / "bundle")
+    assert run(TINY_BERT, "--corpus", stories, *columns, *options).code == 0
+    assert contents(tmp_path / "bundle") == contents(whole[0])
+
+
+def test_an_export_that_failed_late_leaves_its_model_and_rows_to_the_next(
+    whole: tuple[Path, Run], stories: Path, calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(tmp_path / "bundle" / INDEX))
+
+    columns = ("--text-column", "title", "--id-column", "number")
+    options = ("--calibration", calibration, "--out", tmp_path / "bundle")
+    with monkeypatch.context() as patch:
+        patch.setattr("export.indexer.write_index", fail)
+        line = error_line(run(TINY_BERT, "--corpus", stories, *columns, *options))
+    assert "No space left on device" in line
+    assert "keeps what is finished: the same command goes on from there, or delete it)" in line
+    done = run(TINY_BERT, "--corpus", stories, *columns, *options)
+    assert "The model is taken over from an export that was stopped." in done.out
+    assert "0 texts, 147 rows taken over from an export that was stopped" in done.out
+    assert contents(tmp_path / "bundle") == contents(whole[0])
+    assert [path for path in (tmp_path / "bundle").iterdir() if path.is_dir()] == []
+
+
 def test_the_bundle_finds_each_text_by_itself(whole: tuple[Path, Run]) -> None:
     out, _ = whole
     embedder, index = Embedder.open(out, open_bundle(out).model), Index.open(out / INDEX)
@@ -329,6 +358,8 @@ def test_an_export_whose_own_check_fails_ends_with_exit_code_1_and_leaves_the_ol
     assert "FAILED" in done.out
     assert "the new bundle failed a check above; what was there before stays as it was" in error_line(done)
     assert "is ready" not in done.out
+    assert "keeps what is finished" not in done.err  # it may be what the check found wrong
+    assert len(list(bundle_of_stories.iterdir())) == len(before)
     assert contents(bundle_of_stories) == before
     assert [path.name for path in bundle_of_stories.parent.iterdir()] == ["bundle"]
 

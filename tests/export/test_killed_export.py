@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from export import embed
+from export import embed, shards
 from export.replace import repair
 from function.engine.bundle import open_bundle
 from tests.export.test_cli import Run, contents, run, write_csv
@@ -129,7 +129,7 @@ def test_shards_of_texts_that_changed_meanwhile_are_not_taken_over(
 def test_an_interruption_keeps_finished_shards_and_says_where(
     bundle_copy: Path, texts: Path, small_shards: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    save = embed.save_shard
+    save = shards.save_shard
     saved: list[int] = []
 
     def save_or_stop(*arguments: object) -> None:
