@@ -9,10 +9,10 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
 
-import numpy as np
-
+from export.column_values import Numbers, Words
 from export.corpus import Corpus, CorpusError
 from function.engine.arrays import AnyArray
 from function.engine.columns import EXPECTED, Stored, stored_value
@@ -21,6 +21,14 @@ NONE = "none"  # the type of a column that filters cannot name
 TYPES = (*EXPECTED, NONE)
 LIST_OF_STRINGS = "a list of strings"
 SHOWN = 40  # characters of a wrong value
+REMEMBERED = 1 << 14  # strings of which the type and the stored form are looked up when they occur again
+TYPES_OF_JSON: dict[type, tuple[str, ...]] = {
+    str: ("string", "date"),
+    int: ("number",),
+    float: ("number",),
+    bool: ("boolean",),
+    list: ("list",),
+}
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 Metadata = Iterable[Mapping[str, object]]  # of each row
@@ -31,19 +39,22 @@ def choose_types(corpus: Corpus, asked: Mapping[str, str], source: Path) -> dict
 
     Raises CorpusError, which names the source, if a column that was asked for is missing or a value does not fit.
     """
-    possible: dict[str, set[str]] = {}
+    possible: dict[str, frozenset[str]] = {}
+    recall, recall_types = lru_cache(REMEMBERED)(_stored), lru_cache(REMEMBERED)(_types_of)
     for row, metadata in enumerate(map(json.loads, corpus.metadata)):
         for name, value in metadata.items():
+            is_string = isinstance(value, str)
             if (kind := asked.get(name)) is None:
-                possible[name] = possible.get(name, set(EXPECTED)) & _types_of(value)
-            elif kind != NONE and _stored(kind, value) is None:
+                kinds = recall_types(value) if is_string else _types_of(value)
+                possible[name] = possible.get(name, kinds) & kinds
+            elif kind != NONE and (recall(kind, value) if is_string else _stored(kind, value)) is None:
                 found = f"{_shown(value)} in the column {name!r}"
                 raise CorpusError(
                     f"{source}, text {row} (from 0, id {corpus.ids[row]!r}): found {found}, expected "
                     f"{_expected(kind)}; correct it, or choose another type with --column {name}=TYPE"
                 )
             else:
-                possible[name] = {kind}
+                possible[name] = frozenset([kind])
     for name in asked.keys() - possible.keys():
         close = get_close_matches(name, possible, n=1)
         advice = f"did you mean {close[0]!r}?" if close else "name another with --column"
@@ -52,15 +63,14 @@ def choose_types(corpus: Corpus, asked: Mapping[str, str], source: Path) -> dict
     return {name: _narrowest(kinds) for name, kinds in sorted(possible.items())}
 
 
-def _types_of(value: object) -> set[str]:
+def _types_of(value: object) -> frozenset[str]:
     """Return the types that a value may have: a string may be a date too."""
     if isinstance(value, str) and not DATE.match(value):
-        return {"string"}
-    kinds = ("list",) if isinstance(value, list) else ("string", "date") if isinstance(value, str) else EXPECTED
-    return {kind for kind in kinds if _stored(kind, value) is not None}
+        return frozenset(["string"])
+    return frozenset(kind for kind in TYPES_OF_JSON.get(type(value), ()) if _stored(kind, value) is not None)
 
 
-def _narrowest(kinds: set[str]) -> str:
+def _narrowest(kinds: frozenset[str]) -> str:
     return "date" if "date" in kinds else next(iter(kinds), NONE)
 
 
@@ -94,72 +104,21 @@ def _stored(kind: str, value: object) -> list[Stored] | None:
 def column_tensors(metadata: Metadata, types: Mapping[str, str]) -> dict[str, AnyArray]:
     """Return the tensors of a columns.safetensors: for each column those that function/engine/columns.py describes.
 
-    Raises ValueError if a value is not of its column's type.
+    The metadata is read once, and only one row of it is in memory. Raises ValueError if a value is not of its column's
+    type.
     """
-    filled: dict[str, list[int]] = {name: [] for name in types}  # the rows that have a value
-    stored: dict[str, list[list[Stored]]] = {name: [] for name in types}
+    columns = {name: Words(kind) if kind in ("string", "list") else Numbers(kind) for name, kind in types.items()}
+    recall = lru_cache(REMEMBERED)(_stored)
     count = 0
     for count, values in enumerate(metadata, 1):
-        for name in values.keys() & types.keys():
-            found = _stored(types[name], values[name])
-            if found is None:
-                raise ValueError(f"row {count - 1}: {_shown(values[name])} in the column {name!r}")
-            filled[name].append(count - 1)
-            stored[name].append(found)
+        for name, value in values.items():
+            if name in columns:
+                stored = recall(types[name], value) if isinstance(value, str) else _stored(types[name], value)
+                if stored is None:
+                    raise ValueError(f"row {count - 1}: {_shown(value)} in the column {name!r}")
+                columns[name].add(count - 1, stored)
     tensors: dict[str, AnyArray] = {}
-    for name, kind in types.items():
-        parts = _parts(kind, np.array(filled[name], np.uint32), stored[name], count)
+    for name in types:
+        parts = columns.pop(name).tensors(count)
         tensors |= {f"{name}.{part}": tensor for part, tensor in parts.items()}
     return tensors
-
-
-def _parts(kind: str, rows: AnyArray, stored: list[list[Stored]], count: int) -> dict[str, AnyArray]:
-    """Return the tensors of one column of `count` rows; `rows` (uint32) have the values `stored`."""
-    flat = [value for values in stored for value in values]
-    parts: dict[str, AnyArray]
-    if kind == "list":
-        parts = _words(flat) | {"rows": np.repeat(rows, [len(values) for values in stored])}
-    elif kind == "string":
-        parts = _words(flat)
-        parts["codes"] = _spread(parts["codes"], rows, count)
-    else:
-        values = np.array(flat, _dtype(kind, flat))
-        each = _spread(values, rows, count)
-        distinct, places = np.unique(values, return_inverse=True)
-        codes = _spread(places.astype(_smallest_dtype(len(distinct))), rows, count)
-        is_smaller = distinct.nbytes + codes.nbytes < each.nbytes
-        parts = {"values": distinct, "codes": codes} if is_smaller else {"values": each}
-    if len(rows) < count:
-        parts["present"] = np.packbits(_spread(np.ones(len(rows), np.uint8), rows, count))
-    return parts
-
-
-def _words(flat: list[Stored]) -> dict[str, AnyArray]:
-    """Return the dictionary of strings in UTF-8, and the place of each in it."""
-    words = sorted({word for word in flat if isinstance(word, bytes)})
-    places = {word: place for place, word in enumerate(words)}
-    return {
-        "values": np.frombuffer(b"".join(words), np.uint8),
-        "offsets": np.cumsum([0, *map(len, words)], dtype=np.uint64),
-        "codes": np.array([places[word] for word in flat if isinstance(word, bytes)], _smallest_dtype(len(words))),
-    }
-
-
-def _spread(values: AnyArray, rows: AnyArray, count: int) -> AnyArray:
-    """Return an array of `count` zeros with the values at their rows."""
-    spread = np.zeros(count, values.dtype)
-    spread[rows] = values
-    return spread
-
-
-def _dtype(kind: str, values: list[Stored]) -> type[np.generic]:
-    """Return the dtype of a column's numbers: float64 if some are fractions or too large for int64."""
-    if kind == "boolean":
-        return np.uint8
-    are_whole = all(isinstance(value, int) and -(2**63) <= value < 2**63 for value in values)
-    return np.int64 if are_whole else np.float64
-
-
-def _smallest_dtype(count: int) -> "np.dtype[np.generic]":
-    """Return the smallest unsigned dtype that tells so many values apart."""
-    return np.min_scalar_type(max(count - 1, 0))

@@ -1,6 +1,7 @@
 """The type of each metadata column, and its bytes."""
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -185,3 +186,43 @@ def test_columns_of_any_names_have_tensors_of_their_own(metadata: list[dict[str,
         assert [int(values[codes[row]]) for row in range(len(metadata)) if name in metadata[row]] == [
             row[name] for row in metadata if name in row
         ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "most"),
+    [
+        ("string", ["red", "green"], 30),
+        ("list", [["red", "green"], ["red"]], 60),
+        ("number", [1, 2.5, 3], 70),
+        ("date", ["2024-05-31", "2024-06-01"], 70),
+        ("boolean", [True, False], 60),
+    ],
+)
+def test_a_value_takes_few_bytes_of_memory(kind: str, values: list[object], most: int) -> None:
+    rows = 20_000
+    tracemalloc.start()
+    try:
+        column_tensors(({"a": values[row % len(values)]} for row in range(rows)), {"a": kind})
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < most * rows
+
+
+def test_a_string_that_occurs_again_keeps_its_type_in_every_column() -> None:
+    rows = [{"a": "5", "b": "5", "c": "5"}] * 2
+    corpus = Corpus(["x"] * 2, ["1", "2"], [json.dumps(row) for row in rows], 0)
+    types = choose_types(corpus, {"a": "number", "c": "none"}, SOURCE)
+    assert types == {"a": "number", "b": "string", "c": "none"}
+    assert listed(rows, a="number", b="string") == {
+        "a.values": ("int64", [5]),
+        "a.codes": ("uint8", [0, 0]),
+        "b.values": ("uint8", [ord("5")]),
+        "b.offsets": ("uint64", [0, 1]),
+        "b.codes": ("uint8", [0, 0]),
+    }
+
+
+def test_a_type_that_few_values_lack_is_excluded_however_often_the_others_occur() -> None:
+    assert type_of("2024-05-31", "2024-05-31", "soon", "2024-05-31") == "string"
+    assert type_of("2024-05-31", "2024-05-31", 5, "2024-05-31") == "none"
