@@ -746,6 +746,19 @@ def test_new_texts_without_room_are_an_error_before_they_are_embedded(
     assert contents(bundle_of_stories) == before
 
 
+def test_room_is_asked_for_all_that_is_not_yet_written(
+    bundle_of_stories: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr("export.cli.check_space", lambda out, bundle, temporary: asked.append(bundle))
+    assert run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories).code == 0
+    index, others = (bundle_of_stories / INDEX).stat().st_size, (COLUMNS, KEYWORDS)
+    headers = 1_000
+    shards = 147 * (2 * 32 + 21)
+    written = index + sum((bundle_of_stories / name).stat().st_size for name in others)
+    assert written + shards - headers < asked[0] < 3 * (written + shards)
+
+
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.8, 0.9])
 def test_a_disk_that_fills_up_is_one_line_and_leaves_the_old_bundle(
     whole: tuple[Path, Run], stories: Path, share: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
