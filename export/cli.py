@@ -80,7 +80,7 @@ def _kept(options: argparse.Namespace) -> str:
         kept = None
     if kept is None:
         return ""
-    return f" ({kept} keeps what is finished: the same command goes on from there, or delete it)"
+    return f" ({kept} keeps what is finished for the next export; delete it to start afresh)"
 
 
 def _manifest_bytes(options: argparse.Namespace) -> bytes | None:

@@ -5,11 +5,14 @@ function/engine/columns.py describes the tensors.
 
 from array import array
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from function.engine.arrays import AnyArray
 from function.engine.columns import Stored
+
+REMEMBERED = 1 << 16  # different strings of a column: some 10 MB
 
 
 class Numbers:
@@ -40,29 +43,42 @@ class Numbers:
 
 
 class Words:
-    """A column of strings or of lists of strings: 8 bytes for each, 12 in lists, beside each different string."""
+    """A column of strings or of lists of strings: their UTF-8, and 8 to 12 bytes for each string.
+
+    Only REMEMBERED different strings are looked up, so that a column without repetitions needs no large dictionary.
+    A string that occurs again later is stored again; `tensors` brings the equal ones together.
+    """
 
     def __init__(self, kind: str) -> None:
         self._rows = array("I")  # that have a value
-        self._numbers: dict[Stored, int] = {}  # of the strings, in the order in which they first occur
-        self._occurrences = array("I")
-        self._rows_of_lists = array("I") if kind == "list" else None  # one for each occurrence
+        self._content, self._ends = bytearray(), array("Q", [0])  # of the stored strings
+        self._numbers: dict[Stored, int] = {}  # of those that are looked up
+        self._occurrences = array("I")  # the number of each string
+        self._rows_of_lists = array("I") if kind == "list" else None  # the row of each string
 
     def add(self, row: int, values: Sequence[Stored]) -> None:
         """Add the value of the next row that has one: UTF-8, in a list any number of them."""
         self._rows.append(row)
         for value in values:
-            self._occurrences.append(self._numbers.setdefault(value, len(self._numbers)))
+            self._occurrences.append(self._numbers[value] if value in self._numbers else self._store(value))
             if self._rows_of_lists is not None:
                 self._rows_of_lists.append(row)
 
+    def _store(self, word: Stored) -> int:
+        """Store a string, and return its number."""
+        assert isinstance(word, bytes)
+        if len(self._numbers) >= REMEMBERED:
+            self._numbers.clear()
+        number = self._numbers[word] = len(self._ends) - 1
+        self._content += word
+        self._ends.append(len(self._content))
+        return number
+
     def tensors(self, count: int) -> dict[str, AnyArray]:
-        """Return the tensors of a column of `count` rows."""
+        """Return the tensors of a column of `count` rows. Nothing can be added afterwards."""
+        words, places = self._sort()
+        codes = places.astype(_smallest_dtype(len(words)))[np.asarray(self._occurrences)]
         rows = np.asarray(self._rows)
-        words = sorted(word for word in self._numbers if isinstance(word, bytes))
-        places = np.empty(len(words), _smallest_dtype(len(words)))  # in that order, by the number
-        places[np.fromiter((self._numbers[word] for word in words), np.intp, len(words))] = np.arange(len(words))
-        codes = places[np.asarray(self._occurrences)]
         tensors: dict[str, AnyArray] = {
             "values": np.frombuffer(b"".join(words), np.uint8),
             "offsets": np.cumsum([0, *map(len, words)], dtype=np.uint64),
@@ -72,6 +88,17 @@ class Words:
         else:
             tensors |= {"codes": codes, "rows": np.asarray(self._rows_of_lists)}
         return tensors | _present(rows, count)
+
+    def _sort(self) -> tuple[list[bytes], AnyArray]:
+        """Return the different strings in ascending order, and the place there of each stored string, by its number."""
+        stored = [bytes(self._content[begin:end]) for begin, end in pairwise(self._ends)]
+        del self._content, self._numbers
+        places, words = np.empty(len(stored), np.uint32), list[bytes]()
+        for number in sorted(range(len(stored)), key=stored.__getitem__):
+            if not words or words[-1] != stored[number]:
+                words.append(stored[number])
+            places[number] = len(words) - 1
+        return words, places
 
 
 def _present(rows: AnyArray, count: int) -> dict[str, AnyArray]:

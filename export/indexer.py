@@ -11,6 +11,7 @@ import numpy as np
 from export.columns import NONE, column_tensors
 from export.corpus import Corpus
 from export.keywords import KeywordOptions, keyword_tensors
+from export.mapped import release
 from export.recall import LEAST_RECALL, measure_own_recall
 from export.tensor_file import save_tensors
 from function.engine import bundle as layout
@@ -79,7 +80,11 @@ def index_tensors(codes: Codes, scales: Scales) -> dict[str, AnyArray]:
     The index holds sign bits if a search that begins with them reaches LEAST_RECALL. Without sign bits a search scans
     all codes.
     """
-    bits = np.concatenate([signs(codes[begin : begin + ROWS_AT_ONCE]) for begin in range(0, len(codes), ROWS_AT_ONCE)])
+    bits = np.empty((len(codes), -(-codes.shape[1] // 8)), np.uint8)
+    for begin in range(0, len(codes), ROWS_AT_ONCE):
+        rows = slice(begin, begin + ROWS_AT_ONCE)
+        bits[rows] = signs(codes[rows])
+        release(codes)
     tensors: dict[str, AnyArray] = {"codes": codes, "scales": scales}
     return tensors | ({"bits": bits} if measure_own_recall(codes, scales, bits) >= LEAST_RECALL else {})
 

@@ -20,7 +20,7 @@ STEMMING = "english"  # the language of the default model
 FUSION_WEIGHT = 0.6  # of the cosine in hybrid search
 LARGEST_IMPACT = 255  # in 8 bit
 BLOCK = 1 << 20  # occurrences of terms that are sorted at a time: some 70 MB
-REMEMBERED_WORDS = 1 << 18  # whose terms are looked up instead of made again: some 70 MB
+REMEMBERED_WORDS = 1 << 17  # whose terms are looked up instead of made again: some 40 MB
 LONGEST_REMEMBERED = 32  # characters; a language without blanks has long words, which seldom occur again
 
 

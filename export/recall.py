@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from export.mapped import release
 from function.engine.arrays import Array
 from function.engine.index import Bits, Index
 from function.engine.quantization import Codes, Embeddings, Scales, dequantize
@@ -44,6 +45,7 @@ def measure_recall(queries: Embeddings, codes: Codes, scales: Scales, index: Ind
         rows = slice(begin, begin + ROWS_AT_ONCE)
         scores = queries @ dequantize(codes[rows], scales[rows]).T
         best = np.partition(np.hstack([best, scores]), -top_k, axis=1)[:, -top_k:]
+        release(codes)
     hits = np.array([[hit.score for hit in index.search(query, top_k)] for query in queries], np.float32)
     return recall(hits, np.minimum(best.min(axis=1), 1) - np.float32(ROUNDING))  # an index rounds no score above 1
 

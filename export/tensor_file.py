@@ -15,6 +15,7 @@ from typing import IO
 
 import numpy as np
 
+from export.mapped import release
 from function.engine.arrays import AnyArray
 from function.engine.tensors import DTYPES
 
@@ -47,8 +48,9 @@ Tensor = AnyArray | Gathered | IO[bytes]  # an open file stands for its bytes, u
 def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     """Write a safetensors file that every user may read, with the same bytes as the library's save_file.
 
-    An array has one dimension or more and may be memory-mapped; no more than BLOCK bytes, or one row, are copied at a
-    time. Raises ValueError for a dtype that no bundle has, OSError if the file cannot be written.
+    An array has one dimension or more and may be memory-mapped; its pages are released when they are written. No more
+    than BLOCK bytes, or one row, are copied at a time. Raises ValueError for a dtype that no bundle has, OSError if the
+    file cannot be written.
     """
     dtypes = {name: _dtype_name(name, tensor) for name, tensor in tensors.items()}
     ordered = sorted(tensors, key=lambda name: (ORDER.index(dtypes[name]), name.encode()))
@@ -91,3 +93,4 @@ def _write(file: IO[bytes], tensor: Tensor) -> None:
         block = slice(begin, begin + step)
         values = tensor.source[tensor.rows[block]] if isinstance(tensor, Gathered) else tensor[block]
         file.write(np.ascontiguousarray(values).data)
+        release(tensor.source if isinstance(tensor, Gathered) else tensor)

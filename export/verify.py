@@ -14,6 +14,7 @@ import numpy as np
 from export.columns import column_tensors
 from export.embed import embed_texts
 from export.indexer import stored_rows
+from export.mapped import release
 from export.progress import ShowProgress, no_progress
 from export.recall import LEAST_RECALL, QUERIES, TOP_K, measure_own_recall, measure_recall
 from function.engine import bundle as layout
@@ -147,6 +148,8 @@ def _are_rows_equal(written: Mapping[str, AnyArray], codes: Codes, scales: Scale
         stored_codes, stored_scales = stored_rows(written, rows)
         if not (np.array_equal(stored_codes, codes[rows]) and np.array_equal(stored_scales, scales[rows])):
             return False
+        release(written["codes"])  # or both would be in memory whole
+        release(codes)
     return True
 
 

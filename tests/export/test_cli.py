@@ -163,7 +163,7 @@ def test_an_export_that_failed_late_leaves_its_model_and_rows_to_the_next(
         patch.setattr("export.indexer.write_index", fail)
         line = error_line(run(TINY_BERT, "--corpus", stories, *columns, *options))
     assert "No space left on device" in line
-    assert "keeps what is finished: the same command goes on from there, or delete it)" in line
+    assert "keeps what is finished for the next export; delete it to start afresh)" in line
     done = run(TINY_BERT, "--corpus", stories, *columns, *options)
     assert "The model is taken over from an export that was stopped." in done.out
     assert "0 texts, 147 rows taken over from an export that was stopped" in done.out
@@ -574,7 +574,7 @@ def test_an_error_late_in_the_export_leaves_the_old_bundle_byte_for_byte(
     options = ("--corpus", stories, "--text-column", "title", "--calibration", calibration)
     line = error_line(run(TINY_BERT, *options, "--out", bundle_of_stories))
     assert line.startswith(f"error: the disk: is full ({bundle_of_stories}/.semantic-search-")
-    assert line.endswith(".partial keeps what is finished: the same command goes on from there, or delete it)")
+    assert line.endswith(".partial keeps what is finished for the next export; delete it to start afresh)")
     assert contents(bundle_of_stories) == before
     assert [path.name for path in bundle_of_stories.parent.iterdir()] == ["bundle"]
 

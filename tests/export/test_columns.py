@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from export import column_values
+from export.column_values import Words
 from export.columns import choose_types, column_tensors
 from export.corpus import Corpus, CorpusError
 
@@ -226,3 +228,30 @@ def test_a_string_that_occurs_again_keeps_its_type_in_every_column() -> None:
 def test_a_type_that_few_values_lack_is_excluded_however_often_the_others_occur() -> None:
     assert type_of("2024-05-31", "2024-05-31", "soon", "2024-05-31") == "string"
     assert type_of("2024-05-31", "2024-05-31", 5, "2024-05-31") == "none"
+
+
+@pytest.mark.parametrize("remembered", [1, 2, 5, 100])
+@pytest.mark.parametrize("kind", ["string", "list"])
+def test_strings_that_are_forgotten_are_in_the_dictionary_once(
+    remembered: int, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(column_values, "REMEMBERED", remembered)
+    values = [str(row * 7 % 11) for row in range(50)]
+    tensors = column_tensors([{"a": [value] if kind == "list" else value} for value in values], {"a": kind})
+    words = sorted(set(values))
+    assert tensors["a.values"].tobytes() == "".join(words).encode()
+    assert tensors["a.offsets"].tolist() == np.cumsum([0, *map(len, words)]).tolist()
+    assert [words[code] for code in tensors["a.codes"]] == values
+
+
+def test_a_column_without_repetitions_has_no_large_dictionary(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(column_values, "REMEMBERED", 100)
+    rows, words = 20_000, Words("string")
+    tracemalloc.start()
+    try:
+        for row in range(rows):
+            words.add(row, [f"https://example.org/{row}".encode()])
+        collected, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert collected < 60 * rows

@@ -143,8 +143,8 @@ def test_an_interruption_keeps_finished_shards_and_says_where(
     (kept,) = [path for path in bundle_copy.iterdir() if path.is_dir()]
     assert (done.code, done.err) == (
         130,
-        f"interrupted: nothing was changed ({kept} keeps what is finished: the same command goes on from there, or "
-        "delete it)\n",
+        f"interrupted: nothing was changed ({kept} keeps what is finished for the next export; delete it to start "
+        "afresh)\n",
     )
     saved[:] = [1] * 3
     assert embedded(export(bundle_copy, texts)).startswith("1,000 texts, 1,000 rows taken over from an export that was")
@@ -160,5 +160,5 @@ def test_a_terminated_export_keeps_finished_shards_and_says_where(bundle_copy: P
         _, err = process.communicate()
     assert process.returncode == 128 + signal.SIGTERM
     (kept,) = [path for path in bundle_copy.iterdir() if path.is_dir()]
-    assert err.startswith(f"interrupted: nothing was changed ({kept} keeps what is finished: ")
+    assert err.startswith(f"interrupted: nothing was changed ({kept} keeps what is finished for ")
     open_bundle(bundle_copy)
