@@ -49,7 +49,7 @@ def test_the_same_tokenizer_has_the_same_bytes_in_every_process(tmp_path: Path) 
     )
     for seed in ("1", "2", "3"):  # of the order in which a set yields strings
         environment = os.environ | {"PYTHONHASHSEED": seed}
-        command = [sys.executable, "-c", code, TINY_BERT, tmp_path / seed]
+        command = [sys.executable, "-c", code, str(TINY_BERT), str(tmp_path / seed)]
         subprocess.run(command, check=True, cwd=TINY_BERT.parents[3], env=environment)
     assert len({(tmp_path / seed).read_bytes() for seed in "123"}) == 1
 
