@@ -10,7 +10,7 @@ from function.engine.quantization import Codes, Embeddings, Scales, dequantize
 QUERIES = 200  # rows of an index that are its queries
 TOP_K = 10
 LEAST_RECALL = 0.98  # of an index against exact search
-ROWS_AT_ONCE = 65_536  # of exact search: 100 MB at 384 dimensions
+ROWS_AT_ONCE = 16_384  # of exact search: 25 MB at 384 dimensions
 ROUNDING = 1e-5  # between two ways to sum the same products
 
 Scores = Array[np.float32]  # of queries with texts
