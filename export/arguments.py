@@ -24,6 +24,9 @@ Turn a sentence-transformer and a file of texts into a bundle that the function 
   python -m export --corpus headlines.csv --text-column title --out bundle/
 """
 EXPORT_COMMANDS = """\
+new texts embedded, those that the bundle has taken over:
+  python -m export --update bundle/ --corpus headlines.csv --out bundle/
+
 each step alone; add --help to read more:
   python -m export model [MODEL] --out bundle/          the model, without texts
   python -m export corpus --corpus FILE --out bundle/   new texts for the model that the bundle holds
@@ -65,6 +68,10 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
                 parser.error(f"--{option.replace('_', '-')} is about keywords, and --no-keywords leaves them out")
     if named.get("fusion_weight") is not None and named["fusion"] not in (None, CONVEX):
         parser.error(f"--fusion-weight is for --fusion {CONVEX}; {named['fusion']} has no weight")
+    if named.get("update") is not None and command == "export" and options.model is None:
+        for option in ("revision", "pooling", "calibration"):
+            if named[option] is not None:
+                parser.error(f"--{option} is about exporting a model; --update without MODEL keeps the bundle's model")
     for column, file in (("text_column", "corpus"), ("id_column", "corpus"), ("calibration_column", "calibration")):
         if named.get(column) and not named.get(file):
             parser.error(f"--{column.replace('_', '-')} names a column of a file; name the file with --{file} FILE")
@@ -180,6 +187,13 @@ def _corpus(is_required: bool) -> argparse.ArgumentParser:
         "that all its values have); may be repeated",
     )
     _add_keywords(options)
+    options.add_argument(
+        "--update",
+        type=Path,
+        metavar="BUNDLE",
+        help="take over the embeddings of all texts that this bundle has, and embed only the others; often the folder "
+        "of --out; without MODEL its model stays too",
+    )
     return options
 
 

@@ -1,6 +1,7 @@
 """The commands of `python -m export`, step by step. Arguments, progress and summaries are in other files."""
 
 import argparse
+import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -14,14 +15,24 @@ from rich.markup import escape
 from export.arguments import NO_STEMS, parse_arguments
 from export.corpus import Corpus, CorpusError, read_corpus, read_texts
 from export.disk_errors import explain
-from export.disk_space import check_space, corpus_bytes, keywords_bytes, model_bytes, temporary_bytes
+from export.disk_space import (
+    check_space,
+    corpus_bytes,
+    folder_bytes,
+    keywords_bytes,
+    model_bytes,
+    shards_bytes,
+    temporary_bytes,
+)
+from export.locked_folder import FINISHED, find_kept
 from export.model_files import ModelError
+from export.passages import writing_passages
 from export.progress import ShowProgress, showing_progress
 from export.replace import replacing
 from export.shell import python_module
 from export.source import find_model, read_source
 from export.summary import Rows, corpus_rows, print_bundle_summary, print_checks, print_model_summary
-from function.engine.bundle import CONVEX, MANIFEST, BundleError, Manifest, read_manifest
+from function.engine.bundle import CONVEX, MANIFEST, PASSAGES, BundleError, Manifest, read_manifest
 from function.engine.tensors import TensorsError
 
 if TYPE_CHECKING:
@@ -47,16 +58,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case _:
                 return _export(options)
     except (CorpusError, ModelError, BundleError, TensorsError) as error:
-        errors.print(f"[red]error:[/] {escape(str(error))}")
+        errors.print(f"[red]error:[/] {escape(str(error) + _kept(options))}")
         return 1
     except OSError as error:
-        errors.print(f"[red]error:[/] {escape(explain(error))}")
+        errors.print(f"[red]error:[/] {escape(explain(error) + _kept(options))}")
         return 1
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as stop:  # SystemExit: __main__.py raises it on SIGTERM
         is_unchanged = _manifest_bytes(options) == manifest_before
         state = "nothing was changed" if is_unchanged else f"{options.out} was replaced before that, and is complete"
-        errors.print(f"[red]interrupted:[/] {escape(state)}")
+        errors.print(f"[red]interrupted:[/] {escape(state + (_kept(options) if is_unchanged else ''))}")
+        if isinstance(stop, SystemExit):
+            raise
         return 130
+
+
+def _kept(options: argparse.Namespace) -> str:
+    """Return the end of a message about an export that was stopped: where its finished pieces are, if it has any."""
+    try:
+        kept = None if options.command == "verify" else find_kept(options.out)
+    except OSError:  # there is no folder, or it cannot be read
+        kept = None
+    if kept is None:
+        return ""
+    return f" ({kept} keeps what is finished for the next export; delete it to start afresh)"
 
 
 def _manifest_bytes(options: argparse.Namespace) -> bytes | None:
@@ -74,21 +98,19 @@ def _export(options: argparse.Namespace) -> int:
     own_texts = with_texts and options.corpus is not None
     _note_shadowed_model(options)
 
-    from export.indexer import write_model
-    from export.model import export_model
+    from export.indexer import take_model
     from export.removal import refuse_to_remove_texts
 
     with replacing(options.out) as fresh:
         if not (own_texts or options.remove_corpus):
             refuse_to_remove_texts(options.out, brings_documentation=with_texts)
         with showing_progress(console) as progress:
-            corpus = _read_corpus(options, progress) if with_texts else None
-            calibration = _read_calibration(options, progress, None if own_texts else corpus)
-            folder, name, revision = find_model(options.model, options.revision)
-            source = read_source(folder, name, revision, options.pooling)
-            bundle = model_bytes(source) + (_texts_bytes(corpus, source.hidden_size, options) if corpus else 0)
-            check_space(options.out, bundle, temporary_bytes(source))
-            manifest = write_model(fresh, export_model(source, calibration, fresh, progress))
+            corpus = _read_corpus(options, fresh, progress) if with_texts else None
+            if corpus is not None and options.update is not None and options.model is None:
+                manifest = take_model(options.update, fresh)
+                _check_space(options, fresh, corpus, manifest.model.dim)
+            else:
+                manifest = _make_model(options, fresh, corpus, progress)
         if corpus is not None:
             manifest, rows = _write_corpus(fresh, manifest, corpus, options)
     if corpus is None:
@@ -98,9 +120,34 @@ def _export(options: argparse.Namespace) -> int:
     return 0
 
 
-def _texts_bytes(corpus: Corpus, dim: int, options: argparse.Namespace) -> int:
-    """Return how many bytes the texts' part of the bundle takes."""
-    return corpus_bytes(corpus, dim) + (0 if options.no_keywords else keywords_bytes(corpus))
+def _make_model(options: argparse.Namespace, fresh: Path, corpus: Corpus | None, progress: ShowProgress) -> Manifest:
+    """Write the model part of the unfinished bundle, unless an export that was stopped has left it; return it."""
+    from export.kept_model import make_model
+
+    documentation = corpus if corpus is not None and options.corpus is None else None
+    calibration = _read_calibration(options, progress, documentation)
+    folder, name, revision = find_model(options.model, options.revision)
+    source = read_source(folder, name, revision, options.pooling)
+    _check_space(options, fresh, corpus, source.hidden_size, 2 * model_bytes(source), temporary_bytes(source))
+    manifest, is_kept = make_model(source, calibration, fresh, progress)
+    if is_kept:
+        console.print("The model is taken over from an export that was stopped.")
+    return manifest
+
+
+def _check_space(
+    options: argparse.Namespace, fresh: Path, corpus: Corpus | None, dim: int, model: int = 0, temporary: int = 0
+) -> None:
+    """Raise DiskError unless there is room for what has not been written yet.
+
+    model and temporary are the bytes of the model, once finished and once in the bundle, and of its temporary files.
+    """
+    bundle = model - folder_bytes(fresh / FINISHED)
+    if corpus is not None:
+        passages = fresh / PASSAGES
+        bundle += corpus_bytes(corpus, passages, dim) + shards_bytes(len(corpus.texts), dim) - passages.stat().st_size
+        bundle += 0 if options.no_keywords else keywords_bytes(passages)
+    check_space(options.out, bundle, temporary)
 
 
 def _note_shadowed_model(options: argparse.Namespace) -> None:
@@ -119,9 +166,9 @@ def _replace_corpus(options: argparse.Namespace) -> int:
         read_manifest(options.out)  # raises the error that says how to make a bundle
     with replacing(options.out) as fresh:
         with showing_progress(console) as progress:
-            corpus = _read_corpus(options, progress)
+            corpus = _read_corpus(options, fresh, progress)
         manifest = take_model(options.out, fresh)
-        check_space(options.out, _texts_bytes(corpus, manifest.model.dim, options))
+        _check_space(options, fresh, corpus, manifest.model.dim)
         manifest, rows = _write_corpus(fresh, manifest, corpus, options)
     print_bundle_summary(console, options.out, manifest, rows, time.perf_counter() - started)
     return 0
@@ -148,28 +195,39 @@ def _verify(options: argparse.Namespace) -> int:
     return 1
 
 
-def _read_corpus(options: argparse.Namespace, progress: ShowProgress) -> Corpus:
-    """Return the texts of the file that --corpus names, or else Python's own documentation."""
+def _read_corpus(options: argparse.Namespace, fresh: Path, progress: ShowProgress) -> Corpus:
+    """Return the texts of the file that --corpus names, or else Python's own documentation.
+
+    They are written into the unfinished bundle, which the texts of a file are read from again.
+    """
     from export.columns import choose_types
     from export.python_documentation import NAME, python_documentation
 
-    progress("read texts", 0)
+    step = "read texts"
+    progress(step, 0)
     if options.corpus is None:
         corpus = python_documentation()
+        with writing_passages(fresh / PASSAGES) as append:
+            for row in zip(corpus.texts, corpus.ids, corpus.metadata, strict=True):
+                append(*row)
     else:
-        corpus = read_corpus(options.corpus, options.text_column, options.id_column)
+        columns = options.text_column, options.id_column
+        corpus = read_corpus(options.corpus, *columns, fresh / PASSAGES, lambda share: progress(step, min(share, 0.99)))
     corpus = replace(corpus, columns=choose_types(corpus, dict(options.column), options.corpus or Path(NAME)))
-    progress("read texts", 1)
+    progress(step, 1)
     return corpus
 
 
-def _read_calibration(options: argparse.Namespace, progress: ShowProgress, documentation: Corpus | None) -> list[str]:
+def _read_calibration(
+    options: argparse.Namespace, progress: ShowProgress, documentation: Corpus | None
+) -> Sequence[str]:
     """Return the texts of the file that --calibration names, or else Python's documentation, read already or now."""
     if options.calibration is None and documentation is not None:
         return documentation.texts
     from export.python_documentation import python_documentation
 
     progress("read calibration", 0)
+    texts: Sequence[str]
     if options.calibration is None:
         texts = python_documentation().texts
     else:
@@ -189,6 +247,8 @@ def _write_corpus(
     from export.indexer import write_index
     from export.keywords import FUSION_WEIGHT, STEMMING, KeywordOptions
     from export.python_documentation import NAME
+    from export.shards import name_model
+    from export.update import open_older_rows
     from export.verify import verify_export
     from function.engine.embedder import Embedder
 
@@ -198,20 +258,23 @@ def _write_corpus(
     keywords = None if options.no_keywords else KeywordOptions(stemming, options.fusion or CONVEX, weight)
     embedder = Embedder.open(fresh, manifest.model)
     with showing_progress(console) as progress:
-        done = 0
-
-        def count(texts: int) -> None:
-            nonlocal done
-            done += texts
-            progress("embed texts", done / len(corpus.texts), done)
-
+        older = None
+        if options.update is not None:
+            progress("read the older bundle", 0)
+            older = open_older_rows(options.update, manifest)
+            progress("read the older bundle", 1)
         progress("embed texts", 0)
         began = time.perf_counter()
-        codes, scales, truncated = embed_corpus(embedder, corpus.texts, count)
-        speed = len(codes) / (time.perf_counter() - began)
+
+        def show(share: float, embedded: int) -> None:
+            progress("embed texts", share, embedded)
+
+        rows = embed_corpus(embedder, corpus.texts, fresh, name_model(manifest), older, show)
+        seconds = time.perf_counter() - began
         progress("write the index", 0)
-        manifest = write_index(fresh, manifest, corpus, codes, scales, name, keywords)
+        manifest = write_index(fresh, manifest, corpus, rows.codes, rows.scales, name, keywords)
         progress("write the index", 1)
-    if not print_checks(console, lambda progress: verify_export(fresh, codes, scales, progress)):
+    if not print_checks(console, lambda progress: verify_export(fresh, rows.codes, rows.scales, progress)):
+        shutil.rmtree(fresh / FINISHED, ignore_errors=True)  # whatever is wrong with it, the next export makes it again
         raise BundleError(f"{options.out}: the new bundle failed a check above; what was there before stays as it was")
-    return manifest, corpus_rows(manifest, corpus, truncated, speed)
+    return manifest, corpus_rows(manifest, corpus, rows, seconds)

@@ -6,10 +6,12 @@ from pathlib import Path
 from export.corpus import Corpus
 from export.disk_errors import OTHER_FOLDER, OTHER_SCRATCH, DiskError, in_words, scratch_folder
 from export.source import Source
+from function.engine.tensors import map_tensors
 
 MODEL_MARGIN = 4_000_000  # bytes: tokenizer, manifest, and the small tables that stay float32
 FLOAT32_GRAPHS = 3  # in the temporary folder at once: as exported, with pooling, and fused
 
+SHARD_BYTES = 4 + 16 + 1  # of a row in a shard, beside its codes: scale, digest, whether it is truncated
 COLUMN_BYTES = 16  # of a value in columns.safetensors, beside its text: its code, row, offset and bit
 
 
@@ -30,26 +32,34 @@ def _weights_bytes(source: Source) -> int:
     return sum(path.stat().st_size for path in source.folder.glob("*.safetensors"))
 
 
-def corpus_bytes(corpus: Corpus, dim: int) -> int:
+def corpus_bytes(corpus: Corpus, passages: Path, dim: int) -> int:
     """Return how many bytes the index, the passages and the columns of the corpus take, headers left out.
 
-    Columns are overestimated: no value takes more than its text in the metadata and COLUMN_BYTES.
+    passages is the corpus's passages.safetensors. Columns are overestimated: no value takes more than its text in the
+    metadata and COLUMN_BYTES.
     """
-    codes, scale, signs, offsets = dim, 4, -(-dim // 8), 3 * 8
-    columns = (corpus.texts, corpus.ids, corpus.metadata)
-    content = sum(len(value.encode()) for column in columns for value in column)
-    filtered = len(corpus.columns) * len(corpus.texts) * COLUMN_BYTES
-    if corpus.columns:
-        filtered += sum(len(value.encode()) for value in corpus.metadata)
-    return len(corpus.texts) * (codes + scale + signs + offsets) + content + filtered
+    codes, scale, signs = dim, 4, -(-dim // 8)
+    rows = len(corpus.texts)
+    columns = len(corpus.columns) * rows * COLUMN_BYTES + len(map_tensors(passages)["metadata"])
+    return rows * (codes + scale + signs) + passages.stat().st_size + (columns if corpus.columns else 0)
 
 
-def keywords_bytes(corpus: Corpus) -> int:
-    """Return how many bytes keywords.safetensors takes for the corpus, overestimated by half or more.
+def keywords_bytes(passages: Path) -> int:
+    """Return how many bytes keywords.safetensors takes for a corpus, overestimated by half or more.
 
     The postings of headlines take about as many bytes as the headlines, those of longer texts fewer.
     """
-    return 2 * sum(len(text.encode()) for text in corpus.texts)
+    return 2 * len(map_tensors(passages)["texts"])
+
+
+def shards_bytes(rows: int, dim: int) -> int:
+    """Return how many bytes embedding takes beside the bundle: finished shards, and their codes once more in order."""
+    return rows * (2 * dim + SHARD_BYTES)
+
+
+def folder_bytes(folder: Path) -> int:
+    """Return how many bytes the files in a folder and below it have."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def check_space(out: Path, bundle: int, temporary: int = 0) -> None:

@@ -1,79 +1,146 @@
-"""Texts become embeddings on all cores of this machine, and a corpus becomes the rows of its index."""
+"""Texts become embeddings on all cores of this machine, and a corpus becomes the rows of its index.
+
+A corpus is embedded in shards, and each finished shard is kept on the disk. While the cores embed one shard, the next
+one is read and tokenized and the last one is written, so that no core waits between two of them.
+"""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import compress, islice
+from pathlib import Path
 
 import numpy as np
 
-from function.engine.arrays import Array
-from function.engine.embedder import EmbedBatch, Embedder
+from export.digests import digest_texts, find_digests, mark_first
+from export.shards import KnownRows, Truncated, gather_rows, join_digests, read_shards, save_shard
+from function.engine.embedder import Embedder, TokenIds, plan_batches
 from function.engine.quantization import Codes, Embeddings, Scales, quantize
+from function.engine.tensors import TensorsError
 
-TEXTS_PER_CHUNK = 4096  # texts of like length share a batch, so a chunk holds many; all its embeddings are in memory
-CHARACTERS_PER_CHUNK = 4_000_000  # a chunk is tokenized at once, with several bytes a character, also those cut off
+TEXTS_PER_SHARD = 4096  # some 15 seconds of work for one core; more would be lost when the export is stopped
+TEXTS_AT_ONCE, CHARACTERS_AT_ONCE = 1024, 1_000_000  # that are tokenized together: each character takes many bytes
+
+Quantized = tuple[Codes, Scales]
 
 
-def embed_texts(embedder: Embedder, texts: list[str]) -> Embeddings:
-    """Return the unit embeddings of the texts without a prompt, (n, dim) float32. All of them are tokenized at once."""
+@dataclass(frozen=True, slots=True)
+class EmbeddedCorpus:
+    """The rows of an index in the corpus's order, and where they came from."""
+
+    codes: Codes  # (rows, dim) int8, memory-mapped
+    scales: Scales  # (rows,) float32
+    embedded: int  # texts that were embedded now
+    truncated: int  # rows whose text was longer than the model reads; rows of an older bundle are not counted
+    resumed: int  # rows taken over from an export that was stopped
+    updated: int  # rows taken over from an older bundle
+
+
+def embed_texts(embedder: Embedder, texts: Sequence[str], role: str = "") -> Embeddings:
+    """Return the unit embeddings of the texts, (n, dim) float32, on all cores. All of them are tokenized at once."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return embedder.embed(embedder.tokenize(texts), pool.map)
-
-
-def embed_documents(
-    embedder: Embedder, texts: list[str], progress: Callable[[int], None] = lambda texts: None
-) -> Iterator[tuple[Embeddings, Array[np.bool_]]]:
-    """Embed the texts on all cores; yield chunks: unit embeddings (n, dim) float32, and which were truncated, (n,).
-
-    `progress` gets the number of texts done since its last call, after each batch, because a chunk of long texts may
-    take minutes.
-    """
-
-    def run(embed: EmbedBatch, batches: Sequence[list[int]]) -> Iterator[Embeddings]:
-        for batch, embeddings in zip(batches, pool.map(embed, batches), strict=True):
-            progress(len(batch))
-            yield embeddings
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for chunk in _chunks(texts):
-            tokens = embedder.tokenize(chunk, role="document")
-            yield embedder.embed(tokens, run), np.array([text.is_truncated for text in tokens], bool)
-
-
-def _chunks(texts: list[str]) -> Iterator[list[str]]:
-    """Yield lists of at most TEXTS_PER_CHUNK texts and CHARACTERS_PER_CHUNK characters; a longer text is alone."""
-    begin = characters = 0
-    for end, text in enumerate(texts):
-        if end > begin and (end - begin == TEXTS_PER_CHUNK or characters + len(text) > CHARACTERS_PER_CHUNK):
-            yield texts[begin:end]
-            begin, characters = end, 0
-        characters += len(text)
-    if begin < len(texts):
-        yield texts[begin:]
+        return embedder.embed(embedder.tokenize(texts, role), pool.map)
 
 
 def embed_corpus(
-    embedder: Embedder, texts: list[str], progress: Callable[[int], None] = lambda texts: None
-) -> tuple[Codes, Scales, int]:
-    """Return the rows of the index, codes (n, dim) int8 and scales (n,) float32, and how many texts were truncated.
+    embedder: Embedder,
+    texts: Sequence[str],
+    fresh: Path,
+    model: str,
+    older: KnownRows | None = None,
+    progress: Callable[[float, int], None] = lambda share, embedded: None,
+) -> EmbeddedCorpus:
+    """Return the rows of the texts.
 
-    Equal texts are embedded once, so that their rows are equal and a search returns them in the corpus's order. In
-    different batches the last bits of their embeddings could differ.
-    `progress` gets the number of texts done since its last call.
+    fresh is the unfinished folder: shards that are finished in it are taken over, and the new ones are kept there.
+    `model` is its name for them, from `name_model`. Rows of `older`, a bundle's, are taken over too.
+    Equal texts are embedded once. A row depends on its text alone, so it does not matter which rows are taken over.
+    `progress` gets the share of the texts that is done and how many of them were embedded.
     """
-    places: dict[str, int] = {}
-    row_of_text = np.array([places.setdefault(text, len(places)) for text in texts], np.intp)
-    copies = np.bincount(row_of_text, minlength=len(places))
-    codes = np.empty((len(places), embedder.model.dim), np.int8)
-    scales = np.empty(len(places), np.float32)
-    truncated = row = 0
-    if len(places) < len(texts):
-        progress(len(texts) - len(places))
-    for embeddings, is_truncated in embed_documents(embedder, list(places), progress):
-        rows = slice(row, row + len(embeddings))
-        codes[rows], scales[rows] = quantize(embeddings)
-        truncated += int(copies[rows][is_truncated].sum())
-        row += len(embeddings)
-    if len(places) == len(texts):
-        return codes, scales, truncated
-    return codes[row_of_text], scales[row_of_text], truncated
+    digests = digest_texts(texts)
+    before = [older] if older is not None else []
+    known = [*before, *read_shards(fresh, model, digests)]
+    places = find_digests(digests, join_digests(known))
+    updated = int(np.count_nonzero((places >= 0) & (places < sum(len(rows.digests) for rows in before))))
+    resumed = int(np.count_nonzero(places >= 0)) - updated
+    is_wanted = mark_first(digests) & (places < 0)
+    wanted = digests[is_wanted]
+    left, embedded = len(wanted), 0
+
+    def count(done: int) -> None:
+        nonlocal embedded
+        embedded += done
+        progress(1 - (left - embedded) / len(texts), embedded)
+
+    count(0)
+    begin = 0
+    for codes, scales, is_truncated in _embed_shards(embedder, compress(texts, is_wanted), count):
+        save_shard(fresh, model, wanted[begin : begin + len(codes)], codes, scales, is_truncated)
+        begin += len(codes)
+    known = [*before, *read_shards(fresh, model, digests)]
+    places = find_digests(digests, join_digests(known))
+    if (places < 0).any():
+        raise TensorsError(f"{fresh}: a shard is damaged that was just written; expected a disk that works; check it")
+    truncated = np.concatenate([rows.is_truncated for rows in known])[places]
+    codes, scales = gather_rows(known, places, embedder.model.dim, fresh)
+    return EmbeddedCorpus(codes, scales, embedded, int(np.count_nonzero(truncated)), resumed, updated)
+
+
+def _embed_shards(
+    embedder: Embedder, texts: Iterator[str], count: Callable[[int], None]
+) -> Iterator[tuple[Codes, Scales, Truncated]]:
+    """Embed the texts on all cores, and yield the rows of TEXTS_PER_SHARD of them after the other, in order.
+
+    `count` gets the number of texts embedded since its last call. At most three shards of tokens are in memory.
+    """
+
+    def embed(ids: list[list[int]]) -> Quantized:
+        return quantize(embedder.embed_padded(ids))
+
+    waiting: deque[tuple[list[TokenIds], list[tuple[list[int], Future[Quantized]]]]] = deque()
+    pool = ThreadPoolExecutor(os.cpu_count())
+    try:
+        while tokens := _tokenize(embedder, islice(texts, TEXTS_PER_SHARD)):
+            batches = plan_batches([len(text.ids) for text in tokens])
+            waiting.append((tokens, [(rows, pool.submit(embed, [tokens[i].ids for i in rows])) for rows in batches]))
+            if len(waiting) > 1:  # the cores have the newer shard to go on with
+                yield _collect(embedder.model.dim, *waiting.popleft(), count)
+        for shard in waiting:
+            yield _collect(embedder.model.dim, *shard, count)
+    finally:
+        pool.shutdown(cancel_futures=True)  # after an interruption too
+
+
+def _collect(
+    dim: int, tokens: list[TokenIds], batches: list[tuple[list[int], Future[Quantized]]], count: Callable[[int], None]
+) -> tuple[Codes, Scales, Truncated]:
+    """Return the rows of a shard as soon as all its batches are embedded."""
+    codes, scales = np.empty((len(tokens), dim), np.int8), np.empty(len(tokens), np.float32)
+    for rows, batch in batches:
+        codes[rows], scales[rows] = batch.result()
+        count(len(rows))
+    return codes, scales, np.array([text.is_truncated for text in tokens], bool)
+
+
+def _tokenize(embedder: Embedder, texts: Iterable[str]) -> list[TokenIds]:
+    """Return the tokens of the texts, at most TEXTS_AT_ONCE texts or CHARACTERS_AT_ONCE characters at once."""
+    tokens: list[TokenIds] = []
+    for piece in _pieces(texts):
+        tokens += embedder.tokenize(piece, role="document")
+    return tokens
+
+
+def _pieces(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Yield lists of at most TEXTS_AT_ONCE texts and CHARACTERS_AT_ONCE characters; a longer text is alone."""
+    piece: list[str] = []
+    characters = 0
+    for text in texts:
+        if piece and (len(piece) == TEXTS_AT_ONCE or characters + len(text) > CHARACTERS_AT_ONCE):
+            yield piece
+            piece, characters = [], 0
+        piece.append(text)
+        characters += len(text)
+    if piece:
+        yield piece

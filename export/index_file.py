@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from export.lists import group_rows
+from export.mapped import release
 from export.recall import ExactSearch, own_queries, search_exactly
 from export.stages import choose_stages
 from export.tensor_file import Gathered, Tensor, save_tensors
@@ -57,5 +58,8 @@ def _write_stages(path: Path, codes: Codes, scales: Scales, exact: ExactSearch) 
 
 
 def _signs(codes: Codes) -> Words:
-    blocks = range(0, len(codes), ROWS_AT_ONCE)
-    return np.concatenate([signs(codes[begin : begin + ROWS_AT_ONCE]) for begin in blocks])
+    blocks = []
+    for begin in range(0, len(codes), ROWS_AT_ONCE):
+        blocks.append(signs(codes[begin : begin + ROWS_AT_ONCE]))
+        release(codes)
+    return np.concatenate(blocks)

@@ -3,14 +3,12 @@
 import json
 import shutil
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from export.columns import NONE, column_tensors
 from export.corpus import Corpus
 from export.index_file import write_index_file
 from export.keywords import KeywordOptions, keyword_tensors
-from export.passages import writing_passages
 from export.tensor_file import save_tensors
 from function.engine import bundle as layout
 from function.engine.bundle import BundleError, IndexInfo, Manifest, ModelInfo, describe_file
@@ -36,14 +34,12 @@ def write_index(
     name: str,
     keywords: KeywordOptions | None = KEYWORDS_BY_DEFAULT,
 ) -> Manifest:
-    """Write the index, passages, columns and keywords beside the model, then the manifest, and return the manifest.
+    """Write the index, columns and keywords beside the model and the passages, then the manifest, and return that.
 
+    codes (rows, dim) int8 and scales (rows,) float32 are in the corpus's order, and may be memory-mapped.
     keywords is None for a bundle without them.
     """
     stages, recall = write_index_file(folder / layout.INDEX, codes, scales)
-    with writing_passages(folder / layout.PASSAGES) as append:
-        for row in zip(corpus.texts, corpus.ids, corpus.metadata, strict=True):
-            append(*row)
     written = [layout.INDEX, layout.PASSAGES]
     columns = {name: kind for name, kind in corpus.columns.items() if kind != NONE}
     if columns:
@@ -61,7 +57,6 @@ def write_index(
         model_sha256=manifest.files[layout.MODEL].sha256,
         tokenizer_sha256=manifest.files[layout.TOKENIZER].sha256,
         corpus=name,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
         columns=columns,
         keywords=described,
     )
@@ -82,12 +77,16 @@ def take_model(bundle: Path, folder: Path) -> Manifest:
     manifest = layout.read_manifest(bundle)
     for name in (layout.MODEL, layout.TOKENIZER):
         layout.check_size(bundle, name, manifest)
+        check_checksum(bundle, name, manifest)
         shutil.copyfile(bundle / name, folder / name)
-    taken = write_model(folder, manifest.model)
-    for name, found in taken.files.items():
-        if found != manifest.files[name]:
-            raise BundleError(
-                f"{bundle / name}: sha256 {found.sha256[:12]}, the manifest says {manifest.files[name].sha256[:12]}; "
-                "it is damaged: run `python -m export` again, with the model"
-            )
-    return taken
+    return write_model(folder, manifest.model)
+
+
+def check_checksum(bundle: Path, name: str, manifest: Manifest) -> None:
+    """Raise BundleError if a file of a bundle is damaged, which reads all of it."""
+    found, expected = describe_file(bundle / name).sha256, manifest.files[name].sha256
+    if found != expected:
+        raise BundleError(
+            f"{bundle / name}: sha256 {found[:12]}, the manifest says {expected[:12]}; it is damaged: run "
+            "`python -m export` again, with the model"
+        )

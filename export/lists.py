@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from export.mapped import release
 from function.engine.arrays import Array
 from function.engine.quantization import Codes, Embeddings, Scales, dequantize
 
@@ -47,9 +48,12 @@ def group_rows(codes: Codes, scales: Scales) -> tuple[Embeddings, Numbers]:
     near = [groups.members[group] for group in _chain(groups.centres)]
     centroids = centroids[np.concatenate([members[_chain(centroids[members])] for members in near])]
     groups = _group(centroids)
-    blocks = (slice(begin, begin + ROWS_AT_ONCE) for begin in range(0, len(codes), ROWS_AT_ONCE))
-    found = [_find_nearest(dequantize(codes[block], scales[block]), centroids, groups) for block in blocks]
-    used, numbers = np.unique(np.concatenate(found), return_inverse=True)
+    found = np.empty(len(codes), np.intp)
+    for begin in range(0, len(codes), ROWS_AT_ONCE):
+        block = slice(begin, begin + ROWS_AT_ONCE)
+        found[block] = _find_nearest(dequantize(codes[block], scales[block]), centroids, groups)
+        release(codes)
+    used, numbers = np.unique(found, return_inverse=True)
     return centroids[used], numbers
 
 

@@ -1,5 +1,8 @@
 """Folders for unfinished files. A folder is locked while its process runs; one without a lock is abandoned.
 
+What is finished and worth keeping stands in the folder's own folder `finished`. It outlives an error and a killed
+process, and the next process that writes into the same parent takes it over.
+
 The system releases the lock of a killed process. A process id instead of a lock would fail, because ids are reused and
 processes in several containers can have the same id.
 """
@@ -10,12 +13,13 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 PREFIX, SUFFIX = ".semantic-search-", ".partial"
 NAME = re.compile(re.escape(PREFIX) + r"\w+" + re.escape(SUFFIX))
+FINISHED = "finished"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,22 +32,61 @@ class LockedFolder:
 
 @contextmanager
 def unfinished_folder(parent: Path) -> Iterator[LockedFolder]:
-    """Yield a new, empty and locked folder in `parent`, and remove it at the end unless it was renamed."""
+    """Yield a new, empty and locked folder in `parent`.
+
+    At the end, unless it was renamed, the folder is removed, or all of it but what is in its folder FINISHED.
+    """
     folder = _make_locked(parent)
     try:
         yield folder
     finally:
-        shutil.rmtree(folder.path, ignore_errors=True)
+        _remove_unfinished(folder.path)
         os.close(folder.descriptor)
 
 
-def remove_abandoned(parent: Path) -> None:
-    """Remove the unfinished folders of processes that were killed; ignore those that cannot be removed."""
-    for path in parent.iterdir():
+def _remove_unfinished(folder: Path) -> None:
+    if not _pieces(folder):
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    for path in folder.iterdir():
+        if path.is_file():
+            with suppress(OSError):  # what cannot be removed stays
+                path.unlink()
+        elif path.name != FINISHED:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _pieces(folder: Path) -> list[Path]:
+    """Return what is finished in an unfinished folder."""
+    return sorted((folder / FINISHED).iterdir()) if (folder / FINISHED).is_dir() else []
+
+
+def remove_abandoned(parent: Path, heir: Path | None = None) -> None:
+    """Remove the unfinished folders of processes that were killed; ignore those that cannot be removed.
+
+    What is finished in them first moves into the folder FINISHED of the unfinished folder `heir`, if there is one.
+    """
+    for path in _abandoned(parent):
+        if heir is not None:
+            for piece in _pieces(path):
+                (heir / FINISHED).mkdir(exist_ok=True)
+                if not (heir / FINISHED / piece.name).exists():
+                    piece.rename(heir / FINISHED / piece.name)
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def find_kept(parent: Path) -> Path | None:
+    """Return a folder of a process that ended or was killed, if something finished is in it; else None."""
+    return next((path for path in _abandoned(parent) if _pieces(path)), None)
+
+
+def _abandoned(parent: Path) -> Iterator[Path]:
+    """Yield the unfinished folders without a process, each locked until the next is asked for."""
+    for path in sorted(parent.iterdir()):
         if NAME.fullmatch(path.name):
             with trying_lock(path) as is_abandoned:
                 if is_abandoned:
-                    shutil.rmtree(path, ignore_errors=True)
+                    yield path
 
 
 @contextmanager

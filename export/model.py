@@ -4,7 +4,7 @@ Calibration texts are independent of the corpus. So a new corpus leaves the mode
 layer of a container image.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,7 +32,10 @@ LEAST_QUANTIZED_COSINE = 0.995  # on average, to float32; a model below this wou
 
 
 def export_model(
-    source: Source, texts: list[str], folder: Path, progress: Callable[[str, float], None] = lambda step, share: None
+    source: Source,
+    texts: Sequence[str],
+    folder: Path,
+    progress: Callable[[str, float], None] = lambda step, share: None,
 ) -> ModelInfo:
     """Write model.ort and tokenizer.txt into the folder and return the manifest's entry for them.
 
@@ -61,7 +64,7 @@ def export_model(
     return replace(exact.model, accuracy=accuracy)
 
 
-def measure_closeness(source: Source, texts: list[str], folder: Path, model: ModelInfo) -> dict[str, float]:
+def measure_closeness(source: Source, texts: Sequence[str], folder: Path, model: ModelInfo) -> dict[str, float]:
     """Compare the embeddings of the exported model with those of its float32 source, on a sample of the texts.
 
     If the texts are those of the export, the ones that calibrated the model are left out.
@@ -98,7 +101,7 @@ def _export_exact(source: Source, tokenizer: Path, workdir: Path) -> tuple[Model
     return graph, exact
 
 
-def _split(texts: list[str]) -> tuple[list[str], list[str]]:
+def _split(texts: Sequence[str]) -> tuple[Sequence[str], list[str]]:
     """Return texts to calibrate with and different texts to measure with, both spread over all texts."""
     if len(texts) < 64:
         raise ModelError(

@@ -32,6 +32,7 @@ from export.gptq import round_weights
 from export.graph import DOMAIN
 from export.model_files import ModelError
 from export.nodes import add_constant, add_node, initializers
+from export.ort_file import sort_operators
 from export.outliers import split_outliers
 from function.engine.embedder import TokenIds
 from function.engine.quantization import quantize
@@ -173,6 +174,7 @@ def _sort(model: ModelProto) -> None:
 def save_ort(model: ModelProto, path: Path) -> None:
     """Write the graph in ONNX Runtime's own format, which can be memory-mapped instead of parsed.
 
+    The same graph always has the same bytes.
     Raises OSError if the file cannot be written, for example because the disk is full.
     """
     options = ort.SessionOptions()
@@ -187,3 +189,4 @@ def save_ort(model: ModelProto, path: Path) -> None:
         if "Failed to save ORT format model" not in str(error):
             raise
         raise OSError(f"{path}: ONNX Runtime cannot write the model") from error
+    path.write_bytes(sort_operators(path.read_bytes()))

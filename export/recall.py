@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from export.mapped import release
 from function.engine.arrays import Array
 from function.engine.index import Index
 from function.engine.quantization import Codes, Embeddings, Scales, dequantize
@@ -58,6 +59,7 @@ def search_exactly(queries: Embeddings, codes: Codes, scales: Scales, top_k: int
         rows = slice(begin, begin + ROWS_AT_ONCE)
         scores = queries @ dequantize(codes[rows], scales[rows]).T
         best = np.partition(np.hstack([best, scores]), -top_k, axis=1)[:, -top_k:]
+        release(codes)
     return ExactSearch(queries, best.min(axis=1), top_k)
 
 

@@ -17,7 +17,7 @@ def refuse_to_remove_texts(out: Path, brings_documentation: bool) -> None:
     if index is not None:
         if brings_documentation and index.corpus == DOCUMENTATION:
             return
-        found = f"an index of {index.rows:,} texts from {index.corpus}, created {index.created}"
+        found = f"an index of {index.rows:,} texts from {index.corpus}"
     elif files:
         found = f"{' and '.join(files)}, and no manifest that says which texts they hold"
     else:

@@ -3,7 +3,8 @@
 The export writes new files into a hidden folder inside the bundle's folder, `.semantic-search-….partial`. When the disk
 has stored all of them, the hidden folder is renamed to `.semantic-search.whole`, and its files move into the bundle's
 folder one by one. The old manifest.json is removed first and the new one moves last, so that a half-replaced bundle
-never opens. If an export is killed while files move, the next export moves the rest.
+never opens. If an export is killed while files move, the next export moves the rest. If it is stopped earlier, the next
+export takes over what is finished (export/finished.py) and removes the other files.
 
 The bundle's folder itself is never renamed. It may be a mount point or a shell's current folder, its parent may be
 read-only, and a container that mounted it sees the new files.
@@ -12,7 +13,6 @@ All exports into a folder use the same name, `.semantic-search.whole`, so simult
 """
 
 import errno
-import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -21,7 +21,8 @@ from pathlib import Path
 
 from export import locked_folder
 from export.disk_errors import OTHER_FOLDER, explaining_disk
-from export.locked_folder import LockedFolder, has_name, remove_abandoned, trying_lock, unfinished_folder
+from export.finished import flush, flush_one
+from export.locked_folder import FINISHED, LockedFolder, has_name, remove_abandoned, trying_lock, unfinished_folder
 from function.engine import bundle as layout
 from function.engine.bundle import BundleError
 
@@ -37,9 +38,10 @@ PAUSE = 0.05  # seconds between two looks at another export's turn
 
 @contextmanager
 def replacing(out: Path) -> Iterator[Path]:
-    """Yield an empty folder whose files take the place of those in `out` when the block ends without an error.
+    """Yield a folder whose files take the place of those in `out` when the block ends without an error.
 
-    After an error or an interruption of the block, the old bundle is unchanged.
+    It is empty but for what an export that was stopped has finished. After an error or an interruption of the block,
+    the old bundle is unchanged, and what is finished stays for the next export.
     Raises BundleError if `out` is a file, if it holds anything but a bundle, or if the process is stopped while files
     move; DiskError if the disk is full; another OSError, which names the path, if nothing can be written there.
     """
@@ -48,8 +50,9 @@ def replacing(out: Path) -> Iterator[Path]:
     try:
         _prepare(out, is_new=bool(made))
         with unfinished_folder(out) as fresh, explaining_disk(out, OTHER_FOLDER):
+            remove_abandoned(out, heir=fresh.path)
             yield fresh.path
-            _flush(fresh.path)
+            flush(fresh.path)
             _put_in_place(fresh, out)
     except BaseException:  # Ctrl-C and SIGTERM too; always raised again
         for folder in made:
@@ -74,13 +77,12 @@ def _resolve(out: Path) -> Path:
 
 
 def _prepare(out: Path, is_new: bool) -> None:
-    """Make the folder if it is new; otherwise refuse foreign files in it, and remove what killed exports left."""
+    """Make the folder if it is new; otherwise refuse foreign files in it, and end what a killed export was moving."""
     out.mkdir(parents=True, exist_ok=True)
     if is_new:
         out.chmod(0o755)  # whatever the umask, because a container has another user
     _refuse_other_contents(out)
     repair(out)
-    remove_abandoned(out)
     names = sorted(path.name for path in out.iterdir() if path.name in BUNDLE_FILES)
     if names and layout.MODEL not in names:
         raise BundleError(f"{out}: holds {names[0]} and no {layout.MODEL}, so it is not a bundle; empty it yourself")
@@ -116,23 +118,6 @@ def repair(out: Path) -> None:
         time.sleep(PAUSE)
 
 
-def _flush(folder: Path) -> None:
-    """Wait until the disk has stored the folder and each file in it. Raises OSError with the path."""
-    for path in [*folder.iterdir(), folder]:
-        _flush_one(path)
-
-
-def _flush_one(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        error.filename = str(path)
-        raise
-    finally:
-        os.close(descriptor)
-
-
 def _put_in_place(fresh: LockedFolder, out: Path) -> None:
     """Move the files of a flushed folder into `out` when no other export moves any. Raises as _move_files does."""
     whole = _take_turn(fresh.path, out)
@@ -140,7 +125,7 @@ def _put_in_place(fresh: LockedFolder, out: Path) -> None:
         _move_files(whole, out)
     except (OSError, KeyboardInterrupt, SystemExit):
         if has_name(fresh.descriptor, whole):
-            shutil.rmtree(whole)  # nothing has moved yet, or all has
+            whole.rename(fresh.path)  # nothing has moved yet, or all has
         raise
 
 
@@ -170,6 +155,7 @@ def _move_files(whole: Path, out: Path) -> None:
                 f"expected all files to move; run `python -m export --out {out}` again, which moves the rest first"
             ) from error
         raise
+    shutil.rmtree(whole / FINISHED, ignore_errors=True)
     try:
         whole.rmdir()
     except OSError as error:  # another export has begun its turn already, or ended it
@@ -182,12 +168,12 @@ def _move_each_file(whole: Path, out: Path) -> None:
         return
     listed = layout.read_manifest(whole).files.keys()
     (out / layout.MANIFEST).unlink(missing_ok=True)
-    _flush_one(out)  # before anything else moves, since a bundle without manifest never opens
+    flush_one(out)  # before anything else moves, since a bundle without manifest never opens
     for name in sorted(BUNDLE_FILES - {layout.MANIFEST}):
         if name not in listed:
             (out / name).unlink(missing_ok=True)
         elif (whole / name).exists():
             (whole / name).replace(out / name)
-    _flush_one(out)
+    flush_one(out)
     (whole / layout.MANIFEST).replace(out / layout.MANIFEST)
-    _flush_one(out)
+    flush_one(out)

@@ -14,6 +14,7 @@ from export.shell import python_module
 from function.engine.bundle import CONVEX, IndexInfo, KeywordsInfo, Manifest
 
 if TYPE_CHECKING:
+    from export.embed import EmbeddedCorpus
     from export.verify import Check
 
 Rows = list[tuple[str, str]]  # name and value
@@ -49,18 +50,20 @@ def print_bundle_summary(console: Console, out: Path, manifest: Manifest, corpus
     console.print(f"{out}/ is ready. Try it: {python_module('function', '--bundle', out)}", markup=False)
 
 
-def corpus_rows(manifest: Manifest, corpus: Corpus, truncated: int, texts_per_second: float) -> Rows:
-    """Return the rows of the summary that describe how the corpus was read and embedded."""
+def corpus_rows(manifest: Manifest, corpus: Corpus, rows: "EmbeddedCorpus", seconds: float) -> Rows:
+    """Return the rows of the summary that describe how the corpus was read, and embedded in this number of seconds."""
     assert manifest.index is not None
     skipped = f"{corpus.empty_texts:,} empty ones skipped"
+    not_counted = ", not counting the rows of --update" if rows.updated else ""
     replaced = f"{corpus.blank_ids:,} blank ones replaced by the row number"
     return [
         ("texts", f"{manifest.index.rows:,} from {manifest.index.corpus}, {skipped}"),
         ("ids", f"{corpus.repeated_ids:,} the same as an earlier one, {replaced}"),
         ("metadata", f"{corpus.non_finite:,} NaN or infinite values left out"),
         ("filters", ", ".join(f"{name} ({kind})" for name, kind in corpus.columns.items()) or "no columns"),
-        ("truncated", f"{truncated:,} texts longer than {manifest.model.max_tokens} tokens"),
-        ("speed", f"{texts_per_second:,.0f} texts/s"),
+        ("embedded", _describe_rows(rows)),
+        ("truncated", f"{rows.truncated:,} texts longer than {manifest.model.max_tokens} tokens{not_counted}"),
+        ("speed", f"{rows.embedded / seconds:,.0f} texts/s"),
         ("index", _describe_search(manifest.index)),
         ("keywords", _describe_keywords(manifest.index.keywords)),
     ]
@@ -73,6 +76,16 @@ def _describe_search(index: IndexInfo) -> str:
     lists = f"{stages.probed:,} of {stages.lists:,} lists, " if stages.lists > 1 else ""
     widths = f"{stages.candidates:,} rows by signs, {stages.rescored:,} by codes"
     return f"a search looks at {lists}{widths}; recall@10 {index.recall:g}"
+
+
+def _describe_rows(rows: "EmbeddedCorpus") -> str:
+    parts = [f"{rows.embedded:,} texts"]
+    equal = len(rows.scales) - rows.embedded - rows.resumed - rows.updated
+    if rows.resumed:
+        parts.append(f"{rows.resumed:,} rows taken over from an export that was stopped")
+    if rows.updated:
+        parts.append(f"{rows.updated:,} rows taken over from the bundle of --update")
+    return ", ".join([*parts, *([f"{equal:,} rows with the text of another"] if equal else [])])
 
 
 def _describe_keywords(keywords: KeywordsInfo | None) -> str:

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from export.columns import column_tensors
-from export.embed import embed_documents
+from export.embed import embed_texts
+from export.mapped import release
 from export.progress import ShowProgress, no_progress
 from export.recall import LEAST_RECALL, QUERIES, TOP_K, own_queries, search_exactly
 from function.engine import bundle as layout
@@ -31,8 +32,8 @@ SECONDS = 20.0  # after them no further TEXTS_AT_ONCE are embedded
 SAMPLE_AFTER_EXPORT = 64  # passages that `verify_export` embeds again, one by one; the export embedded them in batches
 SECONDS_AFTER_EXPORT = 10.0
 LEAST_STORED_COSINE = 0.999  # between a stored row and its text embedded again; the row's 8 bit alone loses much less
-ROWS_AT_ONCE = 65_536  # compared at a time
 SEED = 7
+ROWS_AT_ONCE = 65_536  # that are compared
 
 Clock = Callable[[], float]  # counts seconds
 
@@ -75,8 +76,8 @@ def verify(
         yield Check("texts are UTF-8", str(error), "UTF-8", passed=False)
         return
     yield from _check_keywords(bundle, manifest, sample, texts)
-    tensors = map_tensors(bundle / layout.INDEX)
-    codes, scales = tensors["codes"], tensors["scales"]
+    written = map_tensors(bundle / layout.INDEX)
+    codes, scales = written["codes"], written["scales"]
     embedder = Embedder.open(bundle, manifest.model)
     again = _embed_again(embedder, texts, TEXTS_AT_ONCE, seconds, clock, progress)
     yield _check_cosine(again, sample, index)
@@ -103,7 +104,7 @@ def verify_export(
     index, passages = _open(bundle, manifest.index)
     rows = _check_rows(manifest, index, passages)
     yield rows
-    equal = len(index) == len(codes) and _holds(index, codes, scales)
+    equal = _are_rows_equal(map_tensors(bundle / layout.INDEX), codes, scales)
     yield Check("rows in the index, rows embedded", "equal" if equal else "different", "equal", equal)
     if not (rows.passed and equal):
         return
@@ -121,16 +122,6 @@ def _open(bundle: Path, info: IndexInfo) -> tuple[Index, Passages]:
     return Index.open(bundle / layout.INDEX, info.stages), Passages(bundle / layout.PASSAGES)
 
 
-def _holds(index: Index, codes: Codes, scales: Scales) -> bool:
-    """Return whether an index holds just these rows of the corpus."""
-    for begin in range(0, len(codes), ROWS_AT_ONCE):
-        rows = np.arange(begin, min(begin + ROWS_AT_ONCE, len(codes)))
-        found_codes, found_scales = index.codes_of(rows)
-        if not (np.array_equal(found_codes, codes[rows]) and np.array_equal(found_scales, scales[rows])):
-            return False
-    return True
-
-
 def _check_files(bundle: Path, manifest: Manifest, progress: ShowProgress) -> Iterator[Check]:
     for count, (name, expected) in enumerate(manifest.files.items()):
         progress("check files", count / len(manifest.files))
@@ -144,6 +135,22 @@ def _check_rows(manifest: Manifest, index: Index, passages: Passages) -> Check:
     assert manifest.index is not None
     rows = (len(index), len(passages), manifest.index.rows)
     return Check("rows in index, texts, manifest", ", ".join(map(str, rows)), "the same", len(set(rows)) == 1)
+
+
+def _are_rows_equal(written: Mapping[str, AnyArray], codes: Codes, scales: Scales) -> bool:
+    """Return whether an index holds these rows, compared a block at a time: each comparison takes a byte a value."""
+    if len(written["codes"]) != len(codes):
+        return False
+    for begin in range(0, len(codes), ROWS_AT_ONCE):
+        places = slice(begin, begin + ROWS_AT_ONCE)
+        rows = written["lists.rows"][places] if "lists.rows" in written else places
+        if not np.array_equal(written["codes"][places], codes[rows]):
+            return False
+        if not np.array_equal(written["scales"][places], scales[rows]):
+            return False
+        release(written["codes"])  # or both would be in memory whole
+        release(codes)
+    return True
 
 
 def _check_columns(bundle: Path, manifest: Manifest, passages: Passages) -> Iterator[Check]:
@@ -200,7 +207,7 @@ def _embed_again(
     chunks: list[Embeddings] = []
     done, used = 0, 0.0
     while done < len(texts) and (done == 0 or used < seconds):
-        chunks.extend(embeddings for embeddings, _ in embed_documents(embedder, texts[done : done + at_once]))
+        chunks.append(embed_texts(embedder, texts[done : done + at_once], role="document"))
         done = sum(map(len, chunks))
         used = clock() - began
         share = max(done / len(texts), used / seconds if seconds else 1.0)

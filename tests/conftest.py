@@ -8,8 +8,9 @@ import asyncio
 import json
 import logging
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import httpx
 import hypothesis
@@ -34,10 +35,11 @@ from function.engine.embedder import Embedder
 from function.engine.index import Index
 from function.engine.loading import LoadedBundle
 from function.engine.passages import Passages
-from function.engine.quantization import Embeddings
+from function.engine.quantization import Codes, Embeddings, Scales
 from function.engine.tokenizer import save_tokenizer
 from function.settings import Settings
 from function.startup import ColdStart
+from tests.passage_files import write_passages
 
 hypothesis.settings.register_profile("tests", derandomize=True, deadline=None, max_examples=50, database=None)
 hypothesis.settings.register_profile("thorough", hypothesis.settings.get_profile("tests"), max_examples=2000)
@@ -168,9 +170,17 @@ def write_bundle(folder: Path, corpus: Corpus, keywords: KeywordOptions | None =
     save_ort(make_graph(tokenizer.get_vocab_size()), folder / MODEL)
     model = ModelInfo("tests/mean-of-words", None, "0" * 64, "mean", DIM, MAX_TOKENS, {}, "none")
     manifest = write_model(folder, model)
-    codes, scales, _ = embed_corpus(Embedder.open(folder, model), corpus.texts)
+    write_passages(folder / PASSAGES, corpus.texts, corpus.ids, corpus.metadata)
+    codes, scales = embed(Embedder.open(folder, model), corpus.texts)
     write_index(folder, manifest, corpus, codes, scales, "stories.csv", keywords)
     return folder
+
+
+def embed(embedder: Embedder, texts: Sequence[str]) -> tuple[Codes, Scales]:
+    """Return the rows that the export makes of the texts: codes (n, dim) int8 and scales (n,) float32."""
+    with TemporaryDirectory() as folder:
+        rows = embed_corpus(embedder, texts, Path(folder), "tests")
+    return rows.codes, rows.scales
 
 
 def make_tokenizer() -> Tokenizer:

@@ -16,11 +16,9 @@ def is_gzipped(path: Path) -> bool:
     return path.name.lower().endswith(".gz")
 
 
-def open_bytes(path: Path) -> BinaryIO:
-    """Return the file, open for reading its uncompressed bytes."""
-    if is_gzipped(path):
-        return cast(BinaryIO, gzip.open(path))
-    return path.open("rb")
+def open_bytes(path: Path, stored: BinaryIO) -> BinaryIO:
+    """Return a file of the uncompressed bytes; `stored` is the open file that they come from, compressed or not."""
+    return cast(BinaryIO, gzip.open(stored)) if is_gzipped(path) else stored
 
 
 def require_whole_gzip(path: Path) -> None:

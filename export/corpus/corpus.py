@@ -1,21 +1,39 @@
 """The corpus, and the error for a file that is not one."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from export.digests import count_distinct
+
+Append = Callable[[str, str, str], object]  # takes the text, the id and the metadata of a passage
+Told = Callable[[float], None]  # takes the share of a file that has been read, 0 to 1
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many passages a file has, and what else was found in it: see `Corpus`."""
+
+    passages: int
+    empty_texts: int
+    blank_ids: int
+    non_finite: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
     """Passages ready to embed: texts, ids and metadata have one entry for each passage, in the file's order.
 
+    They are lists, or columns of a passages.safetensors that are read when they are used.
+
     A row is any record of the source, counted from 0; blank lines are not rows. Ids may repeat.
     Metadata leaves out columns that are null in that row; an empty CSV field counts as null, and so does a
     number of Parquet that is NaN or infinite.
     """
 
-    texts: list[str]  # never empty or blank, otherwise exactly as in the file
-    ids: list[str]  # the id column as text; the row number where the id is missing or blank
-    metadata: list[str]  # a compact JSON object of the other columns, "{}" when there are none
+    texts: Sequence[str]  # never empty or blank, otherwise exactly as in the file
+    ids: Sequence[str]  # the id column as text; the row number where the id is missing or blank
+    metadata: Sequence[str]  # a compact JSON object of the other columns, "{}" when there are none
     empty_texts: int  # rows skipped because their text was empty, blank or null
     blank_ids: int = 0  # passages whose row number is their id, although the file has a column of ids
     non_finite: int = 0  # values of Parquet that are NaN or infinite, which JSON cannot hold
@@ -24,7 +42,7 @@ class Corpus:
     @property
     def repeated_ids(self) -> int:
         """Return how many passages have the id of an earlier one."""
-        return len(self.ids) - len(set(self.ids))
+        return len(self.ids) - count_distinct(self.ids)
 
 
 class CorpusError(ValueError):

@@ -11,7 +11,7 @@ from typing import cast
 
 from export.corpus.columns import require_names
 from export.corpus.compressed import is_gzipped
-from export.corpus.corpus import CorpusError, corpus_error
+from export.corpus.corpus import CorpusError, Told, corpus_error
 from export.corpus.lines import read_lines
 
 ONE_OBJECT_A_LINE = "one whole JSON object on each line"
@@ -26,13 +26,14 @@ class _RefusedError(ValueError):
         self.found, self.expected, self.remedy = found, expected, remedy
 
 
-def json_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
+def json_rows(path: Path, told: Told) -> Iterator[tuple[int, dict[str, object]]]:
     """Yield the line, from 1, and the object of each line that is not blank.
 
+    `told` is called with the share of the file that was read.
     Raises CorpusError at the first line that is not one JSON object with each key once and no key blank.
     """
     known: set[str] = set()  # keys that earlier rows have too
-    for line, text in enumerate(read_lines(path), 1):
+    for line, text in enumerate(read_lines(path, told), 1):
         start = text.strip()[:SHOWN]
         if not start:
             continue

@@ -5,52 +5,68 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from export.corpus.columns import Columns, find_id_column, find_text_column, require_names
-from export.corpus.corpus import Corpus, corpus_error
-from export.corpus.ids import id_of_number, replace_blank_ids
+from export.corpus.corpus import Append, CorpusError, Counts, Told, corpus_error
+from export.corpus.ids import Ids, id_of_number
 from export.corpus.parquet_metadata import count_non_finite, metadata_objects
 from export.first_line import first_line
 
 if TYPE_CHECKING:
     import polars as pl
 
+ROWS_AT_ONCE = 65_536
 
-def read_parquet(path: Path, asked: Columns) -> Corpus:
-    """Return the passages of a Parquet file; raises CorpusError if it is broken or a value fits no passage."""
+
+def read_parquet(path: Path, asked: Columns, append: Append, told: Told) -> Counts:
+    """Append the passages of a Parquet file, ROWS_AT_ONCE at a time.
+
+    `told` is called with the share of the rows that was read. Raises CorpusError if the file is broken or a value fits
+    no passage.
+    """
     import polars as pl  # slow to import, and only this format needs it
 
     try:
-        frame = pl.read_parquet(path, glob=False)
+        table = pl.scan_parquet(path, glob=False)
+        schema, rows = table.collect_schema(), table.select(pl.len()).collect().item()
     except pl.exceptions.PolarsError as error:
-        found = f"Parquet that cannot be read ({first_line(error)})"
-        raise corpus_error(path, None, found, "a whole Parquet file", "fetch or write the file again") from error
-    if frame.is_empty():
+        raise _broken(path, error) from error
+    if not rows:
         raise corpus_error(path, None, "no rows", "at least one", "check that the file was written completely")
-    require_names(path, None, frame.columns, "name it, or leave it out")
-    text = find_text_column(path, frame.columns, asked)
-    identifier = find_id_column(path, frame.columns, text, asked)
-
-    texts = frame[text]
-    if texts.dtype not in (pl.String, pl.Categorical, pl.Enum, pl.Null):
-        found = f"{texts.dtype} in the column {text!r}"
+    require_names(path, None, schema.names(), "name it, or leave it out")
+    text = find_text_column(path, schema.names(), asked)
+    identifier = find_id_column(path, schema.names(), text, asked)
+    if schema[text] not in (pl.String, pl.Categorical, pl.Enum, pl.Null):
+        found = f"{schema[text]} in the column {text!r}"
         raise corpus_error(path, None, found, "strings", f"name another column with {asked.text_option}")
-    # str.strip decides what is blank, as for the other formats: polars knows fewer blank characters
-    filled = [bool(value and value.strip()) for value in texts.cast(pl.String).to_list()]
-    rows = [row for row, is_filled in enumerate(filled) if is_filled]
-    passages = frame.filter(pl.Series(filled))
-
-    if identifier not in frame.columns:
+    if identifier not in schema.names():
         identifier = None
-    ids = [""] * len(rows) if identifier is None else _id_strings(path, passages[identifier], rows)
-    ids, blank_ids = replace_blank_ids(path, ids, rows, lambda passage: _place(rows[passage]))
-    others = [column for column in passages if column.name not in (text, identifier)]
-    return Corpus(
-        texts=passages[text].cast(pl.String).to_list(),
-        ids=ids,
-        metadata=metadata_objects(path, others, len(rows)).to_list(),
-        empty_texts=len(filled) - len(rows),
-        blank_ids=0 if identifier is None else blank_ids,
-        non_finite=sum(map(count_non_finite, others)),
-    )
+
+    ids = Ids(path, _place)
+    passages = non_finite = 0
+    for begin in range(0, rows, ROWS_AT_ONCE):
+        try:
+            frame = table.slice(begin, ROWS_AT_ONCE).collect()
+        except pl.exceptions.PolarsError as error:
+            raise _broken(path, error) from error
+        # str.strip decides what is blank, as for the other formats: polars knows fewer blank characters
+        filled = [bool(value and value.strip()) for value in frame[text].cast(pl.String).to_list()]
+        numbers = [begin + row for row, is_filled in enumerate(filled) if is_filled]
+        frame = frame.filter(pl.Series(filled, dtype=pl.Boolean))
+        names = [""] * len(numbers) if identifier is None else _id_strings(path, frame[identifier], numbers)
+        others = [column for column in frame if column.name not in (text, identifier)]
+        metadata = metadata_objects(path, others, len(numbers)).to_list()
+        texts = frame[text].cast(pl.String).to_list()
+        for row, passage, name, values in zip(numbers, texts, names, metadata, strict=True):
+            append(passage, ids.replace_blank(name, row, row), values)
+        passages += len(numbers)
+        non_finite += sum(map(count_non_finite, others))
+        told(min(1.0, (begin + ROWS_AT_ONCE) / rows))
+    blank_ids = ids.count_blank()
+    return Counts(passages, rows - passages, 0 if identifier is None else blank_ids, non_finite)
+
+
+def _broken(path: Path, error: Exception) -> CorpusError:
+    found = f"Parquet that cannot be read ({first_line(error)})"
+    return corpus_error(path, None, found, "a whole Parquet file", "fetch or write the file again")
 
 
 def _place(row: int) -> str:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from export.corpus.columns import Columns, find_id_column, find_text_column
 from export.corpus.compressed import is_gzipped, require_whole_gzip
-from export.corpus.corpus import Corpus, CorpusError, corpus_error
-from export.corpus.ids import id_of_number, replace_blank_ids
+from export.corpus.corpus import Append, CorpusError, Counts, Told, corpus_error
+from export.corpus.ids import Ids, id_of_number
 from export.corpus.json_rows import compact_json
 
 JSON_TYPES = {bool: "a boolean", int: "a number", float: "a number", list: "an array", dict: "an object"}
@@ -14,8 +14,8 @@ JSON_TYPES = {bool: "a boolean", int: "a number", float: "a number", list: "an a
 Rows = Iterator[tuple[int, dict[str, object]]]  # the line that each starts on, from 1; its columns
 
 
-def collect_rows(path: Path, rows: Callable[[], Rows], asked: Columns) -> Corpus:
-    """Return the passages of a text file read row by row; rows() starts from the first row.
+def read_rows(path: Path, rows: Callable[[Told], Rows], asked: Columns, append: Append, told: Told) -> Counts:
+    """Append the passages of a text file; rows(told) reads it from the first row on and tells how far it is.
 
     Raises CorpusError for a damaged gzip file, and for texts and ids that are not text.
     """
@@ -23,7 +23,7 @@ def collect_rows(path: Path, rows: Callable[[], Rows], asked: Columns) -> Corpus
         require_whole_gzip(path)
     wanted = {asked.text or "text"} | ({asked.id} if asked.id is not None else set())
     columns: dict[str, None] = {}
-    for _, row in rows():
+    for _, row in rows(lambda share: None):
         columns.update(dict.fromkeys(row))
         if wanted <= columns.keys():
             break  # nearly always after the first row
@@ -33,27 +33,22 @@ def collect_rows(path: Path, rows: Callable[[], Rows], asked: Columns) -> Corpus
     text = find_text_column(path, columns, asked)
     identifier = find_id_column(path, columns, text, asked)
 
-    texts: list[str] = []
-    ids: list[str] = []
-    metadata: list[str] = []
-    kept: list[tuple[int, int]] = []  # row number and line of each passage
-    number = -1
+    ids = Ids(path, lambda line: f"line {line}")
+    number, passages = -1, 0
     has_ids = False
-    for number, (line, row) in enumerate(rows()):
+    for number, (line, row) in enumerate(rows(told)):
         has_ids = has_ids or identifier in row
         passage = row.get(text)
         if passage is None or (isinstance(passage, str) and not passage.strip()):
             continue
         if not isinstance(passage, str):
             raise _wrong_type(path, line, text, passage, "a string")
-        texts.append(passage)
-        ids.append("" if identifier is None else _id_of_row(path, line, row, identifier))
+        name = "" if identifier is None else _id_of_row(path, line, row, identifier)
         others = {key: row[key] for key in row if key not in (text, identifier) and row[key] is not None}
-        metadata.append(compact_json(others))
-        kept.append((number, line))
-    numbers = [number for number, _ in kept]
-    ids, blank_ids = replace_blank_ids(path, ids, numbers, lambda passage: f"line {kept[passage][1]}")
-    return Corpus(texts, ids, metadata, number + 1 - len(texts), blank_ids if has_ids else 0)
+        append(passage, ids.replace_blank(name, number, line), compact_json(others))
+        passages += 1
+    blank_ids = ids.count_blank()
+    return Counts(passages, empty_texts=number + 1 - passages, blank_ids=blank_ids if has_ids else 0)
 
 
 def _id_of_row(path: Path, line: int, row: dict[str, object], identifier: str) -> str:

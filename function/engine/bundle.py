@@ -87,7 +87,6 @@ class IndexInfo:
     model_sha256: str  # of model.ort
     tokenizer_sha256: str
     corpus: str  # file name of the texts, or what else they are
-    created: str  # UTC, ISO 8601
     columns: dict[str, str]  # type of each metadata column that filters may name; columns.safetensors has their values
     keywords: KeywordsInfo | None  # None in a bundle without keywords.safetensors
 

@@ -1,6 +1,7 @@
 """Texts to unit embeddings: the tokenizer and the ONNX session, the same for a passage and for a query.
 
-The graph includes pooling and normalization. It ignores padding, so a text has the same embedding alone and in a batch.
+The graph includes pooling and normalization. The texts of a batch have equally many tokens, so none is padded, and a
+text has the same embedding, to the last bit, alone and in any batch.
 """
 
 import os
@@ -18,7 +19,7 @@ from function.engine.bundle import MODEL, TOKENIZER, BundleError, ModelInfo
 from function.engine.quantization import Embeddings
 from function.engine.tokenizer import read_tokenizer
 
-TOKENS_PER_BATCH = 128  # padding included; the activations of larger batches no longer fit a core's cache
+TOKENS_PER_BATCH = 128  # the activations of larger batches no longer fit a core's cache
 SESSION_OPTIONS = {
     "session.intra_op.allow_spinning": "0",  # a waiting thread must not use the vCPU that the function pays for
     "session.use_memory_mapped_ort_model": "1",  # weights are mapped instead of copied, which loads faster
@@ -90,8 +91,8 @@ class Embedder:
     def embed(self, tokens: Sequence[TokenIds], run: RunBatches = map) -> Embeddings:
         """Return the unit embeddings, (n, dim) float32, in the order of the texts.
 
-        Texts of similar length share a batch, so that a long text does not pad short ones. `run` maps over the
-        batches: an executor's `map` spreads them over threads, since the session releases the GIL while it runs.
+        `run` maps over the batches of `plan_batches`: an executor's `map` spreads them over threads, since the session
+        releases the GIL while it runs.
         """
         embeddings = np.empty((len(tokens), self.model.dim), np.float32)
         batches = plan_batches([len(text.ids) for text in tokens])
@@ -128,13 +129,16 @@ def open_session(path: Path) -> ort.InferenceSession:
 
 
 def plan_batches(lengths: Sequence[int]) -> list[list[int]]:
-    """Return the rows of each batch, longest texts first; a batch has at most TOKENS_PER_BATCH tokens, or one text."""
+    """Return the rows of each batch, longest texts first; a batch has at most TOKENS_PER_BATCH tokens, or one text.
+
+    The texts of a batch have the same length. Padding would change the last bits of the shorter ones' embeddings, and
+    with them the 8-bit codes of some rows.
+    """
     batches: list[list[int]] = []
-    longest = 0
     for row in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
-        if batches and (len(batches[-1]) + 1) * longest <= TOKENS_PER_BATCH:
+        length = lengths[row]
+        if batches and lengths[batches[-1][0]] == length and (len(batches[-1]) + 1) * length <= TOKENS_PER_BATCH:
             batches[-1].append(row)
         else:
             batches.append([row])
-            longest = lengths[row]
     return batches

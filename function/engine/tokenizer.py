@@ -36,7 +36,7 @@ def save_tokenizer(tokenizer: Tokenizer, path: Path) -> None:
     kept = {model["unk_token"]} | {token["content"] for token in described["added_tokens"]} if vocabulary else set()
     is_plain = [vocabulary[token] for token in tokens] == list(range(len(tokens)))
     if tokens and is_plain and kept <= vocabulary.keys() and not any("\n" in token for token in tokens):
-        model["vocab"] = {token: vocabulary[token] for token in kept}
+        model["vocab"] = {token: vocabulary[token] for token in tokens if token in kept}
     else:
         tokens = []
     lines = [json.dumps(described, ensure_ascii=False, separators=(",", ":")), *tokens]

@@ -119,7 +119,7 @@ def test_a_manifest_that_is_not_json_is_refused(bundle_copy: Path, content: byte
     assert message.endswith("run `python -m export` again")
 
 
-@pytest.mark.parametrize("version", [1, 3, 5, "4", None, [4]])
+@pytest.mark.parametrize("version", [1, 2, 3, 5, "4", None, [4]])
 def test_another_format_version_is_refused(bundle_copy: Path, version: object) -> None:
     rewrite(bundle_copy, lambda found: found.update(format_version=version))
     expected = f"format_version is {version}, this code reads {FORMAT_VERSION}; run `python -m export` again"

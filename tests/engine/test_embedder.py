@@ -33,7 +33,7 @@ def embed(embedder: Embedder, texts: list[str], role: str = "") -> Embeddings:
 def test_a_text_embeds_the_same_alone_and_in_a_batch(embedder: Embedder, texts: list[str]) -> None:
     together = embed(embedder, texts)
     alone = np.concatenate([embed(embedder, [text]) for text in texts])
-    np.testing.assert_allclose(together, alone, atol=1e-6)
+    np.testing.assert_array_equal(together, alone)
 
 
 @given(texts=texts_of_words)
@@ -95,8 +95,12 @@ def test_every_row_is_in_one_batch_once(lengths: list[int]) -> None:
 @given(lengths=st.lists(st.integers(1, 300), max_size=80))
 def test_a_batch_exceeds_its_tokens_only_for_one_long_text(lengths: list[int]) -> None:
     for batch in plan_batches(lengths):
-        padded = len(batch) * max(lengths[row] for row in batch)
-        assert padded <= TOKENS_PER_BATCH or len(batch) == 1
+        assert sum(lengths[row] for row in batch) <= TOKENS_PER_BATCH or len(batch) == 1
+
+
+@given(lengths=st.lists(st.integers(1, 300), max_size=80))
+def test_the_texts_of_a_batch_have_the_same_length(lengths: list[int]) -> None:
+    assert all(len({lengths[row] for row in batch}) == 1 for batch in plan_batches(lengths))
 
 
 @given(lengths=st.lists(st.integers(1, 300), max_size=80))

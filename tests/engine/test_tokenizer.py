@@ -1,5 +1,8 @@
 """A tokenizer that was saved and read gives the ids it gave before, whatever is in its vocabulary."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,6 +39,19 @@ def test_a_berts_tokenizer_is_the_same_in_every_setting(tmp_path: Path) -> None:
     found = saved_and_read(tokenizer, tmp_path / "tokenizer.txt")
     assert found.to_str() == tokenizer.to_str()
     assert found.encode(TEXT).ids == tokenizer.encode(TEXT).ids
+
+
+def test_the_same_tokenizer_has_the_same_bytes_in_every_process(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from tokenizers import Tokenizer;"
+        "from function.engine.tokenizer import save_tokenizer;"
+        "save_tokenizer(Tokenizer.from_file(sys.argv[1]), Path(sys.argv[2]))"
+    )
+    for seed in ("1", "2", "3"):  # of the order in which a set yields strings
+        environment = os.environ | {"PYTHONHASHSEED": seed}
+        command = [sys.executable, "-c", code, str(TINY_BERT), str(tmp_path / seed)]
+        subprocess.run(command, check=True, cwd=TINY_BERT.parents[3], env=environment)
+    assert len({(tmp_path / seed).read_bytes() for seed in "123"}) == 1
 
 
 def test_the_file_is_json_in_one_line_and_a_token_in_each_other(tmp_path: Path) -> None:

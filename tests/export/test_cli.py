@@ -124,7 +124,8 @@ def bundle_of_stories(whole: tuple[Path, Run], tmp_path: Path) -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    """Return the files of a bundle, without the folder of an export that was stopped."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 # The whole way
@@ -139,6 +140,35 @@ def test_one_command_makes_a_bundle_that_opens(whole: tuple[Path, Run]) -> None:
     assert manifest.index is not None
     assert (manifest.index.corpus, manifest.index.rows, manifest.model.name) == ("stories.csv", 147, "tiny-bert")
     assert sorted(path.name for path in out.parent.iterdir()) == ["bundle"]
+
+
+def test_the_same_command_writes_the_same_bytes(
+    whole: tuple[Path, Run], stories: Path, calibration: Path, tmp_path: Path
+) -> None:
+    columns = ("--text-column", "title", "--id-column", "number")
+    options = ("--calibration", calibration, "--out", tmp_path / "bundle")
+    assert run(TINY_BERT, "--corpus", stories, *columns, *options).code == 0
+    assert contents(tmp_path / "bundle") == contents(whole[0])
+
+
+def test_an_export_that_failed_late_leaves_its_model_and_rows_to_the_next(
+    whole: tuple[Path, Run], stories: Path, calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(tmp_path / "bundle" / INDEX))
+
+    columns = ("--text-column", "title", "--id-column", "number")
+    options = ("--calibration", calibration, "--out", tmp_path / "bundle")
+    with monkeypatch.context() as patch:
+        patch.setattr("export.indexer.write_index", fail)
+        line = error_line(run(TINY_BERT, "--corpus", stories, *columns, *options))
+    assert "No space left on device" in line
+    assert "keeps what is finished for the next export; delete it to start afresh)" in line
+    done = run(TINY_BERT, "--corpus", stories, *columns, *options)
+    assert "The model is taken over from an export that was stopped." in done.out
+    assert "0 texts, 147 rows taken over from an export that was stopped" in done.out
+    assert contents(tmp_path / "bundle") == contents(whole[0])
+    assert [path for path in (tmp_path / "bundle").iterdir() if path.is_dir()] == []
 
 
 def test_the_bundle_finds_each_text_by_itself(whole: tuple[Path, Run]) -> None:
@@ -328,6 +358,8 @@ def test_an_export_whose_own_check_fails_ends_with_exit_code_1_and_leaves_the_ol
     assert "FAILED" in done.out
     assert "the new bundle failed a check above; what was there before stays as it was" in error_line(done)
     assert "is ready" not in done.out
+    assert "keeps what is finished" not in done.err  # it may be what the check found wrong
+    assert len(list(bundle_of_stories.iterdir())) == len(before)
     assert contents(bundle_of_stories) == before
     assert [path.name for path in bundle_of_stories.parent.iterdir()] == ["bundle"]
 
@@ -375,8 +407,7 @@ def test_texts_are_not_removed_unless_that_is_asked_for(
     before = contents(bundle_of_stories)
     places = {"tiny": TINY_BERT, "here": tmp_path}
     line = error_line(run(*[word.format(**places) for word in step], "--out", bundle_of_stories))
-    created = read_manifest(bundle_of_stories).index.created  # type: ignore[union-attr]
-    assert f"{bundle_of_stories}: holds an index of 147 texts from stories.csv, created {created}" in line
+    assert f"{bundle_of_stories}: holds an index of 147 texts from stories.csv; this command would remove" in line
     assert line.endswith("choose another folder with --out, or add --remove-corpus")
     assert ("--corpus FILE" in line) == (step[:1] != ["model"])
     assert contents(bundle_of_stories) == before
@@ -541,7 +572,9 @@ def test_an_error_late_in_the_export_leaves_the_old_bundle_byte_for_byte(
 
     monkeypatch.setattr("export.indexer.write_index", fail)
     options = ("--corpus", stories, "--text-column", "title", "--calibration", calibration)
-    assert error_line(run(TINY_BERT, *options, "--out", bundle_of_stories)) == "error: the disk: is full"
+    line = error_line(run(TINY_BERT, *options, "--out", bundle_of_stories))
+    assert line.startswith(f"error: the disk: is full ({bundle_of_stories}/.semantic-search-")
+    assert line.endswith(".partial keeps what is finished for the next export; delete it to start afresh)")
     assert contents(bundle_of_stories) == before
     assert [path.name for path in bundle_of_stories.parent.iterdir()] == ["bundle"]
 
@@ -711,6 +744,19 @@ def test_new_texts_without_room_are_an_error_before_they_are_embedded(
     line = error_line(run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories))
     assert line.startswith(f"error: {bundle_of_stories}: 2.0 kB are free, expected ")
     assert contents(bundle_of_stories) == before
+
+
+def test_room_is_asked_for_all_that_is_not_yet_written(
+    bundle_of_stories: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr("export.cli.check_space", lambda out, bundle, temporary: asked.append(bundle))
+    assert run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories).code == 0
+    index, others = (bundle_of_stories / INDEX).stat().st_size, (COLUMNS, KEYWORDS)
+    headers = 1_000
+    shards = 147 * (2 * 32 + 21)
+    written = index + sum((bundle_of_stories / name).stat().st_size for name in others)
+    assert written + shards - headers < asked[0] < 3 * (written + shards)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.8, 0.9])

@@ -10,9 +10,21 @@ import pytest
 
 from export.corpus import Corpus
 from export.disk_errors import DiskError
-from export.disk_space import MODEL_MARGIN, check_space, corpus_bytes, keywords_bytes, model_bytes, temporary_bytes
+from export.disk_space import (
+    MODEL_MARGIN,
+    check_space,
+    corpus_bytes,
+    folder_bytes,
+    keywords_bytes,
+    model_bytes,
+    shards_bytes,
+    temporary_bytes,
+)
+from export.embed import embed_corpus
+from export.locked_folder import FINISHED
 from export.source import Source
 from function.engine.bundle import COLUMNS, INDEX, KEYWORDS, MODEL, PASSAGES, TOKENIZER, ModelInfo
+from function.engine.embedder import Embedder
 from tests.conftest import DIM
 from tests.export.disks import Usage, mounted, small_disk
 
@@ -31,14 +43,14 @@ def disks(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[Path, int]], None]:
 
 def test_a_corpus_takes_the_estimated_space(corpus: Corpus, bundle: Path) -> None:
     written = (bundle / INDEX).stat().st_size + (bundle / PASSAGES).stat().st_size
-    without_columns = corpus_bytes(replace(corpus, columns={}), DIM)
+    without_columns = corpus_bytes(replace(corpus, columns={}), bundle / PASSAGES, DIM)
     assert without_columns == pytest.approx(written, abs=2_000)  # the two headers
-    assert corpus_bytes(corpus, DIM) >= written + (bundle / COLUMNS).stat().st_size
+    assert corpus_bytes(corpus, bundle / PASSAGES, DIM) >= written + (bundle / COLUMNS).stat().st_size
 
 
-def test_keywords_take_at_most_the_estimated_space(corpus: Corpus, bundle: Path) -> None:
+def test_keywords_take_at_most_the_estimated_space(bundle: Path) -> None:
     written = (bundle / KEYWORDS).stat().st_size
-    assert written < keywords_bytes(corpus) < 3 * written
+    assert written < keywords_bytes(bundle / PASSAGES) < 3 * written
 
 
 def test_a_model_takes_at_most_the_estimated_space(tiny_source: Source, tiny_export: tuple[Path, ModelInfo]) -> None:
@@ -87,3 +99,10 @@ def test_a_small_disk_of_temporary_files_has_its_own_message(tmp_path: Path, mon
 def test_a_file_system_that_does_not_tell_its_size_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(0, 0, 0))
     check_space(tmp_path, 30 * MEGABYTE)
+
+
+def test_shards_and_gathered_codes_take_the_estimated_space(embedder: Embedder, corpus: Corpus, tmp_path: Path) -> None:
+    rows = embed_corpus(embedder, corpus.texts, tmp_path, "tests")
+    written = folder_bytes(tmp_path / FINISHED) + rows.codes.nbytes
+    assert shards_bytes(len(corpus.texts), DIM) == pytest.approx(written, abs=500)  # the header
+    assert folder_bytes(tmp_path / "none") == 0

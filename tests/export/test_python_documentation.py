@@ -104,7 +104,7 @@ def test_a_leading_signature_gives_way_to_the_sentence_below(documentation: Corp
 
 
 def test_no_passage_depends_on_where_an_object_lies_in_memory(documentation: Corpus) -> None:
-    assert not [entry for entry in documentation.texts + documentation.metadata if " at 0x" in entry]
+    assert not [entry for entry in [*documentation.texts, *documentation.metadata] if " at 0x" in entry]
 
 
 def test_reading_imports_neither_the_documented_modules_nor_polars() -> None:

@@ -1,0 +1,93 @@
+"""Put a model file of ONNX Runtime into a fixed order, so that the same model always has the same bytes.
+
+The file is a FlatBuffer whose root names a version, the model and a table of the operators' types. ONNX Runtime 1.31
+writes that table from a hash map, in an order that differs from run to run. Here the table is read and written again,
+sorted by name; the bytes of the model stay as they are.
+Source: onnxruntime/core/flatbuffers/schema/ort.fbs, and https://flatbuffers.dev/internals
+"""
+
+from dataclasses import dataclass
+
+from flatbuffers import Builder, encode, packer
+from flatbuffers.number_types import Int8Flags, Uint32Flags
+from flatbuffers.table import Table
+
+VERSION, MODEL, TYPES = 0, 1, 3  # fields of the root
+IDENTIFIER = b"ORTM"
+ALIGNMENT = 8  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A name with the places of the types that it stands for, or an operator's name with such entries."""
+
+    name: str
+    entries: list["_Named"]
+    places: list[tuple[int, int]]  # kind (input or output) and number
+
+
+def sort_operators(content: bytes) -> bytes:
+    """Return the content of an .ort file with its table of operators sorted by name."""
+    root = Table(content, encode.Get(packer.uoffset, content, 0))
+    model = Table(content, _target(root, MODEL))
+    begin = min(model.Pos, model.Pos - encode.Get(packer.soffset, content, model.Pos))  # of the model and all it names
+    operators = [
+        _Named(_name(each), [_Named(_name(part), [], _places(part)) for part in _tables(each, 1)], [])
+        for each in _tables(Table(content, _target(root, TYPES)), 0)
+    ]
+    builder = Builder(0)  # it writes from the end to the beginning: the model's bytes are at the end already
+    builder.Bytes, builder.head, builder.minalign = bytearray(content[begin:]), 0, ALIGNMENT
+    types = _write(builder, [_write_named(builder, each) for each in sorted(operators, key=lambda each: each.name)])
+    builder.StartObject(1)
+    builder.PrependUOffsetTRelativeSlot(0, types, 0)
+    types = builder.EndObject()
+    builder.StartObject(TYPES + 1)
+    builder.PrependUOffsetTRelativeSlot(VERSION, len(content) - _target(root, VERSION), 0)
+    builder.PrependUOffsetTRelativeSlot(MODEL, len(content) - model.Pos, 0)
+    builder.PrependUOffsetTRelativeSlot(TYPES, types, 0)
+    builder.Finish(builder.EndObject(), file_identifier=IDENTIFIER)
+    return bytes(builder.Output())
+
+
+def _target(table: Table, field: int) -> int:
+    """Return where the object begins that a field refers to."""
+    return int(table.Indirect(table.Pos + table.Offset(4 + 2 * field)))
+
+
+def _name(table: Table) -> str:
+    return bytes(table.String(table.Pos + table.Offset(4))).decode()
+
+
+def _tables(table: Table, field: int) -> list[Table]:
+    """Return the tables in a field's vector."""
+    offset = table.Offset(4 + 2 * field)
+    begin = table.Vector(offset) if offset else 0
+    count = table.VectorLen(offset) if offset else 0
+    return [Table(table.Bytes, table.Indirect(begin + 4 * number)) for number in range(count)]
+
+
+def _places(table: Table) -> list[tuple[int, int]]:
+    return [(each.GetSlot(4, 0, Int8Flags), each.GetSlot(6, 0, Uint32Flags)) for each in _tables(table, 1)]
+
+
+def _write_named(builder: Builder, named: _Named) -> int:
+    """Write an operator or one of its entries; return its place from the end."""
+    parts = [_write_named(builder, each) for each in sorted(named.entries, key=lambda each: each.name)]
+    for kind, number in sorted(named.places):
+        builder.StartObject(2)
+        builder.PrependInt8Slot(0, kind, 0)
+        builder.PrependUint32Slot(1, number, 0)
+        parts.append(builder.EndObject())
+    vector, name = _write(builder, parts), builder.CreateString(named.name)
+    builder.StartObject(2)
+    builder.PrependUOffsetTRelativeSlot(0, name, 0)
+    builder.PrependUOffsetTRelativeSlot(1, vector, 0)
+    return int(builder.EndObject())
+
+
+def _write(builder: Builder, parts: list[int]) -> int:
+    """Write a vector of tables; return its place from the end."""
+    builder.StartVector(4, len(parts), 4)
+    for part in reversed(parts):
+        builder.PrependUOffsetTRelative(part)
+    return int(builder.EndVector())
