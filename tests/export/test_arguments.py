@@ -57,6 +57,7 @@ def test_options_mean_the_same_before_and_after_the_command(words: list[str]) ->
         command="corpus",
         out=Path("b"),
         corpus=Path("texts.csv"),
+        update=None,
         text_column=None,
         id_column=None,
         no_keywords=False,

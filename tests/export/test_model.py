@@ -88,7 +88,6 @@ def test_the_same_model_and_texts_give_the_same_tokenizer_and_the_same_embedding
     np.testing.assert_array_equal(first.embed(tokens), second.embed(tokens))
 
 
-@pytest.mark.xfail(strict=True, reason="ONNX Runtime writes the table of operators in an .ort file in random order")
 def test_the_same_model_and_texts_give_the_same_graph_byte_for_byte(
     tiny_export: tuple[Path, ModelInfo], exported_again: tuple[Path, ModelInfo]
 ) -> None:
