@@ -8,7 +8,7 @@ import json
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 
@@ -19,9 +19,6 @@ from bench.models import is_current, made_from
 from bench.needs import Missing
 from bench.passages import write_corpus
 from bench.report import console
-from export.columns import choose_types
-from export.corpus import read_corpus
-from export.indexer import take_model, write_index
 from function.engine.bundle import INDEX, open_bundle
 from function.engine.index import Index
 from function.engine.quantization import Codes, Scales, dequantize
@@ -53,7 +50,7 @@ def make_bundles(work: Path, data: Path, sizes: Sequence[int], keep: bool) -> di
             export_figures(work, size).write_text(json.dumps(described), encoding="utf-8")
         else:
             write_first_rows(work / f"passages-{largest}.csv", corpus, size)
-            take_first_rows(bundles[largest], corpus, bundle, size)
+            take_first_rows(bundles[largest], corpus, bundle)
         mark.write_text(made_from(), encoding="utf-8")
     return bundles
 
@@ -83,13 +80,9 @@ def write_first_rows(corpus: Path, path: Path, count: int) -> None:
         csv.writer(file).writerows(islice(csv.reader(source), count + 1))
 
 
-def take_first_rows(largest: Path, corpus: Path, bundle: Path, count: int) -> None:
-    """Write the bundle of a corpus whose texts are the first of the largest bundle's, with the embeddings of that."""
-    texts = read_corpus(corpus)
-    texts = replace(texts, columns=choose_types(texts, {"lot": "number"}, corpus))
-    codes, scales = stored_codes(largest)
-    bundle.mkdir(parents=True)
-    write_index(bundle, take_model(largest, bundle), texts, codes[:count], scales[:count], corpus.name)
+def take_first_rows(largest: Path, corpus: Path, bundle: Path) -> None:
+    """Export a corpus whose texts are among the largest bundle's, with the embeddings of that."""
+    run_measured([sys.executable, "-m", "export", "--corpus", corpus, *LOT, "--update", largest, "--out", bundle])
 
 
 def stored_codes(bundle: Path) -> tuple[Codes, Scales]:

@@ -30,7 +30,7 @@ def work(tmp_path: Path, bundle: Path, corpus: Corpus, monkeypatch: pytest.Monke
     folder.mkdir()
     with (folder / "passages-100.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["text", "lot"], *([text, row] for row, text in enumerate(corpus.texts[:100]))])
-    take_first_rows(bundle, folder / "passages-100.csv", folder / "passages-100", 100)
+    take_first_rows(bundle, folder / "passages-100.csv", folder / "passages-100")
     export_figures(folder, 100).write_text(json.dumps(EXPORT))
     claims = Retrieval({}, {"1": "a goose at sea", "2": "a ferry"}, {})
     monkeypatch.setattr(scale, "read_scifact", lambda data: claims)
