@@ -48,7 +48,6 @@ def _write_stages(path: Path, codes: Codes, scales: Scales, exact: ExactSearch) 
         "bits": Gathered(_signs(codes), order),
         "centroids": centroid_codes,
         "centroids.scales": centroid_scales,
-        "centroids.bits": signs(centroids).T,
         "lists.offsets": np.cumsum([0, *np.bincount(numbers)], dtype=np.uint32),
         "lists.rows": order.astype(np.uint32),
         "lists.places": places,

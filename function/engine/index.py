@@ -100,17 +100,16 @@ class Index:
                 "bits": ("uint64", rows, words),
                 "centroids": ("int8", stages.lists, dim),
                 "centroids.scales": ("float32", stages.lists),
-                "centroids.bits": ("uint64", words, stages.lists),
                 "lists.offsets": ("uint32", stages.lists + 1),
                 "lists.rows": ("uint32", rows),
                 "lists.places": ("uint32", rows),
             }
         if found != expected or not rows:
             raise TensorsError(f"{path}: holds {found}, expected {expected}; run `python -m export` again")
-        names = ("centroids", "centroids.scales", "centroids.bits", "lists.offsets", "lists.rows", "lists.places")
+        names = ("centroids", "centroids.scales", "lists.offsets", "lists.rows", "lists.places")
         lists = Lists(*(tensors[name] for name in names)) if has_lists else None
         if lists is not None:
-            for tensor in (lists.columns, lists.centroids, lists.scales, lists.offsets):
+            for tensor in (lists.centroids, lists.scales, lists.offsets):
                 read_ahead(tensor)
         return cls(tensors["codes"], tensors["scales"], tensors.get("bits"), lists, stages)
 
@@ -153,7 +152,7 @@ class Index:
         return self._codes[places], self._scales[places]
 
     def _places_of(self, rows: Rows) -> Places:
-        return rows if self._lists is None else self._lists.places[rows].astype(np.intp)
+        return rows if self._lists is None else self._lists.places[rows].astype(np.int32)
 
     def _score(self, query: Embeddings, places: Places) -> Array[np.float64]:
         """Return the products of these rows and the float32 query: (n,) float64."""
@@ -188,12 +187,12 @@ class Index:
         self, lists: Lists, query: Embeddings, top_k: int, stages: StagesInfo, allowed: Mask | None
     ) -> tuple[Places, Mask | None]:
         """Return the places in the lists nearest to the query, ascending, and which of them are allowed."""
-        words, codes = signs(query[np.newaxis]), quantize_query(query)
+        codes = quantize_query(query)
         count = len(self) if allowed is None else int(np.count_nonzero(allowed))
         least = min(count, max(top_k, count * stages.probed // stages.lists))
         probed = stages.probed
         while True:
-            places = lists.nearest(words, codes, probed)
+            places = lists.nearest(codes, probed)
             mask = None if allowed is None else allowed[lists.rows[places]]
             found = len(places) if mask is None else int(np.count_nonzero(mask))
             if found >= least or probed == stages.lists:

@@ -6,6 +6,7 @@ Here a row's number in the corpus is its `row`, and its number in the stored ord
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import simsimd
@@ -13,39 +14,35 @@ import simsimd
 from function.engine.arrays import Array
 from function.engine.quantization import Codes, Scales
 from function.engine.selection import largest
-from function.engine.signs import Words, count_differing_columns
 
-Places = Array[np.intp]
-
-COMPARED = 3  # times the lists asked for: so many centroids are chosen by their signs and compared by their codes
+Places = Array[np.signedinteger[Any]]  # of 32 or 64 bits
 
 
 @dataclass(frozen=True, slots=True)
 class Lists:
     """The stored order of the rows, memory-mapped.
 
-    centroids is (lists, dim) int8 and scales (lists,) float32, as `quantize` returns them; columns is (words, lists)
-    uint64, their signs word by word; offsets is (lists + 1,) uint32, the first place of each list; rows is (rows,)
-    uint32, the row at each place; places is (rows,) uint32, the place of each row.
+    centroids is (lists, dim) int8 and scales (lists,) float32, as `quantize` returns them; offsets is (lists + 1,)
+    uint32, the first place of each list; rows is (rows,) uint32, the row at each place; places is (rows,) uint32, the
+    place of each row.
     """
 
     centroids: Codes
     scales: Scales
-    columns: Words
     offsets: Array[np.uint32]
     rows: Array[np.uint32]
     places: Array[np.uint32]
 
-    def nearest(self, words: Words, codes: Codes, count: int) -> Places:
-        """Return the places of the rows in the `count` lists most like the query, ascending: (n,) intp.
+    def nearest(self, query: Codes, count: int) -> Places:
+        """Return the places of the rows in the `count` lists most like the query, ascending: (n,) int32.
 
-        The query's signs are (1, words), its codes (1, dim).
+        The query's codes are (1, dim).
         """
-        near = largest(~count_differing_columns(words, self.columns), COMPARED * count)
-        centroids = self.centroids.take(near, axis=0, mode="clip")
-        products = np.asarray(simsimd.cdist(codes, centroids, metric="dot", out_dtype="float32"), np.float32)
-        chosen = near[largest(products.reshape(-1) * self.scales[near], count)]
-        begins = self.offsets[chosen].astype(np.intp)
-        sizes = self.offsets[chosen + 1] - begins
-        ends = np.cumsum(sizes)
-        return np.repeat(begins - ends + sizes, sizes) + np.arange(ends[-1])
+        products = np.asarray(simsimd.cdist(query, self.centroids, metric="dot", out_dtype="float32"), np.float32)
+        chosen = largest(products.reshape(-1) * self.scales, count)
+        begins, ends = self.offsets[chosen].astype(np.int32), self.offsets[chosen + 1].astype(np.int32)
+        sizes = ends - begins
+        taken = np.cumsum(sizes, dtype=np.int32)
+        places = np.repeat(ends - taken, sizes)
+        places += np.arange(taken[-1], dtype=np.int32)  # of 32 bits, because arrays of 64 take three times as long
+        return places
