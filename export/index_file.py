@@ -14,7 +14,7 @@ from function.engine.index import EXHAUSTIVE_ROWS, Index
 from function.engine.quantization import Codes, Scales, quantize
 from function.engine.signs import Words, signs
 
-LEAST_ROWS_OF_LISTS = 60_000  # below, a search for the nearest lists takes longer than reading the signs of all rows
+LEAST_ROWS_OF_LISTS = 60_000  # below, lists save little time, and without them a search misses less
 ROWS_AT_ONCE = 65_536
 
 

@@ -39,7 +39,7 @@ from function.engine.tensors import TensorsError, map_tensors, read_ahead
 Rows = Array[np.intp]
 Mask = Array[np.bool_]  # (rows,)
 
-EXHAUSTIVE_ROWS = 8_192  # up to here the exact scan is as fast as the stages
+EXHAUSTIVE_ROWS = 8_192  # up to here the exact scan takes little longer than the stages, and it misses nothing
 MOST_HITS = 100  # of one request
 FEW_HITS = 25  # the widths of StagesInfo are for so many; for twice as many they are twice as wide
 ROWS_PER_TAKEN = 16  # one row in so many is looked at alone in less time than the lists are
