@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from export.lists import group_rows
+from export.lists import group_rows, principal_axes
 from export.mapped import release
 from export.recall import ExactSearch, own_queries, search_exactly
 from export.stages import choose_stages
@@ -41,11 +41,13 @@ def _write_stages(path: Path, codes: Codes, scales: Scales, exact: ExactSearch) 
     order = np.argsort(numbers, kind="stable")
     places = np.empty(len(order), np.uint32)
     places[order] = np.arange(len(order), dtype=np.uint32)
-    centroid_codes, centroid_scales = quantize(centroids)
+    axes = principal_axes(centroids)
+    centroid_codes, centroid_scales = quantize(centroids @ axes)
     tensors: dict[str, Tensor] = {
         "codes": Gathered(codes, order),
         "scales": Gathered(scales, order),
         "bits": Gathered(_signs(codes), order),
+        "axes": axes,
         "centroids": centroid_codes,
         "centroids.scales": centroid_scales,
         "lists.offsets": np.cumsum([0, *np.bincount(numbers)], dtype=np.uint32),

@@ -8,13 +8,13 @@ from export.recall import LEAST_RECALL, ExactSearch
 from function.engine.bundle import StagesInfo
 from function.engine.index import Index
 
-# the widths to choose from, each about 1.4 times the one before
-SHARES = (0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.14, 0.2, 0.28, 0.4)  # of the lists
+# the widths to choose from, each about 1.2 or 1.4 times the one before
+SHARES = (0.02, 0.024, 0.03, 0.035, 0.042, 0.05, 0.06, 0.07, 0.085, 0.1, 0.12, 0.14, 0.17, 0.2, 0.24, 0.3, 0.4)
 CANDIDATES = (500, 700, 1_000, 1_400, 2_000, 2_800, 4_000)
 RESCORED = (100, 140, 200, 280, 400)
 RECALL_WITH_LISTS = 0.99  # what the stages reach if the widest do
 RECALL_WITHOUT_LISTS = 0.998  # a corpus without lists is searched quickly enough for more
-SLACK = 0.001  # of recall, for each stage that is chosen later
+SLACK = 0.0005  # of recall, for each stage that is chosen later
 
 
 def choose_stages(path: Path, lists: int, exact: ExactSearch) -> tuple[StagesInfo | None, float]:
@@ -24,7 +24,7 @@ def choose_stages(path: Path, lists: int, exact: ExactSearch) -> tuple[StagesInf
     they can be. They are None, and the recall is that of the widest, if even the widest do not reach LEAST_RECALL.
     """
     enough = RECALL_WITH_LISTS if lists > 1 else RECALL_WITHOUT_LISTS
-    probed = sorted({max(1, round(share * lists)) for share in SHARES}) if lists > 1 else [1]
+    probed = sorted({max(1, round(share * lists)) for share in SHARES}) if lists > 1 else [1]  # SHARES of the lists
     stages = StagesInfo(lists, probed[-1], CANDIDATES[-1], RESCORED[-1])
     recall = exact.recall_of(Index.open(path, stages))
     choices: Sequence[tuple[str, Sequence[int]]] = (

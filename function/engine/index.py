@@ -98,7 +98,8 @@ class Index:
         if stages is not None and has_lists:
             expected |= {
                 "bits": ("uint64", rows, words),
-                "centroids": ("int8", stages.lists, dim),
+                "axes": ("float32", dim, found.get("centroids", (0,))[-1]),
+                "centroids": ("int8", stages.lists, found.get("centroids", (0,))[-1]),
                 "centroids.scales": ("float32", stages.lists),
                 "lists.offsets": ("uint32", stages.lists + 1),
                 "lists.rows": ("uint32", rows),
@@ -106,10 +107,10 @@ class Index:
             }
         if found != expected or not rows:
             raise TensorsError(f"{path}: holds {found}, expected {expected}; run `python -m export` again")
-        names = ("centroids", "centroids.scales", "lists.offsets", "lists.rows", "lists.places")
+        names = ("axes", "centroids", "centroids.scales", "lists.offsets", "lists.rows", "lists.places")
         lists = Lists(*(tensors[name] for name in names)) if has_lists else None
         if lists is not None:
-            for tensor in (lists.centroids, lists.scales, lists.offsets):
+            for tensor in (lists.axes, lists.centroids, lists.scales, lists.offsets):
                 read_ahead(tensor)
         return cls(tensors["codes"], tensors["scales"], tensors.get("bits"), lists, stages)
 
@@ -187,12 +188,11 @@ class Index:
         self, lists: Lists, query: Embeddings, top_k: int, stages: StagesInfo, allowed: Mask | None
     ) -> tuple[Places, Mask | None]:
         """Return the places in the lists nearest to the query, ascending, and which of them are allowed."""
-        codes = quantize_query(query)
         count = len(self) if allowed is None else int(np.count_nonzero(allowed))
         least = min(count, max(top_k, count * stages.probed // stages.lists))
         probed = stages.probed
         while True:
-            places = lists.nearest(codes, probed)
+            places = lists.nearest(query, probed)
             mask = None if allowed is None else allowed[lists.rows[places]]
             found = len(places) if mask is None else int(np.count_nonzero(mask))
             if found >= least or probed == stages.lists:

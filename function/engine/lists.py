@@ -12,7 +12,7 @@ import numpy as np
 import simsimd
 
 from function.engine.arrays import Array
-from function.engine.quantization import Codes, Scales
+from function.engine.quantization import Codes, Embeddings, Scales, quantize_query
 from function.engine.selection import largest
 
 Places = Array[np.signedinteger[Any]]  # of 32 or 64 bits
@@ -22,23 +22,23 @@ Places = Array[np.signedinteger[Any]]  # of 32 or 64 bits
 class Lists:
     """The stored order of the rows, memory-mapped.
 
-    centroids is (lists, dim) int8 and scales (lists,) float32, as `quantize` returns them; offsets is (lists + 1,)
-    uint32, the first place of each list; rows is (rows,) uint32, the row at each place; places is (rows,) uint32, the
-    place of each row.
+    axes is (dim, m) float32: the m directions in which the centroids differ most. Only along these are they compared
+    with the query, which reads a third of the bytes and chooses nearly the same lists. centroids is (lists, m) int8 and
+    scales (lists,) float32, as `quantize` returns them; offsets is (lists + 1,) uint32, the first place of each list;
+    rows is (rows,) uint32, the row at each place; places is (rows,) uint32, the place of each row.
     """
 
+    axes: Embeddings
     centroids: Codes
     scales: Scales
     offsets: Array[np.uint32]
     rows: Array[np.uint32]
     places: Array[np.uint32]
 
-    def nearest(self, query: Codes, count: int) -> Places:
-        """Return the places of the rows in the `count` lists most like the query, ascending: (n,) int32.
-
-        The query's codes are (1, dim).
-        """
-        products = np.asarray(simsimd.cdist(query, self.centroids, metric="dot", out_dtype="float32"), np.float32)
+    def nearest(self, query: Embeddings, count: int) -> Places:
+        """Return the places of the rows in the `count` lists most like the query (dim,), ascending: (n,) int32."""
+        codes = quantize_query(query @ self.axes)
+        products = np.asarray(simsimd.cdist(codes, self.centroids, metric="dot", out_dtype="float32"), np.float32)
         chosen = largest(products.reshape(-1) * self.scales, count)
         begins, ends = self.offsets[chosen].astype(np.int32), self.offsets[chosen + 1].astype(np.int32)
         sizes = ends - begins

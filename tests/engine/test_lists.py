@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
 
 from export.index_file import write_index_file
+from export.lists import AXES, principal_axes
+from function.engine.bundle import StagesInfo
 from function.engine.index import FEW_HITS, MOST_HITS, Index
 from function.engine.quantization import Embeddings, dequantize, quantize
 from function.engine.tensors import TensorsError
@@ -147,3 +150,26 @@ def test_rows_far_from_the_query_are_found_if_only_they_are_allowed(
 def test_a_file_with_lists_is_refused_if_the_manifest_states_none(index: Index, path: Path) -> None:
     with pytest.raises(TensorsError, match="run `python -m export` again"):
         Index.open(path, None)
+
+
+@pytest.mark.parametrize(
+    "name", ["axes", "centroids", "centroids.scales", "lists.offsets", "lists.rows", "lists.places"]
+)
+def test_a_file_without_a_part_of_its_lists_is_refused(index: Index, path: Path, name: str, tmp_path: Path) -> None:
+    tensors = load_file(path)
+    stages = StagesInfo(len(tensors["centroids"]), 1, 100, 100)
+    assert len(Index.open(path, stages)) == ROWS
+    del tensors[name]
+    save_file(tensors, tmp_path / "index.safetensors")
+    with pytest.raises(TensorsError, match="run `python -m export` again"):
+        Index.open(tmp_path / "index.safetensors", stages)
+
+
+def test_lists_are_compared_along_the_axes_in_which_centroids_differ_most() -> None:
+    rng = np.random.default_rng(seed=9)
+    centroids = rng.standard_normal((500, 300)).astype(np.float32)
+    centroids[:, 10] *= 9
+    axes = principal_axes(centroids)
+    assert axes.shape == (300, AXES)
+    np.testing.assert_allclose(axes.T @ axes, np.eye(AXES), atol=1e-5)
+    assert abs(axes[10, 0]) > 0.99
