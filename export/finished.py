@@ -1,7 +1,8 @@
 """Pieces of an export that outlive it, so that an export that was stopped goes on where it was.
 
-A piece is a file or a folder. It is written beside its later place, flushed to the disk and renamed, so that whatever
-stands in `finished` is whole, whenever the process is killed. export/locked_folder.py says who takes it over.
+A piece is a file or a folder. It is written beside its later place, flushed to the disk and renamed. Every piece
+in the folder `finished` is therefore complete, even if the process is killed. export/locked_folder.py says which export
+takes the pieces over.
 """
 
 import os
@@ -33,7 +34,7 @@ def flush(folder: Path) -> None:
 
 
 def flush_one(path: Path) -> None:
-    """Wait until the disk has stored a file, or which files a folder has. Raises OSError with the path."""
+    """Wait until the disk has stored a file, or a folder's list of files. Raises OSError with the path."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""Write index.safetensors: the rows in the order of their lists, and what the stages of a search need."""
+"""Write index.safetensors: the rows, and what the stages of a search need. Many rows are written list by list."""
 
 from pathlib import Path
 

@@ -28,8 +28,9 @@ CODE = ("export", "function/engine")
 def make_model(
     source: Source, texts: Sequence[str], fresh: Path, progress: Callable[[str, float], None] = lambda step, share: None
 ) -> tuple[Manifest, bool]:
-    """Write the model part of a bundle into the unfinished folder; return its manifest, and whether it was there.
+    """Write the model part of a bundle into the unfinished folder.
 
+    Returns its manifest, and whether a stopped export had left the model.
     Takes over the same model if an export that was stopped has finished it, and deletes other ones.
     Raises ModelError as `export_model` does.
     """

@@ -1,4 +1,4 @@
-"""k-means: rows of an index to lists of like rows, and the lists to an order in which neighbours are alike.
+"""k-means: rows of an index to lists of similar rows, and the lists to an order in which neighbours are similar.
 
 Spherical k-means (Dhillon and Modha, 2001): rows and centroids have unit length, and a row belongs to the centroid with
 the largest product. It learns from a sample of the rows, because more rows would move the centroids little. There are
@@ -26,7 +26,7 @@ Numbers = Array[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class _Groups:
-    """Like centroids together: centres (groups, dim) float32, and the numbers of each group's centroids."""
+    """Groups of similar centroids: centres (groups, dim) float32, and the numbers of each group's centroids."""
 
     centres: Embeddings
     members: list[Numbers]
@@ -35,8 +35,8 @@ class _Groups:
 def group_rows(codes: Codes, scales: Scales) -> tuple[Embeddings, Numbers]:
     """Return centroids (lists, dim) float32 of unit length and the number of each row's list, (rows,) intp.
 
-    codes is (rows, dim) int8 and scales (rows,) float32, both may be memory-mapped. No list is empty. Lists with like
-    centroids have numbers that are near each other.
+    codes is (rows, dim) int8 and scales (rows,) float32, both may be memory-mapped. No list is empty. Lists with
+    similar centroids have numbers that are near each other.
     """
     chance = np.random.default_rng(SEED)
     count = min(len(codes), int(LISTS_PER_ROOT * len(codes) ** 0.5))
@@ -56,7 +56,7 @@ def group_rows(codes: Codes, scales: Scales) -> tuple[Embeddings, Numbers]:
 
 
 def principal_axes(centroids: Embeddings) -> Embeddings:
-    """Return the AXES directions along which the centroids (lists, dim) differ most, (dim, AXES) float32.
+    """Return the directions in which the centroids (lists, dim) differ most, (dim, AXES or fewer) float32.
 
     They are orthogonal and of unit length, the first one first (principal component analysis without a shift).
     """
@@ -65,7 +65,7 @@ def principal_axes(centroids: Embeddings) -> Embeddings:
 
 
 def _group(centroids: Embeddings) -> _Groups:
-    """Return the centroids in groups, about as many as each has members."""
+    """Group similar centroids by k-means: there are about as many groups as a group has members."""
     centres = centroids[:: max(1, round(len(centroids) ** 0.5))]
     codes, scales = quantize(centroids)
     for _ in range(ROUNDS):
@@ -98,7 +98,7 @@ def _find_nearest(codes: Codes, scales: Scales, centroids: Embeddings, groups: _
 
 
 def _means(codes: Codes, scales: Scales, numbers: Numbers, count: int) -> Embeddings:
-    """Return the unit means of the rows with each number below `count`, without those that no row has."""
+    """Return, for each number below `count` that some row has, the mean of these rows, scaled to length 1."""
     sums = np.zeros((count, codes.shape[1]), np.float32)
     for begin in range(0, len(codes), ROWS_AT_ONCE):
         block = slice(begin, begin + ROWS_AT_ONCE)

@@ -38,7 +38,7 @@ class KnownRows:
 
 
 def name_model(manifest: Manifest) -> str:
-    """Return a short name for all that an embedding depends on beside its text: the model and the document's prompt."""
+    """Return a short name for all that an embedding depends on beside its text: the model's files and settings."""
     model = manifest.model
     files = [manifest.files[name].sha256 for name in (MODEL, TOKENIZER)]
     stated = json.dumps([*files, model.prompts.get("document", ""), model.max_tokens])
@@ -56,7 +56,7 @@ def save_shard(fresh: Path, model: str, digests: Digests, codes: Codes, scales: 
 
 
 def read_shards(fresh: Path, model: str, digests: Digests) -> list[KnownRows]:
-    """Return the finished shards of this model; delete those of other models, those of no text, and damaged ones."""
+    """Return the finished shards of this model; delete those of other models or texts, and damaged ones."""
     found: dict[Path, KnownRows] = {}
     for path in sorted((fresh / FINISHED).glob("*.safetensors")):
         try:
@@ -94,7 +94,8 @@ def join_digests(known: Sequence[KnownRows]) -> Digests:
 def gather_rows(known: Sequence[KnownRows], places: Places, dim: int, folder: Path) -> tuple[Codes, Scales]:
     """Return the rows at these places of all known rows, one after the other: codes (n, dim) int8, scales (n,) float32.
 
-    The codes are mapped from a file in the folder that has no name, and whose space is free when they are not in use.
+    The codes are memory-mapped from a nameless temporary file in the folder. The disk gets its space back when they are
+    no longer used.
     """
     begins = np.cumsum([0, *(len(rows.digests) for rows in known)])
     sources = np.searchsorted(begins, places, side="right") - 1

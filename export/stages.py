@@ -21,7 +21,7 @@ def choose_stages(path: Path, lists: int, exact: ExactSearch) -> tuple[StagesInf
     """Return the stages of an index.safetensors with so many lists, and their recall against exact search.
 
     The stages are chosen one after the other, each as narrow as the recall allows while the later ones are as wide as
-    they can be. They are None, and the recall is that of the widest, if even the widest do not reach LEAST_RECALL.
+    they can be. If even the widest stages do not reach LEAST_RECALL, return None and the recall of the widest.
     """
     enough = RECALL_WITH_LISTS if lists > 1 else RECALL_WITHOUT_LISTS
     probed = sorted({max(1, round(share * lists)) for share in SHARES}) if lists > 1 else [1]  # SHARES of the lists

@@ -2,23 +2,24 @@
 
 Each row is stored twice: as its signs, one bit for each value, and as 8-bit codes with a scale. A search
 
-1. takes the lists of like rows that are nearest to the query (function/engine/lists.py),
-2. counts in each of their rows the signs that differ from the query's, and keeps the rows that differ least,
+1. takes the lists of similar rows that are nearest to the query (function/engine/lists.py), if there are lists,
+2. counts in each of these rows the signs that differ from the query's, and keeps the rows that differ least,
 3. multiplies the query's 8-bit codes with those rows' signs, which tells nearly as much as their codes do and reads an
    eighth of the bytes, and keeps the best (RaBitQ: Gao and Long, 2024, https://arxiv.org/abs/2405.12497),
 4. scores those with their codes and the query in float32, so that only the rounding of the codes is left as an error.
 
 How far each stage goes is in the manifest (StagesInfo): the export chose it by the recall it measured. A corpus of up
 to EXHAUSTIVE_ROWS has no stages, and neither has one whose signs tell too little (after max pooling most values are
-positive). Such a corpus is scanned exactly, and so is every other if a search asks for it: the 8-bit query is
-multiplied with all rows, and the rows that its rounding could have kept from the hits are scored as in step 4.
+positive). Such a corpus is scanned exactly. So is every other corpus if a search asks for that. An exact scan
+multiplies the 8-bit query with all rows. Rounding the query makes an error that is known: all rows within that error of
+the best ones are scored as in step 4.
 
-Up to FEW_HITS, no step depends on how many hits are asked for, and each step prefers the earlier of two equal rows. So
-a search for one hit returns the first of a search for ten, and equal texts keep the corpus's order.
+Up to FEW_HITS, no stage depends on how many hits are asked for, and each stage prefers the earlier of two equal rows.
+So a search for one hit returns the first of a search for ten, and equal texts keep the corpus's order.
 
-A search may be limited to some rows. If they are few, no others are looked at. Otherwise step 1 takes more lists until
-they hold as large a share of the allowed rows as they hold of all rows in other searches. simsimd computes the products
-and counts the bits, with the widest instructions that the CPU has.
+A search may be limited to some rows, the allowed ones. If they are few, it looks at no others. Otherwise step 1 takes
+more lists, until these hold the share of the allowed rows that `probed` lists hold of all rows on average. simsimd
+computes the products and counts the bits, with the widest instructions that the CPU has.
 """
 
 import math
@@ -167,7 +168,10 @@ class Index:
         return scores
 
     def _places(self, query: Embeddings, top_k: int, allowed: Mask | None, exact: bool) -> Places:
-        """Return the places to score, ascending: those of the top_k hits, which the stages may miss, and others."""
+        """Return the places of the rows to score, ascending.
+
+        The top_k hits are among them, except those that the stages miss.
+        """
         stages = None if exact else self._stages
         if allowed is not None:
             rows = np.flatnonzero(allowed)
@@ -202,9 +206,9 @@ class Index:
     def _nearest_by_signs(
         self, query: Embeddings, top_k: int, stages: StagesInfo, places: Places | None, mask: Mask | None
     ) -> Places:
-        """Return those of some places whose signs are nearest to the query, ascending.
+        """Return the given places whose signs are most like the query's, ascending.
 
-        places is (n,) intp, None for all; mask is (n,) bool: places where it is false are left out.
+        places is (n,) int32 or int64, None for all; mask is (n,) bool: places where it is false are left out.
         """
         assert self._bits is not None  # stages need them
         width = -(-top_k // FEW_HITS)

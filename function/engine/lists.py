@@ -1,7 +1,7 @@
-"""Lists of like rows: a search reads the few lists whose centroids are most like the query, and no other rows.
+"""Lists of similar rows: most searches read only the lists whose centroids are most like the query.
 
 The export groups the rows by k-means (spherical: the centroids have unit length) and stores them list by list, in each
-list in the order of the corpus. Lists with like centroids are neighbours, so that those of one query share pages.
+list in the order of the corpus. Lists with similar centroids are neighbours, so that those of one query share pages.
 Here a row's number in the corpus is its `row`, and its number in the stored order is its `place`.
 """
 
@@ -22,8 +22,9 @@ Places = Array[np.signedinteger[Any]]  # of 32 or 64 bits
 class Lists:
     """The stored order of the rows, memory-mapped.
 
-    axes is (dim, m) float32: the m directions in which the centroids differ most. Only along these are they compared
-    with the query, which reads a third of the bytes and chooses nearly the same lists. centroids is (lists, m) int8 and
+    axes is (dim, m) float32: the m directions in which the centroids differ most. The centroids are
+    compared with the query only along these directions. At 384 dimensions a search so reads a third of the bytes, and
+    chooses nearly the same lists. centroids is (lists, m) int8 and
     scales (lists,) float32, as `quantize` returns them; offsets is (lists + 1,) uint32, the first place of each list;
     rows is (rows,) uint32, the row at each place; places is (rows,) uint32, the place of each row.
     """

@@ -1,4 +1,4 @@
-"""The largest of many values, found without sorting them or comparing all of them twice."""
+"""The largest of many values, found without sorting all of them."""
 
 import numpy as np
 
