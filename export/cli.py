@@ -263,7 +263,6 @@ def _write_corpus(
             progress("read the older bundle", 0)
             older = open_older_rows(options.update, manifest)
             progress("read the older bundle", 1)
-        progress("embed texts", 0)
         began = time.perf_counter()
 
         def show(share: float, embedded: int) -> None:

@@ -57,14 +57,15 @@ class ProgressLines:
         self._console = console
         self._interval = interval
         self._clock = clock
-        self._began: dict[str, float] = {}
+        self._began: dict[str, tuple[float, float]] = {}  # when each step began, and its share that was done already
         self._ended: set[str] = set()
         self._printed = clock()
 
     def __call__(self, step: str, share: float, texts: int = 0) -> None:
         """Print the progress of the step, unless a line was printed just before."""
         now = self._clock()
-        took = now - self._began.setdefault(step, now)
+        began, taken_over = self._began.setdefault(step, (now, share))
+        took = now - began
         if step in self._ended or (share < 1 and now - self._printed < self._interval):
             return
         parts = [f"{int(share * 100)}%"]  # rounded down, so that only a finished step is at 100%
@@ -73,8 +74,8 @@ class ProgressLines:
         if share >= 1:
             self._ended.add(step)
             parts.append(f"took {_duration(took)}")
-        elif share > 0:
-            parts.append(f"{_duration(took / share - took)} left")
+        elif share > taken_over:
+            parts.append(f"{_duration(took * (1 - share) / (share - taken_over))} left")
         self._printed = now
         self._console.print(f"{step}: {', '.join(parts)}", markup=False)
 

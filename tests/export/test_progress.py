@@ -56,6 +56,15 @@ def test_a_line_comes_at_most_every_interval_and_one_at_the_end(
     ]
 
 
+def test_the_time_left_counts_only_what_the_step_itself_has_done(
+    lines: ProgressLines, clock: Clock, out: io.StringIO
+) -> None:
+    lines("embed texts", 0.6)  # taken over from an export that was stopped
+    clock.seconds = 10
+    lines("embed texts", 0.7, 500)
+    assert out.getvalue().splitlines() == ["embed texts: 70%, 50 texts/s, 0:00:30 left"]
+
+
 def test_a_step_counts_its_own_time_and_has_no_speed_without_texts(
     lines: ProgressLines, clock: Clock, out: io.StringIO
 ) -> None:
