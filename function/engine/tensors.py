@@ -76,7 +76,7 @@ def map_of(tensor: AnyArray) -> mmap.mmap | None:
 
 
 def read_ahead(tensor: AnyArray) -> None:
-    """Have the kernel read all of a tensor in the background, because it is about to be used as a whole."""
+    """Ask the kernel to read all of a tensor in the background, because it is about to be used as a whole."""
     if mapped := map_of(tensor):
         begin = _address(tensor) - _address(np.frombuffer(mapped, np.uint8))
         for place in range(begin - begin % READ_AT_ONCE, begin + tensor.nbytes, READ_AT_ONCE):
