@@ -18,7 +18,7 @@ Up to FEW_HITS, no stage depends on how many hits are asked for, and each stage 
 So a search for one hit returns the first of a search for ten, and equal texts keep the corpus's order.
 
 A search may be limited to some rows, the allowed ones. If they are few, it looks at no others. Otherwise step 1 takes
-more lists, until these hold the share of the allowed rows that `probed` lists hold of all rows on average. simsimd
+more lists, until these hold half the share of the allowed rows that `probed` lists hold of all rows on average. simsimd
 computes the products and counts the bits, with the widest instructions that the CPU has.
 """
 
@@ -192,8 +192,10 @@ class Index:
         self, lists: Lists, query: Embeddings, top_k: int, stages: StagesInfo, allowed: Mask | None
     ) -> tuple[Places, Mask | None]:
         """Return the places in the lists nearest to the query, ascending, and which of them are allowed."""
-        count = len(self) if allowed is None else int(np.count_nonzero(allowed))
-        least = min(count, max(top_k, count * stages.probed // stages.lists))
+        least = min(top_k, len(self))
+        if allowed is not None:  # half of what these lists hold on average: lists differ in size
+            count = int(np.count_nonzero(allowed))
+            least = min(count, max(top_k, count * stages.probed // stages.lists // 2))
         probed = stages.probed
         while True:
             places = lists.nearest(query, probed)

@@ -13,6 +13,7 @@ from export.index_file import write_index_file
 from export.lists import AXES, principal_axes
 from function.engine.bundle import StagesInfo
 from function.engine.index import FEW_HITS, MOST_HITS, Index
+from function.engine.lists import Lists, Places
 from function.engine.quantization import Embeddings, dequantize, quantize
 from function.engine.tensors import TensorsError
 
@@ -173,3 +174,19 @@ def test_lists_are_compared_along_the_axes_in_which_centroids_differ_most() -> N
     assert axes.shape == (300, AXES)
     np.testing.assert_allclose(axes.T @ axes, np.eye(AXES), atol=1e-5)
     assert abs(axes[10, 0]) > 0.99
+
+
+def test_a_search_without_a_filter_reads_the_lists_once(
+    index: Index, stored: NDArray[np.float64], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nearest, asked = Lists.nearest, []
+
+    def count(lists: Lists, query: Embeddings, count: int) -> Places:
+        asked.append(count)
+        return nearest(lists, query, count)
+
+    monkeypatch.setattr(Lists, "nearest", count)
+    for query in stored[::200].astype(np.float32):
+        index.search(query, 10)
+    assert len(asked) == len(stored[::200])
+    assert len(set(asked)) == 1
