@@ -6,6 +6,7 @@ from fastapi import FastAPI
 
 from function.engine.loading import LoadedBundle
 from function.errors import FAILED, add_error_replies
+from function.execution import Execution, InlineExecution
 from function.middleware import HeadRequests, RequestLimits, RequestLog
 from function.routes.embeddings import add_embeddings
 from function.routes.similar import add_similar
@@ -15,8 +16,14 @@ from function.startup import ColdStart
 from function.telemetry import Log
 
 
-def create_app(bundle: LoadedBundle, settings: Settings, logger: Log, cold_start: ColdStart) -> FastAPI:
-    """Return the app over an open bundle. Raises SettingsError if MAX_TOKENS is less than one text may have."""
+def create_app(
+    bundle: LoadedBundle, settings: Settings, logger: Log, cold_start: ColdStart, execution: Execution | None = None
+) -> FastAPI:
+    """Return the app over an open bundle; without an `execution`, it works in the thread that answers.
+
+    Raises SettingsError if MAX_TOKENS is less than one text may have.
+    """
+    execution = execution or InlineExecution(bundle.embedder)
     most = bundle.embedder.model.max_tokens
     if settings.max_tokens < most:
         found = f"{settings.max_tokens}, expected {most} or more, since the model reads {most} tokens of one text"
@@ -29,8 +36,8 @@ def create_app(bundle: LoadedBundle, settings: Settings, logger: Log, cold_start
     app.add_middleware(RequestLimits, max_body_bytes=settings.max_body_bytes)
     app.add_middleware(RequestLog, logger=logger, cold_start=cold_start)
     # straight onto the app: an APIRouter's are wrapped once more, and built at the first request
-    add_similar(app, bundle, settings)
-    add_embeddings(app, bundle.embedder, settings)
+    add_similar(app, bundle, settings, execution)
+    add_embeddings(app, settings, execution)
     limits = {
         "texts": settings.max_texts,
         "tokens": settings.max_tokens,

@@ -6,8 +6,8 @@ import numpy as np
 from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel, Discriminator, Field, Tag
 
-from function.engine.embedder import Embedder
 from function.errors import REFUSED, error_reply, union_tag
+from function.execution import Execution
 from function.routes.replies import bytes_beyond, json_reply
 from function.routes.texts import RequestText, StrictRequest, refuse_characters
 from function.settings import Settings
@@ -28,7 +28,7 @@ class PredictReply(BaseModel):
     truncated: list[bool]
 
 
-def add_embeddings(app: FastAPI, embedder: Embedder, settings: Settings) -> None:
+def add_embeddings(app: FastAPI, settings: Settings, execution: Execution) -> None:
     """Add the route to the app, with the limits of these settings.
 
     Tokens are counted as the model reads them, with special tokens and after each text was cut to the model's length.
@@ -60,11 +60,11 @@ def add_embeddings(app: FastAPI, embedder: Embedder, settings: Settings) -> None
         texts = [body.text] if isinstance(body.text, str) else body.text
         if refusal := refuse_characters(texts, settings.max_characters):
             return refusal
-        tokens = embedder.tokenize(texts, role=body.prompt_name or "")
+        tokens = await execution.tokenize(texts, role=body.prompt_name or "")
         if (count := sum(len(one.ids) for one in tokens)) > max_tokens:
             message = f"text: {count} tokens in {len(texts)} texts, at most {max_tokens}; send fewer or shorter texts"
             return error_reply(413, message)
-        embeddings = embedder.embed(tokens)
+        embeddings = await execution.embed(tokens)
         stopwatch.lap("embed")
         rounded = np.round(embeddings.astype(np.float64), DECIMALS).tolist()
         reply = json_reply({"embeddings": rounded, "truncated": [one.is_truncated for one in tokens]})

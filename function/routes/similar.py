@@ -10,6 +10,7 @@ from function.engine.index import MOST_HITS
 from function.engine.loading import LoadedBundle
 from function.engine.quantization import Embeddings
 from function.errors import REFUSED, error_reply
+from function.execution import Execution
 from function.routes.replies import bytes_beyond, json_reply
 from function.routes.texts import RequestText, StrictRequest, refuse_characters, whole_number
 from function.settings import Settings
@@ -63,17 +64,17 @@ class SimilarReply(BaseModel):
     truncated: bool
 
 
-def add_similar(app: FastAPI, bundle: LoadedBundle, settings: Settings) -> None:
+def add_similar(app: FastAPI, bundle: LoadedBundle, settings: Settings, execution: Execution) -> None:
     """Add the route over this model and this corpus; a text of too many characters or too large a reply is a 413."""
-    embedder, index, passages = bundle.embedder, bundle.index, bundle.passages
+    index, passages = bundle.index, bundle.passages
     max_reply_bytes = settings.max_reply_bytes
     # called by the first request that needs them
     columns, keywords_once = cache(bundle.open_columns), cache(bundle.open_keywords)
 
-    def embed(text: str, stopwatch: Stopwatch) -> tuple[Embeddings, bool]:
+    async def embed(text: str, stopwatch: Stopwatch) -> tuple[Embeddings, bool]:
         """Return the embedding (dim,) of a query, and whether the text was longer than the model reads."""
-        (tokens,) = embedder.tokenize([text], role="query")
-        (embedding,) = embedder.embed([tokens])
+        (tokens,) = await execution.tokenize([text], role="query")
+        (embedding,) = await execution.embed([tokens])
         stopwatch.lap("embed")
         return embedding, tokens.is_truncated
 
@@ -87,16 +88,17 @@ def add_similar(app: FastAPI, bundle: LoadedBundle, settings: Settings) -> None:
         if body.filter is not None:
             from function.routes.filtering import filtered_rows  # only a request with a filter needs it
 
-            allowed = filtered_rows(body.filter, columns())
+            condition = body.filter
+            allowed = await execution.run(lambda: filtered_rows(condition, columns()))
             stopwatch.lap("filter")
         if body.mode == "semantic":
-            embedding, is_truncated = embed(body.text, stopwatch)
-            hits = index.search(embedding, body.num_results, allowed, exact=body.exact)
+            embedding, is_truncated = await embed(body.text, stopwatch)
+            hits = await execution.run(lambda: index.search(embedding, body.num_results, allowed, exact=body.exact))
             stopwatch.lap("search")
         elif (keywords := keywords_once()) is None:
             return error_reply(422, f"mode: found {body.mode!r}, but {NO_KEYWORDS}")
         else:
-            matches = keywords.match(body.text, allowed)
+            matches = await execution.run(lambda: keywords.match(body.text, allowed))
             is_truncated = matches.is_truncated
             stopwatch.lap("keyword")
             if body.mode == "keyword":
@@ -105,8 +107,10 @@ def add_similar(app: FastAPI, bundle: LoadedBundle, settings: Settings) -> None:
             else:
                 from function.engine.hybrid import fuse  # only a hybrid search needs it
 
-                embedding, is_cut = embed(body.text, stopwatch)
-                hits = fuse(index, embedding, matches, keywords.info, body.num_results, exact=body.exact)
+                embedding, is_cut = await embed(body.text, stopwatch)
+                hits = await execution.run(
+                    lambda: fuse(index, embedding, matches, keywords.info, body.num_results, exact=body.exact)
+                )
                 is_truncated |= is_cut
                 stopwatch.lap("search")
         results = []

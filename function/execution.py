@@ -1,0 +1,42 @@
+"""Where the work of a request runs. Routes await it and do not know which it is."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+from function.engine.embedder import Embedder, TokenIds
+from function.engine.quantization import Embeddings
+
+Result = TypeVar("Result")
+
+
+class Execution(Protocol):
+    """What routes need of the model and of the processor."""
+
+    async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
+        """Return what Embedder.tokenize returns."""
+
+    async def embed(self, tokens: Sequence[TokenIds]) -> Embeddings:
+        """Return what Embedder.embed returns, (n, dim) float32."""
+
+    async def run(self, work: Callable[[], Result]) -> Result:
+        """Return what `work`, for example a search, returns."""
+
+
+class InlineExecution:
+    """Everything at once and in the thread that asks, as in Lambda, where a process has one request at a time."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        """Embed with this model."""
+        self._embedder = embedder
+
+    async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
+        """Return what Embedder.tokenize returns."""
+        return self._embedder.tokenize(texts, role)
+
+    async def embed(self, tokens: Sequence[TokenIds]) -> Embeddings:
+        """Return what Embedder.embed returns, (n, dim) float32."""
+        return self._embedder.embed(tokens)
+
+    async def run(self, work: Callable[[], Result]) -> Result:
+        """Return what `work` returns."""
+        return work()
