@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onnx import ModelProto
 from safetensors.numpy import load_file, save_file
 
-from export import model
+from export import cli, model
 from export.corpus import Corpus
 from export.graph import export_graph
 from export.model import export_model
@@ -29,13 +29,14 @@ EditJson = Callable[[str, Callable[[dict[str, Any]], object]], None]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _torch_in_this_process() -> Iterator[None]:
-    """Export models in the process of the tests: each process of their own would import torch again, for seconds.
+def _nothing_in_its_own_process() -> Iterator[None]:
+    """Export models in the process of the tests: a process of its own would import torch again each time, for seconds.
 
     Tests that run the command line as a process, such as those of test_killed_export.py, have the real thing.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(model, "in_own_process", lambda function, *arguments: function(*arguments))
+        for module in (cli, model):
+            patch.setattr(module, "in_own_process", lambda function, *arguments: function(*arguments))
         yield
 
 
