@@ -8,6 +8,7 @@ from function.engine.loading import LoadedBundle
 from function.errors import FAILED, add_error_replies
 from function.execution import Execution, InlineExecution
 from function.middleware import HeadRequests, RequestLimits, RequestLog
+from function.routes.direct import DirectRoute
 from function.routes.embeddings import add_embeddings
 from function.routes.similar import add_similar
 from function.routes.status import add_status
@@ -30,6 +31,7 @@ def create_app(
         raise SettingsError(f"MAX_TOKENS: {found}; set MAX_TOKENS={most}")
     # no pages of documentation: they load scripts from elsewhere; /openapi.json has it all
     app = FastAPI(title="semantic search", docs_url=None, redoc_url=None, redirect_slashes=False, responses=FAILED)
+    app.router.route_class = DirectRoute
     add_error_replies(app)
     app.openapi = lambda: _openapi_document(app, bundle)  # type: ignore[method-assign] # FastAPI's own way to extend it
     app.add_middleware(HeadRequests)
