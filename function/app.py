@@ -33,9 +33,13 @@ def create_app(
     app = FastAPI(title="semantic search", docs_url=None, redoc_url=None, redirect_slashes=False, responses=FAILED)
     app.router.route_class = DirectRoute
     add_error_replies(app)
-    app.openapi = lambda: _openapi_document(app, bundle)  # type: ignore[method-assign] # FastAPI's own way to extend it
+    app.openapi = lambda: _openapi_document(app, bundle, settings)  # type: ignore[method-assign] # FastAPI's own way to extend it
     app.add_middleware(HeadRequests)
     app.add_middleware(RequestLimits, max_body_bytes=settings.max_body_bytes)
+    if settings.api_keys:
+        from function.api_keys import ApiKeys  # not needed without keys
+
+        app.add_middleware(ApiKeys, keys=settings.api_keys)
     app.add_middleware(RequestLog, logger=logger, cold_start=cold_start)
     # straight onto the app: an APIRouter's are wrapped once more, and built at the first request
     add_similar(app, bundle, settings, execution)
@@ -51,8 +55,13 @@ def create_app(
     return app
 
 
-def _openapi_document(app: FastAPI, bundle: LoadedBundle) -> dict[str, Any]:
+def _openapi_document(app: FastAPI, bundle: LoadedBundle, settings: Settings) -> dict[str, Any]:
     from function.routes.openapi_document import describe_app  # not needed to start
 
     assert bundle.manifest.index is not None  # open_bundle checked it
-    return describe_app(app, bundle.manifest.index.columns)
+    document = describe_app(app, bundle.manifest.index.columns)
+    if settings.api_keys:
+        from function.api_keys import describe_keys
+
+        describe_keys(document)
+    return document

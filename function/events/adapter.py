@@ -81,6 +81,7 @@ def _with_route_paths(app: ASGI, base_path: str) -> ASGI:
         event = scope["aws.event"]
         scope["path"] = route_path(scope["path"], event, base_path)
         scope["refusal"] = event["refusal"]
+        scope["is_direct"] = event["is_direct"]
         scope["log_as"] = event["log_as"]
         await app(scope, receive, send)
 
