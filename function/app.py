@@ -8,10 +8,12 @@ from function.engine.loading import LoadedBundle
 from function.errors import FAILED, add_error_replies
 from function.execution import Execution, InlineExecution
 from function.middleware import HeadRequests, RequestLimits, RequestLog
+from function.routes.embedding import TextEmbedding
 from function.routes.embeddings import add_embeddings
 from function.routes.similar import add_similar
 from function.routes.status import add_status
-from function.settings import Settings, SettingsError
+from function.search import make_search
+from function.settings import CHARACTERS_PER_TEXT, Settings, SettingsError
 from function.startup import ColdStart
 from function.telemetry import Log
 
@@ -36,12 +38,14 @@ def create_app(
     app.add_middleware(RequestLimits, max_body_bytes=settings.max_body_bytes)
     app.add_middleware(RequestLog, logger=logger, cold_start=cold_start)
     # straight onto the app: an APIRouter's are wrapped once more, and built at the first request
-    add_similar(app, bundle, settings, execution)
-    add_embeddings(app, settings, execution)
+    search, embedding = make_search(bundle, execution), TextEmbedding(bundle.embedder, execution, settings)
+    add_similar(app, search, settings)
+    add_embeddings(app, embedding, settings)
     limits = {
         "texts": settings.max_texts,
         "tokens": settings.max_tokens,
         "characters": settings.max_characters,
+        "characters_per_text": CHARACTERS_PER_TEXT,
         "body_bytes": settings.max_body_bytes,
         "reply_bytes": settings.max_reply_bytes,
     }
