@@ -10,6 +10,7 @@ from function.execution import Execution, InlineExecution
 from function.middleware import HeadRequests, RequestLimits, RequestLog
 from function.routes.embedding import TextEmbedding
 from function.routes.embeddings import add_embeddings
+from function.routes.late import LateRoutes
 from function.routes.similar import add_similar
 from function.routes.status import add_status
 from function.search import make_search
@@ -33,7 +34,6 @@ def create_app(
     # no pages of documentation: they load scripts from elsewhere; /openapi.json has it all
     app = FastAPI(title="semantic search", docs_url=None, redoc_url=None, redirect_slashes=False, responses=FAILED)
     add_error_replies(app)
-    app.openapi = lambda: _openapi_document(app, bundle)  # type: ignore[method-assign] # FastAPI's own way to extend it
     app.add_middleware(HeadRequests)
     app.add_middleware(RequestLimits, max_body_bytes=settings.max_body_bytes)
     app.add_middleware(RequestLog, logger=logger, cold_start=cold_start)
@@ -50,11 +50,27 @@ def create_app(
         "reply_bytes": settings.max_reply_bytes,
     }
     add_status(app, bundle.manifest, limits, cold_start)
+
+    def add_clients() -> None:
+        from function.routes.mcp import add_mcp
+        from function.routes.mcp_search import make_call, make_tool
+        from function.routes.openai import add_openai
+        from function.routes.tei import add_tei
+
+        add_openai(app, embedding, settings)
+        add_tei(app, embedding, settings)
+        assert bundle.manifest.index is not None  # open_bundle checked it
+        add_mcp(app, make_tool(bundle.manifest.index), make_call(search, settings), settings)
+
+    late = LateRoutes(app, add_clients)
+    app.openapi = lambda: _openapi_document(app, late, bundle)  # type: ignore[method-assign] # FastAPI's own way to extend it
     return app
 
 
-def _openapi_document(app: FastAPI, bundle: LoadedBundle) -> dict[str, Any]:
+def _openapi_document(app: FastAPI, late: LateRoutes, bundle: LoadedBundle) -> dict[str, Any]:
     from function.routes.openapi_document import describe_app  # not needed to start
+
+    late.add()
 
     assert bundle.manifest.index is not None  # open_bundle checked it
     return describe_app(app, bundle.manifest.index.columns)

@@ -1,5 +1,6 @@
-"""Error replies: `{"error": …, "error_type": …}`, as text-embeddings-inference has it, and OpenAI's shape under /v1/."""
+"""Error replies: `{"error": …, "error_type": …}`, as text-embeddings-inference has it; under /v1/ OpenAI's shape."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -9,7 +10,14 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
-ERROR_TYPES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "media_type"}
+ERROR_TYPES = {
+    400: "bad_request",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "too_large",
+    415: "media_type",
+}
 MOST_DESCRIBED = 3  # of one body's errors
 CLOSE = (
     0.75  # how alike a wrong path and a route's must be: /v1/similar is 0.84 like /similar, /redoc 0.71 like /predict
@@ -18,6 +26,9 @@ LONGEST_ECHO = 60  # characters of a wrong value, or of an unknown field's name,
 RIGHT_BODY = 'expected JSON in UTF-8, such as {"text": "some words"}'
 NO_ROUTE = "Not Found"  # how Starlette says that no route has this path
 OPENAI_PATHS = "/v1/"  # whose clients read OpenAI's errors
+TEI_PATHS = ("/", "/embed", "/similarity", "/tokenize")  # where nothing to embed is a 400
+EMPTY = ("too_short", "string_too_short")
+OPENAI_MODELS = "/v1/models/"
 OPENAI_TYPES = {401: ("invalid_request_error", "invalid_api_key"), 429: ("requests", "rate_limit_exceeded")}
 
 
@@ -46,7 +57,8 @@ def error_reply(status: int, message: str, path: str = "", field: str | None = N
     what is a 422 elsewhere is a 400 (https://developers.openai.com/api/docs/guides/error-codes).
     """
     if path.startswith(OPENAI_PATHS):
-        default = "invalid_request_error" if status < 500 else "server_error", None
+        is_model = status == 404 and path.startswith(OPENAI_MODELS)
+        default = "invalid_request_error" if status < 500 else "server_error", "model_not_found" if is_model else None
         kind, code = OPENAI_TYPES.get(status, default)
         error = {"message": message, "type": kind, "param": field, "code": code}
         return JSONResponse({"error": error}, 400 if status == 422 else status)
@@ -67,11 +79,9 @@ def add_error_replies(app: FastAPI) -> None:
         if isinstance(first["input"], bytes):  # FastAPI parses a body only if it is said to be JSON
             content_type = request.headers.get("content-type", "")
             return error_reply(415, f"body: content-type {cut(repr(content_type))}, expected application/json", path)
-        described = [describe(one) for one in errors[:MOST_DESCRIBED]]
-        if len(errors) > MOST_DESCRIBED:
-            described.append(f"and {len(errors) - MOST_DESCRIBED} more")
         field = cut(str(first["loc"][1])) if len(first["loc"]) > 1 else None
-        return error_reply(422, "; ".join(described), path, field)
+        is_empty = path in TEI_PATHS and first["type"] in EMPTY
+        return error_reply(400 if is_empty else 422, describe_errors(errors), path, field)
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> JSONResponse:
@@ -122,9 +132,17 @@ def union_tag(form: str) -> str:
     return f"<{form}>"
 
 
+def describe_errors(errors: Sequence[Any]) -> str:
+    """Describe the first of pydantic's errors in one line."""
+    described = [describe(one) for one in errors[:MOST_DESCRIBED]]
+    if len(errors) > MOST_DESCRIBED:
+        described.append(f"and {len(errors) - MOST_DESCRIBED} more")
+    return "; ".join(described)
+
+
 def describe(error: dict[str, Any]) -> str:
     """Say of one of pydantic's errors which field is wrong, what it may hold and what it holds."""
-    parts = [str(part) for part in error["loc"][1:]]  # "body" comes first
+    parts = [str(part) for part in error["loc"][1:]]  # "body" or "arguments" comes first
     field = cut(".".join(part for part in parts if part != union_tag(part[1:-1]))) or "body"
     message = error["msg"][:1].lower() + error["msg"][1:]
     if error["type"] in ("missing", "extra_forbidden"):

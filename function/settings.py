@@ -10,8 +10,8 @@ DEFAULT_BUNDLE = Path(__file__).resolve().parent.parent / "bundle"
 # LlamaIndex 100 (https://developers.openai.com/api/reference/resources/embeddings/methods/create).
 DEFAULT_TEXTS = 2048
 DEFAULT_TOKENS = 300_000
-# Lambda's function has 29 seconds (template.yaml) and one core, on which all-MiniLM-L6-v2 reads 4,000 tokens a second
-# (bench/results/latency.md): 8 seconds, which leaves room for larger models.
+# Lambda's function has 29 seconds (template.yaml) and one core, on which all-MiniLM-L6-v2 reads 4,096 tokens of long
+# texts in 1.7 seconds (bench/results/limits.md): half of the 29 are left for larger models.
 LAMBDA_TOKENS = 32_768
 CHARACTERS_PER_TOKEN = 16  # of MAX_TOKENS: English has four or five, and the tokenizer's work grows with characters
 CHARACTERS_PER_TEXT = 65_536  # a tenth of a second of tokenizing, of which a model reads some thousands
@@ -38,6 +38,7 @@ class Settings:
     max_texts: int = DEFAULT_TEXTS  # in one request for embeddings
     max_tokens: int = DEFAULT_TOKENS  # in all texts of one request, special tokens included
     api_base_path: str = DEFAULT_BASE_PATH
+    mcp_origins: tuple[str, ...] = ()  # of web pages that may ask /mcp beside those on this machine
     powertools_service_name: str = DEFAULT_SERVICE
     powertools_metrics_namespace: str = DEFAULT_NAMESPACE
     aws_lambda_initialization_type: str = "on-demand"
@@ -63,6 +64,7 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         max_texts=_whole_number(environment, "MAX_TEXTS", DEFAULT_TEXTS, 10_000),
         max_tokens=_whole_number(environment, "MAX_TOKENS", tokens, 1_000_000),
         api_base_path=_path(environment, "API_BASE_PATH", DEFAULT_BASE_PATH),
+        mcp_origins=tuple(environment.get("MCP_ORIGINS", "").replace(",", " ").split()),
         powertools_service_name=environment.get("POWERTOOLS_SERVICE_NAME") or DEFAULT_SERVICE,
         powertools_metrics_namespace=environment.get("POWERTOOLS_METRICS_NAMESPACE") or DEFAULT_NAMESPACE,
         aws_lambda_initialization_type=environment.get("AWS_LAMBDA_INITIALIZATION_TYPE") or "on-demand",
