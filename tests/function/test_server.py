@@ -47,7 +47,7 @@ def test_it_answers_over_http_and_stops_when_told_to(
         found = over_http.post("/similar", json={"text": corpus.texts[64]})
         assert found.status_code == 200
         assert found.json() == client.post("/similar", json={"text": corpus.texts[64]}).json()
-        assert over_http.post("/similar", content=b" " * 2_000_000).status_code == 413
+        assert over_http.post("/similar", content=b" " * 7_000_000).status_code == 413
     server.send_signal(signal.SIGTERM)
     # uvicorn ends itself with the signal it was given once it has closed; before 0.29 it ended with 0
     assert server.wait(timeout=30) in (0, -signal.SIGTERM)
