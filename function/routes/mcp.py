@@ -83,6 +83,7 @@ def add_mcp(app: FastAPI, tool: Callable[[], Object], call: CallTool, settings: 
         _check_origin(request.headers.get("origin"), settings)
         stopwatch = stopwatch_of(request)
         message: Object = {}
+        is_modern: bool | None = None  # not known yet
         try:
             message = _read(await request.body())
             is_modern = _check_version(message, request.headers)
@@ -91,7 +92,7 @@ def add_mcp(app: FastAPI, tool: Callable[[], Object], call: CallTool, settings: 
                 return Response(status_code=202)  # a notification, or an answer: to what, as nothing was asked?
             result = await answer(message["method"], message.get("params", {}), is_modern, stopwatch)
         except RpcError as error:
-            return _error_reply(message, error, request.headers)
+            return _error_reply(message, error, STATUSES.get(error.code, 400) if is_modern is not False else 200)
         if is_modern:
             result |= {"resultType": "complete", "_meta": {f"{META}serverInfo": server}}
         stopwatch.lap("reply")
@@ -224,13 +225,11 @@ def _decoded(header: str | None) -> str | None:
         return None
 
 
-def _error_reply(message: Object, error: RpcError, headers: Headers) -> Response:
-    """Return an error. The handshake era knows no status but 200 for messages that could be read."""
+def _error_reply(message: Object, error: RpcError, status: int) -> Response:
+    """Return an error. The handshake era answers every message that it can read with 200."""
     content: Object = {"code": error.code, "message": str(error)}
     if error.data is not None:
         content["data"] = error.data
-    is_legacy = headers.get("mcp-protocol-version") != MODERN
-    is_answer = is_legacy and error.code in (METHOD_NOT_FOUND, INVALID_PARAMS)
     reply = json_reply({"jsonrpc": "2.0", "id": message.get("id"), "error": content})
-    reply.status_code = 200 if is_answer else STATUSES.get(error.code, 400)
+    reply.status_code = status
     return reply

@@ -24,11 +24,12 @@ def post(client: httpx.Client, **body: object) -> dict[str, Any]:
 
 
 def embeddings(client: httpx.Client, **body: object) -> Embeddings:
-    return np.float32([one["embedding"] for one in post(client, **body)["data"]])
+    return np.array([one["embedding"] for one in post(client, **body)["data"]], np.float32)
 
 
 def error(client: httpx.Client, status: int, **body: object) -> dict[str, Any]:
-    reply = client.post("/v1/embeddings", json=body)
+    content = json.dumps(body)
+    reply = client.post("/v1/embeddings", content=content, headers={"content-type": "application/json"})
     assert reply.status_code == status, reply.text
     assert reply.json().keys() == {"error"}
     found: dict[str, Any] = reply.json()["error"]

@@ -50,7 +50,7 @@ def test_fields_of_others_are_ignored_and_null_is_the_default(client: httpx.Clie
 
 
 def test_dimensions_keep_the_first_values_as_a_unit_vector(client: httpx.Client) -> None:
-    whole, short = (np.float32(post(client, "/embed", inputs=TEXTS, dimensions=each)) for each in (48, 5))
+    whole, short = (np.array(post(client, "/embed", inputs=TEXTS, dimensions=each), np.float32) for each in (48, 5))
     np.testing.assert_allclose(short, whole[:, :5] / np.linalg.norm(whole[:, :5], axis=1, keepdims=True), rtol=1e-6)
 
 
