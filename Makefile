@@ -5,6 +5,7 @@
 # make image          the container image, with the bundle that is there
 # make pin-base       the Dockerfile's base image by digest: the one that its tag names now; needs Docker
 # make test-image     the image, run in Lambda's emulator and by SAM; skipped where there is no Docker
+# make test-clients   the real clients of OpenAI, Hugging Face and MCP against a running server
 # make test-template  the template through checkov and SAM's translator, and the wheel
 PYTHON ?= python3
 VENV := .venv
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 IMAGE ?= semantic-search
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 
-.PHONY: demo test check format image pin-base test-image test-template clean
+.PHONY: demo test check format image pin-base test-image test-clients test-template clean
 
 demo: bundle/manifest.json
 	$(BIN)/python -m bench demo
@@ -46,6 +47,15 @@ pin-base:
 
 test-image: bundle/manifest.json
 	$(BIN)/python -m pytest tests/image
+
+# The clients have an environment of their own: huggingface_hub's newest and the export's exclude each other.
+test-clients: $(VENV)/installed build/clients/installed
+	build/clients/bin/python -m pytest tests/clients --confcutdir=tests/clients
+
+build/clients/installed: tests/clients/requirements.txt
+	$(PYTHON) -m venv build/clients
+	build/clients/bin/pip install --quiet --disable-pip-version-check --only-binary :all: -r tests/clients/requirements.txt
+	touch $@
 
 # checkov and SAM's translator have an environment of their own: they need another pydantic than the function.
 test-template: $(VENV)/installed build/template-tools/installed

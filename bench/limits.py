@@ -23,7 +23,7 @@ from bench.report import report
 from bench.sample_event import Context, sample_event
 from bench.texts import read_texts, short_queries
 from function.engine.bundle import read_manifest
-from function.settings import DEFAULT_BODY_LIMIT, DEFAULT_TEXTS, DEFAULT_TOKENS, Settings
+from function.settings import LAMBDA_TOKENS, Settings
 
 WRITES: tuple[str, ...] = ("limits",)
 MEASURES: tuple[str, ...] = ("function", "requirements.txt")
@@ -33,6 +33,8 @@ JSON_AROUND_A_TEXT = 8  # bytes, rounded up: quotes, a comma, and a share of the
 # WordPiece splits words of up to 100 characters and looks for each piece from the longest one down. The vocabulary has
 # only single letters of this word, so the tokenizer looks up 5,050 pieces (100 + 99 + ... + 1).
 SLOWEST_WORD = "q" * 100 + " "
+FORMER_BODY_LIMIT = 1024 * 1024  # bytes; the limits before tokens and characters had any
+FORMER_TEXTS = 256
 ORDINARY = "an ordinary search"
 SEARCHES = 50  # in each round: the first ones after a costly request find the processor's caches full of other things
 
@@ -105,15 +107,17 @@ def make_requests(query: str, max_tokens: int) -> dict[str, Request]:
     Those "before" were accepted when tokens and characters were not limited; now they need a larger MAX_TOKENS.
     """
     full = "word " * max_tokens  # cut to max_tokens, because special tokens come to it
-    allowed = DEFAULT_TOKENS // max_tokens
+    allowed = LAMBDA_TOKENS // max_tokens
     return {
         ORDINARY: Request("/similar", query),
         "as many tokens as are allowed": Request("/predict", [full] * allowed),
-        "and as many characters": Request("/predict", [slowest(Settings().max_characters // allowed)] * allowed),
-        "before: as many bytes": Request(
-            "/predict", [slowest(DEFAULT_BODY_LIMIT // allowed - JSON_AROUND_A_TEXT)] * allowed
+        "and as many characters": Request(
+            "/predict", [slowest(Settings(max_tokens=LAMBDA_TOKENS).max_characters // allowed)] * allowed
         ),
-        "before: as many texts": Request("/predict", [full] * DEFAULT_TEXTS),
+        "before: as many bytes": Request(
+            "/predict", [slowest(FORMER_BODY_LIMIT // allowed - JSON_AROUND_A_TEXT)] * allowed
+        ),
+        "before: as many texts": Request("/predict", [full] * FORMER_TEXTS),
     }
 
 
@@ -130,7 +134,7 @@ def measure(bundle: Path, requests: dict[str, Request], rounds: int) -> dict[str
     """
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # one core, for the tokenizer's threads too
     os.environ["BUNDLE_DIR"] = str(bundle)
-    os.environ["MAX_TOKENS"] = str(DEFAULT_TEXTS * read_manifest(bundle).model.max_tokens)
+    os.environ["MAX_TOKENS"] = str(FORMER_TEXTS * read_manifest(bundle).model.max_tokens)
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):  # log lines are written, as in Lambda
         from function.handler import bundle as loaded
         from function.handler import handler

@@ -9,10 +9,13 @@ from function.errors import FAILED, add_error_replies
 from function.execution import Execution, InlineExecution
 from function.middleware import HeadRequests, RequestLimits, RequestLog
 from function.routes.direct import DirectRoute
+from function.routes.embedding import TextEmbedding
 from function.routes.embeddings import add_embeddings
+from function.routes.late import LateRoutes
 from function.routes.similar import add_similar
 from function.routes.status import add_status
-from function.settings import Settings, SettingsError
+from function.search import make_search
+from function.settings import CHARACTERS_PER_TEXT, Settings, SettingsError
 from function.startup import ColdStart
 from function.telemetry import Log
 
@@ -33,7 +36,6 @@ def create_app(
     app = FastAPI(title="semantic search", docs_url=None, redoc_url=None, redirect_slashes=False, responses=FAILED)
     app.router.route_class = DirectRoute
     add_error_replies(app)
-    app.openapi = lambda: _openapi_document(app, bundle, settings)  # type: ignore[method-assign] # FastAPI's own way to extend it
     app.add_middleware(HeadRequests)
     app.add_middleware(RequestLimits, max_body_bytes=settings.max_body_bytes)
     if settings.api_keys:
@@ -42,21 +44,39 @@ def create_app(
         app.add_middleware(ApiKeys, keys=settings.api_keys)
     app.add_middleware(RequestLog, logger=logger, cold_start=cold_start)
     # straight onto the app: an APIRouter's are wrapped once more, and built at the first request
-    add_similar(app, bundle, settings, execution)
-    add_embeddings(app, settings, execution)
+    search, embedding = make_search(bundle, execution), TextEmbedding(bundle.embedder, execution, settings)
+    add_similar(app, search, settings)
+    add_embeddings(app, embedding, settings)
     limits = {
         "texts": settings.max_texts,
         "tokens": settings.max_tokens,
         "characters": settings.max_characters,
+        "characters_per_text": CHARACTERS_PER_TEXT,
         "body_bytes": settings.max_body_bytes,
         "reply_bytes": settings.max_reply_bytes,
     }
     add_status(app, bundle.manifest, limits, cold_start)
+
+    def add_clients() -> None:
+        from function.routes.mcp import add_mcp
+        from function.routes.mcp_search import make_call, make_tool
+        from function.routes.openai import add_openai
+        from function.routes.tei import add_tei
+
+        add_openai(app, embedding, settings)
+        add_tei(app, embedding, settings)
+        assert bundle.manifest.index is not None  # open_bundle checked it
+        add_mcp(app, make_tool(bundle.manifest.index), make_call(search, settings), settings)
+
+    late = LateRoutes(app, add_clients)
+    app.openapi = lambda: _openapi_document(app, late, bundle, settings)  # type: ignore[method-assign] # FastAPI's own way to extend it
     return app
 
 
-def _openapi_document(app: FastAPI, bundle: LoadedBundle, settings: Settings) -> dict[str, Any]:
+def _openapi_document(app: FastAPI, late: LateRoutes, bundle: LoadedBundle, settings: Settings) -> dict[str, Any]:
     from function.routes.openapi_document import describe_app  # not needed to start
+
+    late.add()
 
     assert bundle.manifest.index is not None  # open_bundle checked it
     document = describe_app(app, bundle.manifest.index.columns)

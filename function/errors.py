@@ -1,5 +1,6 @@
-"""Error replies: one shape for all, `{"error": …, "error_type": …}`, as text-embeddings-inference has it."""
+"""Error replies: `{"error": …, "error_type": …}`, as text-embeddings-inference has it; under /v1/ OpenAI's shape."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -10,8 +11,13 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
 ERROR_TYPES = {
-    **{400: "bad_request", 401: "unauthorized", 404: "not_found", 405: "method_not_allowed"},
-    **{413: "too_large", 415: "media_type"},
+    400: "bad_request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "too_large",
+    415: "media_type",
 }
 MOST_DESCRIBED = 3  # of one body's errors
 CLOSE = (
@@ -19,6 +25,12 @@ CLOSE = (
 )
 LONGEST_ECHO = 60  # characters of a wrong value, or of an unknown field's name, that are shown
 RIGHT_BODY = 'expected JSON in UTF-8, such as {"text": "some words"}'
+NO_ROUTE = "Not Found"  # how Starlette says that no route has this path
+OPENAI_PATHS = "/v1/"  # whose clients read OpenAI's errors
+TEI_PATHS = ("/", "/embed", "/similarity", "/tokenize")  # where nothing to embed is a 400
+EMPTY = ("too_short", "string_too_short")
+OPENAI_MODELS = "/v1/models/"
+OPENAI_TYPES = {401: ("invalid_request_error", "invalid_api_key"), 429: ("requests", "rate_limit_exceeded")}
 
 
 class ErrorReply(BaseModel):
@@ -39,8 +51,18 @@ REFUSED: Replies = {  # and what a route with a body may
 }
 
 
-def error_reply(status: int, message: str) -> JSONResponse:
-    """Return the reply for an error."""
+def error_reply(status: int, message: str, path: str = "", field: str | None = None) -> JSONResponse:
+    """Return the reply for an error, in the shape that clients of this path read.
+
+    Under /v1/ that is OpenAI's, `{"error": {"message", "type", "param", "code"}}`. `param` is the wrong `field`, and
+    what is a 422 elsewhere is a 400 (https://developers.openai.com/api/docs/guides/error-codes).
+    """
+    if path.startswith(OPENAI_PATHS):
+        is_model = status == 404 and path.startswith(OPENAI_MODELS)
+        default = "invalid_request_error" if status < 500 else "server_error", "model_not_found" if is_model else None
+        kind, code = OPENAI_TYPES.get(status, default)
+        error = {"message": message, "type": kind, "param": field, "code": code}
+        return JSONResponse({"error": error}, 400 if status == 422 else status)
     kind = ERROR_TYPES.get(status, "invalid" if status < 500 else "internal")
     return JSONResponse({"error": message, "error_type": kind}, status)
 
@@ -50,49 +72,56 @@ def add_error_replies(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        errors = error.errors()
+        errors, path = error.errors(), request.scope["path"]
         first = errors[0]
         if first["type"] == "json_invalid":
             found = f"{first['ctx']['error']} at character {first['loc'][-1]}"
-            return error_reply(400, f"body: not JSON: {found}; {RIGHT_BODY}")
+            return error_reply(400, f"body: not JSON: {found}; {RIGHT_BODY}", path)
         if isinstance(first["input"], bytes):  # FastAPI parses a body only if it is said to be JSON
             content_type = request.headers.get("content-type", "")
-            return error_reply(415, f"body: content-type {cut(repr(content_type))}, expected application/json")
-        described = [describe(one) for one in errors[:MOST_DESCRIBED]]
-        if len(errors) > MOST_DESCRIBED:
-            described.append(f"and {len(errors) - MOST_DESCRIBED} more")
-        return error_reply(422, "; ".join(described))
+            return error_reply(415, f"body: content-type {cut(repr(content_type))}, expected application/json", path)
+        field = cut(str(first["loc"][1])) if len(first["loc"]) > 1 else None
+        is_empty = path in TEI_PATHS and first["type"] in EMPTY
+        return error_reply(400 if is_empty else 422, describe_errors(errors), path, field)
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> JSONResponse:
         if isinstance(error.__cause__, ValueError | RecursionError):  # of reading the body; FastAPI does not tell
-            return error_reply(400, f"body: not readable: {describe_unreadable(error.__cause__)}; {RIGHT_BODY}")
+            found = describe_unreadable(error.__cause__)
+            return error_reply(400, f"body: not readable: {found}; {RIGHT_BODY}", request.scope["path"])
         if error.status_code == 405:
             return _other_method(request)
-        return _no_route(request) if error.status_code == 404 else error_reply(error.status_code, error.detail)
+        if error.status_code == 404 and error.detail == NO_ROUTE:
+            return _no_route(request)
+        return error_reply(error.status_code, error.detail, request.scope["path"])
 
 
 def _no_route(request: Request) -> JSONResponse:
     from difflib import get_close_matches  # not needed to start
 
     path = request.scope["path"]
-    paths = list(_methods_by_path(request))
+    # each once, and without the type of a parameter: /v1/models/{model}, not /v1/models/{model:path}
+    paths = list(dict.fromkeys(route.path_format for route in request.app.routes if isinstance(route, Route)))
     close = get_close_matches(path, paths, n=1, cutoff=CLOSE) if len(path) <= LONGEST_ECHO else []
     advice = f"did you mean {close[0]}?" if close else "ask for one of these"
-    return error_reply(404, f"{_shown(request)}: there is no such path, expected {', '.join(paths)}; {advice}")
+    message = f"{_shown(request)}: there is no such path, expected {', '.join(paths)}; {advice}"
+    return error_reply(404, message, path)
 
 
 def _other_method(request: Request) -> JSONResponse:
-    allowed = ", ".join(_methods_by_path(request)[request.scope["path"]])
-    reply = error_reply(405, f"{_shown(request)}: method not allowed, expected {allowed}; use that method")
+    path = request.scope["path"]
+    routes = [route for route in request.app.routes if isinstance(route, Route) and route.path_regex.match(path)]
+    allowed = ", ".join(sorted({method for route in routes for method in _methods(route)}))
+    message = f"{_shown(request)}: method not allowed, expected {allowed}; use that method"
+    reply = error_reply(405, message, path)
     reply.headers["allow"] = allowed
     return reply
 
 
-def _methods_by_path(request: Request) -> dict[str, list[str]]:
-    """Return the methods of each path that the app answers; HEAD goes wherever GET does (function/middleware.py)."""
-    methods = {route.path: route.methods or set() for route in request.app.routes if isinstance(route, Route)}
-    return {path: sorted(each | {"HEAD"} if "GET" in each else each) for path, each in methods.items()}
+def _methods(route: Route) -> set[str]:
+    """Return the methods of a route; HEAD goes wherever GET does (function/middleware.py)."""
+    methods = set(route.methods or ())
+    return methods | {"HEAD"} if "GET" in methods else methods
 
 
 def _shown(request: Request) -> str:
@@ -104,9 +133,17 @@ def union_tag(form: str) -> str:
     return f"<{form}>"
 
 
+def describe_errors(errors: Sequence[Any]) -> str:
+    """Describe the first of pydantic's errors in one line."""
+    described = [describe(one) for one in errors[:MOST_DESCRIBED]]
+    if len(errors) > MOST_DESCRIBED:
+        described.append(f"and {len(errors) - MOST_DESCRIBED} more")
+    return "; ".join(described)
+
+
 def describe(error: dict[str, Any]) -> str:
     """Say of one of pydantic's errors which field is wrong, what it may hold and what it holds."""
-    parts = [str(part) for part in error["loc"][1:]]  # "body" comes first
+    parts = [str(part) for part in error["loc"][1:]]  # "body" or "arguments" comes first
     field = cut(".".join(part for part in parts if part != union_tag(part[1:-1]))) or "body"
     message = error["msg"][:1].lower() + error["msg"][1:]
     if error["type"] in ("missing", "extra_forbidden"):

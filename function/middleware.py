@@ -57,7 +57,7 @@ class RequestLog:
             if status:
                 raise  # the reply has begun and cannot be taken back
             message = f"the request failed; its trace is in the log under the request id {request_id}"
-            await error_reply(500, message)(scope, receive, timed_send)
+            await error_reply(500, message, scope["path"])(scope, receive, timed_send)
         if not self._cold_start.is_over:
             return
         if start:
@@ -101,7 +101,7 @@ class RequestLimits:
         body, length = await self._read(receive)
         if body is None:
             message = f"body: {length} bytes or more, at most {self._max_body_bytes}; send fewer or shorter texts"
-            await error_reply(413, message)(scope, receive, send)
+            await error_reply(413, message, scope["path"])(scope, receive, send)
         elif scope.get("refusal"):
             await error_reply(400, scope["refusal"])(scope, receive, send)
         else:

@@ -6,16 +6,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 DEFAULT_BUNDLE = Path(__file__).resolve().parent.parent / "bundle"
-DEFAULT_BODY_LIMIT = 1024 * 1024  # bytes
-DEFAULT_TEXTS = 256
-DEFAULT_TOKENS = 4096  # a second of one core: 32 take all-MiniLM-L6-v2 7.7 ms (bench/results/latency.md)
+# What OpenAI takes in one request, so that no client must be told to send less: LangChain sends 1,000 texts at a time,
+# LlamaIndex 100 (https://developers.openai.com/api/reference/resources/embeddings/methods/create).
+DEFAULT_TEXTS = 2048
+DEFAULT_TOKENS = 300_000
+# Lambda's function has 29 seconds (template.yaml) and one core, on which all-MiniLM-L6-v2 reads 4,096 tokens of long
+# texts in 1.7 seconds (bench/results/limits.md): half of the 29 are left for larger models.
+LAMBDA_TOKENS = 32_768
 CHARACTERS_PER_TOKEN = 16  # of MAX_TOKENS: English has four or five, and the tokenizer's work grows with characters
+CHARACTERS_PER_TEXT = 65_536  # a tenth of a second of tokenizing, of which a model reads some thousands
 DEFAULT_SERVICE = "semantic-search"
 DEFAULT_NAMESPACE = "SemanticSearch"
 DEFAULT_BASE_PATH = "/"
 SHORTEST_KEY = 16  # characters: as random hex digits they are 64 bits, which nobody guesses over a network
 LAMBDA_BODY_LIMIT = 6 * 1024 * 1024  # bytes; what Lambda lets through, base64 included
 LAMBDA_REPLY_LIMIT = LAMBDA_BODY_LIMIT - 4096  # bytes of the body as a string of JSON; the rest is for the headers
+SERVER_REPLY_LIMIT = 64 * 1024 * 1024  # bytes; 2,048 embeddings of 1,024 values are 27 MB of JSON
+IN_LAMBDA = "AWS_LAMBDA_FUNCTION_NAME"  # the environment variable that Lambda sets
 
 
 class SettingsError(ValueError):
@@ -27,11 +34,12 @@ class Settings:
     """One field for each environment variable, named like it in lower case."""
 
     bundle_dir: Path = DEFAULT_BUNDLE
-    max_body_bytes: int = DEFAULT_BODY_LIMIT
-    max_reply_bytes: int = LAMBDA_REPLY_LIMIT
-    max_texts: int = DEFAULT_TEXTS  # in one request to /predict
+    max_body_bytes: int = LAMBDA_BODY_LIMIT
+    max_reply_bytes: int = SERVER_REPLY_LIMIT
+    max_texts: int = DEFAULT_TEXTS  # in one request for embeddings
     max_tokens: int = DEFAULT_TOKENS  # in all texts of one request, special tokens included
     api_base_path: str = DEFAULT_BASE_PATH
+    mcp_origins: tuple[str, ...] = ()  # of web pages that may ask /mcp beside those on this machine
     powertools_service_name: str = DEFAULT_SERVICE
     powertools_metrics_namespace: str = DEFAULT_NAMESPACE
     aws_lambda_initialization_type: str = "on-demand"
@@ -39,23 +47,27 @@ class Settings:
 
     @property
     def max_characters(self) -> int:
-        """Return the most characters that the texts of one request may have."""
+        """Return the most characters that the texts of one request may have together."""
         return CHARACTERS_PER_TOKEN * self.max_tokens
 
 
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Return the settings of an environment.
+    """Return the settings of an environment; in Lambda the defaults are what a function can answer in time.
 
     Raises SettingsError if a number is not one or is out of range, if a path does not start with a slash, or if an API
     key is too short.
     """
+    reply_limit, tokens = SERVER_REPLY_LIMIT, DEFAULT_TOKENS
+    if IN_LAMBDA in environment:
+        reply_limit, tokens = LAMBDA_REPLY_LIMIT, LAMBDA_TOKENS
     return Settings(
         bundle_dir=Path(environment.get("BUNDLE_DIR") or DEFAULT_BUNDLE),
-        max_body_bytes=_whole_number(environment, "MAX_BODY_BYTES", DEFAULT_BODY_LIMIT, LAMBDA_BODY_LIMIT),
-        max_reply_bytes=_whole_number(environment, "MAX_REPLY_BYTES", LAMBDA_REPLY_LIMIT, LAMBDA_REPLY_LIMIT),
+        max_body_bytes=_whole_number(environment, "MAX_BODY_BYTES", LAMBDA_BODY_LIMIT, LAMBDA_BODY_LIMIT),
+        max_reply_bytes=_whole_number(environment, "MAX_REPLY_BYTES", reply_limit, reply_limit),
         max_texts=_whole_number(environment, "MAX_TEXTS", DEFAULT_TEXTS, 10_000),
-        max_tokens=_whole_number(environment, "MAX_TOKENS", DEFAULT_TOKENS, 1_000_000),
+        max_tokens=_whole_number(environment, "MAX_TOKENS", tokens, 1_000_000),
         api_base_path=_path(environment, "API_BASE_PATH", DEFAULT_BASE_PATH),
+        mcp_origins=tuple(environment.get("MCP_ORIGINS", "").replace(",", " ").split()),
         powertools_service_name=environment.get("POWERTOOLS_SERVICE_NAME") or DEFAULT_SERVICE,
         powertools_metrics_namespace=environment.get("POWERTOOLS_METRICS_NAMESPACE") or DEFAULT_NAMESPACE,
         aws_lambda_initialization_type=environment.get("AWS_LAMBDA_INITIALIZATION_TYPE") or "on-demand",

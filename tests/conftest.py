@@ -71,6 +71,11 @@ def corpus() -> Corpus:
 
     The others have a column of each type.
     """
+    return make_stories()
+
+
+def make_stories() -> Corpus:
+    """Return the corpus that all tests share."""
     texts = [f"{who.capitalize()} {what}." for who in WHO for what in WHAT]
     texts[7] += " Żółć, naïve café, 東京, 🦆."
     ids = [f"story-{row:03}" for row in range(len(texts))]

@@ -20,7 +20,7 @@ from bench.cost import (
     SNAPSHOT_GIGABYTE_SECOND,
     compute,
 )
-from function.settings import DEFAULT_TEXTS, DEFAULT_TOKENS, Settings
+from function.settings import DEFAULT_TEXTS, LAMBDA_TOKENS, Settings
 from tests.cloudformation import Stack, load_template
 
 ROOT = Path(__file__).parents[1]
@@ -174,7 +174,7 @@ def limits(**parameters: str) -> tuple[str, str]:
 
 
 def test_a_request_may_ask_for_less_work_where_everyone_may_ask() -> None:
-    assert limits() == limits(**JWT) == (str(DEFAULT_TEXTS), str(DEFAULT_TOKENS))
+    assert limits() == limits(**JWT) == (str(DEFAULT_TEXTS), str(LAMBDA_TOKENS))
     assert limits(Authorization="NONE") == ("16", "1024")
     assert limits(Authorization="NONE", MaxTexts="3", MaxTokens="300") == ("3", "300")
 

@@ -7,13 +7,14 @@ text has the same embedding, to the last bit, alone and in any batch.
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # official builds since 1.29 have telemetry; they read this when imported
 
 import numpy as np
 import onnxruntime as ort
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 
 from function.engine.bundle import MODEL, TOKENIZER, BundleError, ModelInfo
 from function.engine.quantization import Embeddings
@@ -87,6 +88,37 @@ class Embedder:
             TokenIds(encoding.ids, len(encoding.ids) == self.model.max_tokens and bool(encoding.overflowing))
             for encoding in encodings
         ]
+
+    def complete(self, ids: Sequence[int]) -> TokenIds:
+        """Return token ids of this model's vocabulary as `tokenize` returns those of a text.
+
+        The special tokens are added unless they are there, and what is beyond max_tokens is cut off.
+        """
+        before, after = self._special_ids
+        ids = list(ids)
+        ends = len(before) + len(after)
+        if len(ids) >= ends and ids[: len(before)] == before and ids[len(ids) - len(after) :] == after:
+            ids = ids[len(before) : len(ids) - len(after)]
+        room = self.model.max_tokens - ends
+        return TokenIds([*before, *ids[:room], *after], len(ids) > room)
+
+    @cached_property
+    def vocabulary_size(self) -> int:
+        """Return how many token ids there are; the first is 0."""
+        return int(self._tokenizer.get_vocab_size())
+
+    @cached_property
+    def _special_ids(self) -> tuple[list[int], list[int]]:
+        """Return the ids of the special tokens that come before and after every text."""
+        encoding = self._tokenizer.encode("a")
+        plain = [place for place, is_special in enumerate(encoding.special_tokens_mask) if not is_special]
+        return encoding.ids[: plain[0]], encoding.ids[plain[-1] + 1 :]
+
+    def encode(self, text: str, role: str = "") -> tuple[str, list[Encoding]]:
+        """Return a text with its prompt, and its encoding in pieces of at most max_tokens, so that none is cut off."""
+        prompted = self.model.prompts.get(role, "") + text
+        encoding = self._tokenizer.encode(prompted)
+        return prompted, [encoding, *encoding.overflowing]
 
     def embed(self, tokens: Sequence[TokenIds], run: RunBatches = map) -> Embeddings:
         """Return the unit embeddings, (n, dim) float32, in the order of the texts.

@@ -6,13 +6,35 @@ from typing import Any
 from fastapi import Response
 from pydantic_core import to_json
 
+from function.engine.quantization import Embeddings
 
-def json_reply(content: dict[str, Any]) -> Response:
-    """Return the content as a reply, without validating again what a route made itself.
 
-    pydantic's writer takes a seventh of the time of Python's for an embedding. What is not a number becomes null.
+def json_text(content: Any) -> str:
+    """Return the content as JSON, as short as it can be; what is not a number becomes null.
+
+    pydantic's writer takes a seventh of the time of Python's for an embedding.
     """
-    return Response(to_json(content, inf_nan_mode="null"), media_type="application/json")
+    return to_json(content, inf_nan_mode="null").decode()
+
+
+def json_reply(content: Any) -> Response:
+    """Return the content as a reply, without validating again what a route made itself."""
+    return text_reply(json_text(content))
+
+
+def text_reply(text: str) -> Response:
+    """Return a text that is JSON as a reply."""
+    return Response(text, media_type="application/json")
+
+
+def embedding_texts(embeddings: Embeddings) -> list[str]:
+    """Return each row of embeddings (n, dim) float32 as a list in JSON.
+
+    Nine significant digits tell every float32 from its neighbours, so that a client reads the same values
+    (https://docs.oracle.com/cd/E19957-01/806-3568/ncg_goldberg.html, "Binary to Decimal Conversion").
+    """
+    row = f"[{','.join(['%.9g'] * embeddings.shape[1])}]"
+    return [row % tuple(values) for values in embeddings.tolist()]
 
 
 def bytes_beyond(reply: Response, most: int) -> int:

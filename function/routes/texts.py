@@ -3,16 +3,20 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import Response
+from fastapi import HTTPException
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from function.errors import error_reply
+from function.settings import CHARACTERS_PER_TEXT, Settings
 
 
 def _check_text(text: str) -> str:
     if not text or text.isspace():
         raise PydanticCustomError("blank", "expected words, not an empty or blank text")
+    return _check_unicode(text)
+
+
+def _check_unicode(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:  # JSON can escape half of a surrogate pair: "\\ud800"
@@ -24,6 +28,9 @@ def _check_text(text: str) -> str:
 NOT_BLANK = {"minLength": 1, "pattern": r"[^\s\x1c-\x1f\x85]"}
 
 
+ClientText = Annotated[str, AfterValidator(_check_unicode), Field(min_length=1)]  # clients send blank texts too
+
+
 def whole_number(number: object) -> object:
     """Return 2 for 2.0: JSON has one kind of number, and a JSON Schema that asks for integers allows 2.0."""
     return int(number) if isinstance(number, float) and number.is_integer() else number
@@ -32,19 +39,35 @@ def whole_number(number: object) -> object:
 RequestText = Annotated[str, AfterValidator(_check_text), Field(json_schema_extra=NOT_BLANK)]
 
 
-def refuse_characters(texts: Sequence[str], most: int) -> Response | None:
-    """Return the 413 for texts that have more than `most` characters together, None if they do not.
+def refuse_characters(texts: Sequence[str], settings: Settings, field: str = "text") -> None:
+    """Raise HTTPException with status 413 if texts have more characters than they may, each or together.
 
     The tokenizer reads all of a text before it cuts it to the model's length, and takes seconds for a megabyte.
     """
-    count = sum(map(len, texts))
-    if count <= most:
-        return None
-    found = f"{count} characters in {len(texts)} text{'s'[: len(texts) > 1]}"
-    return error_reply(413, f"text: {found}, at most {most}; send fewer or shorter texts")
+    count, longest = sum(map(len, texts)), max(map(len, texts))
+    if count > settings.max_characters:
+        found = f"{count} characters in {len(texts)} text{'s'[: len(texts) > 1]}"
+        raise HTTPException(413, f"{field}: {found}, at most {settings.max_characters}; send fewer or shorter texts")
+    if longest > CHARACTERS_PER_TEXT:
+        found = f"a text of {longest} characters"
+        raise HTTPException(413, f"{field}: {found}, at most {CHARACTERS_PER_TEXT}; split it")
+
+
+def describe_limits(settings: Settings) -> str:
+    """Return what the OpenAPI document says of the limits of a request that is embedded."""
+    return (
+        f"At most {settings.max_texts} texts. More than {settings.max_characters} characters together, "
+        f"{CHARACTERS_PER_TEXT} in one text, or {settings.max_tokens} tokens with special tokens get a 413."
+    )
 
 
 class StrictRequest(BaseModel):
     """A request body that takes no value of another type and no field it does not know."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class ClientRequest(BaseModel):
+    """A request body of a client that others wrote: fields that this project does not know are ignored."""
+
+    model_config = ConfigDict(strict=True)

@@ -5,12 +5,13 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from bench.limits import Request, make_requests
+from bench.limits import FORMER_BODY_LIMIT, FORMER_TEXTS, Request, make_requests
 from function.engine.bundle import Manifest
 from function.engine.embedder import Embedder
-from function.settings import DEFAULT_BODY_LIMIT, DEFAULT_TEXTS, DEFAULT_TOKENS, Settings
+from function.settings import LAMBDA_TOKENS, Settings
 
 ACCEPTED = ("as many tokens as are allowed", "and as many characters")
+IN_LAMBDA = Settings(max_tokens=LAMBDA_TOKENS)
 REFUSED = ("before: as many bytes", "before: as many texts")
 
 
@@ -25,21 +26,24 @@ def post(client: httpx.Client, request: Request) -> int:
 
 
 def test_the_default_settings_accept_all_requests_but_those_of_before(
-    client: httpx.Client, requests: dict[str, Request]
+    connect: Callable[..., httpx.Client], requests: dict[str, Request]
 ) -> None:
+    client = connect(settings=IN_LAMBDA)
     assert [post(client, request) for request in requests.values()] == [200, 200, 200, 413, 413]
 
 
-def test_with_one_more_text_a_request_has_too_many_tokens(client: httpx.Client, requests: dict[str, Request]) -> None:
+def test_with_one_more_text_a_request_has_too_many_tokens(
+    connect: Callable[..., httpx.Client], requests: dict[str, Request]
+) -> None:
     full = requests[ACCEPTED[0]]
-    assert post(client, Request(full.path, [*full.text, "word " * 100])) == 413
+    assert post(connect(settings=IN_LAMBDA), Request(full.path, [*full.text, "word " * 100])) == 413
 
 
 def test_requests_fill_their_limits_up_to_a_hundredth(requests: dict[str, Request]) -> None:
     characters = sum(map(len, requests[ACCEPTED[1]].text))
-    assert 0.99 * Settings().max_characters < characters <= Settings().max_characters
+    assert 0.99 * IN_LAMBDA.max_characters < characters <= IN_LAMBDA.max_characters
     length = len(requests[REFUSED[0]].event()["body"])
-    assert 0.99 * DEFAULT_BODY_LIMIT < length <= DEFAULT_BODY_LIMIT
+    assert 0.99 * FORMER_BODY_LIMIT < length <= FORMER_BODY_LIMIT
 
 
 def test_every_text_of_a_costly_request_is_as_long_as_the_model_reads(
@@ -52,6 +56,6 @@ def test_every_text_of_a_costly_request_is_as_long_as_the_model_reads(
 def test_with_larger_limits_the_requests_of_before_would_be_accepted(
     connect: Callable[..., httpx.Client], requests: dict[str, Request]
 ) -> None:
-    assert len(requests[REFUSED[1]].text) == DEFAULT_TEXTS
+    assert len(requests[REFUSED[1]].text) == FORMER_TEXTS
     for name in REFUSED:
-        assert post(connect(settings=Settings(max_tokens=16 * DEFAULT_TOKENS)), requests[name]) == 200
+        assert post(connect(settings=Settings(max_tokens=16 * LAMBDA_TOKENS)), requests[name]) == 200

@@ -51,7 +51,8 @@ def long_texts(connect: Callable[..., httpx.Client], tmp_path_factory: pytest.Te
     """A client of an app over 120 passages of 63 KB; every other is of quotes, each two bytes more on its way."""
     texts = [f"goose {row} " + ("ferry " * 10_500 if row % 2 else '" ' * 31_500) for row in range(120)]
     corpus = Corpus(texts, [str(row) for row in range(120)], ["{}"] * 120, empty_texts=0)
-    return connect(bundle=write_bundle(tmp_path_factory.mktemp("long") / "bundle", corpus))
+    bundle = write_bundle(tmp_path_factory.mktemp("long") / "bundle", corpus)
+    return connect(bundle=bundle, settings=Settings(max_reply_bytes=LAMBDA_REPLY_LIMIT))
 
 
 def test_more_than_lambda_lets_through_is_refused(long_texts: httpx.Client) -> None:

@@ -64,7 +64,7 @@ def test_a_request_is_logged_in_one_line(client: httpx.Client, caplog: pytest.Lo
         ("POST", "/predict", b"[]", 422),
         ("POST", "/nothing", b"abc", 404),
         ("POST", "/health", b"", 405),
-        ("POST", "/similar", b" " * 2_000_000, 413),
+        ("POST", "/similar", b" " * 7_000_000, 413),
     ],
 )
 def test_a_refused_request_is_logged_with_its_status(

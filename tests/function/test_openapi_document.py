@@ -1,15 +1,12 @@
 """The OpenAPI document tells the truth: schemathesis sends every route what it allows and what it does not.
 
 All its checks are on: no 5xx, only documented statuses, content types and bodies, valid requests accepted and invalid
-ones refused, 405 with Allow for other methods, and so on. The app is asked in process and through Lambda's events.
+ones refused, 405 with Allow for other methods, and so on. The app is asked in process, through
+Lambda's events and as a running server.
 """
 
-import asyncio
-import base64
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
-from typing import Any
+from pathlib import Path
 
 import pytest
 import schemathesis
@@ -18,54 +15,25 @@ from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import from_schema
 from schemathesis.engine.events import EngineFinished, FatalError, NonFatalError, ScenarioFinished
 from schemathesis.engine.run import PhaseName
-from starlette.types import Receive, Scope, Send
+from schemathesis.specs.openapi.schemas import OpenApiSchema
 
 from function.engine.filters import OPERATORS
-from function.events import make_handler
 from tests.conftest import STORY_COLUMNS
-from tests.function.event_makers import http_api
+from tests.function.running import address_of, start_server
+from tests.function.through_events import ThroughEvents
 
-OPERATIONS = {"POST /similar", "POST /predict", "GET /health", "HEAD /health", "GET /info", "HEAD /info"}
-CONFIG = {
-    "cache": {"enabled": False},  # it would write into the working folder
-    "generation": {"max-examples": 15, "deterministic": True, "database": "none"},
+OPERATIONS = {
+    *("POST /similar", "POST /predict", "GET /health", "HEAD /health", "GET /info", "HEAD /info"),
+    *("POST /v1/embeddings", "GET /v1/models", "HEAD /v1/models", "GET /v1/models/{name}", "HEAD /v1/models/{name}"),
+    *("POST /embed", "POST /similarity", "POST /", "POST /tokenize", "POST /mcp"),
 }
 
 
-class ThroughEvents:
-    """An ASGI app that asks another through Lambda: request to event, the handler in a thread of its own, and back."""
-
-    def __init__(self, app: FastAPI) -> None:
-        self._thread = ThreadPoolExecutor(1, initializer=lambda: asyncio.set_event_loop(asyncio.new_event_loop()))
-        self._handler = self._thread.submit(make_handler, app, "/").result()  # Mangum takes the loop of its thread
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await receive()
-            await send({"type": "lifespan.startup.complete"})
-            await receive()
-            await send({"type": "lifespan.shutdown.complete"})
-            return
-        body, is_whole = b"", False
-        while not is_whole:
-            message = await receive()
-            body += message.get("body", b"")
-            is_whole = not message.get("more_body", False)
-        reply = await asyncio.get_running_loop().run_in_executor(self._thread, self._ask, scope, body)
-        headers = [(name.encode(), value.encode()) for name, value in reply["headers"].items()]
-        await send({"type": "http.response.start", "status": reply["statusCode"], "headers": headers})
-        await send({"type": "http.response.body", "body": reply["body"].encode()})
-
-    def _ask(self, scope: Scope, body: bytes) -> dict[str, Any]:
-        event = http_api(scope["method"], scope["path"], base64.b64encode(body).decode()) | {"isBase64Encoded": True}
-        event["headers"] = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        event["rawQueryString"] = scope["query_string"].decode("latin-1")
-        context: Any = SimpleNamespace(aws_request_id=None)
-        return self._handler(event, context)
-
-    def close(self) -> None:
-        self._thread.submit(lambda: asyncio.get_event_loop().close()).result()
-        self._thread.shutdown()
+def configured(examples: int) -> SchemathesisConfig:
+    """Return the settings of a run that takes this many examples of each kind."""
+    generation = {"max-examples": examples, "deterministic": True, "database": "none"}
+    # a cache would be written into the working folder
+    return SchemathesisConfig.from_dict({"cache": {"enabled": False}, "generation": generation})
 
 
 @pytest.fixture
@@ -75,9 +43,8 @@ def through_events(make_app: Callable[..., FastAPI]) -> Iterator[ThroughEvents]:
     app.close()
 
 
-def check_conformance(app: object) -> None:
-    """Run schemathesis over all routes of an app; fail with everything that it found."""
-    schema = schemathesis.openapi.from_asgi("/openapi.json", app, config=SchemathesisConfig.from_dict(CONFIG))
+def check_conformance(schema: OpenApiSchema) -> None:
+    """Run schemathesis over all routes of a document; fail with everything that it found."""
     found: list[str] = []
     asked: dict[PhaseName, set[str | None]] = {}
     for event in from_schema(schema).execute():
@@ -92,15 +59,22 @@ def check_conformance(app: object) -> None:
         elif isinstance(event, EngineFinished):
             found += [str(failure) for failure in event.failures]
     assert not found, "\n\n".join(found)
-    assert asked == {PhaseName.COVERAGE: OPERATIONS, PhaseName.FUZZING: OPERATIONS}
+    assert asked[PhaseName.COVERAGE] == asked[PhaseName.FUZZING] == OPERATIONS
 
 
 def test_the_app_answers_as_its_document_says(make_app: Callable[..., FastAPI]) -> None:
-    check_conformance(make_app())
+    check_conformance(schemathesis.openapi.from_asgi("/openapi.json", make_app(), config=configured(15)))
 
 
 def test_lambda_answers_as_the_document_says(through_events: ThroughEvents) -> None:
-    check_conformance(through_events)
+    check_conformance(schemathesis.openapi.from_asgi("/openapi.json", through_events, config=configured(15)))
+
+
+def test_the_server_answers_as_the_document_says(bundle: Path) -> None:
+    with start_server("--bundle", str(bundle), "--port", "0") as server:
+        url = f"{address_of(server)}/openapi.json"
+        check_conformance(schemathesis.openapi.from_url(url, config=configured(5)))
+        server.kill()
 
 
 def test_the_document_says_that_a_text_must_not_be_blank(make_app: Callable[..., FastAPI]) -> None:
@@ -108,7 +82,7 @@ def test_the_document_says_that_a_text_must_not_be_blank(make_app: Callable[...,
     one, several = schemas["PredictRequest"]["properties"]["text"]["oneOf"]
     for text in (schemas["SimilarRequest"]["properties"]["text"], one, several["items"]):
         assert (text["type"], text["minLength"], text["pattern"]) == ("string", 1, r"[^\s\x1c-\x1f\x85]")
-    assert (several["minItems"], several["maxItems"]) == (1, 256)
+    assert (several["minItems"], several["maxItems"]) == (1, 2048)
 
 
 def test_the_document_says_which_columns_a_filter_may_name_and_what_a_result_may_leave_out(

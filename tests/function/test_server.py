@@ -1,6 +1,5 @@
 """python -m function: the same app over real HTTP, started and stopped as an operator would."""
 
-import re
 import signal
 import socket
 import subprocess
@@ -14,29 +13,15 @@ import uvicorn
 
 from export.corpus import Corpus
 from function.server import main
-
-ROOT = Path(__file__).parents[2]
-RUNNING = re.compile(r"running on (http://127\.0\.0\.1:\d+)")
+from tests.function.running import ROOT, RUNNING, address_of, start_server
 
 
 @pytest.fixture
 def server(bundle: Path) -> Iterator[subprocess.Popen[str]]:
     """A server on a port that the system chooses; killed at the end if the test did not stop it."""
-    command = [sys.executable, "-m", "function", "--bundle", str(bundle), "--port", "0"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    with start_server("--bundle", str(bundle), "--port", "0") as process:
         yield process
         process.kill()
-
-
-def address_of(server: subprocess.Popen[str]) -> str:
-    """Wait until the server says where it listens."""
-    assert server.stdout is not None
-    output = ""
-    for line in server.stdout:
-        output += line
-        if found := RUNNING.search(line):
-            return found[1]
-    pytest.fail(f"the server ended before it listened:\n{output}")
 
 
 def test_it_answers_over_http_and_stops_when_told_to(
@@ -47,7 +32,7 @@ def test_it_answers_over_http_and_stops_when_told_to(
         found = over_http.post("/similar", json={"text": corpus.texts[64]})
         assert found.status_code == 200
         assert found.json() == client.post("/similar", json={"text": corpus.texts[64]}).json()
-        assert over_http.post("/similar", content=b" " * 2_000_000).status_code == 413
+        assert over_http.post("/similar", content=b" " * 7_000_000).status_code == 413
     server.send_signal(signal.SIGTERM)
     # uvicorn ends itself with the signal it was given once it has closed; before 0.29 it ended with 0
     assert server.wait(timeout=30) in (0, -signal.SIGTERM)

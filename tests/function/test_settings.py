@@ -9,7 +9,7 @@ from function.settings import Settings, SettingsError, read_settings
 
 NUMBERS = [
     ("MAX_BODY_BYTES", 6_291_456),
-    ("MAX_REPLY_BYTES", 6_287_360),
+    ("MAX_REPLY_BYTES", 67_108_864),
     ("MAX_TEXTS", 10_000),
     ("MAX_TOKENS", 1_000_000),
 ]
@@ -17,8 +17,20 @@ NUMBERS = [
 
 def test_nothing_set_gives_the_defaults() -> None:
     assert read_settings({}) == Settings(
-        max_body_bytes=1_048_576, max_reply_bytes=6_287_360, max_texts=256, max_tokens=4096, api_base_path="/"
+        max_body_bytes=6_291_456, max_reply_bytes=67_108_864, max_texts=2048, max_tokens=300_000, api_base_path="/"
     )
+
+
+def test_in_lambda_the_defaults_are_what_a_function_can_answer() -> None:
+    found = read_settings({"AWS_LAMBDA_FUNCTION_NAME": "stories"})
+    assert found == Settings(max_reply_bytes=6_287_360, max_tokens=32_768)
+    with pytest.raises(SettingsError, match="MAX_REPLY_BYTES: '6287361', expected a whole number from 1 to 6287360"):
+        read_settings({"AWS_LAMBDA_FUNCTION_NAME": "stories", "MAX_REPLY_BYTES": "6287361"})
+
+
+def test_origins_may_be_separated_by_commas_and_spaces() -> None:
+    found = read_settings({"MCP_ORIGINS": "https://a.example, https://b.example"})
+    assert found.mcp_origins == ("https://a.example", "https://b.example")
 
 
 def test_the_default_bundle_lies_beside_the_code() -> None:

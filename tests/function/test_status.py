@@ -23,13 +23,30 @@ def test_info_shows_the_manifest(client: httpx.Client, manifest: Manifest) -> No
     info = client.get("/info").json()
     stated = asdict(manifest)
     assert {key: info[key] for key in stated} == stated
-    assert info.keys() == {*stated, "limits", "versions", "archive", "cold_start_milliseconds"}
+    as_tei_says = {
+        "model_id": manifest.model.name,
+        "model_sha": None,
+        "model_dtype": "none",
+        "model_type": {"embedding": {"pooling": "mean"}},
+        "max_input_length": 24,
+        "max_client_batch_size": 2048,
+        "auto_truncate": True,
+    }
+    assert {key: info[key] for key in as_tei_says} == as_tei_says
+    assert info.keys() == {*stated, *as_tei_says, "limits", "versions", "archive", "cold_start_milliseconds"}
 
 
 def test_info_shows_the_limits_that_are_set(connect: Callable[..., httpx.Client]) -> None:
     client = connect(settings=Settings(max_texts=3, max_tokens=40, max_body_bytes=500, max_reply_bytes=6_000))
     limits = client.get("/info").json()["limits"]
-    assert limits == {"texts": 3, "tokens": 40, "characters": 640, "body_bytes": 500, "reply_bytes": 6_000}
+    assert limits == {
+        "texts": 3,
+        "tokens": 40,
+        "characters": 640,
+        "characters_per_text": 65_536,
+        "body_bytes": 500,
+        "reply_bytes": 6_000,
+    }
 
 
 def test_info_shows_the_versions_behind_the_answers(client: httpx.Client) -> None:
@@ -50,10 +67,11 @@ def openapi(client: httpx.Client) -> dict[str, Any]:
     return found
 
 
-def test_the_openapi_document_has_the_four_routes_and_head_where_get_is(openapi: dict[str, Any]) -> None:
+def test_the_openapi_document_has_all_routes_and_head_where_get_is(openapi: dict[str, Any]) -> None:
     routes = {path: set(methods) for path, methods in openapi["paths"].items()}
-    get = {"get", "head"}
-    assert routes == {"/similar": {"post"}, "/predict": {"post"}, "/health": get, "/info": get}
+    get = ("/health", "/info", "/v1/models", "/v1/models/{name}")
+    post = ("/similar", "/predict", "/v1/embeddings", "/embed", "/similarity", "/", "/tokenize", "/mcp")
+    assert routes == {path: {"get", "head"} for path in get} | {path: {"post"} for path in post}
 
 
 def test_the_openapi_document_describes_head_without_a_body(openapi: dict[str, Any]) -> None:
@@ -88,10 +106,11 @@ def test_the_openapi_document_states_the_bounds_of_num_results(openapi: dict[str
     assert (num_results["minimum"], num_results["maximum"], num_results["default"]) == (1, 100, 5)
 
 
-PATHS = "expected /openapi.json, /similar, /predict, /health, /info"
+LATE = "/v1/embeddings, /v1/models, /v1/models/{name}, /embed, /similarity, /, /tokenize, /mcp"
+PATHS = f"expected /openapi.json, /similar, /predict, /health, /info, {LATE}"
 
 
-@pytest.mark.parametrize("path", ["/", "/nothing", "/docs", "/redoc", "/" + "health" * 10_000])
+@pytest.mark.parametrize("path", ["/nothing", "/docs", "/redoc", "/" + "health" * 10_000])
 def test_a_path_without_a_route_is_not_found_and_those_that_have_one_are_named(client: httpx.Client, path: str) -> None:
     reply = client.get(path)
     shown = path if len(path) <= 60 else path[:60] + "…"
@@ -107,7 +126,7 @@ def test_a_path_without_a_route_is_not_found_and_those_that_have_one_are_named(c
             ("/simlar", "/similar"),
             ("/Predict", "/predict"),
             ("/similar/more", "/similar"),
-            ("/v1/similar", "/similar"),
+            ("/api/similar", "/similar"),
         ),
     ],
 )
@@ -122,7 +141,12 @@ def test_a_path_that_is_nearly_a_route_is_not_found_and_the_route_is_named(
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
-        *(("GET", "/similar", "POST"), ("PUT", "/predict", "POST"), ("OPTIONS", "/similar", "POST")),
+        *(
+            ("GET", "/similar", "POST"),
+            ("PUT", "/predict", "POST"),
+            ("GET", "/", "POST"),
+            ("OPTIONS", "/similar", "POST"),
+        ),
         *(("POST", "/health", "GET, HEAD"), ("DELETE", "/info", "GET, HEAD"), ("PUT", "/openapi.json", "GET, HEAD")),
     ],
 )

@@ -1,0 +1,99 @@
+"""The tool `search` of POST /mcp: how it is described to a language model, and how a call of it is answered."""
+
+import json
+from collections.abc import Awaitable, Callable
+from functools import cache
+from typing import Any
+
+from fastapi import HTTPException
+from pydantic import ValidationError
+
+from function.engine.bundle import IndexInfo
+from function.errors import describe_errors
+from function.routes.filtering import filter_schemas
+from function.routes.replies import bytes_beyond, json_reply, json_text
+from function.routes.similar import SimilarReply, SimilarRequest, too_large
+from function.routes.texts import refuse_characters
+from function.search import Search, SearchError
+from function.settings import Settings
+from function.telemetry import Stopwatch
+
+PARAMETERS = {
+    "text": "What to look for, in a few words or a sentence.",
+    "num_results": "How many texts to return.",
+    "mode": "semantic: texts with a similar meaning. keyword: texts with these words, for names and codes; words "
+    "between quotation marks must occur. hybrid: both.",
+    "exact": "Compare with every text, where a very large corpus is otherwise searched in part.",
+    "filter": "Only texts whose metadata pass are found.",
+    "include": "The parts of each result to return beside index, id and score.",
+}
+
+
+def make_tool(info: IndexInfo) -> Callable[[], dict[str, Any]]:
+    """Return what describes the tool for this corpus; the description is made once, when it is first needed."""
+
+    @cache
+    def tool() -> dict[str, Any]:
+        return {
+            "name": "search",
+            "title": "Semantic search",
+            "description": describe_corpus(info),
+            "inputSchema": input_schema(info),
+            "outputSchema": SimilarReply.model_json_schema(),
+            "annotations": {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False},
+        }
+
+    return tool
+
+
+def describe_corpus(info: IndexInfo) -> str:
+    """Return what a language model must know to use the tool: what is searched, and by which columns."""
+    columns = ", ".join(f"{name} ({kind})" for name, kind in info.columns.items())
+    metadata = f" Each text has these columns, by which a filter can choose: {columns}." if columns else ""
+    return f"Search the {info.rows:,} texts of {info.corpus} by meaning and return those closest to a text.{metadata}"
+
+
+def input_schema(info: IndexInfo) -> dict[str, Any]:
+    """Return the JSON Schema of a call: that of a request to /similar, with only what this corpus has."""
+    schema = SimilarRequest.model_json_schema()
+    properties = schema["properties"]
+    for name, description in PARAMETERS.items():
+        properties[name]["description"] = description
+    if info.keywords is None:
+        properties["mode"] |= {"enum": ["semantic"], "description": "Texts with a similar meaning."}
+    if info.columns:
+        properties["filter"] |= {"anyOf": [{"$ref": "#/components/schemas/Filter"}, {"type": "null"}]}
+        schema["$defs"] = filter_schemas(info.columns)
+    else:
+        del properties["filter"]
+    schema["description"] = "What to search for."
+    found: dict[str, Any] = json.loads(json.dumps(schema).replace("#/components/schemas/", "#/$defs/"))
+    return found
+
+
+def make_call(search: Search, settings: Settings) -> Callable[[dict[str, Any], Stopwatch], Awaitable[dict[str, Any]]]:
+    """Return what answers a call of the tool: a result that says what is wrong if the arguments cannot be used."""
+
+    async def call(arguments: dict[str, Any], stopwatch: Stopwatch) -> dict[str, Any]:
+        try:
+            request = SimilarRequest.model_validate(arguments)
+            refuse_characters([request.text], settings)
+            found = await search(request.query(), stopwatch.lap)
+        except ValidationError as error:
+            return _failed(describe_errors([{**each, "loc": ("arguments", *each["loc"])} for each in error.errors()]))
+        except HTTPException as error:
+            return _failed(error.detail)
+        except SearchError as error:
+            return _failed(str(error))
+        content = {"results": found.results, "truncated": found.is_truncated}
+        # clients of older revisions read the text
+        result = {"content": [{"type": "text", "text": json_text(content)}], "structuredContent": content}
+        if beyond := bytes_beyond(json_reply(result), settings.max_reply_bytes):
+            return _failed(too_large(len(found.results), beyond, settings.max_reply_bytes))
+        return result | {"isError": False}
+
+    return call
+
+
+def _failed(message: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": message}], "isError": True}

@@ -1,0 +1,35 @@
+"""The address that the clients ask. They and these tests run in the environment that `make test-clients` makes.
+
+The function runs in its own environment, in a process that is started once for all tests.
+"""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PYTHON = ROOT / ".venv" / "bin" / "python"
+RUNNING = re.compile(r"running on (http://127\.0\.0\.1:\d+)")
+
+os.environ["HF_HUB_OFFLINE"] = "0"  # the hub's client refuses to ask any server at all if it is offline
+os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+
+
+@pytest.fixture(scope="session", params=["server", "events"])
+def address(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of a running server, then of one that answers through Lambda's events."""
+    command = [PYTHON, "-m", "tests.clients.serve", request.param]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        output = ""
+        for line in process.stderr:
+            output += line
+            if found := RUNNING.search(line):
+                yield found[1]
+                process.kill()
+                return
+        pytest.fail(f"the server ended before it listened:\n{output}")

@@ -1,0 +1,46 @@
+"""python -m tests.clients.serve server|events: the tests' small bundle on a port that is free.
+
+`server` is python -m function; `events` answers each request as Lambda does, from an event of API Gateway.
+"""
+
+import logging
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from function import server
+from function.app import create_app
+from function.engine.loading import load_bundle
+from function.settings import IN_LAMBDA, read_settings
+from function.startup import ColdStart
+from tests.conftest import make_stories, write_bundle
+
+
+def main(kind: str) -> int:
+    """Serve until killed."""
+    with TemporaryDirectory() as folder:
+        bundle = write_bundle(Path(folder) / "bundle", make_stories())
+        if kind == "server":
+            return server.main(["--bundle", str(bundle), "--port", "0"])
+        return serve_events(bundle)
+
+
+def serve_events(bundle: Path) -> int:
+    """Serve what Lambda's handler answers, with the limits of Lambda."""
+    import uvicorn
+
+    from tests.function.through_events import ThroughEvents
+
+    cold_start = ColdStart(lambda phases: None)
+    cold_start.end({})
+    settings = read_settings({IN_LAMBDA: "tests"})
+    app = ThroughEvents(create_app(load_bundle(bundle), settings, logging.getLogger("tests"), cold_start))
+    with server.bind("127.0.0.1", 0) as listener:
+        listener.listen()  # connections wait until uvicorn accepts them
+        print(f"running on http://127.0.0.1:{listener.getsockname()[1]}", file=sys.stderr, flush=True)
+        uvicorn.Server(uvicorn.Config(app, lifespan="off", log_level="warning")).run([listener])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

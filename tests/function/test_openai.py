@@ -1,0 +1,196 @@
+"""OpenAI's routes: the same floats as /predict to the last bit, the tokenizer's counts, OpenAI's errors."""
+
+import base64
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from function.engine.embedder import Embedder
+from function.engine.quantization import Embeddings
+from function.settings import Settings
+
+TEXTS = ["The goose won", "the ferry", "An old sailor painted the mayor's kitchen door bright yellow"]
+
+
+def post(client: httpx.Client, **body: object) -> dict[str, Any]:
+    reply = client.post("/v1/embeddings", json=body)
+    assert reply.status_code == 200, reply.text
+    found: dict[str, Any] = reply.json()
+    return found
+
+
+def embeddings(client: httpx.Client, **body: object) -> Embeddings:
+    return np.array([one["embedding"] for one in post(client, **body)["data"]], np.float32)
+
+
+def error(client: httpx.Client, status: int, **body: object) -> dict[str, Any]:
+    content = json.dumps(body)
+    reply = client.post("/v1/embeddings", content=content, headers={"content-type": "application/json"})
+    assert reply.status_code == status, reply.text
+    assert reply.json().keys() == {"error"}
+    found: dict[str, Any] = reply.json()["error"]
+    assert found.keys() == {"message", "type", "param", "code"}
+    return found
+
+
+def test_floats_base64_and_predict_hold_the_same_bits(client: httpx.Client, embedder: Embedder) -> None:
+    expected = embedder.embed(embedder.tokenize(TEXTS))
+    np.testing.assert_array_equal(embeddings(client, input=TEXTS, model="any"), expected)
+    coded = post(client, input=TEXTS, model="any", encoding_format="base64")["data"]
+    decoded = [np.frombuffer(base64.b64decode(one["embedding"]), "<f4") for one in coded]
+    np.testing.assert_array_equal(decoded, expected)
+    predicted = client.post("/predict", json={"text": TEXTS}).json()["embeddings"]
+    np.testing.assert_array_equal(np.float32(predicted), expected)
+
+
+def test_the_reply_has_openais_fields_and_the_tokenizers_count(client: httpx.Client, embedder: Embedder) -> None:
+    found = post(client, input=TEXTS, model="text-embedding-3-small", user="somebody", unknown=1)
+    assert found.keys() == {"object", "data", "model", "usage"}
+    assert (found["object"], found["model"]) == ("list", "tests/mean-of-words")
+    assert [(one["object"], one["index"]) for one in found["data"]] == [("embedding", row) for row in range(3)]
+    count = sum(len(one.ids) for one in embedder.tokenize(TEXTS))
+    assert found["usage"] == {"prompt_tokens": count, "total_tokens": count}
+
+
+def test_one_text_is_a_list_of_one(client: httpx.Client) -> None:
+    assert post(client, input=TEXTS[0]) == post(client, input=[TEXTS[0]])
+
+
+@pytest.mark.parametrize("with_special", [True, False])
+def test_token_ids_embed_as_their_text_with_special_tokens_or_without(
+    client: httpx.Client, embedder: Embedder, with_special: bool
+) -> None:
+    ids = [one.ids if with_special else one.ids[1:-1] for one in embedder.tokenize(TEXTS)]
+    assert post(client, input=ids) == post(client, input=TEXTS)
+    assert post(client, input=ids[1]) == post(client, input=TEXTS[1])
+
+
+def test_more_token_ids_than_the_model_reads_are_cut_as_a_text_is(client: httpx.Client, embedder: Embedder) -> None:
+    (goose,) = embedder.tokenize(["goose"])[0].ids[1:-1]
+    assert post(client, input=[goose] * 30) == post(client, input="goose " * 30)
+    assert embedder.complete([goose] * 22).is_truncated is False
+    assert embedder.complete([goose] * 23).is_truncated is True
+
+
+def test_a_token_id_of_another_tokenizer_is_refused_with_what_to_do(client: httpx.Client) -> None:
+    found = error(client, 400, input=[[5], [100_257]])
+    assert found["param"] == "input"
+    assert found["message"] == (
+        "input.1.0: expected an id of this model's tokenizer, 0 to 94; send texts instead of token ids, found 100257"
+    )
+
+
+def test_dimensions_keep_the_first_values_as_a_unit_vector(client: httpx.Client) -> None:
+    whole, short = embeddings(client, input=TEXTS), embeddings(client, input=TEXTS, dimensions=7)
+    assert short.shape == (3, 7)
+    np.testing.assert_allclose(short, whole[:, :7] / np.linalg.norm(whole[:, :7], axis=1, keepdims=True), rtol=1e-6)
+    np.testing.assert_array_equal(embeddings(client, input=TEXTS, dimensions=48), whole)
+
+
+def test_a_blank_text_is_embedded_since_splitters_of_documents_send_them(client: httpx.Client) -> None:
+    assert embeddings(client, input=["goose", " "]).shape == (2, 48)
+
+
+@pytest.mark.parametrize("field", ["model", "encoding_format", "dimensions", "user"])
+def test_null_means_the_default(client: httpx.Client, field: str) -> None:
+    assert post(client, input="goose") == post(client, input="goose", **{field: None})
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({}, "input"),
+        ({"input": ""}, "input"),
+        ({"input": []}, "input"),
+        ({"input": [[]]}, "input"),
+        ({"input": ["a", 1]}, "input"),
+        ({"input": [True]}, "input"),
+        ({"input": [-1]}, "input"),
+        ({"input": [1.5]}, "input"),
+        ({"input": "\ud800"}, "input"),
+        ({"input": "a", "dimensions": 0}, "dimensions"),
+        ({"input": "a", "dimensions": 49}, "dimensions"),
+        ({"input": "a", "encoding_format": "hex"}, "encoding_format"),
+        ({"input": "a", "model": 3}, "model"),
+    ],
+)
+def test_what_is_invalid_is_a_400_that_names_the_parameter(
+    client: httpx.Client, body: dict[str, object], param: str
+) -> None:
+    found = error(client, 400, **body)
+    assert (found["type"], found["param"], found["code"]) == ("invalid_request_error", param, None)
+    assert found["message"].startswith(param)
+
+
+def test_as_many_texts_as_openai_takes_are_taken_by_default(client: httpx.Client) -> None:
+    assert len(post(client, input=["goose"] * 2048, encoding_format="base64")["data"]) == 2048
+    assert "at most 2048 items" in error(client, 400, input=["goose"] * 2049)["message"]
+
+
+def test_limits_are_told_as_openai_tells_errors(connect: Callable[..., httpx.Client]) -> None:
+    client = connect(settings=Settings(max_tokens=30, max_reply_bytes=3_000, max_body_bytes=5_000))
+    assert "31 tokens in 2 texts, at most 30" in error(client, 413, input=["goose " * 10, "goose " * 17])["message"]
+    assert "481 characters in 1 text, at most 480" in error(client, 413, input="q" * 481)["message"]
+    assert "the reply to 5 texts is" in error(client, 413, input=["a"] * 5)["message"]
+    assert "body: 6" in error(client, 413, input="q" * 6_000)["message"]
+
+
+def test_tokens_are_limited_for_token_ids_too(connect: Callable[..., httpx.Client]) -> None:
+    client = connect(settings=Settings(max_tokens=30))
+    assert "31 tokens in 2 texts" in error(client, 413, input=[[5] * 10, [5] * 17])["message"]
+
+
+def test_a_text_of_too_many_characters_is_refused_before_it_is_tokenized(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert post(client, input="q" * 65_536)
+    monkeypatch.setattr(Embedder, "tokenize", lambda *_, **__: pytest.fail("it tokenizes"))
+    found = error(client, 413, input=["a", "q" * 65_537])
+    assert found["message"] == "input: a text of 65537 characters, at most 65536; split it"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "content", "status", "code"),
+    [
+        ("POST", "/v1/embeddings", b"{", 400, None),
+        ("POST", "/v1/embeddings", b'{"input": "\xff"}', 400, None),
+        ("GET", "/v1/embeddings", None, 405, None),
+        ("GET", "/v1/completions", None, 404, None),
+        ("GET", "/v1/models/gpt", None, 404, "model_not_found"),
+        ("DELETE", "/v1/models/tests/mean-of-words", None, 405, None),
+    ],
+)
+def test_every_refusal_under_v1_has_openais_shape(
+    client: httpx.Client, method: str, path: str, content: bytes | None, status: int, code: str | None
+) -> None:
+    reply = client.request(method, path, content=content, headers={"content-type": "application/json"})
+    found = reply.json()["error"]
+    assert (reply.status_code, found["type"], found["code"]) == (status, "invalid_request_error", code)
+
+
+def test_a_content_type_and_a_crash_under_v1_have_openais_shape(
+    connect: Callable[..., httpx.Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = connect()
+    reply = client.post("/v1/embeddings", content=b"{}")
+    assert (reply.status_code, reply.json()["error"]["type"]) == (415, "invalid_request_error")
+    monkeypatch.setattr(Embedder, "embed", lambda *_: 1 / 0)
+    assert error(client, 500, input="goose")["type"] == "server_error"
+
+
+def test_the_model_is_listed_and_found_by_its_name(client: httpx.Client) -> None:
+    listed = client.get("/v1/models").json()
+    (model,) = listed["data"]
+    assert (listed["object"], model["object"], model["id"]) == ("list", "model", "tests/mean-of-words")
+    for name in ("tests/mean-of-words", "tests%2Fmean-of-words"):  # openai's client writes the slash so
+        assert client.get(f"/v1/models/{name}").json() == model
+
+
+def test_the_document_limits_token_ids_to_the_vocabulary(client: httpx.Client) -> None:
+    schemas = client.get("/openapi.json").json()["components"]["schemas"]
+    forms = schemas["EmbeddingsRequest"]["properties"]["input"]["oneOf"]
+    assert json.dumps(forms).count('"maximum": 94') == 2
