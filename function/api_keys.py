@@ -8,11 +8,11 @@ from typing import Any
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from function.errors import ErrorReply, error_reply
+from function.errors import OPENAI_PATHS, ErrorReply, error_reply
 from function.settings import Settings, SettingsError
 
 OPEN_PATHS = ("/health", "/")  # for GET and HEAD: they tell nothing of the texts
-OPENAI_PATHS = "/v1/"  # whose clients read errors in OpenAI's form
+OPENAI_ERROR = "OpenAIErrorReply"  # of function/routes/openai.py, which is imported when it is needed
 SCHEME = {"type": "http", "scheme": "bearer", "description": "One of the keys in the setting API_KEYS."}
 
 
@@ -48,11 +48,7 @@ def _refusal(scope: Scope) -> JSONResponse:
     has_any = any(name == b"authorization" for name, _ in scope["headers"])
     found = "is not one of this server's API keys" if has_any else "is missing"
     message = f"authorization: {found}, expected Bearer and an API key; ask the operator of this server for one"
-    if scope["path"].startswith(OPENAI_PATHS):
-        error = {"message": message, "type": "invalid_request_error", "param": None, "code": "invalid_api_key"}
-        reply = JSONResponse({"error": error}, 401)
-    else:
-        reply = error_reply(401, message)
+    reply = error_reply(401, message, scope["path"])
     reply.headers["www-authenticate"] = 'Bearer error="invalid_token"' if has_any else "Bearer"  # RFC 6750, section 3
     if scope["method"] == "HEAD":
         reply.body = b""
@@ -70,8 +66,9 @@ def describe_keys(document: dict[str, Any]) -> None:
     """Say in an OpenAPI document which operations need a key."""
     document["components"]["securitySchemes"] = {"ApiKey": SCHEME}
     document["security"] = [{"ApiKey": []}]
-    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{ErrorReply.__name__}"}}}
     for path, methods in document["paths"].items():
+        name = OPENAI_ERROR if path.startswith(OPENAI_PATHS) else ErrorReply.__name__
+        content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
         for method, operation in methods.items():
             if path in OPEN_PATHS and method in ("get", "head"):
                 operation["security"] = []

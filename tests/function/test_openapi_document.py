@@ -5,8 +5,9 @@ ones refused, 405 with Allow for other methods, and so on. The app is asked in p
 Lambda's events and as a running server.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 import schemathesis
@@ -29,11 +30,13 @@ OPERATIONS = {
 }
 
 
-def configured(examples: int) -> SchemathesisConfig:
-    """Return the settings of a run that takes this many examples of each kind."""
+def configured(examples: int, headers: Mapping[str, str] = MappingProxyType({})) -> SchemathesisConfig:
+    """Return the settings of a run that takes this many examples of each kind, each sent with these headers."""
     generation = {"max-examples": examples, "deterministic": True, "database": "none"}
     # a cache would be written into the working folder
-    return SchemathesisConfig.from_dict({"cache": {"enabled": False}, "generation": generation})
+    return SchemathesisConfig.from_dict(
+        {"cache": {"enabled": False}, "generation": generation, "headers": dict(headers)}
+    )
 
 
 @pytest.fixture
