@@ -151,9 +151,9 @@ def _print_table(found: Found, text: str, bundle: LoadedBundle) -> None:
         print("no text was found")
     room = None
     id_width = max((len(result["id"]) for result in found.results), default=0)
-    if sys.stdout.isatty():
+    if _is_terminal():
         room = max(shutil.get_terminal_size().columns - id_width - 10, NARROWEST_TEXT)
-    is_marked = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    is_marked = _is_terminal() and not os.environ.get("NO_COLOR")
     info = bundle.manifest.index and bundle.manifest.index.keywords
     stem = find_stemmer(info.stemming) if info and is_marked else None
     for result in found.results:
@@ -164,6 +164,10 @@ def _print_table(found: Found, text: str, bundle: LoadedBundle) -> None:
         print(f"{result['score']:6.2f}  {result['id']:{id_width}}  {line}")
     if found.is_truncated:
         print("the text is longer than the search reads; its end was left out")
+
+
+def _is_terminal() -> bool:
+    return sys.stdout.isatty()
 
 
 def mark_words(line: str, text: str, stem: Stem | None) -> str:
