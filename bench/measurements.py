@@ -17,6 +17,7 @@ from bench import (
     scale,
     throughput,
     warm,
+    warm_profile,
 )
 
 
@@ -45,6 +46,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "latency": latency,
     "throughput": throughput,
     "warm": warm,
+    "warm-profile": warm_profile,
     "limits": limits,
     "cold-start": cold_start,
     "memory": memory,

@@ -1,7 +1,13 @@
-"""python -m function."""
+"""python -m function: `query` searches a bundle from the shell; `serve`, or neither, serves it."""
 
 import sys
 
-from function.server import main
+arguments = sys.argv[1:]
+if arguments[:1] == ["query"]:
+    from function.query import main as query  # imports no server
 
-sys.exit(main())
+    sys.exit(query(arguments[1:]))
+
+from function.server import main as serve  # noqa: E402
+
+sys.exit(serve(arguments[1:] if arguments[:1] == ["serve"] else arguments))

@@ -22,7 +22,7 @@ from bench.folders import RESULTS
 from export.arguments import parse_arguments
 from export.columns import TYPES, column_tensors
 from export.corpus import Corpus
-from function import server
+from function import query, server
 from function.engine import bundle as layout
 from function.engine.columns import PARTS, Columns
 from function.engine.filters import allowed_rows
@@ -150,6 +150,10 @@ def test_each_export_command_has_options_that_exist(command: str) -> None:
 def test_each_server_command_has_options_that_exist(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    if words(command, "python -m function")[:1] == ["query"]:
+        options = query.parse_arguments(words(command, "python -m function query"))
+        assert options.text or options.file
+        return
     monkeypatch.setattr(server, "find_spec", lambda name: None)  # the server stops after it has read its arguments
     assert server.main(words(command, "python -m function")) == 1
     assert "uvicorn is not installed" in capsys.readouterr().err
