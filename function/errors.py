@@ -9,7 +9,15 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
-ERROR_TYPES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "media_type"}
+ERROR_TYPES = {
+    400: "bad_request",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "too_large",
+    415: "media_type",
+    429: "overloaded",
+    503: "unhealthy",
+}
 MOST_DESCRIBED = 3  # of one body's errors
 CLOSE = (
     0.75  # how alike a wrong path and a route's must be: /v1/similar is 0.84 like /similar, /redoc 0.71 like /predict
@@ -32,7 +40,7 @@ FAILED: Replies = {  # what any route may answer
 }
 REFUSED: Replies = {  # and what a route with a body may
     status: {"model": ErrorReply, "description": kind.replace("_", " ")}
-    for status, kind in ({status: ERROR_TYPES[status] for status in (400, 413, 415)} | {422: "invalid"}).items()
+    for status, kind in ({status: ERROR_TYPES[status] for status in (400, 413, 415, 429)} | {422: "invalid"}).items()
 }
 
 
@@ -66,7 +74,11 @@ def add_error_replies(app: FastAPI) -> None:
             return error_reply(400, f"body: not readable: {describe_unreadable(error.__cause__)}; {RIGHT_BODY}")
         if error.status_code == 405:
             return _other_method(request)
-        return _no_route(request) if error.status_code == 404 else error_reply(error.status_code, error.detail)
+        if error.status_code == 404:
+            return _no_route(request)
+        reply = error_reply(error.status_code, error.detail)
+        reply.headers.update(error.headers or {})  # such as when to try again
+        return reply
 
 
 def _no_route(request: Request) -> JSONResponse:
