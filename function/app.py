@@ -45,7 +45,7 @@ def create_app(
         "body_bytes": settings.max_body_bytes,
         "reply_bytes": settings.max_reply_bytes,
     }
-    add_status(app, bundle.manifest, limits, cold_start)
+    add_status(app, bundle.manifest, limits, cold_start, execution, logger)
     return app
 
 

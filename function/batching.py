@@ -10,7 +10,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TypeVar
+from time import monotonic
+from typing import Protocol, TypeVar
 
 import numpy as np
 from starlette.exceptions import HTTPException
@@ -19,11 +20,20 @@ from function.engine.embedder import TOKENS_PER_BATCH, Embedder, TokenIds
 from function.engine.quantization import Embeddings
 
 Result = TypeVar("Result")
-ReportBatch = Callable[[int, int, int], None]  # a batch's texts, its tokens, and the tokens that are left in the queue
 
 FEW_CHARACTERS = 4_000  # tokenized in about a millisecond; more are tokenized in a thread
 FEW_ROWS = 100_000  # searched in about a millisecond; more are searched in a thread
 RETRY_AFTER = "1"  # seconds
+
+
+class BatchCounts(Protocol):
+    """What counts batches and the queue, such as function/metrics.py."""
+
+    def count_batch(self, texts: int, tokens: int) -> None:
+        """Count a batch."""
+
+    def set_queued(self, tokens: int) -> None:
+        """Remember how many tokens wait."""
 
 
 class QueueFull(HTTPException):
@@ -62,7 +72,7 @@ class BatchedExecution:
         rows: int,
         threads: int,
         max_queued_tokens: int,
-        report_batch: ReportBatch = lambda texts, tokens, queued: None,
+        counts: BatchCounts,
     ) -> None:
         """Take an open model, the number of rows in the corpus, and the most tokens that may wait for a thread.
 
@@ -71,12 +81,13 @@ class BatchedExecution:
         self._embedder = embedder
         self._is_small = rows <= FEW_ROWS
         self._max_queued_tokens = max_queued_tokens
-        self._report_batch = report_batch
+        self._counts = counts
         self._model_threads = ThreadPoolExecutor(threads, "model")
         self._other_threads = ThreadPoolExecutor(threads, "search")
         self._idle = threads
         self._waiting: dict[_Request, None] = {}  # that have texts in no batch yet; the first one's turn is next
         self.queued_tokens = 0  # of these texts
+        self.embedded_at = monotonic()  # load_bundle has just embedded a text
 
     async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
         """Return what Embedder.tokenize returns."""
@@ -106,6 +117,7 @@ class BatchedExecution:
             if request in self._waiting:  # the caller was cancelled, or a batch of it failed
                 del self._waiting[request]
                 self.queued_tokens -= sum(length * len(rows) for length, rows in request.unstarted.items())
+                self._counts.set_queued(self.queued_tokens)
 
     def _start_batches(self) -> None:
         """Give every idle thread a batch, as long as texts wait."""
@@ -113,9 +125,10 @@ class BatchedExecution:
             batch = self._take_batch()
             self._idle -= 1
             ids = [request.tokens[row].ids for request, row in batch]
-            self._report_batch(len(ids), len(ids) * len(ids[0]), self.queued_tokens)
+            self._counts.count_batch(len(ids), len(ids) * len(ids[0]))
             running = asyncio.get_running_loop().run_in_executor(self._model_threads, self._embedder.embed_padded, ids)
             running.add_done_callback(partial(self._end_batch, batch))
+        self._counts.set_queued(self.queued_tokens)
 
     def _take_batch(self) -> _Batch:
         """Take the next batch out of the queue, and let the request whose turn it was wait behind the others."""
@@ -148,6 +161,8 @@ class BatchedExecution:
         self._idle += 1
         self._start_batches()
         error = running.exception()
+        if error is None:
+            self.embedded_at = monotonic()
         for place, (request, row) in enumerate(batch):
             if request.done.done():  # nobody waits for it any more
                 continue

@@ -28,6 +28,7 @@ from function.workers import run_workers
 LAST_PORT = 65535  # TCP has 16 bits for it
 MOST_PROCESSES = 1_000
 DEFAULT_QUEUE = 16_384  # tokens; two seconds of one core with all-MiniLM-L6-v2
+COUNTS = "PROMETHEUS_MULTIPROC_DIR"  # the folder where workers count; read when prometheus_client is imported
 NEEDED = ("uvicorn", "uvloop", "httptools", "prometheus_client")
 
 
@@ -55,6 +56,7 @@ def main(arguments: Sequence[str] | None = None, environment: Mapping[str, str] 
         for listener in listeners:
             stack.enter_context(listener)
         counts = stack.enter_context(tempfile.TemporaryDirectory())
+        stack.callback(os.environ.pop, COUNTS, None)
         return _serve(options, listeners, counts)
     return 0
 
@@ -100,7 +102,7 @@ def _serve(options: argparse.Namespace, listeners: Sequence[socket.socket], coun
     """Load the bundle, and serve it in this process or, on several sockets, in one process for each."""
     is_shared = len(listeners) > 1
     if is_shared:
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = counts  # read when prometheus_client is imported
+        os.environ[COUNTS] = counts
     from prometheus_client.multiprocess import mark_process_dead
 
     from function.serving import make_app, serve

@@ -10,8 +10,7 @@ from function.app import create_app
 from function.batching import BatchedExecution
 from function.callers import CallerWatch
 from function.engine.loading import load_bundle
-from function.metrics import Metrics
-from function.server_log import ServerLog
+from function.metrics import CountingLog, Metrics
 from function.settings import Settings
 from function.startup import ColdStart
 from function.telemetry import Stopwatch, make_logger
@@ -29,10 +28,10 @@ def make_app(settings: Settings, threads: int, max_queued_tokens: int, is_shared
     bundle = load_bundle(settings.bundle_dir)
     stopwatch.lap("load")
     metrics = Metrics(is_shared)
-    log = ServerLog(make_logger(settings), settings.powertools_service_name, metrics.count_request)
+    log = CountingLog(make_logger(settings), metrics)
     cold_start = ColdStart(lambda phases: log.info("start", extra={"milliseconds": phases}))
     cold_start.end(stopwatch.phases)
-    execution = BatchedExecution(bundle.embedder, len(bundle.index), threads, max_queued_tokens, metrics.count_batch)
+    execution = BatchedExecution(bundle.embedder, len(bundle.index), threads, max_queued_tokens, metrics)
     app = create_app(bundle, settings, log, cold_start, execution)
     metrics.add_route(app)
     return CallerWatch(app, metrics.count_left)
