@@ -15,6 +15,7 @@ from bench import (
     memory,
     modes,
     scale,
+    serve,
     throughput,
     warm,
 )
@@ -46,6 +47,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "throughput": throughput,
     "warm": warm,
     "limits": limits,
+    "serve": serve,
     "cold-start": cold_start,
     "memory": memory,
     "layers": layers,

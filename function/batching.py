@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from starlette.exceptions import HTTPException
 
-from function.engine.embedder import TOKENS_PER_BATCH, Embedder, TokenIds
+from function.engine.embedder import Embedder, TokenIds
 from function.engine.quantization import Embeddings
 
 Result = TypeVar("Result")
@@ -72,15 +72,18 @@ class BatchedExecution:
         rows: int,
         threads: int,
         max_queued_tokens: int,
+        tokens_per_batch: int,
         counts: BatchCounts,
     ) -> None:
-        """Take an open model, the number of rows in the corpus, and the most tokens that may wait for a thread.
+        """Take an open model, the number of rows in the corpus, and how many tokens may wait for a thread.
 
-        A request with more tokens than that is accepted while nothing waits.
+        A request with more tokens than that is accepted while nothing waits. A batch has at most tokens_per_batch, or
+        one text.
         """
         self._embedder = embedder
         self._is_small = rows <= FEW_ROWS
         self._max_queued_tokens = max_queued_tokens
+        self._tokens_per_batch = tokens_per_batch
         self._counts = counts
         self._model_threads = ThreadPoolExecutor(threads, "model")
         self._other_threads = ThreadPoolExecutor(threads, "search")
@@ -134,7 +137,7 @@ class BatchedExecution:
         """Take the next batch out of the queue, and let the request whose turn it was wait behind the others."""
         first = next(iter(self._waiting))
         length = next(reversed(first.unstarted))
-        room = max(1, TOKENS_PER_BATCH // length)
+        room = max(1, self._tokens_per_batch // length)
         batch: _Batch = []
         for request in list(self._waiting):
             rows = request.unstarted.get(length)

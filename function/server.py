@@ -20,6 +20,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 from function.engine.bundle import BundleError
+from function.engine.embedder import TOKENS_PER_BATCH
 from function.engine.tensors import TensorsError
 from function.settings import SettingsError, read_settings
 from function.startup import no_garbage_collection
@@ -67,7 +68,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m function",
         description="Serve a bundle on this machine, with the app that runs in Lambda.",
-        epilog="HOST, PORT, WORKERS, THREADS and MAX_QUEUED_TOKENS in the environment set the same.",
+        epilog="HOST, PORT, WORKERS, THREADS, MAX_QUEUED_TOKENS and TOKENS_PER_BATCH in the environment set the same.",
     )
     count = partial(_whole_number, least=1, most=MOST_PROCESSES)
     parser.add_argument("--bundle", type=Path, help="the bundle's folder (default: BUNDLE_DIR, or bundle/)")
@@ -95,6 +96,12 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         default=environment.get("MAX_QUEUED_TOKENS") or str(DEFAULT_QUEUE),
         help=f"tokens that may wait for the model of a process (default: {DEFAULT_QUEUE}); beyond, requests get 429",
     )
+    parser.add_argument(
+        "--tokens-per-batch",
+        type=partial(_whole_number, least=1, most=10**6),
+        default=environment.get("TOKENS_PER_BATCH") or str(TOKENS_PER_BATCH),
+        help=f"tokens of texts that are embedded together (default: {TOKENS_PER_BATCH}); 1 embeds each text alone",
+    )
     return parser
 
 
@@ -105,14 +112,15 @@ def _serve(options: argparse.Namespace, listeners: Sequence[socket.socket], coun
         os.environ[COUNTS] = counts
     from prometheus_client.multiprocess import mark_process_dead
 
-    from function.serving import make_app, serve
+    from function.serving import Batching, make_app, serve
 
+    batching = Batching(options.threads, options.max_queued_tokens, options.tokens_per_batch)
     try:
         settings = read_settings()
         if options.bundle is not None:
             settings = replace(settings, bundle_dir=options.bundle)
         with no_garbage_collection():  # nor later of what is loaded here: to mark it would copy its pages
-            app = make_app(settings, options.threads, options.max_queued_tokens, is_shared)
+            app = make_app(settings, batching, is_shared)
     except (BundleError, TensorsError, SettingsError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -3,12 +3,14 @@
 import asyncio
 import socket
 import sys
+from dataclasses import dataclass
 
 import uvicorn
 
 from function.app import create_app
 from function.batching import BatchedExecution
 from function.callers import CallerWatch
+from function.engine.embedder import TOKENS_PER_BATCH
 from function.engine.loading import load_bundle
 from function.metrics import CountingLog, Metrics
 from function.settings import Settings
@@ -19,8 +21,17 @@ SECONDS_TO_LEAVE = 1.0  # for callers that keep a connection, so that they are t
 SECONDS_TO_FINISH = 25  # for requests when the server stops; Kubernetes kills it after 30
 
 
-def make_app(settings: Settings, threads: int, max_queued_tokens: int, is_shared: bool) -> CallerWatch:
-    """Return the app over the bundle of these settings, which embeds in batches.
+@dataclass(frozen=True, slots=True)
+class Batching:
+    """How a process embeds: threads with the model, tokens that may wait for one, and tokens of one batch."""
+
+    threads: int
+    max_queued_tokens: int
+    tokens_per_batch: int = TOKENS_PER_BATCH
+
+
+def make_app(settings: Settings, batching: Batching, is_shared: bool = False) -> CallerWatch:
+    """Return the app over the bundle of these settings.
 
     is_shared tells that other workers count in the same files. Raises what load_bundle and create_app raise.
     """
@@ -31,7 +42,14 @@ def make_app(settings: Settings, threads: int, max_queued_tokens: int, is_shared
     log = CountingLog(make_logger(settings), metrics)
     cold_start = ColdStart(lambda phases: log.info("start", extra={"milliseconds": phases}))
     cold_start.end(stopwatch.phases)
-    execution = BatchedExecution(bundle.embedder, len(bundle.index), threads, max_queued_tokens, metrics)
+    execution = BatchedExecution(
+        bundle.embedder,
+        len(bundle.index),
+        batching.threads,
+        batching.max_queued_tokens,
+        batching.tokens_per_batch,
+        metrics,
+    )
     app = create_app(bundle, settings, log, cold_start, execution)
     metrics.add_route(app)
     return CallerWatch(app, metrics.count_left)

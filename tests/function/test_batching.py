@@ -55,7 +55,7 @@ def gated() -> Iterator[GatedEmbedder]:
 
 
 def execution_over(embedder: Any, threads: int = 1, max_queued_tokens: int = 10**6) -> BatchedExecution:
-    return BatchedExecution(embedder, 200, threads, max_queued_tokens, Counts())
+    return BatchedExecution(embedder, 200, threads, max_queued_tokens, TOKENS_PER_BATCH, Counts())
 
 
 def text(first: int, length: int = 8) -> TokenIds:
@@ -116,6 +116,12 @@ def test_the_texts_of_a_batch_have_equally_many_tokens_and_no_more_than_fit(gate
 
     asyncio.run(ask())
     assert gated.batches == [[1], numbers[:fitting], [99], numbers[fitting:]]
+
+
+def test_with_one_token_a_batch_each_text_is_embedded_alone(gated: GatedEmbedder) -> None:
+    gated.gate.set()
+    asyncio.run(BatchedExecution(gated, 200, 1, 10**6, 1, Counts()).embed([text(1)] * 3))  # type: ignore[arg-type]
+    assert gated.batches == [[1], [1], [1]]
 
 
 def test_a_text_longer_than_a_batch_is_one(gated: GatedEmbedder) -> None:
@@ -225,7 +231,7 @@ def test_texts_are_tokenized_as_the_embedder_does_on_the_loop_and_in_a_thread(
 
 @pytest.mark.parametrize("rows", [200, 10**6])
 def test_a_search_returns_what_it_found_or_raises(embedder: Embedder, rows: int) -> None:
-    execution = BatchedExecution(embedder, rows, 1, 100, Counts())
+    execution = BatchedExecution(embedder, rows, 1, 100, TOKENS_PER_BATCH, Counts())
     assert asyncio.run(execution.run(lambda: "found")) == "found"
     with pytest.raises(ZeroDivisionError):
         asyncio.run(execution.run(lambda: 1 // 0))
@@ -233,14 +239,14 @@ def test_a_search_returns_what_it_found_or_raises(embedder: Embedder, rows: int)
 
 @pytest.mark.parametrize(("rows", "is_here"), [(200, True), (10**6, False)])
 def test_a_large_corpus_is_searched_in_another_thread(embedder: Embedder, rows: int, is_here: bool) -> None:
-    execution = BatchedExecution(embedder, rows, 1, 100, Counts())
+    execution = BatchedExecution(embedder, rows, 1, 100, TOKENS_PER_BATCH, Counts())
     thread = asyncio.run(execution.run(threading.current_thread))
     assert (thread is threading.current_thread()) == is_here
 
 
 def test_batches_and_the_queue_are_counted(gated: GatedEmbedder) -> None:
     counts = Counts()
-    execution = BatchedExecution(gated, 200, 1, 10**6, counts)  # type: ignore[arg-type]
+    execution = BatchedExecution(gated, 200, 1, 10**6, TOKENS_PER_BATCH, counts)  # type: ignore[arg-type]
 
     async def ask() -> None:
         tasks = await started(execution, [text(1)], [text(2)], [text(3), text(4)])

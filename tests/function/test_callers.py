@@ -92,21 +92,21 @@ def test_the_body_is_the_apps_until_it_is_whole() -> None:
 
 
 def test_a_request_that_was_answered_is_not_cancelled() -> None:
-    async def lingers(scope: Scope, receive: Receive, send: Send) -> None:
-        await answers(scope, receive, send)
-        server.has_left.set()  # as uvicorn says once a reply is whole
-        await asyncio.sleep(0.05)
-        finished.append(True)
-
-    async def ask() -> None:
-        nonlocal server
-        server = Server()
-        await server.watched(lingers)(SCOPE, server.receive, server.send)
-
     finished: list[bool] = []
-    server: Server
-    asyncio.run(ask())
-    assert (server.left, finished) == (0, [True])
+
+    async def ask() -> int:
+        server = Server()
+
+        async def lingers(scope: Scope, receive: Receive, send: Send) -> None:
+            await answers(scope, receive, send)
+            server.has_left.set()  # as uvicorn says once a reply is whole
+            await asyncio.sleep(0.05)
+            finished.append(True)
+
+        await server.watched(lingers)(SCOPE, server.receive, server.send)
+        return server.left
+
+    assert (asyncio.run(ask()), finished) == (0, [True])
 
 
 def test_a_cancellation_that_comes_from_elsewhere_goes_on() -> None:

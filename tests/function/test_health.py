@@ -3,9 +3,9 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import numpy as np
@@ -14,10 +14,11 @@ import pytest
 from function.engine.embedder import Embedder
 from function.engine.quantization import Embeddings
 from function.routes import status
-from function.serving import make_app
+from function.serving import Batching, make_app
 from function.settings import Settings
 from tests.function.event_makers import http_api
 
+Result = TypeVar("Result")
 HEALTH: dict[str, Any] = http_api("GET", "/health", None)
 
 
@@ -38,8 +39,13 @@ def embedded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Return what lets seconds pass on the clock of the checks."""
-    clock = status.monotonic
-    return lambda seconds: monkeypatch.setattr(status, "monotonic", lambda: clock() + seconds)
+    return lambda seconds: monkeypatch.setattr(status, "monotonic", lambda: time.monotonic() + seconds)
+
+
+def run(asking: Coroutine[Any, Any, Result]) -> Result:
+    """Return what `asking` returns; unlike asyncio.run, let the thread keep the event loop that it has: Mangum's."""
+    with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+        return runner.run(asking)
 
 
 def asked(app: Any, *requests: tuple[str, str]) -> list[httpx.Response]:
@@ -51,7 +57,7 @@ def asked(app: Any, *requests: tuple[str, str]) -> list[httpx.Response]:
                 *(client.request(method, path, json={"text": "goose"}) for method, path in requests)
             )
 
-    return asyncio.run(ask())
+    return run(ask())
 
 
 def test_a_check_embeds_if_nothing_was_embedded_for_a_minute(
@@ -71,7 +77,7 @@ def test_a_check_embeds_if_nothing_was_embedded_for_a_minute(
 
 
 def test_checks_at_the_same_time_embed_once(bundle: Path, embedded: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    app = make_app(Settings(bundle_dir=bundle), 1, 10**6, is_shared=False)
+    app = make_app(Settings(bundle_dir=bundle), Batching(1, 10**6))
     embedded.clear()
     a_minute_later = time.monotonic() + status.SECONDS_BETWEEN_CHECKS
     monkeypatch.setattr(status, "monotonic", lambda: a_minute_later)
@@ -107,7 +113,7 @@ def test_a_model_that_cannot_embed_is_a_503_and_the_log_has_its_trace(
 def test_a_model_that_does_not_answer_in_time_is_a_503(
     bundle: Path, later: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = make_app(Settings(bundle_dir=bundle), 1, 10**6, is_shared=False)
+    app = make_app(Settings(bundle_dir=bundle), Batching(1, 10**6))
     gate = threading.Event()
 
     def hang(self: Embedder, ids: Sequence[list[int]]) -> Embeddings:
@@ -119,17 +125,17 @@ def test_a_model_that_does_not_answer_in_time_is_a_503(
     later(10**6)
 
     async def ask() -> httpx.Response:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://tests") as client:  # type: ignore[arg-type]
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://tests") as client:
             reply = await client.get("/health")
             gate.set()
             return reply
 
-    reply = asyncio.run(ask())
+    reply = run(ask())
     assert (reply.status_code, reply.json()["error_type"]) == (503, "unhealthy")
 
 
 def test_health_answers_while_the_model_is_busy(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = make_app(Settings(bundle_dir=bundle), 1, 10**6, is_shared=False)
+    app = make_app(Settings(bundle_dir=bundle), Batching(1, 10**6))
     gate = threading.Event()
     embed_padded = Embedder.embed_padded
 
@@ -140,11 +146,11 @@ def test_health_answers_while_the_model_is_busy(bundle: Path, monkeypatch: pytes
     monkeypatch.setattr(Embedder, "embed_padded", wait)
 
     async def ask() -> tuple[bool, int, int]:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://tests") as client:  # type: ignore[arg-type]
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://tests") as client:
             predicting = asyncio.create_task(client.post("/predict", json={"text": "goose"}))
             healthy = await client.get("/health")
             was_busy = not predicting.done()
             gate.set()
             return was_busy, healthy.status_code, (await predicting).status_code
 
-    assert asyncio.run(ask()) == (True, 200, 200)
+    assert run(ask()) == (True, 200, 200)

@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from function.callers import CallerWatch
-from function.serving import make_app
+from function.serving import Batching, make_app
 from function.settings import Settings
 from tests.conftest import InProcess
 
@@ -18,7 +18,7 @@ Samples = dict[tuple[str, ...], float]
 
 @pytest.fixture
 def app(bundle: Path) -> CallerWatch:
-    return make_app(Settings(bundle_dir=bundle), threads=1, max_queued_tokens=10**6, is_shared=False)
+    return make_app(Settings(bundle_dir=bundle), Batching(1, 10**6))
 
 
 @pytest.fixture
@@ -73,10 +73,10 @@ def test_paths_that_are_no_routes_are_counted_together(client: httpx.Client) -> 
 
 
 def test_a_full_queue_is_a_429_that_says_when_to_come_again_and_is_counted(bundle: Path) -> None:
-    app = make_app(Settings(bundle_dir=bundle), threads=1, max_queued_tokens=1, is_shared=False)
+    app = make_app(Settings(bundle_dir=bundle), Batching(1, 1))
 
     async def ask() -> list[httpx.Response]:
-        transport = httpx.ASGITransport(app)  # type: ignore[arg-type]
+        transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://tests") as client:
             requests = (client.post("/predict", json={"text": "an angry goose"}) for _ in range(50))
             return [*await asyncio.gather(*requests), await client.get("/metrics")]
