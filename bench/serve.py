@@ -1,10 +1,11 @@
 """How many requests a second the server answers, beside FastAPI with sentence-transformers and infinity-emb.
 
-wrk posts thousands of different texts at 1 to 1,000 connections. The servers run one after the other, round by round, on
-the same cores and the same model; a figure is the median of the rounds.
+wrk posts thousands of different texts at 1 to 1,000 connections. The servers run one after the other, round by round,
+with the same model and on the same cores. A figure is the median of the rounds.
 """
 
 import argparse
+import math
 import random
 import statistics
 from collections import Counter
@@ -37,7 +38,7 @@ from function.engine.embedder import Embedder
 
 WRITES: tuple[str, ...] = ("serve",)
 MEASURES: tuple[str, ...] = ("function",)
-OURS, UNBATCHED, PEER, INFINITY = "this server", "this server, one text a batch", "FastAPI + gunicorn", "infinity-emb"
+OURS, UNBATCHED, PEER, INFINITY = "this server", "this server (one text a batch)", "FastAPI + gunicorn", "infinity-emb"
 SERVERS = (OURS, UNBATCHED, PEER, INFINITY)
 KINDS = ("short", "128 tokens", "mixed")
 BODIES = 5_000  # of each kind
@@ -153,14 +154,19 @@ def median(loads: Sequence[Load]) -> Load:
     errors: Counter[str] = Counter()
     for one in loads:
         errors.update(one.errors)
-    figures = ([one.requests_per_second for one in loads], [one.p50 for one in loads], [one.p99 for one in loads])
-    return Load(*map(statistics.median, figures), dict(errors))
+    return Load(
+        statistics.median(one.requests_per_second for one in loads),
+        statistics.median(one.p50 for one in loads),
+        statistics.median(one.p99 for one in loads),
+        dict(errors),
+    )
 
 
 def ratio(loads: Sequence[Load], others: Sequence[Load]) -> float:
     """Return the requests a second as a multiple of another server's: the median over the rounds."""
     pairs = zip(loads, others, strict=True)
-    return statistics.median(one.requests_per_second / other.requests_per_second for one, other in pairs)
+    # a slow server may answer nothing in time
+    return statistics.median(one.requests_per_second / (other.requests_per_second or math.nan) for one, other in pairs)
 
 
 def table(

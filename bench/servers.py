@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -24,10 +23,10 @@ STARTS_WITHIN = 180  # seconds
 class ServerCommand:
     """How a server is started, and the path and the name of the text in the body of each of its routes."""
 
-    command: Sequence[str | Path]
+    command: Sequence[object]  # its words
     routes: Mapping[str, tuple[str, str]]
     folder: Path = PROJECT
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
     body: Mapping[str, str] = field(default_factory=dict)  # more fields of each body
 
 
@@ -40,7 +39,7 @@ def this_server(bundle: Path, *options: str) -> ServerCommand:
     return ServerCommand(command, OURS)
 
 
-def peer_server(python: Path, environment: Mapping[str, str], workers: int) -> ServerCommand:
+def peer_server(python: Path, environment: dict[str, str], workers: int) -> ServerCommand:
     """Return FastAPI with sentence-transformers under gunicorn, with a thread of torch in each worker."""
     worker = ("-k", "uvicorn_worker.UvicornWorker", "-w", str(workers), "--timeout", "300")
     command = [python.with_name("gunicorn"), *worker, "-b", f"127.0.0.1:{PORT}", "fastapi_sentence_transformers:app"]
@@ -83,7 +82,7 @@ def _listens() -> bool:
         urllib.request.urlopen(f"http://127.0.0.1:{PORT}/openapi.json", timeout=5).close()
     except urllib.error.HTTPError:
         return True
-    except (OSError, socket.timeout):
+    except OSError:
         return False
     return True
 
