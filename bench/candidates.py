@@ -120,16 +120,19 @@ def make_former(work: Path, revision: str, corpus: Path) -> Candidate:
 
 def make_peer(work: Path, bundle: Path, texts: Texts) -> Candidate:
     """Return the peer over the texts of this bundle."""
+    handler, environment = "fastapi_sentence_transformers.handler", peer_environment(work, bundle, texts)
+    return outside_an_image(work, LocalFunction(peer_python(work), handler, PEERS, environment))
+
+
+def peer_environment(work: Path, bundle: Path, texts: Texts) -> dict[str, str]:
+    """Return the environment variables of the peer over the texts of this bundle, whose files are written first."""
     corpus = work / f"peer-of-{bundle.name}"
     if not (corpus / "texts.json").exists():
         corpus.mkdir(parents=True, exist_ok=True)
         tensors = map_tensors(bundle / INDEX)
         np.save(corpus / "embeddings.npy", dequantize(tensors["codes"], tensors["scales"]))
         (corpus / "texts.json").write_text(json.dumps(texts.texts), encoding="utf-8")
-    model = str(find_model(None, None)[0])
-    environment = {"PEER_MODEL": model, "PEER_CORPUS": str(corpus), "HF_HUB_OFFLINE": "1"}
-    handler = "fastapi_sentence_transformers.handler"
-    return outside_an_image(work, LocalFunction(peer_python(work), handler, PEERS, environment))
+    return {"PEER_MODEL": str(find_model(None, None)[0]), "PEER_CORPUS": str(corpus), "HF_HUB_OFFLINE": "1"}
 
 
 def in_an_image(image: str, handler: str, options: Sequence[str] = ()) -> Candidate:

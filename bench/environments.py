@@ -33,11 +33,26 @@ def _make(folder: Path, marker: str, installs: Sequence[Sequence[str]]) -> Path:
     return python
 
 
+def _make_in_order(folder: Path, requirements: Path) -> Path:
+    """Return the interpreter of an environment: torch, the first line, and then the rest, which take torch as it is."""
+    wanted = requirements.read_text()
+    torch, *others = wanted.split()
+    return _make(folder, sys.version + wanted, [[torch], [torch, *others]])
+
+
 def peer_python(work: Path) -> Path:
     """Return the interpreter that has sentence-transformers."""
-    wanted = (PEERS / "requirements.txt").read_text()
-    # one line at a time: torch comes first, so that no other package chooses its build
-    return _make(work / "peer-environment", sys.version + wanted, [[line] for line in wanted.split()])
+    return _make_in_order(work / "peer-environment", PEERS / "requirements.txt")
+
+
+def peer_server_python(work: Path) -> Path:
+    """Return the interpreter that has sentence-transformers and gunicorn."""
+    return _make_in_order(work / "peer-server-environment", PEERS / "serve.txt")
+
+
+def infinity_python(work: Path) -> Path:
+    """Return the interpreter that has infinity-emb, with the versions of its libraries that it still works with."""
+    return _make_in_order(work / "infinity-environment", PEERS / "infinity.txt")
 
 
 def nearest_python(work: Path) -> Path:

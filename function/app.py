@@ -55,7 +55,7 @@ def create_app(
         "body_bytes": settings.max_body_bytes,
         "reply_bytes": settings.max_reply_bytes,
     }
-    add_status(app, bundle.manifest, limits, cold_start)
+    add_status(app, bundle.manifest, limits, cold_start, execution, logger)
 
     def add_clients() -> None:
         from function.routes.mcp import add_mcp

@@ -18,6 +18,8 @@ ERROR_TYPES = {
     405: "method_not_allowed",
     413: "too_large",
     415: "media_type",
+    429: "overloaded",
+    503: "unhealthy",
 }
 MOST_DESCRIBED = 3  # of one body's errors
 CLOSE = (
@@ -47,7 +49,7 @@ FAILED: Replies = {  # what any route may answer
 }
 REFUSED: Replies = {  # and what a route with a body may
     status: {"model": ErrorReply, "description": kind.replace("_", " ")}
-    for status, kind in ({status: ERROR_TYPES[status] for status in (400, 413, 415)} | {422: "invalid"}).items()
+    for status, kind in ({status: ERROR_TYPES[status] for status in (400, 413, 415, 429)} | {422: "invalid"}).items()
 }
 
 
@@ -93,7 +95,9 @@ def add_error_replies(app: FastAPI) -> None:
             return _other_method(request)
         if error.status_code == 404 and error.detail == NO_ROUTE:
             return _no_route(request)
-        return error_reply(error.status_code, error.detail, request.scope["path"])
+        reply = error_reply(error.status_code, error.detail, request.scope["path"])
+        reply.headers.update(error.headers or {})  # such as when to try again
+        return reply
 
 
 def _no_route(request: Request) -> JSONResponse:

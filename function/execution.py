@@ -1,6 +1,7 @@
 """Where the work of a request runs. Routes await it and do not know which it is."""
 
 from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import Protocol, TypeVar
 
 from function.engine.embedder import Embedder, TokenIds
@@ -11,6 +12,8 @@ Result = TypeVar("Result")
 
 class Execution(Protocol):
     """What routes need of the model and of the processor."""
+
+    embedded_at: float  # by time.monotonic, when texts were last embedded without an error; of /health
 
     async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
         """Return what Embedder.tokenize returns."""
@@ -28,6 +31,7 @@ class InlineExecution:
     def __init__(self, embedder: Embedder) -> None:
         """Embed with this model."""
         self._embedder = embedder
+        self.embedded_at = monotonic()  # load_bundle has just embedded a text
 
     async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
         """Return what Embedder.tokenize returns."""
@@ -35,7 +39,9 @@ class InlineExecution:
 
     async def embed(self, tokens: Sequence[TokenIds]) -> Embeddings:
         """Return what Embedder.embed returns, (n, dim) float32."""
-        return self._embedder.embed(tokens)
+        embeddings = self._embedder.embed(tokens)
+        self.embedded_at = monotonic()
+        return embeddings
 
     async def run(self, work: Callable[[], Result]) -> Result:
         """Return what `work` returns."""

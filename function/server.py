@@ -1,98 +1,164 @@
-"""python -m function: the app that runs in Lambda, as an ordinary server on this machine."""
+"""python -m function: the app that runs in Lambda, as a server that answers many requests at once."""
 
 import argparse
 import errno
+import os
+import signal
 import socket
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-from function.api_keys import check_listener
-from function.app import create_app
+# one thread for each model: the batches of several keep the cores busy; read when NumPy and tokenizers are imported
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
 from function.engine.bundle import BundleError
-from function.engine.loading import load_bundle
+from function.engine.embedder import TOKENS_PER_BATCH
 from function.engine.tensors import TensorsError
 from function.settings import SettingsError, read_settings
-from function.startup import ColdStart
-from function.telemetry import Stopwatch, make_logger
+from function.startup import no_garbage_collection
+from function.workers import run_workers
 
 LAST_PORT = 65535  # TCP has 16 bits for it
+MOST_PROCESSES = 1_000
+DEFAULT_QUEUE = 16_384  # tokens; two seconds of one core with all-MiniLM-L6-v2
+COUNTS = "PROMETHEUS_MULTIPROC_DIR"  # the folder where workers count; read when prometheus_client is imported
+NEEDED = ("uvicorn", "uvloop", "httptools", "prometheus_client")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, environment: Mapping[str, str] = os.environ) -> int:
     """Serve until interrupted and return the exit code.
 
     0: stopped, 1: the bundle cannot be served or the address cannot be listened on, 2: unusable arguments.
     """
-    parser = argparse.ArgumentParser(
-        "python -m function", description="Serve a bundle on this machine, with the app that runs in Lambda."
-    )
-    parser.add_argument("--bundle", type=Path, help="the bundle's folder (default: BUNDLE_DIR, or bundle/)")
-    parser.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1, this machine alone")
-    parser.add_argument("--port", type=_port, default=8000, help="default: 8000; 0 takes one that is free")
-    parser.add_argument("--open", action="store_true", help="let other machines ask without an API key")
-    options = parser.parse_args(arguments)
-    if find_spec("uvicorn") is None:
-        print("error: uvicorn is not installed; run `pip install uvicorn`", file=sys.stderr)
+    options = _parser(environment).parse_args(arguments)
+    if missing := [name for name in NEEDED if find_spec(name) is None]:
+        names = ", ".join(missing)
+        print(f"error: {names}: not installed; run `pip install 'semantic-search-lambda[server]'`", file=sys.stderr)
         return 1
     try:
-        listener = bind(options.host, options.port)  # before the bundle is loaded, which may take seconds
+        listeners = bind(options.host, options.port, options.workers)  # before the bundle is loaded, which takes time
     except OSError as error:
         print(f"error: {options.host}:{options.port}: {_reason(error)}", file=sys.stderr)
         return 1
-    with listener, suppress(KeyboardInterrupt):  # Ctrl-C, while loading too; uvicorn stops in order and passes it on
-        return _serve(options, listener)
+    with (
+        ExitStack() as stack,
+        suppress(KeyboardInterrupt),
+    ):  # while loading too; uvicorn stops in order and passes it on
+        former = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C does
+        stack.callback(signal.signal, signal.SIGTERM, former)
+        for listener in listeners:
+            stack.enter_context(listener)
+        counts = stack.enter_context(tempfile.TemporaryDirectory())
+        stack.callback(os.environ.pop, COUNTS, None)
+        return _serve(options, listeners, counts)
     return 0
 
 
-def _serve(options: argparse.Namespace, listener: socket.socket) -> int:
-    import uvicorn
+def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
+    """Return the parser of the options; each may be an environment variable with the same name in capitals."""
+    cores = len(os.sched_getaffinity(0))
+    parser = argparse.ArgumentParser(
+        "python -m function",
+        description="Serve a bundle on this machine, with the app that runs in Lambda.",
+        epilog="HOST, PORT, WORKERS, THREADS, MAX_QUEUED_TOKENS and TOKENS_PER_BATCH in the environment set the same.",
+    )
+    count = partial(_whole_number, least=1, most=MOST_PROCESSES)
+    parser.add_argument("--bundle", type=Path, help="the bundle's folder (default: BUNDLE_DIR, or bundle/)")
+    parser.add_argument(
+        "--host", default=environment.get("HOST") or "127.0.0.1", help="default: 127.0.0.1, this machine alone"
+    )
+    parser.add_argument(
+        "--port", type=_port, default=environment.get("PORT") or "8000", help="default: 8000; 0 takes one that is free"
+    )
+    parser.add_argument("--open", action="store_true", help="let other machines ask without an API key")
+    parser.add_argument(
+        "--workers",
+        type=count,
+        default=environment.get("WORKERS") or str(cores),
+        help=f"processes (default: one for each core, here {cores}); they share the bundle's memory",
+    )
+    parser.add_argument(
+        "--threads",
+        type=count,
+        default=environment.get("THREADS") or "1",
+        help="threads with the model in each process (default: 1)",
+    )
+    parser.add_argument(
+        "--max-queued-tokens",
+        type=partial(_whole_number, least=1, most=10**9),
+        default=environment.get("MAX_QUEUED_TOKENS") or str(DEFAULT_QUEUE),
+        help=f"tokens that may wait for the model of a process (default: {DEFAULT_QUEUE}); beyond, requests get 429",
+    )
+    parser.add_argument(
+        "--tokens-per-batch",
+        type=partial(_whole_number, least=1, most=10**6),
+        default=environment.get("TOKENS_PER_BATCH") or str(TOKENS_PER_BATCH),
+        help=f"tokens of texts that are embedded together (default: {TOKENS_PER_BATCH}); 1 embeds each text alone",
+    )
+    return parser
 
+
+def _serve(options: argparse.Namespace, listeners: Sequence[socket.socket], counts: str) -> int:
+    """Load the bundle, and serve it in this process or, on several sockets, in one process for each."""
+    is_shared = len(listeners) > 1
+    if is_shared:
+        os.environ[COUNTS] = counts
+    from prometheus_client.multiprocess import mark_process_dead
+
+    from function.api_keys import check_listener
+    from function.serving import Batching, make_app, serve
+
+    batching = Batching(options.threads, options.max_queued_tokens, options.tokens_per_batch)
     try:
         settings = read_settings()
-        check_listener(listener.getsockname()[0], settings, options.open)
-        stopwatch = Stopwatch()
+        check_listener(listeners[0].getsockname()[0], settings, options.open)
         if options.bundle is not None:
             settings = replace(settings, bundle_dir=options.bundle)
-        bundle = load_bundle(settings.bundle_dir)
-        stopwatch.lap("load")
-        logger = make_logger(settings)
-        cold_start = ColdStart(lambda phases: logger.info("start", extra={"milliseconds": phases}))
-        cold_start.end(stopwatch.phases)
-        app = create_app(bundle, settings, logger, cold_start)
+        with no_garbage_collection():  # nor later of what is loaded here: to mark it would copy its pages
+            app = make_app(settings, batching, is_shared)
     except (BundleError, TensorsError, SettingsError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    host, port = listener.getsockname()[:2]
-    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-
-    class Server(uvicorn.Server):
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
-            # only now are connections accepted, and Ctrl-C handled by uvicorn
-            print(f"running on {address} (Ctrl-C stops it)", file=sys.stderr)
-
-    Server(uvicorn.Config(app, lifespan="off", access_log=False)).run([listener])
+    if is_shared:
+        run_workers(listeners, partial(serve, app), mark_process_dead)
+    else:
+        serve(app, listeners[0])
     return 0
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """Return a socket that is bound to the address and does not listen yet; port 0 takes one that is free.
+def bind(host: str, port: int, count: int = 1) -> list[socket.socket]:
+    """Return sockets that are bound to one address and do not listen yet; port 0 takes one that is free.
 
-    Raises OSError if the host is unknown, is not this machine, or the port is taken.
+    The kernel spreads connections over them. Raises OSError if the host is unknown, is not this machine, or the port is
+    taken.
     """
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    listener = socket.socket(family, kind, protocol)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a server that has just stopped may start again
-        listener.bind(address)
-    except OSError:
-        listener.close()
-        raise
-    return listener
+
+    def bound(option: int, address: tuple[Any, ...]) -> socket.socket:
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, option, 1)
+            listener.bind(address)
+        except OSError:
+            listener.close()
+            raise
+        return listener
+
+    # a server that has just stopped may start again; a port that another server shares is taken all the same
+    only = bound(socket.SO_REUSEADDR, address)
+    if count == 1:
+        return [only]
+    with only:
+        found = only.getsockname()
+    return [bound(socket.SO_REUSEPORT, found) for _ in range(count)]
 
 
 def _reason(error: OSError) -> str:
@@ -104,8 +170,10 @@ def _reason(error: OSError) -> str:
 
 
 def _port(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) <= LAST_PORT):
-        raise argparse.ArgumentTypeError(
-            f"{text!r}, expected a whole number from 0 to {LAST_PORT}; 0 takes a port that is free"
-        )
+    return _whole_number(text, 0, LAST_PORT, "; 0 takes a port that is free")
+
+
+def _whole_number(text: str, least: int, most: int, advice: str = "") -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(most)) and least <= int(text) <= most):
+        raise argparse.ArgumentTypeError(f"{text!r}, expected a whole number from {least} to {most}{advice}")
     return int(text)

@@ -1,26 +1,53 @@
 """GET /health and GET /info: is it up, and what is it."""
 
+import asyncio
 import platform
 from collections.abc import Mapping
 from dataclasses import asdict
+from time import monotonic
 from typing import Any
 
+import numpy as np
 from fastapi import FastAPI, Response
 
 from function.archive import archive_status
 from function.engine.bundle import Manifest, ModelInfo
+from function.errors import ErrorReply, Replies, error_reply
+from function.execution import Execution
 from function.routes.replies import json_reply
 from function.startup import ColdStart
+from function.telemetry import Log
 
+UNHEALTHY: Replies = {503: {"model": ErrorReply, "description": "unhealthy"}}
 REPORTED = ("onnxruntime", "tokenizers", "numpy", "simsimd", "fastapi", "mangum")
 
 
-def add_status(app: FastAPI, manifest: Manifest, limits: Mapping[str, int], cold_start: ColdStart) -> None:
-    """Add the routes to the app. /info shows `limits`, the most that one request may have, by name."""
+SECONDS_BETWEEN_CHECKS = 60.0  # of the model, if no other request used it
+PATIENCE = 10.0  # seconds that a check may take
 
-    @app.get("/health", summary="Is it up")
-    async def health() -> dict[str, str]:
-        return {"status": "ok"}
+
+def add_status(
+    app: FastAPI,
+    manifest: Manifest,
+    limits: Mapping[str, int],
+    cold_start: ColdStart,
+    execution: Execution,
+    logger: Log,
+) -> None:
+    """Add the routes to the app. /info shows `limits`, the most that one request may have, by name."""
+    one_check = asyncio.Lock()
+
+    @app.get("/health", responses=UNHEALTHY, summary="Does the model embed texts")
+    async def health() -> Response:
+        async with one_check:
+            if monotonic() - execution.embedded_at >= SECONDS_BETWEEN_CHECKS:
+                try:
+                    await _check_model(execution)
+                except Exception as error:  # whatever it is: the caller is told, and the log has its trace
+                    logger.exception("the model failed its check", extra={"path": "/health"})
+                    reason = f"{type(error).__name__}: {error}"
+                    return error_reply(503, f"model: cannot embed a text ({reason}); start this process again")
+        return json_reply({"status": "ok"})
 
     @app.get("/info", summary="The model, the corpus, the limits and the versions behind the answers")
     async def info() -> Response:
@@ -48,3 +75,11 @@ def _as_tei_says(model: ModelInfo, max_texts: int) -> dict[str, Any]:
         "max_client_batch_size": max_texts,
         "auto_truncate": True,
     }
+
+
+async def _check_model(execution: Execution) -> None:
+    """Embed a text. Raises TimeoutError if that takes too long, ValueError if the embedding is not of numbers."""
+    async with asyncio.timeout(PATIENCE):
+        embeddings = await execution.embed(await execution.tokenize(["Is the model well?"]))
+    if not np.isfinite(embeddings).all():
+        raise ValueError("the embedding has values that are not numbers")

@@ -3,6 +3,8 @@
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,10 +13,13 @@ ROOT = Path(__file__).parents[2]
 RUNNING = re.compile(r"running on (http://127\.0\.0\.1:\d+)")
 
 
-def start_server(*arguments: str) -> subprocess.Popen[str]:
-    """Start the server and return its process; whoever starts it kills it."""
-    command = [sys.executable, "-m", "function", *arguments]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+@contextmanager
+def started(bundle: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """Start a server on a free port, with one worker unless the options say more; kill it at the end of the block."""
+    command = [sys.executable, "-m", "function", "--bundle", str(bundle), "--port", "0", "--workers", "1", *options]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        yield process
+        process.kill()
 
 
 def address_of(server: subprocess.Popen[str]) -> str:

@@ -20,7 +20,7 @@ from schemathesis.specs.openapi.schemas import OpenApiSchema
 
 from function.engine.filters import OPERATORS
 from tests.conftest import STORY_COLUMNS
-from tests.function.running import address_of, start_server
+from tests.function.running import address_of, started
 from tests.function.through_events import ThroughEvents
 
 OPERATIONS = {
@@ -74,10 +74,9 @@ def test_lambda_answers_as_the_document_says(through_events: ThroughEvents) -> N
 
 
 def test_the_server_answers_as_the_document_says(bundle: Path) -> None:
-    with start_server("--bundle", str(bundle), "--port", "0") as server:
+    with started(bundle) as server:
         url = f"{address_of(server)}/openapi.json"
         check_conformance(schemathesis.openapi.from_url(url, config=configured(5)))
-        server.kill()
 
 
 def test_the_document_says_that_a_text_must_not_be_blank(make_app: Callable[..., FastAPI]) -> None:

@@ -1,0 +1,202 @@
+"""How many requests a second the server answers, beside FastAPI with sentence-transformers and infinity-emb.
+
+wrk posts thousands of different texts at 1 to 1,000 connections. The servers run one after the other, round by round,
+with the same model and on the same cores. A figure is the median of the rounds.
+"""
+
+import argparse
+import math
+import random
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from bench.bundles import make_bundle
+from bench.candidates import peer_environment
+from bench.data import add_data_argument
+from bench.environments import infinity_python, peer_server_python
+from bench.load import Load, load, require_wrk, write_bodies
+from bench.provenance import make_provenance
+from bench.report import console, report, show
+from bench.servers import (
+    PORT,
+    ServerCommand,
+    infinity_server,
+    peer_server,
+    proportional_megabytes,
+    running,
+    this_server,
+)
+from bench.texts import Texts, read_texts
+from export.source import find_model
+from function.engine.bundle import read_manifest
+from function.engine.embedder import Embedder
+
+WRITES: tuple[str, ...] = ("serve",)
+MEASURES: tuple[str, ...] = ("function",)
+OURS, UNBATCHED, PEER, INFINITY = "this server", "this server (one text a batch)", "FastAPI + gunicorn", "infinity-emb"
+SERVERS = (OURS, UNBATCHED, PEER, INFINITY)
+KINDS = ("short", "128 tokens", "mixed")
+BODIES = 5_000  # of each kind
+CASES = (*(("/predict", kind) for kind in KINDS), ("/similar", "short"))
+LONG = 128  # tokens
+WORKERS = 2  # of each server that has workers
+SEED = 11
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's own arguments."""
+    add_data_argument(parser)
+    parser.add_argument("--rows", type=int, default=30_000, help="texts in the index")
+    parser.add_argument("--seconds", type=int, default=8, help="of each load")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--connections", type=_numbers, default=[1, 10, 40, 100, 1000], help="such as 1,40")
+    parser.add_argument("--only", metavar="SERVER,…", help="measure these servers, print the table and write no result")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure and report."""
+    require_wrk()
+    work = options.work.absolute()
+    texts = read_texts(options.data, options.rows)
+    bundle = make_bundle(work, texts)
+    names = options.only.split(",") if options.only else SERVERS
+    servers = {name: make_server(name, work, bundle, texts) for name in names}
+    bodies = make_texts(texts.texts, Embedder.open(bundle, read_manifest(bundle).model))
+    seen: dict[str, dict[str, list[Load]]] = {name: {} for name in servers}
+    megabytes: dict[str, list[float]] = {name: [] for name in servers}
+    for number in range(options.rounds):
+        for name, server in servers.items():
+            measure(server, work, bodies, options, seen[name], megabytes[name])
+            console.print(f"round {number + 1} of {options.rounds}: {name}")
+    columns, rows = table(seen, megabytes)
+    if options.only:
+        show(columns, rows)
+        return 0
+    from bench.serve_picture import draw  # matplotlib is slow to import, and only this needs it
+
+    details = {
+        name: {case: [asdict(one) for one in loads] for case, loads in cases.items()} for name, cases in seen.items()
+    }
+    source = make_provenance(texts.description())
+    report("serve", columns, rows, {"seconds": options.seconds, "megabytes": megabytes, "seen": details}, source)
+    draw({name: {case: median(loads) for case, loads in cases.items()} for name, cases in seen.items()})
+    return 0
+
+
+def make_server(name: str, work: Path, bundle: Path, texts: Texts) -> ServerCommand:
+    """Return how the server of this name is started. Raises SystemExit if there is no server of that name."""
+    model = find_model(None, None)[0]
+    workers = ("--workers", str(WORKERS))
+    if name == OURS:
+        return this_server(bundle, *workers)
+    if name == UNBATCHED:
+        return this_server(bundle, *workers, "--tokens-per-batch", "1")
+    if name == PEER:
+        return peer_server(peer_server_python(work), peer_environment(work, bundle, texts), WORKERS)
+    if name == INFINITY:
+        return infinity_server(infinity_python(work), model)
+    raise SystemExit(f"--only: {name!r}, expected some of {', '.join(SERVERS)}")
+
+
+def make_texts(texts: Sequence[str], embedder: Embedder) -> dict[str, list[str]]:
+    """Return BODIES texts of each kind: four words, about 128 tokens, and all lengths between."""
+    lengths = [len(tokens.ids) - 2 for tokens in embedder.tokenize(texts)]
+    order, places = random.Random(SEED), count()
+
+    def joined(tokens: int) -> str:
+        parts: list[str] = []
+        while tokens > 0:
+            place = next(places) % len(texts)
+            words = texts[place].split()
+            kept = words if lengths[place] <= tokens else words[: max(1, len(words) * tokens // lengths[place])]
+            parts += kept
+            tokens -= lengths[place]
+        return " ".join(parts)
+
+    return {
+        "short": [" ".join(text.split()[:4]) for text in texts[:BODIES]],
+        "128 tokens": [joined(LONG - 2) for _ in range(BODIES)],
+        "mixed": [joined(order.choice((4, 8, 16, 32, 64, LONG)) - 2) for _ in range(BODIES)],
+    }
+
+
+def measure(
+    server: ServerCommand,
+    work: Path,
+    texts: dict[str, list[str]],
+    options: argparse.Namespace,
+    seen: dict[str, list[Load]],
+    megabytes: list[float],
+) -> None:
+    """Start a server, put it under each load, and add what was seen by "route, kind, connections" to seen."""
+    with running(server, work / "serve.log") as process:
+        for route, kind in CASES:
+            if route not in server.routes:
+                continue
+            path, field = server.routes[route]
+            bodies = write_bodies(work / "serve.jsonl", [{field: text, **server.body} for text in texts[kind]])
+            address = f"http://127.0.0.1:{PORT}{path}"
+            load(address, bodies, 10, 2)  # warms up
+            for connections in options.connections:
+                seen.setdefault(f"{route}, {kind}, {connections}", []).append(
+                    load(address, bodies, connections, options.seconds)
+                )
+        megabytes.append(proportional_megabytes(process))
+
+
+def median(loads: Sequence[Load]) -> Load:
+    """Return the medians of what was seen in the rounds, and all errors."""
+    errors: Counter[str] = Counter()
+    for one in loads:
+        errors.update(one.errors)
+    return Load(
+        statistics.median(one.requests_per_second for one in loads),
+        statistics.median(one.p50 for one in loads),
+        statistics.median(one.p99 for one in loads),
+        dict(errors),
+    )
+
+
+def ratio(loads: Sequence[Load], others: Sequence[Load]) -> float:
+    """Return the requests a second as a multiple of another server's: the median over the rounds."""
+    pairs = zip(loads, others, strict=True)
+    # a slow server may answer nothing in time
+    return statistics.median(one.requests_per_second / (other.requests_per_second or math.nan) for one, other in pairs)
+
+
+def table(
+    seen: dict[str, dict[str, list[Load]]], megabytes: dict[str, list[float]]
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Return the columns and the rows, by load and then by server."""
+    columns = [
+        "route",
+        "texts",
+        "connections",
+        "server",
+        "requests/s",
+        "x the peer",
+        "p50 ms",
+        "p99 ms",
+        "errors",
+        "MB",
+    ]
+    rows: list[tuple[Any, ...]] = []
+    for case in dict.fromkeys(case for cases in seen.values() for case in cases):
+        for name, cases in seen.items():
+            if case not in cases:
+                continue
+            found, peer = median(cases[case]), seen.get(PEER, {}).get(case)
+            errors = ", ".join(f"{kind}: {number:,}" for kind, number in sorted(found.errors.items()))
+            cells = [*case.split(", "), name, f"{found.requests_per_second:,.0f}"]
+            cells += [f"{ratio(cases[case], peer):.1f}" if peer else "", f"{found.p50:,.1f}", f"{found.p99:,.1f}"]
+            rows.append((*cells, errors, f"{statistics.median(megabytes[name]):.0f}"))
+    return columns, rows
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]

@@ -1,0 +1,116 @@
+"""GET /metrics: what the server counted, for Prometheus. Workers count in files that they map, and all are summed.
+
+prometheus_client looks for PROMETHEUS_MULTIPROC_DIR when it is imported, so that is set before this module is imported.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Response
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+from starlette.routing import Route
+
+from function.telemetry import Log
+
+PREFIX = "semantic_search"
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+TEXTS = (1, 2, 4, 8, 16, 32, 64, 128)
+TOKENS = (8, 16, 32, 64, 128, 256, 512)
+OTHER = "other"  # the route of every path that is none: callers can invent any number of them
+
+
+class Metrics:
+    """What this process counted, and with `is_shared` all workers."""
+
+    def __init__(self, is_shared: bool) -> None:
+        """Count from zero; is_shared tells that other workers count in the same folder."""
+        self._registry = own = CollectorRegistry()
+        self._requests = Counter("requests", "Requests answered.", ["route", "status"], PREFIX, registry=own)
+        self._latency = Histogram(
+            "request_seconds", "Time to answer a request.", ["route"], PREFIX, registry=own, buckets=SECONDS
+        )
+        self._phases = Histogram(
+            "phase_seconds", "Time of a request's phase.", ["route", "phase"], PREFIX, registry=own, buckets=SECONDS
+        )
+        self._texts = Histogram("batch_texts", "Texts of a batch.", (), PREFIX, registry=own, buckets=TEXTS)
+        self._tokens = Histogram("batch_tokens", "Tokens of a batch.", (), PREFIX, registry=own, buckets=TOKENS)
+        self._queued = Gauge(
+            "queued_tokens",
+            "Tokens that wait for the model.",
+            (),
+            PREFIX,
+            registry=own,
+            multiprocess_mode="livesum",
+        )
+        self._left = Counter("callers_left", "Requests dropped because their caller hung up.", (), PREFIX, registry=own)
+        if is_shared:
+            self._registry = CollectorRegistry()
+            MultiProcessCollector(self._registry)  # type: ignore[no-untyped-call]
+        self._labelled: dict[tuple[str, ...], Any] = {}  # found here in less time than in the library
+        self._paths: set[str] = set()
+        self._app: FastAPI | None = None
+
+    def add_route(self, app: FastAPI) -> None:
+        """Add GET /metrics to the app. Requests are counted by the paths of its routes."""
+        self._app = app
+
+        @app.get(
+            "/metrics",
+            summary="Counts for Prometheus",
+            response_class=Response,
+            responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+        )
+        async def metrics() -> Response:
+            return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
+
+    def count_request(self, fields: Mapping[str, Any]) -> None:
+        """Count a request by the fields of its log line."""
+        route = self._route(fields["path"])
+        self._one_of(self._requests, route, str(fields["status"])).inc()
+        self._one_of(self._latency, route).observe(fields["milliseconds"] / 1e3)
+        for phase, milliseconds in fields["phases"].items():
+            self._one_of(self._phases, route, phase).observe(milliseconds / 1e3)
+
+    def count_batch(self, texts: int, tokens: int) -> None:
+        """Count a batch."""
+        self._texts.observe(texts)
+        self._tokens.observe(tokens)
+
+    def set_queued(self, tokens: int) -> None:
+        """Remember how many tokens wait."""
+        self._queued.set(tokens)
+
+    def count_left(self) -> None:
+        """Count a request whose caller hung up."""
+        self._left.inc()
+
+    def _route(self, path: str) -> str:
+        if path not in self._paths and self._app is not None:  # routes may have been added since
+            self._paths = {route.path for route in self._app.routes if isinstance(route, Route)}
+        return path if path in self._paths else OTHER
+
+    def _one_of(self, metric: Counter | Histogram, *labels: str) -> Any:
+        key = (metric._name, *labels)
+        if key not in self._labelled:
+            self._labelled[key] = metric.labels(*labels)
+        return self._labelled[key]
+
+
+class CountingLog:
+    """A logger that counts each request by its line."""
+
+    def __init__(self, logger: Log, metrics: Metrics) -> None:
+        """Leave all lines to `logger`."""
+        self._logger = logger
+        self._metrics = metrics
+
+    def info(self, msg: object, *, extra: Mapping[str, Any]) -> None:
+        """Log one line with further fields."""
+        self._logger.info(msg, extra=extra)
+        if "status" in extra:
+            self._metrics.count_request(extra)
+
+    def exception(self, msg: object, *, extra: Mapping[str, Any]) -> None:
+        """Log one line with further fields and the trace of the exception that is being handled."""
+        self._logger.exception(msg, extra=extra)

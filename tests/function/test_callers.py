@@ -1,0 +1,149 @@
+"""Callers that hang up, told to the app as an ASGI server tells it."""
+
+import asyncio
+from collections.abc import Iterable
+
+import pytest
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from function import callers
+from function.callers import CallerWatch
+
+BODY: Message = {"type": "http.request", "body": b"{}", "more_body": False}
+SCOPE: Scope = {"type": "http", "path": "/predict"}
+REPLY: tuple[Message, ...] = (
+    {"type": "http.response.start", "status": 200, "headers": [(b"a", b"b")]},
+    {"type": "http.response.body", "body": b"done"},
+)
+
+
+@pytest.fixture(autouse=True)
+def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(callers, "PATIENCE", 0.0)
+
+
+class Server:
+    """Sends the app the messages, then nothing until the caller hangs up."""
+
+    def __init__(self, messages: Iterable[Message] = (BODY,)) -> None:
+        self.messages = list(messages)
+        self.has_left = asyncio.Event()
+        self.sent: list[Message] = []
+        self.left = 0
+
+    async def receive(self) -> Message:
+        if self.messages:
+            return self.messages.pop(0)
+        await self.has_left.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        self.sent.append(message)
+
+    def count_left(self) -> None:
+        self.left += 1
+
+    def watched(self, app: ASGIApp) -> CallerWatch:
+        return CallerWatch(app, self.count_left)
+
+
+async def reads_then_waits(scope: Scope, receive: Receive, send: Send) -> None:
+    await receive()
+    await asyncio.Event().wait()
+
+
+async def answers(scope: Scope, receive: Receive, send: Send) -> None:
+    await receive()
+    for message in REPLY:
+        await send(message)
+
+
+def test_a_request_is_cancelled_when_its_caller_hangs_up() -> None:
+    async def ask() -> int:
+        server = Server()
+        server.has_left.set()
+        async with asyncio.timeout(30):
+            await server.watched(reads_then_waits)(SCOPE, server.receive, server.send)
+        return server.left
+
+    assert asyncio.run(ask()) == 1
+
+
+def test_the_body_is_the_apps_until_it_is_whole() -> None:
+    parts: list[Message] = [{"type": "http.request", "body": b"x", "more_body": True} for _ in range(5)]
+    received = []
+
+    async def reads_slowly(scope: Scope, receive: Receive, send: Send) -> None:
+        while True:
+            await asyncio.sleep(0.01)
+            received.append(await receive())
+            if not received[-1]["more_body"]:
+                break
+        for message in REPLY:
+            await send(message)
+
+    async def ask() -> Server:
+        server = Server([*parts, BODY])
+        await server.watched(reads_slowly)(SCOPE, server.receive, server.send)
+        return server
+
+    assert asyncio.run(ask()).left == 0
+    assert received == [*parts, BODY]
+
+
+def test_a_request_that_was_answered_is_not_cancelled() -> None:
+    finished: list[bool] = []
+
+    async def ask() -> int:
+        server = Server()
+
+        async def lingers(scope: Scope, receive: Receive, send: Send) -> None:
+            await answers(scope, receive, send)
+            server.has_left.set()  # as uvicorn says once a reply is whole
+            await asyncio.sleep(0.05)
+            finished.append(True)
+
+        await server.watched(lingers)(SCOPE, server.receive, server.send)
+        return server.left
+
+    assert (asyncio.run(ask()), finished) == (0, [True])
+
+
+def test_a_cancellation_that_comes_from_elsewhere_goes_on() -> None:
+    async def ask() -> None:
+        server = Server()
+        task = asyncio.create_task(server.watched(reads_then_waits)(SCOPE, server.receive, server.send))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert server.left == 0
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize("is_stopping", [False, True])
+def test_the_last_replies_before_a_stop_close_their_connections(is_stopping: bool) -> None:
+    async def ask() -> Server:
+        server = Server()
+        watch = server.watched(answers)
+        watch.is_stopping = is_stopping
+        await watch(SCOPE, server.receive, server.send)
+        return server
+
+    start, body = asyncio.run(ask()).sent
+    assert ((b"connection", b"close") in start["headers"]) == is_stopping
+    assert body == REPLY[1]
+
+
+def test_what_is_not_a_request_passes() -> None:
+    async def note(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append(scope["type"])
+
+    async def ask() -> None:
+        server = Server()
+        await server.watched(note)({"type": "lifespan"}, server.receive, server.send)
+
+    seen: list[str] = []
+    asyncio.run(ask())
+    assert seen == ["lifespan"]

@@ -1,0 +1,93 @@
+"""GET /metrics, read by the library's own parser."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from function.callers import CallerWatch
+from function.serving import Batching, make_app
+from function.settings import Settings
+from tests.conftest import InProcess
+
+Samples = dict[tuple[str, ...], float]
+
+
+@pytest.fixture
+def app(bundle: Path) -> CallerWatch:
+    return make_app(Settings(bundle_dir=bundle), Batching(1, 10**6))
+
+
+@pytest.fixture
+def client(app: CallerWatch) -> Iterator[httpx.Client]:
+    with httpx.Client(transport=InProcess(app), base_url="http://tests") as client:  # type: ignore[arg-type]
+        yield client
+
+
+def counted(text: str) -> Samples:
+    """Return the samples of our metrics: by name and the values of their labels, in the order of the labels' names."""
+    return {
+        (
+            sample.name.removeprefix("semantic_search_"),
+            *(value for _, value in sorted(sample.labels.items())),
+        ): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def test_requests_phases_and_batches_are_counted(client: httpx.Client) -> None:
+    assert client.post("/predict", json={"text": ["goose", "an angry goose"]}).status_code == 200
+    assert client.post("/similar", json={"text": "goose"}).status_code == 200
+    assert client.post("/similar", json={}).status_code == 422
+    samples = counted(client.get("/metrics").text)
+    assert samples["requests_total", "/predict", "200"] == 1
+    assert samples["requests_total", "/similar", "200"] == samples["requests_total", "/similar", "422"] == 1
+    assert samples["request_seconds_count", "/similar"] == 2
+    assert (
+        samples["phase_seconds_count", "embed", "/predict"] == samples["phase_seconds_count", "search", "/similar"] == 1
+    )
+    assert samples["batch_texts_sum",] == 3
+    assert samples["batch_tokens_sum",] == 3 + 5 + 3
+    assert samples["queued_tokens",] == 0
+    assert samples["request_seconds_sum", "/predict"] > 0
+
+
+def test_the_reply_says_that_it_is_prometheus_text(client: httpx.Client) -> None:
+    reply = client.get("/metrics")
+    assert reply.headers["content-type"].startswith("text/plain; version=")
+    assert client.get("/openapi.json").json()["paths"]["/metrics"]["get"]["responses"]["200"]["content"] == {
+        "text/plain": {"schema": {"type": "string"}}
+    }
+
+
+def test_paths_that_are_no_routes_are_counted_together(client: httpx.Client) -> None:
+    for path in ("/a", "/b", "/semantic/search"):
+        client.get(path)
+    samples = counted(client.get("/metrics").text)
+    assert samples["requests_total", "other", "404"] == 3
+    assert {key[1] for key in samples if key[0] == "requests_total"} == {"other"}
+
+
+def test_a_full_queue_is_a_429_that_says_when_to_come_again_and_is_counted(bundle: Path) -> None:
+    app = make_app(Settings(bundle_dir=bundle), Batching(1, 1))
+
+    async def ask() -> list[httpx.Response]:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://tests") as client:
+            requests = (client.post("/predict", json={"text": "an angry goose"}) for _ in range(50))
+            return [*await asyncio.gather(*requests), await client.get("/metrics")]
+
+    *replies, metrics = asyncio.run(ask())
+    refused = [reply for reply in replies if reply.status_code != 200]
+    assert refused
+    for reply in refused:
+        assert (reply.status_code, reply.headers["retry-after"]) == (429, "1")
+        assert reply.json()["error_type"] == "overloaded"
+        assert reply.json()["error"] == "text: 10 tokens would wait for the model, at most 1; try again in 1 s"
+    samples = counted(metrics.text)
+    assert samples["requests_total", "/predict", "429"] == len(refused)
+    assert samples["requests_total", "/predict", "200"] == 50 - len(refused)

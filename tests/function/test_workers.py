@@ -1,0 +1,162 @@
+"""Several workers, real processes: they share an address, count together, are replaced, and stop in order."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.function.running import address_of, started
+from tests.function.test_metrics import counted
+
+WAIT = 30  # seconds, at most
+
+
+@pytest.fixture
+def server(bundle: Path) -> Iterator[subprocess.Popen[str]]:
+    with started(bundle, "--workers", "2") as process:
+        yield process
+        for worker in workers_of(process):  # those of a main process that the test killed end by themselves
+            os.kill(worker, signal.SIGKILL)
+
+
+def workers_of(server: "subprocess.Popen[str]") -> list[int]:
+    """Return the process ids of a server's workers."""
+    children = Path(f"/proc/{server.pid}/task/{server.pid}/children")
+    return [int(number) for number in children.read_text().split()] if children.exists() else []
+
+
+def eventually(is_so: Callable[[], bool]) -> bool:
+    """Return whether something becomes so in time."""
+    end = time.monotonic() + WAIT
+    while not is_so():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def answers(address: str) -> bool:
+    with httpx.Client(base_url=address, trust_env=False) as client:
+        return client.get("/health").status_code == 200
+
+
+def predicted(address: str) -> float:
+    """Return how many requests to /predict all workers have counted."""
+    return counted(httpx.get(f"{address}/metrics", trust_env=False).text).get(("requests_total", "/predict", "200"), 0)
+
+
+def is_running(process: int) -> bool:
+    stat = Path(f"/proc/{process}/stat")
+    return stat.exists() and stat.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+
+
+def test_workers_count_together(server: subprocess.Popen[str]) -> None:
+    address = address_of(server)
+    for _ in range(30):  # each on a connection of its own, which the kernel gives to one of the workers
+        assert httpx.post(f"{address}/predict", json={"text": "an angry goose"}, trust_env=False).status_code == 200
+    assert eventually(lambda: predicted(address) == 30)
+    samples = counted(httpx.get(f"{address}/metrics", trust_env=False).text)
+    assert samples["batch_texts_sum",] == 30
+    assert samples["queued_tokens",] == 0
+
+
+def test_connections_are_spread_over_the_workers(server: subprocess.Popen[str]) -> None:
+    address = httpx.URL(address_of(server))
+    with ExitStack() as stack:
+        for _ in range(60):
+            stack.enter_context(socket.create_connection((address.host, address.port)))
+        assert eventually(lambda: sum(map(sockets, workers_of(server))) >= 60)
+        assert all(sockets(worker) >= 10 for worker in workers_of(server))
+
+
+def sockets(process: int) -> int:
+    """Return how many sockets a process has open."""
+    files = Path(f"/proc/{process}/fd").iterdir()
+    return sum(str(file.readlink()).startswith("socket:") for file in files)
+
+
+def test_a_worker_that_dies_is_replaced_and_its_counts_stay(server: subprocess.Popen[str]) -> None:
+    address = address_of(server)
+    former = set(workers_of(server))
+    assert len(former) == 2
+    assert httpx.post(f"{address}/predict", json={"text": "an angry goose"}, trust_env=False).status_code == 200
+    assert eventually(lambda: predicted(address) == 1)  # a request is counted after its reply
+    for worker in former:
+        os.kill(worker, signal.SIGKILL)
+    assert eventually(lambda: len(set(workers_of(server)) - former) == 2)
+    assert answers(address)  # the sockets stayed open, so that no connection was refused meanwhile
+    assert predicted(address) == 1
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_all_of_them_without_a_trace(server: subprocess.Popen[str], stop: signal.Signals) -> None:
+    address_of(server)
+    workers = workers_of(server)
+    server.send_signal(stop)
+    output, _ = server.communicate(timeout=WAIT)
+    assert server.returncode == 0
+    assert "Traceback" not in output
+    assert not any(map(is_running, workers))
+
+
+def test_workers_stop_when_the_main_process_is_killed(server: subprocess.Popen[str]) -> None:
+    address_of(server)
+    workers = workers_of(server)
+    server.kill()
+    assert eventually(lambda: not any(map(is_running, workers)))
+
+
+def test_a_caller_that_hangs_up_is_dropped_and_counted(bundle: Path) -> None:
+    with started(bundle) as server:
+        address = address_of(server)
+        texts = ["an angry goose sold forty apples at the market"] * 256
+        large = {"content": json.dumps({"text": texts}), "headers": {"content-type": "application/json"}}
+
+        def is_counted() -> bool:
+            with httpx.Client(base_url=address, trust_env=False) as client:
+                return counted(client.get("/metrics").text)["callers_left_total",] >= 1
+
+        def hang_up() -> bool:
+            with pytest.raises(httpx.ReadTimeout):
+                httpx.post(f"{address}/predict", **large, timeout=httpx.Timeout(WAIT, read=0.0001), trust_env=False)  # type: ignore[arg-type]
+            return is_counted()
+
+        assert eventually(hang_up)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_sigterm_under_load_finishes_what_was_accepted_and_ends_with_0(bundle: Path, workers: str) -> None:
+    with started(bundle, "--workers", workers) as server:
+        address = address_of(server)
+        threading.Thread(target=server.stdout.read, daemon=True).start()  # type: ignore[union-attr]
+        statuses: list[int] = []
+        closed: list[bool] = []
+
+        def ask_until_told_to_leave() -> None:
+            with httpx.Client(base_url=address, trust_env=False, timeout=WAIT) as client:
+                while True:
+                    reply = client.post("/similar", json={"text": "an angry goose"})
+                    statuses.append(reply.status_code)
+                    if reply.headers.get("connection") == "close":
+                        closed.append(True)
+                        return
+
+        callers = [threading.Thread(target=ask_until_told_to_leave) for _ in range(12)]
+        for caller in callers:
+            caller.start()
+        assert eventually(lambda: len(statuses) > 100)
+        server.send_signal(signal.SIGTERM)
+        for caller in callers:
+            caller.join(WAIT)
+        assert server.wait(WAIT) == 0
+        assert set(statuses) == {200}
+        assert len(closed) == len(callers)  # each was told, and none lost a reply
