@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
 
 from function.engine.loading import LoadedBundle
 from function.errors import FAILED, add_error_replies
@@ -46,7 +46,14 @@ def create_app(
         "reply_bytes": settings.max_reply_bytes,
     }
     add_status(app, bundle.manifest, limits, cold_start)
+    app.add_route("/", _page, include_in_schema=False)  # for people, so not in the OpenAPI document
     return app
+
+
+async def _page(request: Request) -> Response:
+    from function.routes.page import page_reply  # not needed to start
+
+    return page_reply(request)
 
 
 def _openapi_document(app: FastAPI, bundle: LoadedBundle) -> dict[str, Any]:

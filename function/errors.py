@@ -88,7 +88,10 @@ def _other_method(request: Request) -> JSONResponse:
 
 def _methods_by_path(request: Request) -> dict[str, list[str]]:
     """Return the methods of each path that the app answers; HEAD goes wherever GET does (function/middleware.py)."""
-    methods = {route.path: route.methods or set() for route in request.app.routes if isinstance(route, Route)}
+    methods: dict[str, set[str]] = {}
+    for route in request.app.routes:
+        if isinstance(route, Route):  # a path may have a route for each of its methods
+            methods.setdefault(route.path, set()).update(route.methods or ())
     return {path: sorted(each | {"HEAD"} if "GET" in each else each) for path, each in methods.items()}
 
 
