@@ -21,3 +21,6 @@ function bar(className, share, offset = 0) {
   if (offset) element.style.marginLeft = `${(100 * offset).toFixed(2)}%`;
   return element;
 }
+
+// Return a small square in the colour of a bar, for the eye alone.
+const swatch = (className) => make("span", { class: `swatch ${className}`, "aria-hidden": "true" });

@@ -6,13 +6,14 @@
 let columns = {}; // type of each column, by name
 const conditions = byId("conditions");
 const seenValues = new Map(); // values of each column in the results so far, to suggest
+let lists = 0; // of suggestions, for their ids
 
 const OPERATORS = {
-  string: [["is", "is"], ["in", "is one of"]],
-  number: [["range", "is between"]],
-  date: [["range", "is between"]],
-  boolean: [["is", "is"]],
-  list: [["is", "contains"], ["in", "contains one of"]],
+  string: { is: "is", in: "is one of" },
+  number: { range: "is" },
+  date: { range: "is" },
+  boolean: { is: "is" },
+  list: { is: "contains", in: "contains one of" },
 };
 
 // Return the API's filter for these conditions, undefined if none of them is filled in.
@@ -53,23 +54,29 @@ function conditionOf(column, value) {
 
 function readConditions() {
   return [...conditions.children].map((row) => {
-    const values = [...row.querySelectorAll("[data-value]")].flatMap((input) =>
-      input.tagName === "TEXTAREA" ? input.value.split("\n") : [input.value],
-    );
-    return [row.querySelector(".column").value, row.querySelector(".operator").value, ...values];
+    const part = (name) => row.querySelector(`.${name}`).value;
+    return [part("column"), part("operator"), ...readValues(row)];
   });
 }
 
+function readValues(row) {
+  return [...row.querySelectorAll(".values :is(input, textarea, select)")].flatMap((field) => field.value.split("\n"));
+}
+
+// Add a row for a condition; without one, for the first column. Returns the row, null if there is no such column.
 function addCondition([column, operator, ...values] = [Object.keys(columns)[0]]) {
-  if (!(column in columns)) return null;
-  const row = make("div", { class: "condition", role: "group", "aria-label": "Filter" });
-  row.append(
-    choice("column", "Column", Object.keys(columns).map((name) => [name, name]), column, () => redraw(row)),
-    make("span", { class: "rest" }),
+  if (!Object.hasOwn(columns, column)) return null;
+  const names = Object.fromEntries(Object.keys(columns).map((name) => [name, name]));
+  const row = make(
+    "div",
+    { class: "condition", role: "group", "aria-label": "Filter" },
+    choose(make("select", { class: "column", "aria-label": "Column", change: () => drawOperators(row) }), names, column),
+    make("select", { class: "operator", "aria-label": "Comparison", change: () => drawValues(row, readValues(row)) }),
+    make("span", { class: "values" }),
     make("button", { type: "button", class: "remove", "aria-label": "Remove this filter", click: () => remove(row) }, "×"),
   );
   conditions.append(row);
-  drawOperator(row, operator, values);
+  drawOperators(row, operator, values);
   return row;
 }
 
@@ -77,52 +84,47 @@ function remove(row) {
   const next = row.nextElementSibling ?? row.previousElementSibling;
   row.remove();
   (next?.querySelector(".remove") ?? byId("add-condition")).focus();
-  conditions.dispatchEvent(new Event("change", { bubbles: true }));
+  conditions.dispatchEvent(new Event("change"));
 }
 
-function redraw(row) {
-  drawOperator(row);
-}
-
-function drawOperator(row, operator, values = []) {
+function drawOperators(row, operator, values = []) {
   const known = OPERATORS[columns[row.querySelector(".column").value]];
-  const chosen = known.some(([name]) => name === operator) ? operator : known[0][0];
-  const select = choice("operator", "Comparison", known, chosen, () => drawOperator(row, select.value, readValues(row)));
-  row.querySelector(".rest").replaceChildren(select, ...valueInputs(row, chosen, values));
+  const select = choose(row.querySelector(".operator"), known, Object.hasOwn(known, operator) ? operator : undefined);
+  select.disabled = select.length === 1; // nothing to choose
+  drawValues(row, values);
 }
 
-function readValues(row) {
-  return [...row.querySelectorAll("[data-value]")].flatMap((input) => input.value.split("\n"));
-}
-
-function valueInputs(row, operator, values) {
+function drawValues(row, values) {
   const column = row.querySelector(".column").value;
-  const kind = columns[column];
-  if (kind === "boolean") return [value(choice("", column, [["true", "yes"], ["false", "no"]], values[0] ?? "true"))];
+  const operator = row.querySelector(".operator").value;
+  row.querySelector(".values").replaceChildren(...fields(column, columns[column], operator, values));
+}
+
+// Return the fields for a condition's values.
+function fields(column, kind, operator, [first = "", second = "", ...others]) {
+  if (kind === "boolean") {
+    return [choose(make("select", { "aria-label": column }), { true: "yes", false: "no" }, first || "true")];
+  }
   if (operator === "range") {
-    const input = (label, text) =>
-      value(make("input", { type: kind, step: kind === "number" && "any", "aria-label": `${column} ${label}`, value: text ?? "" }));
-    return [input("from", values[0]), make("span", {}, "and"), input("to", values[1])];
+    const type = kind === "number" ? { type: "number", step: "any" } : { type: "date" };
+    const from = make("label", {}, "from ", make("input", { ...type, "aria-label": `${column} from`, value: first }));
+    return [from, make("label", {}, "to ", make("input", { ...type, "aria-label": `${column} to`, value: second }))];
   }
   if (operator === "in") {
-    const area = value(make("textarea", { rows: "3", "aria-label": `${column}, one value a line`, placeholder: "one value a line" }));
-    area.value = values.join("\n");
+    const label = `${column}, one value a line`;
+    const area = make("textarea", { rows: "3", "aria-label": label, placeholder: "one value a line" });
+    area.value = [first, second, ...others].filter(Boolean).join("\n");
     return [area];
   }
-  const list = make("datalist", { id: `values-${[...conditions.children].indexOf(row)}-${Date.now()}` });
+  const list = make("datalist", { id: `values-of-${Object.keys(columns).indexOf(column)}-${(lists += 1)}` });
   list.append(...[...(seenValues.get(column) ?? [])].slice(0, 100).map((text) => make("option", { value: text })));
-  const input = make("input", { type: "text", "aria-label": column, list: list.id, value: values[0] ?? "" });
-  return [value(input), list];
+  return [make("input", { type: "text", "aria-label": column, list: list.id, value: first }), list];
 }
 
-function value(input) {
-  input.dataset.value = "";
-  return input;
-}
-
-function choice(className, label, options, chosen, change) {
-  const select = make("select", { class: className, "aria-label": label, ...(change && { change }) });
-  select.append(...options.map(([name, shown]) => make("option", { value: name, selected: name === chosen }, shown)));
+// Give a select these options {value: what is shown} and choose one, the first unless told otherwise.
+function choose(select, options, chosen) {
+  select.replaceChildren(...Object.entries(options).map(([name, shown]) => make("option", { value: name }, shown)));
+  if (chosen !== undefined) select.value = chosen;
   return select;
 }
 

@@ -10,22 +10,24 @@ function fullScore(results, mode, keywords) {
   return isBounded ? 1 : Math.max(...results.map((result) => result.score));
 }
 
-function drawHits(results, { words, full, onMetadata }) {
-  hits.replaceChildren(...results.map((result) => drawHit(result, { words, full, onMetadata })));
+// Draw the results of a request to a corpus with these keywords; onMetadata returns what a click on a value does.
+function drawHits(results, request, keywords, onMetadata) {
+  const words = queryWords(request.text);
+  const full = fullScore(results, request.mode, keywords);
+  const weight = keywords?.fusion === "convex" ? keywords.fusion_weight : null;
+  hits.replaceChildren(...results.map((result) => drawHit(result, { words, full, weight, onMetadata })));
   for (const hit of hits.children) foldLongText(hit);
 }
 
-function drawHit(result, { words, full, onMetadata }) {
-  const share = Math.min(1, Math.max(0, result.score / full || 0));
-  const score = make(
-    "p",
-    { class: "score" },
-    make("span", { class: "unseen" }, "Score "),
-    result.score.toFixed(Math.abs(result.score) < 10 ? 2 : 1),
-    make("span", { class: "track", "aria-hidden": "true" }, bar("fill", share)),
-  );
-  const content = make("div", { class: "content" }, make("p", { class: "text" }, ...markWords(result.text, words)));
-  content.append(drawMetadata(result, onMetadata));
+function drawHit(result, { words, full, weight, onMetadata }) {
+  const share = (score) => Math.min(1, Math.max(0, score / full || 0));
+  const byMeaning = result.scores && weight !== null ? Math.max(0, weight * result.scores.semantic) : result.score;
+  const track = make("span", { class: "track", "aria-hidden": "true" }, bar("fill", share(byMeaning)));
+  if (byMeaning < result.score) track.append(bar("fill keyword", share(result.score - byMeaning)));
+  const number = result.score.toFixed(Math.abs(result.score) < 10 ? 2 : 1);
+  const score = make("p", { class: "score" }, make("span", { class: "unseen" }, "Score "), number, track);
+  const text = make("p", { class: "text" }, ...markWords(result.text, words));
+  const content = make("div", { class: "content" }, text, drawMetadata(result, onMetadata));
   return make("li", { class: "hit", tabindex: "-1" }, score, content);
 }
 
@@ -33,7 +35,8 @@ function drawMetadata(result, onMetadata) {
   const list = make("ul", { class: "metadata" }, make("li", { class: "id", title: `id ${result.id}` }, result.id));
   if (result.scores) {
     const { semantic, keyword } = result.scores;
-    list.append(make("li", {}, `meaning ${semantic.toFixed(2)}, words ${keyword.toFixed(2)}`));
+    list.append(make("li", {}, swatch("fill"), `meaning ${semantic.toFixed(2)}`));
+    list.append(make("li", {}, swatch("keyword"), `words ${keyword.toFixed(2)}`));
   }
   for (const [name, value] of Object.entries(result.metadata ?? {})) {
     for (const one of Array.isArray(value) ? value : [value]) {

@@ -105,8 +105,7 @@ function showReply(request, { results, truncated }, phases, roundTrip) {
   byId("truncated").hidden = !truncated;
   byId("problem").hidden = byId("empty").hidden = true;
   rememberValues(results);
-  const full = fullScore(results, request.mode, keywords);
-  drawHits(results, { words: queryWords(request.text), full, onMetadata: filterBy });
+  drawHits(results, request, keywords, filterBy);
   drawPhases(phases, roundTrip);
   const start = startIn(phases);
   if (start) drawStart(start, true);
@@ -161,8 +160,8 @@ function writeAddress({ text, mode, num_results: number }) {
   if (mode !== "semantic") state.set("mode", mode);
   if (number !== 10) state.set("n", number);
   if (list.length) state.set("filters", JSON.stringify(list));
-  const search = state.size ? `?${state}` : "";
-  if (search !== location.search) history.replaceState(null, "", location.pathname + search);
+  const address = state.size ? `?${state}` : "";
+  if (address !== location.search) history.replaceState(null, "", location.pathname + address);
   const toggle = byId("filters-toggle");
   toggle.textContent = list.length ? `Filters (${list.length})` : "Filters";
 }

@@ -28,9 +28,7 @@ function drawPhases(phases, roundTrip) {
   box.querySelector(".legend").replaceChildren(
     ...all
       .filter(([name]) => name !== "other")
-      .map(([name, milliseconds]) =>
-        make("li", {}, make("span", { class: `swatch ${name}`, "aria-hidden": "true" }), `${name} ${milliseconds.toFixed(1)}`),
-      ),
+      .map(([name, milliseconds]) => make("li", {}, swatch(name), `${name} ${milliseconds.toFixed(1)}`)),
   );
 }
 
