@@ -88,10 +88,10 @@ def test_the_openapi_document_states_the_bounds_of_num_results(openapi: dict[str
     assert (num_results["minimum"], num_results["maximum"], num_results["default"]) == (1, 100, 5)
 
 
-PATHS = "expected /openapi.json, /similar, /predict, /health, /info"
+PATHS = "expected /openapi.json, /similar, /predict, /health, /info, /"
 
 
-@pytest.mark.parametrize("path", ["/", "/nothing", "/docs", "/redoc", "/" + "health" * 10_000])
+@pytest.mark.parametrize("path", ["/nothing", "/docs", "/redoc", "/" + "health" * 10_000])
 def test_a_path_without_a_route_is_not_found_and_those_that_have_one_are_named(client: httpx.Client, path: str) -> None:
     reply = client.get(path)
     shown = path if len(path) <= 60 else path[:60] + "…"
@@ -123,7 +123,12 @@ def test_a_path_that_is_nearly_a_route_is_not_found_and_the_route_is_named(
     ("method", "path", "allowed"),
     [
         *(("GET", "/similar", "POST"), ("PUT", "/predict", "POST"), ("OPTIONS", "/similar", "POST")),
-        *(("POST", "/health", "GET, HEAD"), ("DELETE", "/info", "GET, HEAD"), ("PUT", "/openapi.json", "GET, HEAD")),
+        *(
+            ("PUT", "/", "GET, HEAD"),
+            ("POST", "/health", "GET, HEAD"),
+            ("DELETE", "/info", "GET, HEAD"),
+            ("PUT", "/openapi.json", "GET, HEAD"),
+        ),
     ],
 )
 def test_another_method_is_refused_with_those_that_are_allowed(
