@@ -6,6 +6,7 @@
 # make pin-base       the Dockerfile's base image by digest: the one that its tag names now; needs Docker
 # make test-image     the image, run in Lambda's emulator and by SAM; skipped where there is no Docker
 # make test-template  the template through checkov and SAM's translator, and the wheel
+# make test-page      the page in a real browser; skipped where there is no Chromium
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 IMAGE ?= semantic-search
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 
-.PHONY: demo test check format image pin-base test-image test-template clean
+.PHONY: demo test check format image pin-base test-image test-template test-page clean
 
 demo: bundle/manifest.json
 	$(BIN)/python -m bench demo
@@ -54,6 +55,15 @@ test-template: $(VENV)/installed build/template-tools/installed
 build/template-tools/installed: tests/deployment/requirements.txt
 	$(PYTHON) -m venv build/template-tools
 	build/template-tools/bin/pip install --quiet --disable-pip-version-check -r tests/deployment/requirements.txt
+	touch $@
+
+# Only the page's tests and picture need them, so they are in a folder of their own; bench/browser.py looks there.
+test-page: $(VENV)/installed build/page-tools/installed
+	$(BIN)/python -m pytest tests/page
+
+build/page-tools/installed: tests/page/requirements.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target build/page-tools \
+	    -r tests/page/requirements.txt
 	touch $@
 
 PIP := $(BIN)/pip --disable-pip-version-check install --quiet

@@ -3,7 +3,6 @@
 // The search itself: what is asked, when it is asked, and what is shown of the reply.
 
 const PAUSE = 150; // milliseconds without a key before a search
-const PATIENCE = 300; // milliseconds before it is shown that a search is under way
 const query = byId("query");
 const count = byId("count");
 const status = byId("status");
@@ -81,8 +80,8 @@ async function search() {
     return;
   }
   const body = JSON.stringify(request);
-  const slow = setTimeout(() => hits.setAttribute("aria-busy", "true"), PATIENCE);
   const begin = performance.now();
+  hits.setAttribute("aria-busy", "true");
   try {
     const headers = { "content-type": "application/json" };
     const { content, phases } = await ask("similar", { method: "POST", headers, body, signal });
@@ -91,11 +90,9 @@ async function search() {
   } catch (error) {
     if (signal.aborted) return;
     showProblem(error.message);
-  } finally {
-    clearTimeout(slow);
-    if (!signal.aborted) hits.removeAttribute("aria-busy");
   }
   showCurl(body);
+  hits.removeAttribute("aria-busy");
 }
 
 function showReply(request, { results, truncated }, phases, roundTrip) {
