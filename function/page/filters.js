@@ -70,11 +70,14 @@ function addCondition([column, operator, ...values] = [Object.keys(columns)[0]])
   const row = make(
     "div",
     { class: "condition", role: "group", "aria-label": "Filter" },
-    choose(make("select", { class: "column", "aria-label": "Column", change: () => drawOperators(row) }), names, column),
-    make("select", { class: "operator", "aria-label": "Comparison", change: () => drawValues(row, readValues(row)) }),
+    choose(make("select", { class: "column", "aria-label": "Column" }), names, column),
+    make("select", { class: "operator", "aria-label": "Comparison" }),
     make("span", { class: "values" }),
-    make("button", { type: "button", class: "remove", "aria-label": "Remove this filter", click: () => remove(row) }, "×"),
+    make("button", { type: "button", class: "remove", "aria-label": "Remove this filter" }, "×"),
   );
+  row.querySelector(".column").addEventListener("change", () => drawOperators(row));
+  row.querySelector(".operator").addEventListener("change", () => drawValues(row, readValues(row)));
+  row.querySelector(".remove").addEventListener("click", () => remove(row));
   conditions.append(row);
   drawOperators(row, operator, values);
   return row;

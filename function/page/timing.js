@@ -60,7 +60,8 @@ function drawStart(start, isOurs) {
   box.querySelector(".waterfall").replaceChildren(
     ...Object.entries(start).map(([name, milliseconds]) => {
       const row = make("li", {}, make("span", {}, name));
-      row.append(make("span", { class: "lane", "aria-hidden": "true" }, bar("fill", milliseconds / total, before / total)));
+      const fill = bar("fill", milliseconds / total, before / total);
+      row.append(make("span", { class: "lane", "aria-hidden": "true" }, fill));
       row.append(make("span", { class: "number" }, `${milliseconds.toFixed(0)} ms`));
       before += milliseconds;
       return row;

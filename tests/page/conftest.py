@@ -128,4 +128,5 @@ def wait_for_text(page: "Page", selector: str, text: str) -> None:
 
 def texts(page: "Page") -> list[str]:
     """Return the texts of the results, in order."""
-    return page.locator("li.hit .text").all_text_contents()
+    shown: list[str] = page.locator("li.hit .text").all_text_contents()
+    return shown
