@@ -16,7 +16,7 @@ from bench.report import console
 PICTURE = PROJECT / "docs" / "page.png"
 QUESTION = "run another program and read what it prints"
 WIDTH, HEIGHT = 820, 620  # CSS pixels; the picture has twice as many
-COLOURS = 128  # enough for text and bars, and a third of the bytes
+COLOURS = 128  # enough for text and bars
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
