@@ -7,6 +7,7 @@
 # make test-image     the image, run in Lambda's emulator and by SAM; skipped where there is no Docker
 # make test-clients   the real clients of OpenAI, Hugging Face and MCP against a running server
 # make test-template  the template through checkov and SAM's translator, and the wheel
+# make test-page      the page in a real browser; skipped where there is no Chromium
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -14,7 +15,7 @@ BIN := $(VENV)/bin
 IMAGE ?= semantic-search
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 
-.PHONY: demo test check format image pin-base test-image test-clients test-template clean
+.PHONY: demo test check format image pin-base test-image test-clients test-template test-page clean
 
 demo: bundle/manifest.json
 	$(BIN)/python -m bench demo
@@ -64,6 +65,15 @@ test-template: $(VENV)/installed build/template-tools/installed
 build/template-tools/installed: tests/deployment/requirements.txt
 	$(PYTHON) -m venv build/template-tools
 	build/template-tools/bin/pip install --quiet --disable-pip-version-check -r tests/deployment/requirements.txt
+	touch $@
+
+# Only the page's tests and picture need them, so they are in a folder of their own; bench/browser.py looks there.
+test-page: $(VENV)/installed build/page-tools/installed
+	$(BIN)/python -m pytest tests/page
+
+build/page-tools/installed: tests/page/requirements.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target build/page-tools \
+	    -r tests/page/requirements.txt
 	touch $@
 
 PIP := $(BIN)/pip --disable-pip-version-check install --quiet

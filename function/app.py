@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
 
 from function.engine.loading import LoadedBundle
 from function.errors import FAILED, add_error_replies
@@ -56,6 +56,7 @@ def create_app(
         "reply_bytes": settings.max_reply_bytes,
     }
     add_status(app, bundle.manifest, limits, cold_start, execution, logger)
+    app.add_route("/", _page, include_in_schema=False)  # for people, so not in the OpenAPI document
 
     def add_clients() -> None:
         from function.routes.mcp import add_mcp
@@ -71,6 +72,12 @@ def create_app(
     late = LateRoutes(app, add_clients)
     app.openapi = lambda: _openapi_document(app, late, bundle, settings)  # type: ignore[method-assign] # FastAPI's own way to extend it
     return app
+
+
+async def _page(request: Request) -> Response:
+    from function.routes.page import page_reply  # not needed to start
+
+    return page_reply(request)
 
 
 def _openapi_document(app: FastAPI, late: LateRoutes, bundle: LoadedBundle, settings: Settings) -> dict[str, Any]:

@@ -149,7 +149,8 @@ class InProcess(httpx.BaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         async def answer() -> httpx.Response:
             reply = await httpx.ASGITransport(self.app).handle_async_request(request)
-            return httpx.Response(reply.status_code, headers=reply.headers, content=await reply.aread())
+            sent = b"".join([part async for part in reply.aiter_raw()])  # compressed or not, as the app sent it
+            return httpx.Response(reply.status_code, headers=reply.headers, stream=httpx.ByteStream(sent))
 
         # unlike asyncio.run, this lets the thread keep the event loop that it has: Mangum's
         with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:

@@ -34,6 +34,8 @@ def test_it_holds_both_packages_their_types_and_nothing_else(installed: Path) ->
         assert (installed / folder / "py.typed").is_file()
         sources = {path.relative_to(ROOT) for path in (ROOT / folder).rglob("*.py")}
         assert {path.relative_to(installed) for path in (installed / folder).rglob("*.py")} == sources
+    page = {path.name for path in (ROOT / "function" / "page").iterdir()}
+    assert {path.name for path in (installed / "function" / "page").iterdir()} == page
 
 
 @pytest.mark.parametrize("command", [["-m", "export", "--help"], ["-m", "function", "--help"]])

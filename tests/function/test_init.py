@@ -126,6 +126,13 @@ def test_columns_are_opened_and_their_modules_imported_by_the_first_filter(
     assert ours == ["function.engine.columns", "function.engine.filters"]
 
 
+def test_the_page_is_read_by_the_first_request_for_it(start: Callable[..., Seen]) -> None:
+    without, with_page = start(ASK), start(ASK.replace('"/similar"', '"/"').replace('"POST"', '"GET"'))
+    assert [name for name in with_page["later"] if name.startswith("function")] == ["function.routes.page"]
+    assert sum("function/page/" in name for name in with_page["opened"]) > 5
+    assert not [name for name in without["opened"] if "function/page/" in name]
+
+
 @pytest.mark.parametrize(
     ("mode", "modules"),
     [

@@ -1,0 +1,142 @@
+"use strict";
+
+// The filter builder: conditions over the corpus's columns, made of what each column's type can be asked.
+// A condition is [column, operator, value, …], as in the address; operators are "is", "in" and "range".
+
+let columns = {}; // type of each column, by name
+const conditions = byId("conditions");
+const seenValues = new Map(); // values of each column in the results so far, to suggest
+let lists = 0; // of suggestions, for their ids
+
+const OPERATORS = {
+  string: { is: "is", in: "is one of" },
+  number: { range: "is" },
+  date: { range: "is" },
+  boolean: { is: "is" },
+  list: { is: "contains", in: "contains one of" },
+};
+
+// Return the API's filter for these conditions, undefined if none of them is filled in.
+function toFilter(list) {
+  const parts = list.map(toPart).filter(Boolean);
+  const names = new Set(parts.flatMap(Object.keys));
+  if (!parts.length) return undefined;
+  return names.size === parts.length ? Object.assign({}, ...parts) : { $and: parts };
+}
+
+function toPart([column, operator, ...values]) {
+  const kind = columns[column];
+  const filled = values.filter((value) => value.trim() !== "");
+  if (!kind || !filled.length) return null;
+  if (operator === "in") return { [column]: { $in: filled } };
+  if (operator === "is") return { [column]: kind === "boolean" ? filled[0] === "true" : filled[0] };
+  const [from, to] = values;
+  const range = {};
+  if (from) range.$gte = kind === "number" ? Number(from) : from;
+  if (to && kind === "number") range.$lte = Number(to);
+  if (to && kind === "date") range.$lt = dayAfter(to); // the last day counts to its end
+  return { [column]: range };
+}
+
+function dayAfter(day) {
+  const date = new Date(`${day}T00:00:00Z`);
+  date.setUTCDate(date.getUTCDate() + 1);
+  return date.toISOString().slice(0, 10);
+}
+
+// Return the condition that a value among the metadata stands for, null if the column cannot be filtered by it.
+function conditionOf(column, value) {
+  const kind = columns[column];
+  if (!kind || typeof value === "object") return null;
+  const text = kind === "date" ? String(value).slice(0, 10) : String(value);
+  return kind === "number" || kind === "date" ? [column, "range", text, text] : [column, "is", text];
+}
+
+function readConditions() {
+  return [...conditions.children].map((row) => {
+    const part = (name) => row.querySelector(`.${name}`).value;
+    return [part("column"), part("operator"), ...readValues(row)];
+  });
+}
+
+function readValues(row) {
+  return [...row.querySelectorAll(".values :is(input, textarea, select)")].flatMap((field) => field.value.split("\n"));
+}
+
+// Add a row for a condition; without one, for the first column. Returns the row, null if there is no such column.
+function addCondition([column, operator, ...values] = [Object.keys(columns)[0]]) {
+  if (!Object.hasOwn(columns, column)) return null;
+  const names = Object.fromEntries(Object.keys(columns).map((name) => [name, name]));
+  const row = make(
+    "div",
+    { class: "condition", role: "group", "aria-label": "Filter" },
+    choose(make("select", { class: "column", "aria-label": "Column" }), names, column),
+    make("select", { class: "operator", "aria-label": "Comparison" }),
+    make("span", { class: "values" }),
+    make("button", { type: "button", class: "remove", "aria-label": "Remove this filter" }, "×"),
+  );
+  row.querySelector(".column").addEventListener("change", () => drawOperators(row));
+  row.querySelector(".operator").addEventListener("change", () => drawValues(row, readValues(row)));
+  row.querySelector(".remove").addEventListener("click", () => remove(row));
+  conditions.append(row);
+  drawOperators(row, operator, values);
+  return row;
+}
+
+function remove(row) {
+  const next = row.nextElementSibling ?? row.previousElementSibling;
+  row.remove();
+  (next?.querySelector(".remove") ?? byId("add-condition")).focus();
+  conditions.dispatchEvent(new Event("change"));
+}
+
+function drawOperators(row, operator, values = []) {
+  const known = OPERATORS[columns[row.querySelector(".column").value]];
+  const select = choose(row.querySelector(".operator"), known, Object.hasOwn(known, operator) ? operator : undefined);
+  select.disabled = select.length === 1; // nothing to choose
+  drawValues(row, values);
+}
+
+function drawValues(row, values) {
+  const column = row.querySelector(".column").value;
+  const operator = row.querySelector(".operator").value;
+  row.querySelector(".values").replaceChildren(...fields(column, columns[column], operator, values));
+}
+
+// Return the fields for a condition's values.
+function fields(column, kind, operator, [first = "", second = "", ...others]) {
+  if (kind === "boolean") {
+    return [choose(make("select", { "aria-label": column }), { true: "yes", false: "no" }, first || "true")];
+  }
+  if (operator === "range") {
+    const type = kind === "number" ? { type: "number", step: "any" } : { type: "date" };
+    const from = make("label", {}, "from ", make("input", { ...type, "aria-label": `${column} from`, value: first }));
+    return [from, make("label", {}, "to ", make("input", { ...type, "aria-label": `${column} to`, value: second }))];
+  }
+  if (operator === "in") {
+    const label = `${column}, one value a line`;
+    const area = make("textarea", { rows: "3", "aria-label": label, placeholder: "one value a line" });
+    area.value = [first, second, ...others].filter(Boolean).join("\n");
+    return [area];
+  }
+  const list = make("datalist", { id: `values-of-${Object.keys(columns).indexOf(column)}-${(lists += 1)}` });
+  list.append(...[...(seenValues.get(column) ?? [])].slice(0, 100).map((text) => make("option", { value: text })));
+  return [make("input", { type: "text", "aria-label": column, list: list.id, value: first }), list];
+}
+
+// Give a select these options {value: what is shown} and choose one, the first unless told otherwise.
+function choose(select, options, chosen) {
+  select.replaceChildren(...Object.entries(options).map(([name, shown]) => make("option", { value: name }, shown)));
+  if (chosen !== undefined) select.value = chosen;
+  return select;
+}
+
+// Remember the values of the results' metadata, so that the builder can suggest them.
+function rememberValues(results) {
+  for (const result of results) {
+    for (const [column, found] of Object.entries(result.metadata ?? {})) {
+      if (!seenValues.has(column)) seenValues.set(column, new Set());
+      for (const one of Array.isArray(found) ? found : [found]) seenValues.get(column).add(String(one));
+    }
+  }
+}

@@ -1,0 +1,134 @@
+"""The filter builder: every type of column, what is sent, and what is found."""
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.page.conftest import search, wait_for_text
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+
+def metadata(page: "Page") -> list[list[str]]:
+    """Return the metadata of each result, such as "chapter 3"."""
+    return [hit.locator(".metadata button").all_inner_texts() for hit in page.locator("li.hit").all()]
+
+
+def add_filter(page: "Page", column: str, operator: str | None = None) -> None:
+    """Open the builder and choose a column, and how it is compared."""
+    if page.locator("#filters").is_hidden():
+        page.get_by_role("button", name="Filters").click()
+    else:
+        page.get_by_role("button", name="Add a filter").click()
+    page.get_by_label("Column").last.select_option(column)
+    if operator:
+        page.get_by_label("Comparison").last.select_option(label=operator)
+
+
+CASES: dict[str, tuple[str, str | None, dict[str, str], dict[str, Any], str]] = {
+    "string": ("who", "is", {"who": "the baker"}, {"who": "the baker"}, "who the baker"),
+    "one of": (
+        "who",
+        "is one of",
+        {"who, one value a line": "his sister\nthe baker\n"},
+        {"who": {"$in": ["his sister", "the baker"]}},
+        "who ",
+    ),
+    "number": (
+        "chapter",
+        None,
+        {"chapter from": "7", "chapter to": "7.5"},
+        {"chapter": {"$gte": 7, "$lte": 7.5}},
+        "chapter 7",
+    ),
+    "number from": ("chapter", None, {"chapter from": "19"}, {"chapter": {"$gte": 19}}, "chapter 19"),
+    "date": (
+        "told",
+        None,
+        {"told from": "2024-02-05", "told to": "2024-02-05"},
+        {"told": {"$gte": "2024-02-05", "$lt": "2024-02-06"}},
+        "told 2024-02-05",
+    ),
+    "last day of the year": (
+        "told",
+        None,
+        {"told to": "2023-12-31"},
+        {"told": {"$lt": "2024-01-01"}},
+        "nothing",
+    ),
+    "list": ("places", "contains", {"places": "village"}, {"places": "village"}, "places village"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_filter_of_each_type_is_sent_and_keeps_what_it_says(page: "Page", case: str) -> None:
+    column, operator, values, sent, kept = CASES[case]
+    add_filter(page, column, operator)
+    for label, text in values.items():
+        page.get_by_label(label, exact=True).fill(text)
+    assert search(page, "lost a silver key")["filter"] == sent
+    found = metadata(page)
+    assert all(any(one.startswith(kept) for one in hit) for hit in found)
+    assert bool(found) == (kept != "nothing")
+    assert page.locator("#status").text_content() == (
+        f"{len(found)} results" if found else "No results pass the filters"
+    )
+
+
+@pytest.mark.parametrize(("answer", "value"), [("yes", True), ("no", False)])
+def test_a_boolean_is_yes_or_no(page: "Page", answer: str, value: bool) -> None:
+    add_filter(page, "true")
+    page.get_by_label("true", exact=True).select_option(label=answer)
+    assert search(page, "ferry")["filter"] == {"true": value}
+    assert {one for hit in metadata(page) for one in hit if one.startswith("true ")} == {f"true {str(value).lower()}"}
+
+
+def test_filters_of_several_columns_must_all_hold_and_so_must_two_of_one(page: "Page") -> None:
+    add_filter(page, "chapter")
+    page.get_by_label("chapter from").fill("3")
+    add_filter(page, "places", "contains")
+    page.get_by_label("places").last.fill("sea")
+    assert search(page, "ferry")["filter"] == {"chapter": {"$gte": 3}, "places": "sea"}
+    add_filter(page, "places", "contains")
+    page.get_by_label("places").last.fill("village")
+    both = {"$and": [{"chapter": {"$gte": 3}}, {"places": "sea"}, {"places": "village"}]}
+    assert search(page, "ferry ")["filter"] == both
+    assert all({"places sea", "places village"} <= set(hit) for hit in metadata(page))
+    assert page.locator("#filters-toggle").inner_text() == "Filters (3)"
+
+
+def test_a_filter_that_is_not_filled_in_or_was_removed_is_not_sent(page: "Page") -> None:
+    add_filter(page, "who")
+    assert "filter" not in search(page, "ferry")
+    page.get_by_label("who", exact=True).fill("the baker")
+    wait_for_text(page, "#filters-toggle", "Filters (1)")
+    page.get_by_role("button", name="Remove this filter").click()
+    wait_for_text(page, "#filters-toggle", "Filters")
+    assert "filter" not in search(page, "goose")
+
+
+def test_changing_the_comparison_keeps_the_value_and_the_focus(page: "Page") -> None:
+    add_filter(page, "who")
+    page.get_by_label("who", exact=True).fill("the baker")
+    comparison = page.get_by_label("Comparison")
+    comparison.focus()
+    comparison.select_option(label="is one of")
+    assert page.get_by_label("who, one value a line").input_value() == "the baker"
+    assert comparison.evaluate("one => one === document.activeElement")
+
+
+def test_a_click_on_a_value_filters_by_it(page: "Page") -> None:
+    search(page, "The baker lost a silver key")
+    for shown, sent in (("chapter 0", {"$gte": 0, "$lte": 0}), ("who the baker", "the baker")):
+        with page.expect_request("**/similar") as seen:
+            page.get_by_role("button", name=shown).first.click()
+        assert seen.value.post_data_json["filter"][shown.split()[0]] == sent
+    wait_for_text(page, "#status", "9 results")
+
+
+def test_values_that_were_seen_are_suggested(page: "Page") -> None:
+    search(page, "The baker lost a silver key")
+    add_filter(page, "who")
+    suggested = page.locator("datalist option").evaluate_all("all => all.map(one => one.value)")
+    assert "the baker" in suggested

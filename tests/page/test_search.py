@@ -1,0 +1,222 @@
+"""Searching by typing: what is shown of the results, and of everything that is no result."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fastapi import FastAPI
+
+from export.corpus import Corpus
+from tests.conftest import write_bundle
+from tests.page.conftest import ATTACK, LONG, Open, Serve, search, texts, wait_for_text
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, Route
+
+
+def test_results_appear_as_one_types_best_first_and_their_number_is_announced(page: "Page", corpus: Corpus) -> None:
+    with page.expect_response(lambda reply: "in the snow" in (reply.request.post_data or "")):
+        page.locator("#query").press_sequentially("lost a silver key in the snow")
+    page.locator("#hits:not([aria-busy])").wait_for(state="attached")
+    wait_for_text(page, "#status", "10 results")
+    assert all("lost a silver key" in text for text in texts(page))
+    assert set(texts(page)) < set(corpus.texts)
+    assert page.locator("#status").get_attribute("role") == "status"
+    scores = [float(text.split()[-1]) for text in page.locator(".score").all_inner_texts()]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_score_is_a_number_and_a_bar_as_long_as_it(page: "Page") -> None:
+    search(page, "The baker lost a silver key")
+    score = page.locator("li.hit .score").first
+    number = float(score.inner_text().split()[-1])
+    widths = score.evaluate(
+        "one => [...one.querySelectorAll('.track, .fill')].map(e => e.getBoundingClientRect().width)"
+    )
+    assert widths[1] / widths[0] == pytest.approx(number, abs=0.006)
+    assert score.locator(".track").get_attribute("aria-hidden") == "true"
+
+
+def test_the_querys_words_are_marked_in_any_script_whatever_their_case_and_ending(page: "Page") -> None:
+    search(page, "The BAKER told the same jokes, ŻÓŁĆ in 東京 twice")
+    marked = page.locator("li.hit", has_text="東京").locator("mark").all_text_contents()
+    assert [word for word in marked if word != "the"] == ["baker", "told", "same", "joke", "twice", "Żółć", "東京"]
+
+
+def test_frequent_and_short_words_are_marked_only_if_there_are_no_others(page: "Page") -> None:
+    search(page, "the baker")
+    assert set(page.locator("mark").all_text_contents()) <= {"baker", "Baker"}
+    search(page, "the")
+    assert set(page.locator("mark").all_text_contents()) <= {"the", "The"}
+    assert page.locator("mark").count() > 5
+
+
+def test_nothing_is_asked_for_an_empty_or_blank_field(page: "Page") -> None:
+    search(page, "ferry")
+    asked: list[str] = []
+    page.on("request", lambda one: asked.append(one.url))
+    for text in ("", "   "):
+        page.locator("#query").fill(text)
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#empty:visible")
+        assert (texts(page), page.locator("#status").text_content()) == ([], "")
+        assert page.locator("#curl").is_hidden()
+    assert asked == []
+
+
+def test_while_one_types_nothing_is_asked_until_there_is_a_pause(open_page: Open) -> None:
+    page = open_page()
+    page.clock.install(time=0)
+    page.clock.pause_at(3_600)  # seconds; from here on it goes only as told
+    asked: list[str] = []
+    page.on("request", lambda one: asked.append(json.loads(one.post_data or "{}").get("text")))
+    for letter in "goose":
+        page.locator("#query").press(letter)
+        page.clock.run_for(100)
+    assert asked == []
+    with page.expect_response("**/similar"):
+        page.clock.run_for(100)
+    assert asked == ["goose"]
+
+
+def test_a_reply_that_comes_after_a_later_one_is_dropped(page: "Page") -> None:
+    held: list[Route] = []
+
+    def hold_the_first(route: "Route") -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route("**/similar", hold_the_first)
+    # as if the browser could not take back what it has asked: the late reply does arrive
+    page.evaluate(
+        "() => { AbortController.prototype.abort = function () { this.signal.dropped = true; "
+        "Object.defineProperty(this.signal, 'aborted', { value: true }); }; }"
+    )
+    with page.expect_request("**/similar"):
+        page.locator("#query").fill("apples")
+    search(page, "missed the last ferry of the year")
+    late = {"results": [{"index": 0, "id": "late", "score": 1, "text": "late", "metadata": {}}], "truncated": False}
+    with page.expect_response("**/similar"):
+        held[0].fulfill(json=late)
+    page.wait_for_timeout(100)  # time enough to show it
+    assert "late" not in texts(page)
+    assert any("ferry" in text for text in texts(page))
+
+
+def test_a_request_that_is_out_of_date_is_taken_back(page: "Page") -> None:
+    failed: list[str] = []
+    page.on("requestfailed", lambda one: failed.append(json.loads(one.post_data or "{}")["text"]))
+    page.route("**/similar", lambda route: None if "apples" in (route.request.post_data or "") else route.continue_())
+    with page.expect_request("**/similar"):
+        page.locator("#query").fill("apples")
+    search(page, "ferry")
+    assert failed == ["apples"]
+
+
+def test_an_error_is_shown_in_the_servers_own_words(page: "Page") -> None:
+    search(page, "ferry")
+    search(page, "a" * 70_000)
+    problem = page.locator("#problem")
+    assert problem.text_content() == "text: 70000 characters in 1 text, at most 65536; send fewer or shorter texts"
+    assert problem.get_attribute("role") == "alert"
+    assert texts(page) == []
+    search(page, "ferry")
+    assert problem.is_hidden()
+    assert len(texts(page)) == 10
+
+
+@pytest.mark.parametrize(
+    ("reply", "shown"),
+    [
+        ({"status": 502, "body": "<h1>Bad gateway</h1>"}, "The server answered 502 without saying why."),
+        ({"status": 503, "body": '{"message": "Service Unavailable"}'}, "Service Unavailable"),
+        ({"status": 400, "body": '{"error": {"message": "not so"}}'}, "not so"),
+        ({"status": 422, "body": json.dumps({"error": ATTACK})}, ATTACK),
+    ],
+)
+def test_an_error_that_is_not_this_servers_is_shown_too(page: "Page", reply: dict[str, Any], shown: str) -> None:
+    page.route("**/similar", lambda route: route.fulfill(**reply))
+    search(page, "ferry")
+    assert page.locator("#problem").text_content() == shown
+
+
+def test_a_server_that_cannot_be_reached_is_an_error(page: "Page") -> None:
+    page.route("**/similar", lambda route: route.abort())
+    page.locator("#query").fill("ferry")
+    page.wait_for_selector("#problem:visible")
+    assert page.locator("#problem").text_content() == "The server cannot be reached."
+
+
+def test_no_text_id_or_metadata_is_taken_for_html(page: "Page") -> None:
+    page.get_by_label("Words").check()
+    search(page, "onerror")
+    hit = page.locator("li.hit", has_text="onerror")
+    assert ATTACK in (hit.locator(".text").text_content() or "")
+    assert ATTACK in (hit.locator(".id").text_content() or "")
+    assert ATTACK in (hit.locator(".metadata button").text_content() or "")
+    assert page.locator("#hits img, #hits script").count() == 0
+    assert page.evaluate("window.attacked") is None
+
+
+def test_a_query_or_a_shared_address_is_not_taken_for_html(open_page: Open) -> None:
+    page = open_page(f'/?q={ATTACK}&mode={ATTACK}&n={ATTACK}&filters=[["who","is","<b>x"],["{ATTACK}"]]')
+    page.wait_for_selector("#curl:not([hidden])", state="attached")
+    assert page.locator("#query").input_value() == ATTACK
+    assert page.evaluate("[window.attacked, document.querySelectorAll('img, b').length]") == [None, 0]
+
+
+def test_a_long_text_is_folded_and_a_button_shows_all_of_it(page: "Page") -> None:
+    search(page, "An angry goose opened the wooden door before sunrise.")
+    hit = page.locator("li.hit", has_text=LONG)
+    folded = hit.bounding_box()
+    hit.get_by_role("button", name="Show all").click()
+    unfolded = hit.bounding_box()
+    assert folded
+    assert unfolded
+    assert unfolded["height"] > 2 * folded["height"]
+    hit.get_by_role("button", name="Show less").click()
+    again = hit.bounding_box()
+    assert again
+    assert again["height"] == folded["height"]
+    assert page.locator(".more").count() == 1
+
+
+def test_the_number_of_results_can_be_chosen(page: "Page") -> None:
+    with page.expect_request("**/similar") as seen:
+        page.locator("#query").fill("ferry")
+        page.get_by_label("Number of results").select_option("50")
+    wait_for_text(page, "#status", "50 results")
+    assert json.loads(seen.value.post_data or "")["num_results"] in (10, 50)
+
+
+def test_a_query_that_was_cut_is_said_to_be(page: "Page") -> None:
+    search(page, "goose")
+    assert page.locator("#truncated").is_hidden()
+    search(page, "goose " * 30)
+    assert page.locator("#truncated").is_visible()
+
+
+@pytest.mark.parametrize(("mode", "label"), [("keyword", "Words"), ("hybrid", "Both"), ("semantic", "Meaning")])
+def test_each_mode_of_the_bundle_can_be_chosen(page: "Page", mode: str, label: str) -> None:
+    page.locator("#modes").get_by_label("Both" if mode == "semantic" else "Meaning").check()
+    page.get_by_label(label).check()
+    assert search(page, "angry goose")["mode"] == mode
+    parts = page.locator("li.hit").first.locator(".metadata").inner_text()
+    assert ("meaning " in parts) == (mode == "hybrid")
+    widths = page.locator("li.hit .track").evaluate_all(
+        "all => all.map(one => [...one.children].reduce((sum, part) => sum + part.getBoundingClientRect().width, 0))"
+    )
+    assert widths == pytest.approx(sorted(widths, reverse=True), abs=0.1)
+    assert 0 < max(widths) <= page.locator("li.hit .track").first.evaluate("one => one.getBoundingClientRect().width")
+
+
+def test_a_bundle_without_keywords_offers_no_modes(
+    open_page: Open, serve: Serve, make_app: Callable[..., FastAPI], page_corpus: Corpus, tmp_path: Path
+) -> None:
+    page = open_page(server=serve(make_app(bundle=write_bundle(tmp_path / "bundle", page_corpus, keywords=None))))
+    assert page.locator("#modes").is_hidden()
+    assert search(page, "goose")["mode"] == "semantic"
