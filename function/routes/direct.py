@@ -15,7 +15,7 @@ class DirectRoute(APIRoute):
     """A route that reads a body of JSON once, straight into its model, and calls its function.
 
     FastAPI reads the body as Python's objects first, and looks for dependencies, parameters, files and background
-    tasks, which takes five times as long (python -m bench warm-profile). The route is FastAPI's own in everything else:
+    tasks, which takes longer. The route is FastAPI's own in everything else:
     in the OpenAPI document, and for each request that is not plain valid JSON, which FastAPI reads again to refuse it,
     so that errors are the same. A function that this class does not suit is called by FastAPI alone: see `arguments`.
     """
