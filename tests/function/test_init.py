@@ -160,11 +160,8 @@ def test_only_a_request_for_keywords_imports_and_opens_what_they_need(
 def test_routes_of_other_clients_are_imported_by_the_first_request_for_one(
     start: Callable[..., Seen], path: str, body: dict[str, Any]
 ) -> None:
-    seen = start(
-        ASK.replace('"rawPath": "/similar"', f'"rawPath": "{path}"').replace(
-            """'{"text": "angry goose"}'""", repr(json.dumps(body))
-        )
-    )
+    asked = ASK.replace('"/similar"', f'"{path}"').replace("""'{"text": "angry goose"}'""", repr(json.dumps(body)))
+    seen = start(asked)
     late = {f"function.routes.{name}" for name in ("openai", "tei", "mcp", "mcp_search", "filtering")}
     assert not late & set(seen["init"])
     assert late <= set(seen["later"])
