@@ -49,9 +49,10 @@ pin-base:
 test-image: bundle/manifest.json
 	$(BIN)/python -m pytest tests/image
 
-# The clients have an environment of their own: huggingface_hub's newest and the export's exclude each other.
+# The clients have an environment of their own: huggingface_hub's newest and the export's exclude each other. Their
+# warnings are theirs.
 test-clients: $(VENV)/installed build/clients/installed
-	build/clients/bin/python -m pytest tests/clients --confcutdir=tests/clients
+	build/clients/bin/python -m pytest -W default tests/clients --confcutdir=tests/clients
 
 build/clients/installed: tests/clients/requirements.txt
 	$(PYTHON) -m venv build/clients

@@ -101,18 +101,18 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def make_requests(query: str, max_tokens: int) -> dict[str, Request]:
-    """Return the requests by name, for a model that reads max_tokens tokens of a text.
+def make_requests(query: str, max_tokens: int, limit: int = LAMBDA_TOKENS) -> dict[str, Request]:
+    """Return the requests by name, for a model that reads max_tokens tokens of a text, and a limit of MAX_TOKENS.
 
     Those "before" were accepted when tokens and characters were not limited; now they need a larger MAX_TOKENS.
     """
     full = "word " * max_tokens  # cut to max_tokens, because special tokens come to it
-    allowed = LAMBDA_TOKENS // max_tokens
+    allowed = limit // max_tokens
     return {
         ORDINARY: Request("/similar", query),
         "as many tokens as are allowed": Request("/predict", [full] * allowed),
         "and as many characters": Request(
-            "/predict", [slowest(Settings(max_tokens=LAMBDA_TOKENS).max_characters // allowed)] * allowed
+            "/predict", [slowest(Settings(max_tokens=limit).max_characters // allowed)] * allowed
         ),
         "before: as many bytes": Request(
             "/predict", [slowest(FORMER_BODY_LIMIT // allowed - JSON_AROUND_A_TEXT)] * allowed

@@ -57,9 +57,10 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     Raises SettingsError if a number is not one or is out of range, if a path does not start with a slash, or if an API
     key is too short.
     """
-    reply_limit, tokens = SERVER_REPLY_LIMIT, DEFAULT_TOKENS
+    reply_limit, tokens, origins = SERVER_REPLY_LIMIT, DEFAULT_TOKENS, ""
     if IN_LAMBDA in environment:
-        reply_limit, tokens = LAMBDA_REPLY_LIMIT, LAMBDA_TOKENS
+        # no page can lead a browser to a function by another name, and the API's own rules say which pages may ask
+        reply_limit, tokens, origins = LAMBDA_REPLY_LIMIT, LAMBDA_TOKENS, "*"
     return Settings(
         bundle_dir=Path(environment.get("BUNDLE_DIR") or DEFAULT_BUNDLE),
         max_body_bytes=_whole_number(environment, "MAX_BODY_BYTES", LAMBDA_BODY_LIMIT, LAMBDA_BODY_LIMIT),
@@ -67,7 +68,7 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         max_texts=_whole_number(environment, "MAX_TEXTS", DEFAULT_TEXTS, 10_000),
         max_tokens=_whole_number(environment, "MAX_TOKENS", tokens, 1_000_000),
         api_base_path=_path(environment, "API_BASE_PATH", DEFAULT_BASE_PATH),
-        mcp_origins=tuple(environment.get("MCP_ORIGINS", "").replace(",", " ").split()),
+        mcp_origins=tuple((environment.get("MCP_ORIGINS") or origins).replace(",", " ").split()),
         powertools_service_name=environment.get("POWERTOOLS_SERVICE_NAME") or DEFAULT_SERVICE,
         powertools_metrics_namespace=environment.get("POWERTOOLS_METRICS_NAMESPACE") or DEFAULT_NAMESPACE,
         aws_lambda_initialization_type=environment.get("AWS_LAMBDA_INITIALIZATION_TYPE") or "on-demand",

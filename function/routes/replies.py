@@ -9,7 +9,10 @@ from pydantic_core import to_json
 from function.engine.quantization import Embeddings
 
 
-    pydantic's writer is several times as fast as Python's. What is not a number becomes null.
+def json_text(content: Any) -> str:
+    """Return the content as JSON, as short as it can be; what is not a number becomes null.
+
+    pydantic's writer is several times as fast as Python's.
     """
     return to_json(content, inf_nan_mode="null").decode()
 

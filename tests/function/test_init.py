@@ -1,5 +1,6 @@
 """What INIT may do, guarded by what is the same on every machine: modules, files, bytes. Never by the clock."""
 
+import json
 from collections.abc import Callable
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -152,6 +153,26 @@ def test_only_a_request_for_keywords_imports_and_opens_what_they_need(
     assert not {*modules, "Stemmer"} & set(seen["init"])
     assert seen["opened"].count(keywords) == 1
     assert keywords not in start(ASK)["opened"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/embeddings", {"input": "goose", "encoding_format": "base64", "dimensions": 4}),
+        ("/embed", {"inputs": "goose"}),
+        ("/tokenize", {"inputs": "goose"}),
+        ("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
+    ],
+)
+def test_routes_of_other_clients_are_imported_by_the_first_request_for_one(
+    start: Callable[..., Seen], path: str, body: dict[str, Any]
+) -> None:
+    asked = ASK.replace('"/similar"', f'"{path}"').replace("""'{"text": "angry goose"}'""", repr(json.dumps(body)))
+    seen = start(asked)
+    late = {f"function.routes.{name}" for name in ("openai", "tei", "mcp", "mcp_search", "filtering")}
+    assert not late & set(seen["init"])
+    assert late <= set(seen["later"])
+    assert not {name.partition(".")[0] for name in seen["later"]} & STRANGERS
 
 
 def test_init_and_a_request_write_no_file(

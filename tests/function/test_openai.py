@@ -170,6 +170,8 @@ def test_every_refusal_under_v1_has_openais_shape(
     reply = client.request(method, path, content=content, headers={"content-type": "application/json"})
     found = reply.json()["error"]
     assert (reply.status_code, found["type"], found["code"]) == (status, "invalid_request_error", code)
+    if status == 405:
+        assert reply.headers["allow"] == ("GET, HEAD" if "/models/" in path else "POST")
 
 
 def test_a_content_type_and_a_crash_under_v1_have_openais_shape(

@@ -6,6 +6,7 @@ Lambda's events and as a running server.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
 
@@ -74,9 +75,14 @@ def test_lambda_answers_as_the_document_says(through_events: ThroughEvents) -> N
 
 
 def test_the_server_answers_as_the_document_says(bundle: Path) -> None:
-    with started(bundle) as server:
+    with started(bundle) as server, ThreadPoolExecutor(1) as reader:
         url = f"{address_of(server)}/openapi.json"
-        check_conformance(schemathesis.openapi.from_url(url, config=configured(5)))
+        assert server.stdout is not None
+        reader.submit(server.stdout.read)  # a pipe that nobody reads would stop the server
+        try:
+            check_conformance(schemathesis.openapi.from_url(url, config=configured(5)))
+        finally:
+            server.kill()
 
 
 def test_the_document_says_that_a_text_must_not_be_blank(make_app: Callable[..., FastAPI]) -> None:
