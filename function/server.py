@@ -40,8 +40,8 @@ def main(arguments: Sequence[str] | None = None, environment: Mapping[str, str] 
     """
     options = _parser(environment).parse_args(arguments)
     if missing := [name for name in NEEDED if find_spec(name) is None]:
-        names = ", ".join(missing)
-        print(f"error: {names}: not installed; run `pip install 'semantic-search-lambda[server]'`", file=sys.stderr)
+        advice = "run `pip install 'semantic-search-lambda[server]'`"
+        print(f"error: {missing[0]} is not installed; {advice}", file=sys.stderr)
         return 1
     try:
         listeners = bind(options.host, options.port, options.workers)  # before the bundle is loaded, which takes time

@@ -1,6 +1,7 @@
 """The app over an open bundle, served by uvicorn in this process."""
 
 import asyncio
+import signal
 import socket
 import sys
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from function.metrics import CountingLog, Metrics
 from function.settings import Settings
 from function.startup import ColdStart
 from function.telemetry import Stopwatch, make_logger
+from function.workers import SIGNALS
 
 SECONDS_TO_LEAVE = 1.0  # for callers that keep a connection, so that they are told before it is closed
 SECONDS_TO_FINISH = 25  # for requests when the server stops; Kubernetes kills it after 30
@@ -80,6 +82,9 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept connections, then say so."""
+        signal.pthread_sigmask(
+            signal.SIG_UNBLOCK, SIGNALS
+        )  # a worker starts with them blocked; uvicorn handles them now
         await super().startup(sockets)
         if self._is_alive is not None:
             asyncio.get_running_loop().add_reader(self._is_alive, self._stop)

@@ -10,10 +10,12 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import NoReturn
 
-# serves on a socket until SIGTERM; takes whether it is the first worker, and a file that ends with the main process
+# serves on a socket until SIGTERM; takes whether it is the first worker, and a file that ends with the main process.
+# SIGNALS are blocked until it unblocks them: one that raised KeyboardInterrupt while it starts could be lost
 Serve = Callable[[socket.socket, bool, int], None]
 
 SECONDS_BETWEEN_STARTS = 1.0  # of the same worker, if it dies again and again
+BACKLOG = 2048  # connections that wait until a worker accepts them; uvicorn's default
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -48,6 +50,8 @@ def run_workers(listeners: Sequence[socket.socket], serve: Serve, report_end: Ca
             numbers[process] = number
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
+    for listener in listeners:
+        listener.listen(BACKLOG)  # now, so that all sockets get their share of the first connections
     former = {each: signal.signal(each, stop) for each in SIGNALS}
     try:
         for number in range(len(listeners)):
@@ -71,7 +75,6 @@ def _work(number: int, listeners: Sequence[socket.socket], serve: Serve, is_aliv
     try:
         for each in SIGNALS:
             signal.signal(each, signal.default_int_handler)  # what uvicorn ends with
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         for other, listener in enumerate(listeners):
             if other != number:
                 listener.close()
@@ -81,6 +84,7 @@ def _work(number: int, listeners: Sequence[socket.socket], serve: Serve, is_aliv
     except Exception:  # noqa: BLE001  the main process starts another worker
         traceback.print_exc()
     finally:
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
