@@ -12,7 +12,7 @@ from bench.data import add_data_argument, read_scifact
 from bench.nearest_peers import LIBRARIES
 from bench.provenance import make_provenance
 from bench.report import console, report, show
-from bench.scale_bundles import make_bundles, read_export_figures, write_stored_rows
+from bench.scale_bundles import make_bundles, read_export_figures, read_mixed, write_stored_rows
 from bench.scale_contest import ROWS, search_in_turn
 from bench.scale_starts import start_in_turn
 from bench.scale_tables import peers_table, sizes_table
@@ -59,25 +59,29 @@ def run(options: argparse.Namespace) -> int:
     bundles = make_bundles(work, options.data, options.sizes, options.keep)
     largest = max(options.sizes)
     write_stored_rows(work / ROWS, bundles[largest])
-    export = read_export_figures(work, largest)
+    mixed = read_mixed(work, largest)
     seen: dict[int, dict[str, Any]] = {}
     for size, bundle in bundles.items():
         console.print(f"{size:,} passages")
         sizes_of_files = {name: file.bytes for name, file in read_manifest(bundle).files.items()}
-        seen[size] = {"bytes": sizes_of_files, "searches": search_in_turn(work, bundle, size, parts, claims, options)}
+        export = {"export": figures} if (figures := read_export_figures(work, size)) else {}
+        seen[size] = export | {
+            "bytes": sizes_of_files,
+            "searches": search_in_turn(work, bundle, size, parts, claims, options),
+        }
     if "touched" in parts:
         for size, touched in touch_in_turn(bundles).items():
             seen[size]["touched"] = touched
     if "starts" in parts:
         for size, starts in start_in_turn(options.work.absolute(), bundles, options.starts).items():
             seen[size]["starts"] = starts
-    tables = {"scale": sizes_table(seen, export), "scale_peers": peers_table(seen)}
+    tables = {"scale": sizes_table(seen), "scale_peers": peers_table(seen)}
     if options.only:
         for columns, rows in tables.values():
             show(columns, rows)
         return 0
-    source = make_provenance(describe(largest, export))
-    details = {"scale": {"export": export, "sizes": seen}, "scale_peers": {}}
+    source = make_provenance(describe(largest, mixed))
+    details = {"scale": {"sizes": seen}, "scale_peers": {}}
     for name, (columns, rows) in tables.items():
         report(name, columns, rows, details[name], source)
     from bench.scale_picture import draw  # matplotlib is slow to import, and only this needs it
@@ -86,8 +90,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def describe(largest: int, export: dict[str, float]) -> str:
+def describe(largest: int, mixed: int) -> str:
     """Return what the passages are, in words."""
-    real = largest - int(export["mixed"])
-    text = f"{real:,} headlines, titles and sentences of abstracts"
-    return text + (f", and {int(export['mixed']):,} mixed of two headlines each" if export["mixed"] else "")
+    text = f"{largest - mixed:,} headlines, titles and sentences of abstracts"
+    return text + (f", and {mixed:,} mixed of two headlines each" if mixed else "")

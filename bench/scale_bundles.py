@@ -31,8 +31,8 @@ EMBEDDINGS, CODES, SCALES = "embeddings.npy", "codes.npy", "scales.npy"  # of st
 def make_bundles(work: Path, data: Path, sizes: Sequence[int], keep: bool) -> dict[int, Path]:
     """Return the bundle of each size, made in `work` unless today's code made it before.
 
-    With `keep`, bundles that are there are taken whatever code made them. Beside the largest, `export.json` says what
-    its export took.
+    With `keep`, bundles that are there are taken whatever code made them. Beside each, `export.json` says what its
+    export took, and beside the largest, `mixed.json` how many of its passages are mixed of others.
     """
     largest = max(sizes)
     bundles = {size: work / f"passages-{size}" for size in sizes}
@@ -45,12 +45,12 @@ def make_bundles(work: Path, data: Path, sizes: Sequence[int], keep: bool) -> di
         corpus = work / f"passages-{size}.csv"
         if size == largest:
             mixed = write_corpus(corpus, data, size)
+            (work / f"passages-{size}.mixed.json").write_text(json.dumps(mixed), encoding="utf-8")
             spent = export_measured(corpus, bundle)
-            described = {"rows": size, "mixed": mixed, **asdict(spent)}
-            export_figures(work, size).write_text(json.dumps(described), encoding="utf-8")
         else:
             write_first_rows(work / f"passages-{largest}.csv", corpus, size)
-            take_first_rows(bundles[largest], corpus, bundle)
+            spent = take_first_rows(bundles[largest], corpus, bundle)
+        export_figures(work, size).write_text(json.dumps(asdict(spent)), encoding="utf-8")
         mark.write_text(made_from(), encoding="utf-8")
     return bundles
 
@@ -61,17 +61,22 @@ def export_measured(corpus: Path, bundle: Path) -> Spent:
 
 
 def export_figures(work: Path, size: int) -> Path:
-    """Return the file with what the export of this many passages took, and how many of them are mixed."""
+    """Return the file with what the export of this many passages took."""
     return work / f"passages-{size}.export.json"
 
 
-def read_export_figures(work: Path, size: int) -> dict[str, float]:
-    """Return what the export of this many passages took. Raises Missing if it was not measured."""
+def read_export_figures(work: Path, size: int) -> dict[str, float] | None:
+    """Return what the export of this many passages took (Spent), None if it was not measured."""
     path = export_figures(work, size)
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def read_mixed(work: Path, size: int) -> int:
+    """Return how many of the largest bundle's passages are mixed. Raises Missing if nothing says it."""
+    path = work / f"passages-{size}.mixed.json"
     if not path.exists():
-        raise Missing(f"{path}: there is no such file; run this without --keep, so that the export is measured")
-    figures: dict[str, float] = json.loads(path.read_text(encoding="utf-8"))
-    return figures
+        raise Missing(f"{path}: there is no such file; run this without --keep, so that the corpus is written again")
+    return int(path.read_text(encoding="utf-8"))
 
 
 def write_first_rows(corpus: Path, path: Path, count: int) -> None:
@@ -80,9 +85,11 @@ def write_first_rows(corpus: Path, path: Path, count: int) -> None:
         csv.writer(file).writerows(islice(csv.reader(source), count + 1))
 
 
-def take_first_rows(largest: Path, corpus: Path, bundle: Path) -> None:
-    """Export a corpus whose texts are among the largest bundle's, with the embeddings of that."""
-    run_measured([sys.executable, "-m", "export", "--corpus", corpus, *LOT, "--update", largest, "--out", bundle])
+def take_first_rows(largest: Path, corpus: Path, bundle: Path) -> Spent:
+    """Export a corpus whose texts are among the largest bundle's, with the embeddings of that; return what it took."""
+    return run_measured(
+        [sys.executable, "-m", "export", "--corpus", corpus, *LOT, "--update", largest, "--out", bundle]
+    )
 
 
 def stored_codes(bundle: Path) -> tuple[Codes, Scales]:

@@ -20,8 +20,8 @@ NAMES = {
 }
 
 
-def sizes_table(seen: Sizes, export: Mapping[str, float]) -> Table:
-    """Return the table with a column for each size; export is what the export of the largest took."""
+def sizes_table(seen: Sizes) -> Table:
+    """Return the table with a column for each size."""
     lines: list[tuple[str, Callable[[Mapping[str, Any]], str]]] = [
         ("search p50, p99 ms, one thread", lambda size: _times(size, SEMANTIC)),
         ("recall@10, queries from the corpus", lambda size: f"{size['searches'][SEMANTIC]['recall']:.4f}"),
@@ -43,14 +43,9 @@ def sizes_table(seen: Sizes, export: Mapping[str, float]) -> Table:
         ("INIT touches MB (chunks of 512 KiB)", lambda size: _touched(size, TOUCHED, "INIT")),
         ("INIT and first query touch MB (chunks)", lambda size: _touched(size, TOUCHED, "first query")),
         ("and read with this kernel's read-ahead MB (chunks)", lambda size: _touched(size, READ_AHEAD, "first query")),
+        ("export (with --update but for the largest): seconds, peak MB, busy cores", _export),
     ]
     rows = [(label, *(_cell(figure, seen[size]) for size in seen)) for label, figure in lines]
-    largest = max(seen)
-    exported = (
-        f"{export['rows'] / export['seconds']:,.0f} texts/s, {export['peak_megabytes']:,.0f} MB, "
-        f"{export['processor_seconds'] / export['seconds']:.2f} cores"
-    )
-    rows.append(("export: speed, peak memory, busy cores", *(exported if size == largest else "" for size in seen)))
     return ["passages", *(f"{size:,}" for size in seen)], [row for row in rows if any(row[1:])]
 
 
@@ -96,6 +91,12 @@ def _resident(size: Mapping[str, Any]) -> str:
     found = size["searches"][SEMANTIC]
     mapped = found["resident_megabytes"] - found["own_megabytes"]
     return f"{found['resident_megabytes']:,.0f} ({mapped:,.0f})"
+
+
+def _export(size: Mapping[str, Any]) -> str:
+    spent = size["export"]
+    cores = spent["processor_seconds"] / spent["seconds"]
+    return f"{spent['seconds']:,.0f}, {spent['peak_megabytes']:,.0f}, {cores:.2f}"
 
 
 def _megabytes(size: Mapping[str, Any]) -> str:

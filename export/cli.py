@@ -26,6 +26,7 @@ from export.disk_space import (
 )
 from export.locked_folder import FINISHED, find_kept
 from export.model_files import ModelError
+from export.own_process import in_own_process
 from export.passages import writing_passages
 from export.progress import ShowProgress, showing_progress
 from export.replace import replacing
@@ -206,7 +207,7 @@ def _read_corpus(options: argparse.Namespace, fresh: Path, progress: ShowProgres
     step = "read texts"
     progress(step, 0)
     if options.corpus is None:
-        corpus = python_documentation()
+        corpus = in_own_process(python_documentation)  # its syntax trees take 200 MB
         with writing_passages(fresh / PASSAGES) as append:
             for row in zip(corpus.texts, corpus.ids, corpus.metadata, strict=True):
                 append(*row)
@@ -229,7 +230,7 @@ def _read_calibration(
     progress("read calibration", 0)
     texts: Sequence[str]
     if options.calibration is None:
-        texts = python_documentation().texts
+        texts = in_own_process(python_documentation).texts
     else:
         texts = read_texts(options.calibration, options.calibration_column, "--calibration-column")
     progress("read calibration", 1)

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import ModelProto
 
 from export.disk_errors import temporary_folder
 from export.embed import embed_texts
 from export.graph import export_graph
 from export.model_files import ModelError
-from export.original import check_agreement, run_original
+from export.original import Original, check_agreement, run_original
+from export.own_process import in_own_process
 from export.quantize import RECIPE, quantize_graph, save_ort
 from export.recall import TOP_K, Scores, neighbour_recall
 from export.source import Source
@@ -51,7 +51,9 @@ def export_model(
         graph, exact = _export_exact(source, folder / TOKENIZER, workdir)
         progress("export graph", 1)
         tokens = exact.tokenize(calibration)
-        save_ort(quantize_graph(graph, tokens, lambda share: progress("quantize", share)), folder / MODEL)
+        quantized = quantize_graph(onnx.load(graph), tokens, lambda share: progress("quantize", share))
+        save_ort(quantized, folder / MODEL)
+        del quantized
         progress("compare with float32", 0)
         expected = embed_texts(exact, held_out)
     accuracy = compare(expected, embed_texts(Embedder.open(folder, exact.model), held_out))
@@ -77,15 +79,13 @@ def measure_closeness(source: Source, texts: Sequence[str], folder: Path, model:
     return compare(expected, embed_texts(Embedder.open(folder, model), held_out))
 
 
-def _export_exact(source: Source, tokenizer: Path, workdir: Path) -> tuple[ModelProto, Embedder]:
-    """Return the float32 graph and an embedder that uses it and the bundle's tokenizer.
+def _export_exact(source: Source, tokenizer: Path, workdir: Path) -> tuple[Path, Embedder]:
+    """Return the float32 graph's file, and an embedder that uses it and the bundle's tokenizer.
 
     Raises ModelError if the source cannot be exported, or if its graph disagrees with the original model.
     """
-    original = run_original(source)
-    graph = export_graph(source, workdir)
     path = workdir / "exact.onnx"
-    onnx.save(graph, path)
+    original = in_own_process(write_exact, source, workdir, path)
     model = ModelInfo(
         name=source.name,
         revision=source.revision,
@@ -98,7 +98,14 @@ def _export_exact(source: Source, tokenizer: Path, workdir: Path) -> tuple[Model
     )
     exact = Embedder(read_tokenizer(tokenizer), open_session(path), model)
     check_agreement(source, original, exact)
-    return graph, exact
+    return path, exact
+
+
+def write_exact(source: Source, workdir: Path, path: Path) -> Original:
+    """Write the float32 graph; return what the original model makes of a few texts. Both need torch."""
+    original = run_original(source)
+    onnx.save(export_graph(source, workdir), path)
+    return original
 
 
 def _split(texts: Sequence[str]) -> tuple[Sequence[str], list[str]]:

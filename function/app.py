@@ -8,6 +8,7 @@ from function.engine.loading import LoadedBundle
 from function.errors import FAILED, add_error_replies
 from function.execution import Execution, InlineExecution
 from function.middleware import HeadRequests, RequestLimits, RequestLog
+from function.routes.direct import DirectRoute
 from function.routes.embeddings import add_embeddings
 from function.routes.similar import add_similar
 from function.routes.status import add_status
@@ -30,10 +31,15 @@ def create_app(
         raise SettingsError(f"MAX_TOKENS: {found}; set MAX_TOKENS={most}")
     # no pages of documentation: they load scripts from elsewhere; /openapi.json has it all
     app = FastAPI(title="semantic search", docs_url=None, redoc_url=None, redirect_slashes=False, responses=FAILED)
+    app.router.route_class = DirectRoute
     add_error_replies(app)
-    app.openapi = lambda: _openapi_document(app, bundle)  # type: ignore[method-assign] # FastAPI's own way to extend it
+    app.openapi = lambda: _openapi_document(app, bundle, settings)  # type: ignore[method-assign] # FastAPI's own way to extend it
     app.add_middleware(HeadRequests)
     app.add_middleware(RequestLimits, max_body_bytes=settings.max_body_bytes)
+    if settings.api_keys:
+        from function.api_keys import ApiKeys  # not needed without keys
+
+        app.add_middleware(ApiKeys, keys=settings.api_keys)
     app.add_middleware(RequestLog, logger=logger, cold_start=cold_start)
     # straight onto the app: an APIRouter's are wrapped once more, and built at the first request
     add_similar(app, bundle, settings, execution)
@@ -56,8 +62,13 @@ async def _page(request: Request) -> Response:
     return page_reply(request)
 
 
-def _openapi_document(app: FastAPI, bundle: LoadedBundle) -> dict[str, Any]:
+def _openapi_document(app: FastAPI, bundle: LoadedBundle, settings: Settings) -> dict[str, Any]:
     from function.routes.openapi_document import describe_app  # not needed to start
 
     assert bundle.manifest.index is not None  # open_bundle checked it
-    return describe_app(app, bundle.manifest.index.columns)
+    document = describe_app(app, bundle.manifest.index.columns)
+    if settings.api_keys:
+        from function.api_keys import describe_keys
+
+        describe_keys(document)
+    return document

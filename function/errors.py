@@ -9,7 +9,10 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
-ERROR_TYPES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "media_type"}
+ERROR_TYPES = {
+    **{400: "bad_request", 401: "unauthorized", 404: "not_found", 405: "method_not_allowed"},
+    **{413: "too_large", 415: "media_type"},
+}
 MOST_DESCRIBED = 3  # of one body's errors
 CLOSE = (
     0.75  # how alike a wrong path and a route's must be: /v1/similar is 0.84 like /similar, /redoc 0.71 like /predict

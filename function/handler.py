@@ -41,9 +41,9 @@ with no_garbage_collection(), ThreadPoolExecutor(1) as background:
     handler = make_handler(app, settings.api_base_path)
     stopwatch.lap("app")
 
-    warm_up(handler)
+    warm_up(handler, settings.api_keys)
     stopwatch.lap("warm-up")
 
     if settings.aws_lambda_initialization_type == "snap-start":
-        warm_up_after_restore(handler, cold_start)
+        warm_up_after_restore(handler, cold_start, settings.api_keys)
     cold_start.end(stopwatch.phases)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
+from function.api_keys import check_listener
 from function.app import create_app
 from function.engine.bundle import BundleError
 from function.engine.loading import load_bundle
@@ -32,6 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--bundle", type=Path, help="the bundle's folder (default: BUNDLE_DIR, or bundle/)")
     parser.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1, this machine alone")
     parser.add_argument("--port", type=_port, default=8000, help="default: 8000; 0 takes one that is free")
+    parser.add_argument("--open", action="store_true", help="let other machines ask without an API key")
     options = parser.parse_args(arguments)
     if find_spec("uvicorn") is None:
         print("error: uvicorn is not installed; run `pip install uvicorn`", file=sys.stderr)
@@ -51,6 +53,7 @@ def _serve(options: argparse.Namespace, listener: socket.socket) -> int:
 
     try:
         settings = read_settings()
+        check_listener(listener.getsockname()[0], settings, options.open)
         stopwatch = Stopwatch()
         if options.bundle is not None:
             settings = replace(settings, bundle_dir=options.bundle)

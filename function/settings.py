@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 DEFAULT_BUNDLE = Path(__file__).resolve().parent.parent / "bundle"
@@ -13,6 +13,7 @@ CHARACTERS_PER_TOKEN = 16  # of MAX_TOKENS: English has four or five, and the to
 DEFAULT_SERVICE = "semantic-search"
 DEFAULT_NAMESPACE = "SemanticSearch"
 DEFAULT_BASE_PATH = "/"
+SHORTEST_KEY = 16  # characters: as random hex digits they are 64 bits, which nobody guesses over a network
 LAMBDA_BODY_LIMIT = 6 * 1024 * 1024  # bytes; what Lambda lets through, base64 included
 LAMBDA_REPLY_LIMIT = LAMBDA_BODY_LIMIT - 4096  # bytes of the body as a string of JSON; the rest is for the headers
 
@@ -34,6 +35,7 @@ class Settings:
     powertools_service_name: str = DEFAULT_SERVICE
     powertools_metrics_namespace: str = DEFAULT_NAMESPACE
     aws_lambda_initialization_type: str = "on-demand"
+    api_keys: tuple[str, ...] = field(default=(), repr=False)  # any of them will do; those of API_KEYS_FILE too
 
     @property
     def max_characters(self) -> int:
@@ -44,7 +46,8 @@ class Settings:
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     """Return the settings of an environment.
 
-    Raises SettingsError if a number is not one or is out of range, or if a path does not start with a slash.
+    Raises SettingsError if a number is not one or is out of range, if a path does not start with a slash, or if an API
+    key is too short.
     """
     return Settings(
         bundle_dir=Path(environment.get("BUNDLE_DIR") or DEFAULT_BUNDLE),
@@ -56,6 +59,7 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         powertools_service_name=environment.get("POWERTOOLS_SERVICE_NAME") or DEFAULT_SERVICE,
         powertools_metrics_namespace=environment.get("POWERTOOLS_METRICS_NAMESPACE") or DEFAULT_NAMESPACE,
         aws_lambda_initialization_type=environment.get("AWS_LAMBDA_INITIALIZATION_TYPE") or "on-demand",
+        api_keys=_api_keys(environment),
     )
 
 
@@ -71,3 +75,27 @@ def _path(environment: Mapping[str, str], name: str, default: str) -> str:
     if not found.startswith("/"):
         raise SettingsError(f"{name}: {found!r}, expected a path that starts with a slash; set {'/' + found!r}")
     return found
+
+
+def _api_keys(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the keys, which errors count and never show."""
+    keys = _split_keys("API_KEYS", environment["API_KEYS"]) if environment.get("API_KEYS") else []
+    if file := environment.get("API_KEYS_FILE"):
+        where = f"API_KEYS_FILE: {file}"
+        try:
+            keys += _split_keys(where, Path(file).read_text(encoding="ascii", errors="replace"))
+        except OSError as error:
+            raise SettingsError(f"{where}: cannot be read ({error.strerror}); name a file with a key a line") from error
+    return tuple(keys)
+
+
+def _split_keys(where: str, text: str) -> list[str]:
+    keys = text.replace(",", " ").split()
+    advice = "make one with `openssl rand -hex 32`"
+    if not keys:
+        raise SettingsError(f"{where}: there is no key; {advice}")
+    for number, key in enumerate(keys, start=1):
+        if len(key) < SHORTEST_KEY or not key.isascii():
+            found = f"has {len(key)} characters" if key.isascii() else "has characters that are not ASCII"
+            raise SettingsError(f"{where}: key {number} {found}, expected {SHORTEST_KEY} or more of ASCII; {advice}")
+    return keys

@@ -2,7 +2,7 @@
 
 import gc
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +11,7 @@ from function.telemetry import Report, Stopwatch
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
-WARM_UP = {  # as API Gateway's HTTP API sends it, with only the fields that are read
+WARM_UP: dict[str, Any] = {  # as API Gateway's HTTP API sends it, with only the fields that are read
     "version": "2.0",
     "routeKey": "POST /similar",
     "rawPath": "/similar",
@@ -65,19 +65,22 @@ class ColdStart:
         return self.phases
 
 
-def warm_up(handler: Handler) -> None:
+def warm_up(handler: Handler, api_keys: Sequence[str] = ()) -> None:
     """Send one request through the handler, so that what is done once is done while starting.
 
+    It carries the first of the API keys, if there are any.
     Raises RuntimeError if it is not answered: better now than at the first request.
     """
-    reply = handler(WARM_UP, SimpleNamespace(aws_request_id=None))
+    credentials = {"authorization": f"Bearer {api_keys[0]}"} if api_keys else {}
+    event = WARM_UP | {"headers": WARM_UP["headers"] | credentials}
+    reply = handler(event, SimpleNamespace(aws_request_id=None))
     # the one text found may be too long for a reply: its phases show that the search ran all the same
     has_searched = reply["statusCode"] == 413 and "search;dur=" in reply["headers"]["server-timing"]
     if reply["statusCode"] != 200 and not has_searched:
         raise RuntimeError(f"warm-up: the handler answered {reply['statusCode']}, expected 200: {reply['body']}")
 
 
-def warm_up_after_restore(handler: Handler, cold_start: ColdStart) -> None:
+def warm_up_after_restore(handler: Handler, cold_start: ColdStart, api_keys: Sequence[str] = ()) -> None:
     """Register with Lambda SnapStart, which keeps the started process and restores it instead of starting another.
 
     After each restore the handler answers one request before the first real one: a restored process reads its memory
@@ -88,7 +91,7 @@ def warm_up_after_restore(handler: Handler, cold_start: ColdStart) -> None:
     def after_restore() -> None:
         stopwatch = Stopwatch()
         cold_start.begin()
-        warm_up(handler)
+        warm_up(handler, api_keys)
         stopwatch.lap("restore-warm-up")
         cold_start.end(stopwatch.phases)
 

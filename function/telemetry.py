@@ -64,8 +64,11 @@ def make_logger(settings: "Settings") -> "Logger":
 
     from aws_lambda_powertools.logging import Logger  # here, so that a stopwatch can start before it is imported
 
+    from function.log_lines import LineFormatter
+
     logging.getLogger("mangum").setLevel(logging.WARNING)  # it has a line for each request too
-    return Logger(service=settings.powertools_service_name, location=None)
+    service = settings.powertools_service_name
+    return Logger(service=service, location=None, logger_formatter=LineFormatter(service))
 
 
 def cold_start_report(settings: "Settings", logger: Log) -> Report:

@@ -247,6 +247,7 @@ def test_the_settings_are_all_described_with_their_defaults() -> None:
     described = {name.lower(): default.strip("`") for name, default in rows}
     set_by_lambda = {"aws_lambda_initialization_type"}
     assert set(described) == {field.name for field in fields(Settings)} - set_by_lambda
+    assert (described.pop("api_keys"), Settings().api_keys) == ("none", ())
     assert described.pop("bundle_dir") == "bundle/` beside `function/"
     assert described == {name: str(getattr(read_settings({}), name)) for name in described}
 

@@ -1,10 +1,14 @@
 """From Lambda's events to the app and back: Mangum's work, and before it the checks and the paths of events."""
 
+import asyncio
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from mangum import Mangum
-from mangum.types import ASGI, LambdaContext, Receive, Scope, Send
+from mangum.handlers import HTTPGateway
+from mangum.protocols import HTTPCycle
+from mangum.types import ASGI, LambdaConfig, LambdaContext, LambdaEvent, Receive, Response, Scope, Send
 
 from function.events.fields import Event, EventError
 from function.events.http import http_event
@@ -17,14 +21,43 @@ def make_handler(app: ASGI, base_path: str) -> Handler:
 
     It answers every event that JSON can hold. An event that is no request is answered with a 400.
     """
-    answer = Mangum(
-        _with_route_paths(app, base_path), lifespan="off"
-    )  # on, it starts and stops the app for every event
+    routed = _with_route_paths(app, base_path)
+    formats = Mangum(routed, lifespan="off", custom_handlers=[HttpApi])
 
     def handle(event: object, context: LambdaContext) -> dict[str, Any]:
-        return answer(checked_event(event), context)
+        request = formats.infer(checked_event(event), context)
+        return request(_answer(routed, request.scope, request.body))
 
     return handle
+
+
+class HttpApi(HTTPGateway):
+    """Mangum's reader of HTTP APIs and function URLs, which would make the scope once more for the reply."""
+
+    @classmethod
+    def infer(cls, event: LambdaEvent, context: LambdaContext, config: LambdaConfig) -> bool:
+        """Return whether a checked event has this format; Mangum would ask about load balancers first."""
+        return "http" in event["requestContext"]
+
+    @cached_property
+    def scope(self) -> Scope:
+        """Return the request's scope."""
+        return super().scope
+
+
+def _answer(app: ASGI, scope: Scope, body: bytes) -> Response:
+    """Return the app's reply to one request.
+
+    Mangum's own call goes round the event loop once more, to learn that the app has answered.
+    """
+    cycle = HTTPCycle(scope, body)
+    loop = asyncio.get_event_loop()
+    task = loop.create_task(cycle.run(app))
+    loop.call_soon(loop.stop)  # once the task has run up to where it waits, which in Lambda is its end
+    loop.run_forever()
+    if not task.done():
+        loop.run_until_complete(task)
+    return {"status": cycle.status, "headers": cycle.headers, "body": cycle.body}
 
 
 def checked_event(event: object) -> Event:
@@ -48,6 +81,7 @@ def _with_route_paths(app: ASGI, base_path: str) -> ASGI:
         event = scope["aws.event"]
         scope["path"] = route_path(scope["path"], event, base_path)
         scope["refusal"] = event["refusal"]
+        scope["is_direct"] = event["is_direct"]
         scope["log_as"] = event["log_as"]
         await app(scope, receive, send)
 

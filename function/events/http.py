@@ -3,8 +3,9 @@
 Mangum trusts that an event is as AWS documents it, and raises whatever Python raises if a field is not. Here the fields
 that it reads are checked once and copied, and no others: what comes out can be trusted.
 
-A checked event has two fields of our own: `refusal`, the message of the 400 that it must be answered with, or None, and
-`log_as`, the message of its line in the log.
+A checked event has three fields of our own: `refusal`, the message of the 400 that it must be answered with, or None,
+`log_as`, the message of its line in the log, and `is_direct`, whether it came without HTTP, from who may invoke the
+function.
 """
 
 from base64 import b64decode
@@ -50,6 +51,7 @@ def make_event(method: str, path: str, body: bytes = b"", refusal: str | None = 
         "body": body,
         "refusal": refusal,
         "log_as": log_as,
+        "is_direct": True,
     }
 
 
@@ -72,6 +74,7 @@ def _http_api(event: Event, context: Event) -> Event:
         "body": _body(event),
         "refusal": None,
         "log_as": "request",
+        "is_direct": False,
     }
 
 
@@ -101,6 +104,7 @@ def _payload_1(event: Event) -> Event:
         "body": _body(event),
         "refusal": None,
         "log_as": "request",
+        "is_direct": False,
     }
 
 

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from onnx import ModelProto
 from safetensors.numpy import load_file, save_file
 
+from export import cli, model
 from export.corpus import Corpus
 from export.graph import export_graph
 from export.model import export_model
@@ -25,6 +26,18 @@ from tests.conftest import DIM
 
 TINY_BERT = Path(__file__).parents[1] / "data" / "tiny-bert"
 EditJson = Callable[[str, Callable[[dict[str, Any]], object]], None]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_in_its_own_process() -> Iterator[None]:
+    """Export models in the process of the tests: a process of its own would import torch again each time, for seconds.
+
+    Tests that run the command line as a process, such as those of test_killed_export.py, have the real thing.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (cli, model):
+            patch.setattr(module, "in_own_process", lambda function, *arguments: function(*arguments))
+        yield
 
 
 @pytest.fixture

@@ -1,0 +1,80 @@
+"""API keys: who has none is refused before a request's body is read. Imported only where keys are set."""
+
+from collections.abc import Sequence
+from ipaddress import ip_address
+from secrets import compare_digest
+from typing import Any
+
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from function.errors import ErrorReply, error_reply
+from function.settings import Settings, SettingsError
+
+OPEN_PATHS = ("/health", "/")  # for GET and HEAD: they tell nothing of the texts
+OPENAI_PATHS = "/v1/"  # whose clients read errors in OpenAI's form
+SCHEME = {"type": "http", "scheme": "bearer", "description": "One of the keys in the setting API_KEYS."}
+
+
+class ApiKeys:
+    """Answers a request without one of the keys with 401, except where the app says nothing but that it is up."""
+
+    def __init__(self, app: ASGIApp, keys: Sequence[str]) -> None:
+        """Let requests with one of `keys` pass; they are ASCII."""
+        self._app = app
+        self._keys = [key.encode() for key in keys]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request.
+
+        An event that is no HTTP request needs no key: who may invoke the function has shown AWS credentials. Nor does
+        an event that is refused anyway.
+        """
+        is_open = scope.get("method") in ("GET", "HEAD") and scope.get("path") in OPEN_PATHS
+        if scope["type"] != "http" or is_open or scope.get("is_direct") or self._has_key(scope):
+            await self._app(scope, receive, send)
+        else:
+            await _refusal(scope)(scope, receive, send)
+
+    def _has_key(self, scope: Scope) -> bool:
+        """Return whether the request carries one key, in a time that does not depend on which or how nearly."""
+        values = [value for name, value in scope["headers"] if name == b"authorization"]
+        scheme, _, given = b"".join(values[:1]).partition(b" ")
+        matches = [compare_digest(key, given.strip()) for key in self._keys]  # all of them, whichever is right
+        return len(values) == 1 and scheme.lower() == b"bearer" and any(matches)
+
+
+def _refusal(scope: Scope) -> JSONResponse:
+    has_any = any(name == b"authorization" for name, _ in scope["headers"])
+    found = "is not one of this server's API keys" if has_any else "is missing"
+    message = f"authorization: {found}, expected Bearer and an API key; ask the operator of this server for one"
+    if scope["path"].startswith(OPENAI_PATHS):
+        error = {"message": message, "type": "invalid_request_error", "param": None, "code": "invalid_api_key"}
+        reply = JSONResponse({"error": error}, 401)
+    else:
+        reply = error_reply(401, message)
+    reply.headers["www-authenticate"] = 'Bearer error="invalid_token"' if has_any else "Bearer"  # RFC 6750, section 3
+    if scope["method"] == "HEAD":
+        reply.body = b""
+    return reply
+
+
+def check_listener(address: str, settings: Settings, is_open: bool) -> None:
+    """Raise SettingsError if other machines could ask at this IP address and need no key, unless that is wanted."""
+    if not (settings.api_keys or is_open or ip_address(address).is_loopback):
+        advice = "set API_KEYS, or allow it with --open"
+        raise SettingsError(f"--host {address}: other machines could ask, and there are no API keys; {advice}")
+
+
+def describe_keys(document: dict[str, Any]) -> None:
+    """Say in an OpenAPI document which operations need a key."""
+    document["components"]["securitySchemes"] = {"ApiKey": SCHEME}
+    document["security"] = [{"ApiKey": []}]
+    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{ErrorReply.__name__}"}}}
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            if path in OPEN_PATHS and method in ("get", "head"):
+                operation["security"] = []
+            else:
+                refusal = {"description": "no API key", "headers": {"WWW-Authenticate": {"schema": {"type": "string"}}}}
+                operation["responses"]["401"] = refusal | ({} if method == "head" else {"content": content})

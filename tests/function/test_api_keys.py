@@ -1,0 +1,301 @@
+"""API keys: who is let in, where everyone is, and that no key is ever shown."""
+
+import json
+import logging
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from function import api_keys
+from function.api_keys import ApiKeys, check_listener
+from function.server import main
+from function.settings import Settings, SettingsError, read_settings
+from tests.function.event_makers import MAKERS
+from tests.function.test_openapi_document import CONFIG, check_conformance
+
+OLD, NEW = "old-key-0123456789", "new-key-0123456789"
+KEYS = Settings(api_keys=(OLD, NEW))
+ASK = {"text": "angry goose"}
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {key}"}
+
+
+@pytest.fixture(scope="module")
+def closed(connect: Callable[..., httpx.Client]) -> httpx.Client:
+    """A client of an app with two keys, without one of its own."""
+    client = connect(settings=KEYS)
+    client.get("/health")
+    return client
+
+
+@pytest.mark.parametrize("key", [OLD, NEW])
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER "])
+def test_each_of_the_keys_opens_every_route(closed: httpx.Client, key: str, scheme: str) -> None:
+    headers = {"authorization": f"{scheme} {key}"}
+    assert closed.post("/similar", json=ASK, headers=headers).status_code == 200
+    assert closed.get("/openapi.json", headers=headers).status_code == 200
+
+
+WRONG = [
+    *(
+        "",
+        "Bearer",
+        f"Bearer {OLD}x",
+        f"Bearer {OLD[:-1]}",
+        f"Bearer {OLD},{NEW}",
+        f"Bearer {OLD} {NEW}",
+        f"Basic {OLD}",
+    ),
+    *(OLD, f"Bearer{OLD}", f"Bearer {OLD.upper()}", "Bearer ż"),
+]
+
+
+@pytest.mark.parametrize("value", WRONG)
+def test_anything_else_is_a_401_that_says_what_to_send_and_not_what_was_sent(closed: httpx.Client, value: str) -> None:
+    reply = closed.post("/similar", json=ASK, headers=[(b"authorization", value.encode())])
+    assert (reply.status_code, reply.json()["error_type"]) == (401, "unauthorized")
+    assert reply.headers["www-authenticate"] == 'Bearer error="invalid_token"'
+    assert "expected Bearer and an API key" in reply.json()["error"]
+    assert "0123456789" not in reply.text
+    assert reply.headers["x-request-id"]
+
+
+def test_none_at_all_is_a_401_too(closed: httpx.Client) -> None:
+    reply = closed.post("/similar", json=ASK)
+    assert (reply.status_code, reply.headers["www-authenticate"]) == (401, "Bearer")
+    assert reply.json()["error"].startswith("authorization: is missing, expected Bearer")
+
+
+def test_two_keys_at_once_are_refused(closed: httpx.Client) -> None:
+    both = [("authorization", f"Bearer {OLD}"), ("authorization", f"Bearer {NEW}")]
+    assert closed.post("/similar", json=ASK, headers=both).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        *(("GET", "/health", 200), ("HEAD", "/health", 200), ("POST", "/health", 401), ("DELETE", "/health", 401)),
+        *(("GET", "/info", 401), ("HEAD", "/info", 401), ("GET", "/openapi.json", 401), ("GET", "/nothing", 401)),
+        *(("POST", "/", 401), ("GET", "//", 401), ("GET", "/health/", 401), ("OPTIONS", "/similar", 401)),
+    ],
+)
+def test_only_health_and_the_page_are_open(closed: httpx.Client, method: str, path: str, status: int) -> None:
+    reply = closed.request(method, f"http://tests{path}")
+    assert reply.status_code == status
+    assert (reply.content == b"") is (method == "HEAD")
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_the_page_is_asked_for_without_a_key(closed: httpx.Client, method: str) -> None:
+    assert closed.request(method, "/").status_code != 401
+
+
+def test_openais_clients_read_the_refusal_in_their_form(closed: httpx.Client) -> None:
+    reply = closed.post("/v1/embeddings", json={"input": "goose"})
+    error = reply.json()["error"]
+    assert (reply.status_code, error["type"], error["code"]) == (401, "invalid_request_error", "invalid_api_key")
+    assert error["message"].startswith("authorization: is missing")
+
+
+def test_a_body_is_not_read_before_the_key(closed: httpx.Client) -> None:
+    assert closed.post("/similar", content=b" " * 2_000_000).status_code == 401
+    assert closed.post("/similar", content=b" " * 2_000_000, headers=bearer(OLD)).status_code == 413
+
+
+def test_every_key_is_compared_whichever_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[bytes] = []
+
+    def compare(key: bytes, given: bytes) -> bool:
+        compared.append(key)
+        return secrets.compare_digest(key, given)
+
+    monkeypatch.setattr(api_keys, "compare_digest", compare)
+    guard = ApiKeys(lambda *_: None, [OLD, NEW])  # type: ignore[arg-type]
+    for key, expected in ((OLD, True), (NEW, True), ("x", False)):
+        compared.clear()
+        assert guard._has_key({"headers": [(b"authorization", b"Bearer " + key.encode())]}) is expected
+        assert compared == [OLD.encode(), NEW.encode()]
+
+
+def test_no_key_is_in_the_log_or_in_info(closed: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    assert closed.post("/similar", json=ASK, headers=bearer(OLD + "x")).status_code == 401
+    info = closed.get("/info", headers=bearer(OLD))
+    assert info.status_code == 200
+    assert "0123456789" not in info.text + repr([vars(record) for record in caplog.records if record.name == "tests"])
+    assert "0123456789" not in repr(KEYS)
+    assert [vars(record)["status"] for record in caplog.records if record.name == "tests"] == [401, 200]
+
+
+def test_without_keys_the_app_has_no_such_layer(make_app: Callable[..., FastAPI]) -> None:
+    assert not any(issubclass(each.cls, ApiKeys) for each in make_app().user_middleware if isinstance(each.cls, type))
+    assert "security" not in json.dumps(make_app().openapi())
+
+
+# --- the OpenAPI document
+
+
+def test_the_document_says_which_routes_need_a_key(make_app: Callable[..., FastAPI]) -> None:
+    document = make_app(settings=KEYS).openapi()
+    assert document["components"]["securitySchemes"]["ApiKey"]["scheme"] == "bearer"
+    assert document["security"] == [{"ApiKey": []}]
+    open_to_all = {
+        (path, method) for path, each in document["paths"].items() for method in each if "security" in each[method]
+    }
+    assert open_to_all - {("/", "get"), ("/", "head")} == {("/health", "get"), ("/health", "head")}
+    assert "401" in document["paths"]["/similar"]["post"]["responses"]
+    assert "401" not in document["paths"]["/health"]["get"]["responses"]
+
+
+def test_the_app_with_keys_answers_as_its_document_says(
+    make_app: Callable[..., FastAPI], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = make_app(settings=KEYS)
+
+    async def with_a_key(scope: Any, receive: Any, send: Any) -> None:
+        if scope.get("path") == "/openapi.json":  # asked for before the checks, without their headers
+            scope["headers"] = [*scope["headers"], (b"authorization", f"Bearer {NEW}".encode())]
+        await app(scope, receive, send)
+
+    few = {"max-examples": 3, "deterministic": True, "database": "none"}
+    monkeypatch.setitem(CONFIG, "generation", few)
+    monkeypatch.setitem(CONFIG, "headers", {"Authorization": f"Bearer {NEW}"})
+    check_conformance(with_a_key)
+
+
+# --- Lambda
+
+
+@pytest.fixture(scope="module")
+def answer_closed(make_app: Callable[..., Any]) -> Iterator[Callable[[object], dict[str, Any]]]:
+    """Return what answers an event, with keys."""
+    import asyncio
+    from contextlib import closing
+
+    from function.events import make_handler
+
+    with closing(asyncio.new_event_loop()) as loop:
+        asyncio.set_event_loop(loop)
+        handler = make_handler(make_app(settings=KEYS), "/")
+        context: Any = None
+        yield lambda event: handler(event, context)
+        asyncio.set_event_loop(None)
+
+
+@pytest.mark.parametrize("make_event", MAKERS)
+def test_an_http_event_needs_a_key(
+    answer_closed: Callable[[object], dict[str, Any]], make_event: Callable[..., dict[str, Any]]
+) -> None:
+    event = make_event("POST", "/similar", json.dumps(ASK))
+    assert answer_closed(event | {"is_direct": True})["statusCode"] == 401
+    for headers, value in (("headers", f"Bearer {NEW}"), ("multiValueHeaders", [f"Bearer {NEW}"])):
+        if headers in event:
+            event[headers] = event[headers] | {"Authorization": value}
+    assert answer_closed(event)["statusCode"] == 200
+
+
+@pytest.mark.parametrize(
+    ("event", "status"),
+    [
+        (ASK, 200),
+        ({"path": "/predict", "body": ASK}, 200),
+        ({"path": "/info"}, 200),
+        ({"warmer": True}, 200),
+        ({"detail-type": "Scheduled Event"}, 200),
+        ({"Records": []}, 400),
+    ],
+)
+def test_a_direct_invocation_and_a_ping_need_none(
+    answer_closed: Callable[[object], dict[str, Any]], event: object, status: int
+) -> None:
+    assert answer_closed(event)["statusCode"] == status
+
+
+START = """
+import json, sys
+import function.handler
+print(json.dumps(sorted(name for name in sys.modules if name in ("function.api_keys", "ssl", "_hashlib"))))
+"""
+
+
+def test_a_cold_start_with_keys_warms_up_and_without_them_imports_nothing_for_them(
+    in_a_new_process: Callable[..., Any], bundle: Path
+) -> None:
+    assert "function.api_keys" in in_a_new_process(START, BUNDLE_DIR=str(bundle), API_KEYS=OLD)
+    assert "function.api_keys" not in in_a_new_process(START, BUNDLE_DIR=str(bundle))
+
+
+# --- settings
+
+
+@pytest.mark.parametrize("text", [f"{OLD},{NEW}", f" {OLD} {NEW}\n", f"{OLD},\n{NEW},", f"{OLD}\t{NEW}"])
+def test_keys_are_separated_by_commas_or_white_space(text: str, tmp_path: Path) -> None:
+    assert read_settings({"API_KEYS": text}) == KEYS
+    (tmp_path / "keys").write_text(text, encoding="utf-8")
+    assert read_settings({"API_KEYS_FILE": str(tmp_path / "keys")}) == KEYS
+
+
+def test_the_keys_of_the_variable_and_of_the_file_all_count(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text(NEW, encoding="utf-8")
+    assert read_settings({"API_KEYS": OLD, "API_KEYS_FILE": str(tmp_path / "keys")}) == KEYS
+
+
+def test_empty_variables_mean_no_keys() -> None:
+    assert read_settings({"API_KEYS": "", "API_KEYS_FILE": ""}).api_keys == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("fifteen-letters", "API_KEYS: key 1 has 15 characters, expected 16 or more of ASCII; make one with `openssl"),
+        (f"{OLD} short", "API_KEYS: key 2 has 5 characters, expected 16"),
+        (f"{OLD},klucz-bardzo-długi", "API_KEYS: key 2 has characters that are not ASCII"),
+        (" , ", "API_KEYS: there is no key; make one with"),
+    ],
+)
+def test_a_key_that_is_easily_guessed_is_refused_and_not_shown(text: str, expected: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        read_settings({"API_KEYS": text})
+    assert str(caught.value).startswith(expected)
+    assert not any(key in str(caught.value) for key in text.replace(",", " ").split())
+
+
+@pytest.mark.parametrize(("content", "expected"), [(None, "cannot be read (No such file"), (b"\n", "there is no key")])
+def test_a_file_without_a_key_is_refused(tmp_path: Path, content: bytes | None, expected: str) -> None:
+    file = tmp_path / "keys"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(SettingsError) as caught:
+        read_settings({"API_KEYS_FILE": str(file)})
+    assert str(caught.value).startswith(f"API_KEYS_FILE: {file}: {expected}")
+
+
+# --- the server
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "192.0.2.1", "::", "2001:db8::1"])
+def test_other_machines_may_ask_only_with_keys_or_if_it_is_wanted(address: str) -> None:
+    with pytest.raises(SettingsError, match="other machines could ask, and there are no API keys; set API_KEYS, or"):
+        check_listener(address, Settings(), is_open=False)
+    check_listener(address, Settings(), is_open=True)
+    check_listener(address, KEYS, is_open=False)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.8.8.8", "::1"])
+def test_this_machine_may_ask_without(address: str) -> None:
+    check_listener(address, Settings(), is_open=False)
+
+
+def test_the_server_refuses_before_it_loads_a_bundle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bundle = str(tmp_path / "none")
+    assert main(["--host", "0.0.0.0", "--port", "0", "--bundle", bundle]) == 1
+    assert capsys.readouterr().err.startswith("error: --host 0.0.0.0: other machines could ask")
+    assert main(["--host", "0.0.0.0", "--port", "0", "--bundle", bundle, "--open"]) == 1
+    assert "none: is not a folder" in capsys.readouterr().err
