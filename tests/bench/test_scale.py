@@ -70,6 +70,7 @@ def test_kept_bundles_are_made_again_only_if_the_code_changed(work: Path, monkey
 
 def test_the_pieces_of_an_export_that_was_stopped_or_runs_are_not_deleted(work: Path) -> None:
     folder = work / "scale" / "passages-70"
+    folder.mkdir()
     with (
         unfinished_folder(folder),
         pytest.raises(SystemExit, match=r"partial: an export runs or was stopped; finish it"),
