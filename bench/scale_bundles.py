@@ -19,6 +19,7 @@ from bench.models import is_current, made_from
 from bench.needs import Missing
 from bench.passages import write_corpus
 from bench.report import console
+from export.locked_folder import NAME
 from function.engine.bundle import INDEX, open_bundle
 from function.engine.index import Index
 from function.engine.quantization import Codes, Scales, dequantize
@@ -33,6 +34,7 @@ def make_bundles(work: Path, data: Path, sizes: Sequence[int], keep: bool) -> di
 
     With `keep`, bundles that are there are taken whatever code made them. Beside each, `export.json` says what its
     export took, and beside the largest, `mixed.json` how many of its passages are mixed of others.
+    Raises Missing if a bundle is to be made where an export has left pieces of one.
     """
     largest = max(sizes)
     bundles = {size: work / f"passages-{size}" for size in sizes}
@@ -40,9 +42,14 @@ def make_bundles(work: Path, data: Path, sizes: Sequence[int], keep: bool) -> di
         bundle, mark = bundles[size], work / f"passages-{size}.made-from.txt"
         if (bundle / "manifest.json").exists() and (keep or is_current(mark)):
             continue
+        corpus = work / f"passages-{size}.csv"
+        if (unfinished := _find_unfinished(bundle)) is not None:
+            again = f"python -m export --corpus {corpus} {' '.join(LOT)} --out {bundle}"
+            raise Missing(
+                f"{unfinished}: an export runs or was stopped; finish it (`{again}`) and use --keep, or delete it"
+            )
         console.print(f"making the bundle of {size:,} passages ...")
         shutil.rmtree(bundle, ignore_errors=True)
-        corpus = work / f"passages-{size}.csv"
         if size == largest:
             mixed = write_corpus(corpus, data, size)
             (work / f"passages-{size}.mixed.json").write_text(json.dumps(mixed), encoding="utf-8")
@@ -53,6 +60,12 @@ def make_bundles(work: Path, data: Path, sizes: Sequence[int], keep: bool) -> di
         export_figures(work, size).write_text(json.dumps(asdict(spent)), encoding="utf-8")
         mark.write_text(made_from(), encoding="utf-8")
     return bundles
+
+
+def _find_unfinished(bundle: Path) -> Path | None:
+    """Return the folder of an export that runs or was stopped, None if there is none."""
+    found = bundle.iterdir() if bundle.is_dir() else ()
+    return next((path for path in found if NAME.fullmatch(path.name)), None)
 
 
 def export_measured(corpus: Path, bundle: Path) -> Spent:

@@ -18,6 +18,7 @@ from bench.scale_contest import FILTERS
 from bench.scale_tables import peers_table, sizes_table
 from bench.searches import HYBRID, SEMANTIC
 from export.corpus import Corpus
+from export.locked_folder import unfinished_folder
 from function.engine.loading import load_bundle
 
 EXPORT = {"seconds": 10.0, "processor_seconds": 18.0, "peak_megabytes": 700.0}
@@ -65,6 +66,16 @@ def test_kept_bundles_are_made_again_only_if_the_code_changed(work: Path, monkey
     monkeypatch.setattr(scale_bundles, "is_current", lambda mark: mark.name != "passages-50.made-from.txt")
     make_bundles(work / "scale", work, [50, 100], keep=False)
     assert manifest.stat().st_mtime_ns > written
+
+
+def test_the_pieces_of_an_export_that_was_stopped_or_runs_are_not_deleted(work: Path) -> None:
+    folder = work / "scale" / "passages-70"
+    folder.mkdir()
+    with (
+        unfinished_folder(folder),
+        pytest.raises(SystemExit, match=r"partial: an export runs or was stopped; finish it"),
+    ):
+        make_bundles(work / "scale", work, [70, 100], keep=True)
 
 
 def test_stored_rows_are_written_again_for_another_bundle(work: Path, bundle: Path) -> None:
