@@ -55,6 +55,8 @@ NOT_MEASURED = {
     "512 KB": "https://aws.amazon.com/api-gateway/pricing/: how much of a request is billed as one",
     "least 0.9999": "export/original.py: LEAST_COSINE",
     "95 %": "bench/ablation.py: from the 2.5th percentile to the 97.5th",
+    "99 % of the ten best": "export/stages.py: RECALL_WITH_LISTS",
+    "99.8 % where": "export/stages.py: RECALL_WITHOUT_LISTS",
     "20 ms": "bench/memory.py: PERIOD, over which Docker counts a share of a core",
 }
 
