@@ -56,7 +56,7 @@ def create_app(
         "reply_bytes": settings.max_reply_bytes,
     }
     add_status(app, bundle.manifest, limits, cold_start, execution, logger)
-    app.add_route("/", _page, include_in_schema=False)  # for people, so not in the OpenAPI document
+    app.add_route("/", _page, include_in_schema=False)  # function/routes/openapi_document.py describes it
 
     def add_clients() -> None:
         from function.routes.mcp import add_mcp

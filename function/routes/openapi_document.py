@@ -1,11 +1,21 @@
 """The OpenAPI document, made when it is first asked for: FastAPI's, this corpus's filters, and HEAD wherever GET is."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
 from fastapi import FastAPI
 
 from function.routes.filtering import filter_schemas
+
+PAGE = {  # function/routes/page.py; FastAPI does not know it, because a route of FastAPI's lengthens each start
+    "summary": "A page to search with",
+    "operationId": "page__get",
+    "responses": {
+        "200": {"description": "the page", "content": {"text/html": {"schema": {"type": "string"}}}},
+        "304": {"description": "the caller has it already"},
+    },
+}
 
 
 def describe_app(app: FastAPI, kinds: Mapping[str, str]) -> dict[str, Any]:
@@ -16,6 +26,7 @@ def describe_app(app: FastAPI, kinds: Mapping[str, str]) -> dict[str, Any]:
     schemas["SimilarRequest"]["properties"]["filter"] = {
         "anyOf": [{"$ref": "#/components/schemas/Filter"}, {"type": "null"}]
     }
+    document["paths"].setdefault("/", {})["get"] = deepcopy(PAGE)
     for methods in document["paths"].values():
         if "get" in methods:
             methods.setdefault("head", _without_bodies(methods["get"]))

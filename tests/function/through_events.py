@@ -35,7 +35,8 @@ class ThroughEvents:
         reply = await asyncio.get_running_loop().run_in_executor(self._thread, self._ask, scope, body)
         headers = [(name.encode(), value.encode()) for name, value in reply["headers"].items()]
         await send({"type": "http.response.start", "status": reply["statusCode"], "headers": headers})
-        await send({"type": "http.response.body", "body": reply["body"].encode()})
+        content = base64.b64decode(reply["body"]) if reply["isBase64Encoded"] else reply["body"].encode()
+        await send({"type": "http.response.body", "body": content})
 
     def _ask(self, scope: Scope, body: bytes) -> dict[str, Any]:
         event = http_api(scope["method"], scope["path"], base64.b64encode(body).decode()) | {"isBase64Encoded": True}
