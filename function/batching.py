@@ -123,7 +123,7 @@ class BatchedExecution:
                 self._counts.set_queued(self.queued_tokens)
 
     def _start_batches(self) -> None:
-        """Give every idle thread a batch, as long as texts wait."""
+        """Start a batch in every idle thread, as long as texts wait."""
         while self._idle and self._waiting:
             batch = self._take_batch()
             self._idle -= 1
