@@ -18,6 +18,7 @@ REQUESTS: dict[str, Request] = {
     "health": ("GET", "/health", None),
     "info": ("GET", "/info", None),
     "openapi": ("GET", "/openapi.json", None),
+    "page": ("GET", "/", None),
     "no route": ("GET", "/nothing", None),
     "another method": ("GET", "/similar", None),
     "too large": ("POST", "/similar", json.dumps({"text": "a" * 1024 * 1024})),
@@ -28,7 +29,7 @@ REQUESTS: dict[str, Request] = {
 }
 STATUS = {
     **dict.fromkeys(("similar", "similar in other scripts", "predict one", "predict many", "health", "info"), 200),
-    **{"openapi": 200, "no route": 404, "another method": 405, "too large": 413, "out of range": 422},
+    **{"openapi": 200, "page": 200, "no route": 404, "another method": 405, "too large": 413, "out of range": 422},
     **{"a missing field": 422, "not JSON": 400, "no body": 422},
 }
 
