@@ -82,7 +82,7 @@ def comparable() -> Callable[[str], object]:
 
     def but_for_the_start(body: str) -> object:
         if body.startswith(GZIP):
-            return gzip.decompress(b64decode(body))
+            return gzip.decompress(b64decode(body)).decode()
         if not body.startswith("{"):
             return body
         content = json.loads(body)
