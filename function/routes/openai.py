@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 from function.engine.dimensions import keep_dimensions
 from function.engine.embedder import TokenIds
 from function.engine.quantization import Embeddings
+from function import errors
 from function.errors import Replies, cut, union_tag
 from function.routes.embedding import TextEmbedding
 from function.routes.replies import embedding_texts, json_reply, json_text
@@ -90,9 +91,10 @@ class Models(BaseModel):
     data: list[Model]
 
 
-FAILED: Replies = {413: {"model": OpenAIErrorReply}, 500: {"model": OpenAIErrorReply}}
-REFUSED: Replies = FAILED | {400: {"model": OpenAIErrorReply}, 415: {"model": OpenAIErrorReply}}
-NO_MODEL: Replies = FAILED | {404: {"model": OpenAIErrorReply}}
+# the descriptions are those of other routes, because http's own differ from Python to Python
+FAILED: Replies = {status: reply | {"model": OpenAIErrorReply} for status, reply in errors.FAILED.items()}
+REFUSED: Replies = FAILED | {status: errors.REFUSED[status] | {"model": OpenAIErrorReply} for status in (400, 415)}
+NO_MODEL: Replies = FAILED | {404: {"model": OpenAIErrorReply, "description": "no such model"}}
 
 
 def add_openai(app: FastAPI, embedding: TextEmbedding, settings: Settings) -> None:
