@@ -12,10 +12,10 @@ from fastapi import FastAPI, HTTPException, Request, Response
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
+from function import errors
 from function.engine.dimensions import keep_dimensions
 from function.engine.embedder import TokenIds
 from function.engine.quantization import Embeddings
-from function import errors
 from function.errors import Replies, cut, union_tag
 from function.routes.embedding import TextEmbedding
 from function.routes.replies import embedding_texts, json_reply, json_text
