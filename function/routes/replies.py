@@ -3,10 +3,14 @@
 import json
 from typing import Any
 
+import numpy as np
 from fastapi import Response
 from pydantic_core import to_json
 
 from function.engine.quantization import Embeddings
+
+LOG10_OF_2 = 0.30103
+POWERS_OF_TEN = np.array([10.0**power for power in range(60)])  # float32 values are at least 2 ** -149
 
 
 def json_text(content: Any) -> str:
@@ -28,13 +32,16 @@ def text_reply(text: str) -> Response:
 
 
 def embedding_texts(embeddings: Embeddings) -> list[str]:
-    """Return each row of embeddings (n, dim) float32 as a list in JSON.
+    """Return each row of embeddings (n, dim) float32 as a list in JSON, so that a client reads the same float32 values.
 
-    Nine significant digits tell every float32 from its neighbours, so that a client reads the same values
-    (https://docs.oracle.com/cd/E19957-01/806-3568/ncg_goldberg.html, "Binary to Decimal Conversion").
+    Between 2 ** (e - 1) and 2 ** e, float32 values are 2 ** (e - 24) apart, or 2 ** (e - 25) just below. So decimals
+    that are less than that apart tell each value from its neighbours. pydantic writes a float64 with as few digits as
+    tell it from its own neighbours, which for a value that was rounded to these decimals are the decimals.
     """
-    row = f"[{','.join(['%.9g'] * embeddings.shape[1])}]"
-    return [row % tuple(values) for values in embeddings.tolist()]
+    _, exponents = np.frexp(embeddings)
+    scales = POWERS_OF_TEN[np.maximum((25 - exponents) * LOG10_OF_2, 0).astype(np.intp) + 1]
+    rounded = np.rint(embeddings * scales) / scales
+    return [json_text(row) for row in rounded.tolist()]
 
 
 def bytes_beyond(reply: Response, most: int) -> int:
