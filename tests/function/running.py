@@ -18,8 +18,10 @@ def started(bundle: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
     """Start a server on a free port, with one worker unless the options say more; kill it at the end of the block."""
     command = [sys.executable, "-m", "function", "--bundle", str(bundle), "--port", "0", "--workers", "1", *options]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        yield process
-        process.kill()
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def address_of(server: subprocess.Popen[str]) -> str:

@@ -118,7 +118,9 @@ def test_workers_stop_when_the_main_process_is_killed(server: subprocess.Popen[s
 def test_a_caller_that_hangs_up_is_dropped_and_counted(bundle: Path) -> None:
     with started(bundle) as server:
         address = address_of(server)
-        texts = ["an angry goose sold forty apples at the market"] * 256
+        texts = [
+            "an angry goose sold forty apples at the market"
+        ] * 2_000  # longer than callers.PATIENCE, on any machine
         large = {"content": json.dumps({"text": texts}), "headers": {"content-type": "application/json"}}
 
         def is_counted() -> bool:
