@@ -33,7 +33,7 @@ JSON_AROUND_A_TEXT = 8  # bytes, rounded up: quotes, a comma, and a share of the
 # WordPiece splits words of up to 100 characters and looks for each piece from the longest one down. The vocabulary has
 # only single letters of this word, so the tokenizer looks up 5,050 pieces (100 + 99 + ... + 1).
 SLOWEST_WORD = "q" * 100 + " "
-FORMER_BODY_LIMIT = 1024 * 1024  # bytes; the limits before tokens and characters had any
+FORMER_BODY_LIMIT = 1024 * 1024  # bytes; these two were the only limits before tokens and characters had limits
 FORMER_TEXTS = 256
 ORDINARY = "an ordinary search"
 SEARCHES = 50  # in each round: the first ones after a costly request find the processor's caches full of other things

@@ -19,7 +19,7 @@ TIMEOUT = 60  # seconds until wrk counts a request as an error
 class Load:
     """What was seen at one number of connections; errors are counts by status or by kind."""
 
-    requests_per_second: float  # that were answered with 200
+    requests_per_second: float  # only requests that were answered with 200
     p50: float  # milliseconds, of all replies
     p99: float
     errors: dict[str, int]

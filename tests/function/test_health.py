@@ -43,7 +43,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 
 def run(asking: Coroutine[Any, Any, Result]) -> Result:
-    """Return what `asking` returns; unlike asyncio.run, let the thread keep the event loop that it has: Mangum's."""
+    """Return what `asking` returns. asyncio.run would leave the thread without the event loop that Mangum uses."""
     with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
         return runner.run(asking)
 

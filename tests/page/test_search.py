@@ -69,7 +69,7 @@ def test_nothing_is_asked_for_an_empty_or_blank_field(page: "Page") -> None:
 def test_while_one_types_nothing_is_asked_until_there_is_a_pause(open_page: Open) -> None:
     page = open_page()
     page.clock.install(time=0)
-    page.clock.pause_at(3_600)  # seconds; from here on it goes only as told
+    page.clock.pause_at(3_600)  # seconds; from here on the test moves the page's clock
     asked: list[str] = []
     page.on("request", lambda one: asked.append(json.loads(one.post_data or "{}").get("text")))
     for letter in "goose":
