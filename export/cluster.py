@@ -9,16 +9,15 @@ export on one machine. The machine that runs the export reads the corpus, as it 
 """
 
 import os
-import platform
 import time
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from export.cluster_error import ClusterError
 from export.embed import Count, Shard, cut_shards, embed_shard
 from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
 from function.engine.embedder import Embedder
@@ -31,15 +30,11 @@ CODE = ("export", "function")  # the packages that the nodes get from here
 ENVIRONMENT = {"TOKENIZERS_PARALLELISM": "false"}  # each actor has one core
 
 
-class ClusterError(RuntimeError):
-    """A cluster that cannot be used: the message says where, what was found, what was expected and what to do."""
-
-
 class Cluster:
     """A Ray cluster that embeds a corpus, and what the summary says of it afterwards."""
 
-    def __init__(self, address: str | None, bundle: Path) -> None:
-        """Take the address, None for Ray's own default, and the folder that holds the model."""
+    def __init__(self, address: str, bundle: Path) -> None:
+        """Take the address, "" for Ray's own default, and the folder that holds the model."""
         self._address = address
         self._bundle = bundle
         self._began = 0.0
@@ -112,28 +107,18 @@ class ShardEmbedder:
             "scales": shard.scales.tobytes(),
             "is_truncated": shard.is_truncated.tobytes(),
             "began": began,
-            "processor": platform.processor(),
         }
         return pa.table({name: [value] for name, value in columns.items()})
 
 
-def require_ray() -> None:
-    """Raise ClusterError if Ray is not installed."""
-    if find_spec("ray") is None:
-        raise ClusterError(
-            "--ray: the package ray is not installed, expected the extra `cluster`; install it: "
-            "pip install 'ray[data]>=2.50'"
-        )
-
-
-def _connect(address: str | None) -> None:
+def _connect(address: str) -> None:
     """Connect to the cluster and send it this code. Raises ClusterError if it does not answer."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # Ray reports to its makers unless it is told not to
     import ray
 
     packages = [str(PROJECT / name) for name in CODE]
     try:
-        ray.init(address, runtime_env={"py_modules": packages, "env_vars": ENVIRONMENT})
+        ray.init(address or None, runtime_env={"py_modules": packages, "env_vars": ENVIRONMENT})
     except (ConnectionError, ValueError, RuntimeError) as error:
         where = address or os.environ.get("RAY_ADDRESS") or "this machine"
         raise ClusterError(
