@@ -11,6 +11,7 @@ export on one machine. The machine that runs the export reads the corpus, as it 
 import os
 import time
 from collections.abc import Iterator
+from itertools import count, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from export.cluster_error import ClusterError
-from export.embed import Count, Shard, cut_shards, embed_shard
+from export.embed import TEXTS_PER_SHARD, Count, Shard, embed_shard
 from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
 from function.engine.embedder import Embedder
 
@@ -41,10 +42,10 @@ class Cluster:
         self.nodes = self.sessions = 0
         self.seconds_before = 0.0  # until the first shard was begun: Ray starts, and the nodes get the model
 
-    def embed(self, embedder: Embedder, texts: Iterator[str], count: Count) -> Iterator[Shard]:
+    def embed(self, embedder: Embedder, texts: Iterator[str], tell: Count) -> Iterator[Shard]:
         """Embed the texts on all cores of the cluster; yield their shards as they come, in any order.
 
-        `count` gets the number of texts of each. Raises ClusterError if there is no such cluster.
+        `tell` gets the number of texts of each. Raises ClusterError if there is no such cluster.
         """
         import ray
         from ray.data import ActorPoolStrategy
@@ -52,7 +53,7 @@ class Cluster:
         self._began = time.time()
         _connect(self._address)
         try:
-            shards = [ray.put(_pack(number, shard)) for number, shard in enumerate(cut_shards(texts))]
+            shards = list(_put_shards(texts))
             if not shards:
                 return
             self.nodes = sum(node["Alive"] for node in ray.nodes())
@@ -70,7 +71,7 @@ class Cluster:
                 if not self.seconds_before:
                     self.seconds_before = row["began"] - self._began
                 shard = _unpack(row, embedder.model.dim)
-                count(len(shard.codes))
+                tell(len(shard.codes))
                 yield shard
         finally:
             ray.shutdown()
@@ -127,11 +128,16 @@ def _connect(address: str) -> None:
         ) from error
 
 
-def _pack(number: int, texts: list[str]) -> "pa.Table":
-    """Return a shard as a table of one row, which Ray never divides."""
+def _put_shards(texts: Iterator[str]) -> Iterator[Any]:
+    """Put each shard into Ray's object store, as a table of one row, which Ray never divides; yield the references."""
     import pyarrow as pa
+    import ray
 
-    return pa.table({"number": [number], "texts": pa.array([texts], pa.list_(pa.large_string()))})
+    for number in count():
+        shard = list(islice(texts, TEXTS_PER_SHARD))
+        if not shard:
+            return
+        yield ray.put(pa.table({"number": [number], "texts": pa.array([shard], pa.list_(pa.large_string()))}))
 
 
 def _unpack(row: dict[str, Any], dim: int) -> Shard:

@@ -59,12 +59,6 @@ def embed_texts(embedder: Embedder, texts: Sequence[str], role: str = "") -> Emb
         return embedder.embed(embedder.tokenize(texts, role), pool.map)
 
 
-def cut_shards(texts: Iterator[str]) -> Iterator[list[str]]:
-    """Yield the texts of one shard after the other, so that shards are the same wherever they are embedded."""
-    while shard := list(islice(texts, TEXTS_PER_SHARD)):
-        yield shard
-
-
 def embed_shard(embedder: Embedder, number: int, texts: Sequence[str]) -> Shard:
     """Return the rows of one shard, embedded on one core in the batches that `embed_here` makes of it."""
     tokens = _tokenize(embedder, texts)
@@ -86,12 +80,12 @@ def embed_here(embedder: Embedder, texts: Iterator[str], count: Count) -> Iterat
 
     pool = ThreadPoolExecutor(os.cpu_count())
     try:
-        for number, shard in enumerate(cut_shards(texts)):
-            tokens = _tokenize(embedder, shard)
+        number = 0
+        while tokens := _tokenize(embedder, islice(texts, TEXTS_PER_SHARD)):
             batches = plan_batches([len(text.ids) for text in tokens])
-            waiting.append(
-                (number, tokens, [(rows, pool.submit(_embed_batch, embedder, tokens, rows)) for rows in batches])
-            )
+            futures = [(rows, pool.submit(_embed_batch, embedder, tokens, rows)) for rows in batches]
+            waiting.append((number, tokens, futures))
+            number += 1
             if len(waiting) > 1:  # the cores have the newer shard to go on with
                 yield collect()
         while waiting:
