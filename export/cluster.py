@@ -11,7 +11,7 @@ export on one machine. The machine that runs the export reads the corpus, as it 
 import os
 import time
 from collections.abc import Iterator
-from itertools import count, islice
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from export.cluster_error import ClusterError
-from export.embed import TEXTS_PER_SHARD, Count, Shard, embed_shard
+from export.embed import Count, Shard, embed_shard, take_shard
 from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
 from function.engine.embedder import Embedder
 
@@ -134,7 +134,7 @@ def _put_shards(texts: Iterator[str]) -> Iterator[Any]:
     import ray
 
     for number in count():
-        shard = list(islice(texts, TEXTS_PER_SHARD))
+        shard = list(take_shard(texts))
         if not shard:
             return
         yield ray.put(pa.table({"number": [number], "texts": pa.array([shard], pa.list_(pa.large_string()))}))

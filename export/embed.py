@@ -59,6 +59,11 @@ def embed_texts(embedder: Embedder, texts: Sequence[str], role: str = "") -> Emb
         return embedder.embed(embedder.tokenize(texts, role), pool.map)
 
 
+def take_shard(texts: Iterator[str]) -> Iterator[str]:
+    """Yield the texts of the next shard: the cut is the same wherever it is embedded."""
+    return islice(texts, TEXTS_PER_SHARD)
+
+
 def embed_shard(embedder: Embedder, number: int, texts: Sequence[str]) -> Shard:
     """Return the rows of one shard, embedded on one core in the batches that `embed_here` makes of it."""
     tokens = _tokenize(embedder, texts)
@@ -81,7 +86,7 @@ def embed_here(embedder: Embedder, texts: Iterator[str], count: Count) -> Iterat
     pool = ThreadPoolExecutor(os.cpu_count())
     try:
         number = 0
-        while tokens := _tokenize(embedder, islice(texts, TEXTS_PER_SHARD)):
+        while tokens := _tokenize(embedder, take_shard(texts)):
             batches = plan_batches([len(text.ids) for text in tokens])
             futures = [(rows, pool.submit(_embed_batch, embedder, tokens, rows)) for rows in batches]
             waiting.append((number, tokens, futures))
