@@ -9,8 +9,9 @@ export on one machine. The machine that runs the export reads the corpus, as it 
 """
 
 import os
+import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 PROJECT = Path(__file__).parents[1]
 CODE = ("export", "function")  # the packages that the nodes get from here
+COMPARED = 16  # texts of each shard of another kind of processor that are embedded here too
 ENVIRONMENT = {"TOKENIZERS_PARALLELISM": "false"}  # each actor has one core
 
 
@@ -39,7 +41,9 @@ class Cluster:
         self._address = address
         self._bundle = bundle
         self._began = 0.0
+        self._processor = _processor()
         self.nodes = self.sessions = 0
+        self.compared = self.different = 0  # rows from other processors, compared with what this one makes of the text
         self.seconds_before = 0.0  # until the first shard was begun: Ray starts, and the nodes get the model
 
     def embed(self, embedder: Embedder, texts: Iterator[str], tell: Count) -> Iterator[Shard]:
@@ -71,6 +75,8 @@ class Cluster:
                 if not self.seconds_before:
                     self.seconds_before = row["began"] - self._began
                 shard = _unpack(row, embedder.model.dim)
+                if row["processor"] != self._processor:
+                    self._compare(embedder, shard, ray.get(shards[shard.number])["texts"][0].as_py()[:COMPARED])
                 tell(len(shard.codes))
                 yield shard
         finally:
@@ -80,7 +86,19 @@ class Cluster:
         """Return what the summary says of the cluster."""
         sessions = f"{self.sessions} session{'s' * (self.sessions != 1)}"
         nodes = f"{self.nodes} node{'s' * (self.nodes != 1)}"
-        return f"{sessions} on {nodes} of Ray, which began after {self.seconds_before:.1f} s"
+        described = f"{sessions} on {nodes} of Ray, which began after {self.seconds_before:.1f} s"
+        if self.compared:
+            described += (
+                f"; {self.different:,} of {self.compared:,} rows from other processors differ in their last bits"
+            )
+        return described
+
+    def _compare(self, embedder: Embedder, shard: Shard, texts: Sequence[str]) -> None:
+        """Embed the first texts of a shard here too, and count the rows that differ."""
+        here = embed_shard(embedder, shard.number, texts)
+        differs = (here.codes != shard.codes[: len(texts)]).any(axis=1) | (here.scales != shard.scales[: len(texts)])
+        self.compared += len(texts)
+        self.different += int(np.count_nonzero(differs))
 
 
 class ShardEmbedder:
@@ -108,6 +126,7 @@ class ShardEmbedder:
             "scales": shard.scales.tobytes(),
             "is_truncated": shard.is_truncated.tobytes(),
             "began": began,
+            "processor": _processor(),
         }
         return pa.table({name: [value] for name, value in columns.items()})
 
@@ -144,3 +163,11 @@ def _unpack(row: dict[str, Any], dim: int) -> Shard:
     scales = np.frombuffer(row["scales"], np.float32)
     codes = np.frombuffer(row["codes"], np.int8).reshape(len(scales), dim)
     return Shard(row["number"], codes, scales, np.frombuffer(row["is_truncated"], bool))
+
+
+def _processor() -> str:
+    """Return the kind of this machine's processor: another one may round the last bits of an embedding differently."""
+    information = Path("/proc/cpuinfo")
+    lines = information.read_text().splitlines() if information.exists() else []
+    models = {line for line in lines if line.startswith(("model name", "CPU part"))}
+    return "; ".join([platform.machine(), *sorted(models)])

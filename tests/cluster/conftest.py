@@ -33,7 +33,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def corpus_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Different texts of different lengths, with ids and a column."""
     stories = make_stories().texts
-    rows = [f"{number},{stories[number % 200][: 10 + number // 3]} {number},{number % 7}\n" for number in range(TEXTS)]
+    texts = [f"{stories[number % 200].replace(',', '')[: 10 + number // 3]} {number}" for number in range(TEXTS)]
+    rows = [f"{number},{text},{number % 7}\n" for number, text in enumerate(texts)]
     path = tmp_path_factory.mktemp("corpus") / "texts.csv"
     path.write_text("id,text,day\n" + "".join(rows), encoding="utf-8")
     return path
