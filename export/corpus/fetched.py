@@ -1,11 +1,13 @@
 """A corpus in S3, copied to this machine while it is read."""
 
 import argparse
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
 
 from export.corpus.corpus import CorpusError
 from export.first_line import first_line
@@ -40,15 +42,17 @@ def fetching_corpus(path: Path) -> Iterator[Path]:
             f"{url}: the package pyarrow is not installed, expected the extra `cluster`; install it: "
             "pip install 'ray[data]>=2.50'"
         )
-    from pyarrow.fs import FileSystem, FileType, copy_files
+    from pyarrow.fs import FileType, S3FileSystem, copy_files
 
     with TemporaryDirectory() as folder:
         copy = Path(folder) / path.name
         try:
-            source, key = FileSystem.from_uri(url)
+            endpoint = urlsplit(os.environ.get("AWS_ENDPOINT_URL", ""))  # Arrow takes its two parts apart
+            source = S3FileSystem(endpoint_override=endpoint.netloc or None, scheme=endpoint.scheme or None)
+            key = "/".join(path.parts[1:])
             if source.get_file_info(key).type == FileType.Directory:
                 copy.mkdir()
-            copy_files(url, str(copy))
+            copy_files(key, str(copy), source_filesystem=source)
         except OSError as error:
             raise CorpusError(
                 f"{url}: found no corpus that can be read ({first_line(error)}), expected a file or a folder; check "
