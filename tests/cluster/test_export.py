@@ -11,6 +11,8 @@ from typing import Any
 
 from tests.cluster.conftest import TEXTS, TEXTS_PER_SHARD, contents
 
+MOST_SECONDS = int(os.environ.get("MOST_SECONDS", "300"))  # an export that hangs shows what Ray printed
+
 StartExport = Callable[..., tuple[subprocess.Popen[str], Path]]
 
 
@@ -23,8 +25,12 @@ def wait_for_shards(out: Path, process: subprocess.Popen[str], count: int) -> No
 
 def finish(process: subprocess.Popen[str]) -> str:
     """Return what the export printed, once it has ended without an error."""
-    output, _ = process.communicate()
-    assert process.returncode == 0, output
+    try:
+        output, _ = process.communicate(timeout=MOST_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        output, _ = process.communicate()
+    assert process.returncode == 0, output[-5_000:]
     return output
 
 
