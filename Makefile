@@ -7,6 +7,7 @@
 # make test-image     the image, run in Lambda's emulator and by SAM; skipped where there is no Docker
 # make test-clients   the real clients of OpenAI, Hugging Face and MCP against a running server
 # make test-template  the template through checkov and SAM's translator, and the wheel
+# make test-cluster   the export on a Ray cluster of two nodes
 # make test-page      the page in a real browser; skipped where there is no Chromium
 PYTHON ?= python3
 VENV := .venv
@@ -15,7 +16,7 @@ BIN := $(VENV)/bin
 IMAGE ?= semantic-search
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 
-.PHONY: demo test check format image pin-base test-image test-clients test-template test-page clean
+.PHONY: demo test check format image pin-base test-image test-clients test-template test-cluster test-page clean
 
 demo: bundle/manifest.json
 	$(BIN)/python -m bench demo
@@ -66,6 +67,17 @@ test-template: $(VENV)/installed build/template-tools/installed
 build/template-tools/installed: tests/deployment/requirements.txt
 	$(PYTHON) -m venv build/template-tools
 	build/template-tools/bin/pip install --quiet --disable-pip-version-check -r tests/deployment/requirements.txt
+	touch $@
+
+# Ray is large, and its warnings are its own. Its environment sees the packages of the other one.
+test-cluster: $(VENV)/installed build/cluster/installed
+	build/cluster/bin/python -m pytest -W default tests/cluster
+
+build/cluster/installed: tests/cluster/requirements.txt constraints.txt
+	$(PYTHON) -m venv build/cluster
+	build/cluster/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -r tests/cluster/requirements.txt
+	$(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))" > \
+	    $$(build/cluster/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/function.pth
 	touch $@
 
 # Only the page's tests and picture need them, so they are in a folder of their own; bench/browser.py looks there.

@@ -6,6 +6,7 @@ from typing import Protocol
 from bench import (
     ablation,
     accuracy,
+    cluster,
     cold_start,
     cost,
     demo,
@@ -47,6 +48,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     "modes": modes,
     "latency": latency,
     "throughput": throughput,
+    "cluster": cluster,
     "warm": warm,
     "warm-profile": warm_profile,
     "limits": limits,

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import NoReturn
 
 from export.columns import TYPES
+from export.corpus import corpus_place
 from export.source import POOLINGS
 from function.engine.bundle import CONVEX, FUSIONS
 
 COMMANDS = ("model", "corpus", "verify")
 FLAGS = ("-h", "--help", "--remove-corpus", "--no-keywords")  # every other option takes one value
+OPTIONAL_VALUE = ("--ray",)  # unless an option or a command follows
 
 NO_STEMS = "none"  # for --stem
 
@@ -68,6 +70,8 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
                 parser.error(f"--{option.replace('_', '-')} is about keywords, and --no-keywords leaves them out")
     if named.get("fusion_weight") is not None and named["fusion"] not in (None, CONVEX):
         parser.error(f"--fusion-weight is for --fusion {CONVEX}; {named['fusion']} has no weight")
+    if named.get("ray") is not None and named["corpus"] is None:
+        parser.error("--ray embeds texts of your own on a cluster; name them with --corpus FILE")
     if named.get("update") is not None and command == "export" and options.model is None:
         for option in ("revision", "pooling", "calibration"):
             if named[option] is not None:
@@ -82,7 +86,8 @@ def split_command(words: Sequence[str]) -> tuple[str, list[str]]:
     """Return the command, which is the first word that is neither an option nor its value, and the other words."""
     is_value = False
     for place, word in enumerate(words):
-        if is_value:
+        may_lack_value = place > 0 and words[place - 1] in OPTIONAL_VALUE
+        if is_value and not (may_lack_value and (word.startswith("-") or word in COMMANDS)):
             is_value = False
         elif word == "--":
             break
@@ -170,10 +175,10 @@ def _corpus(is_required: bool) -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(add_help=False)
     options.add_argument(
         "--corpus",
-        type=Path,
+        type=corpus_place,
         required=is_required,
         metavar="FILE",
-        help="the texts: CSV, TSV, JSON lines or Parquet, plain or .gz",
+        help="the texts: CSV, TSV, JSON lines or Parquet, plain or .gz; a file, a folder of them, or either as s3://...",
     )
     options.add_argument("--text-column", help="default: the column text, or the only one")
     options.add_argument("--id-column", help="default: the column id, or the row number")
@@ -194,7 +199,19 @@ def _corpus(is_required: bool) -> argparse.ArgumentParser:
         help="take over the embeddings of all texts that this bundle has, and embed only the others; often the folder "
         "of --out; without MODEL its model stays too",
     )
+    _add_ray(options)
     return options
+
+
+def _add_ray(options: argparse.ArgumentParser) -> None:
+    options.add_argument(
+        "--ray",
+        nargs="?",
+        const="",
+        metavar="ADDRESS",
+        help="embed on a Ray cluster; without ADDRESS the one that Ray finds (RAY_ADDRESS, this machine), or else a "
+        "new one on this machine; needs the extra [cluster]",
+    )
 
 
 def _column_type(words: str) -> tuple[str, str]:

@@ -5,6 +5,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from export.arguments import NO_STEMS, parse_arguments
-from export.corpus import Corpus, CorpusError, read_corpus, read_texts
+from export.cluster_error import ClusterError, require_ray
+from export.corpus import Corpus, CorpusError, fetching_corpus, read_corpus, read_texts
 from export.disk_errors import explain
 from export.disk_space import (
     check_space,
@@ -28,7 +30,7 @@ from export.locked_folder import FINISHED, find_kept
 from export.model_files import ModelError
 from export.own_process import in_own_process
 from export.passages import writing_passages
-from export.progress import ShowProgress, showing_progress
+from export.progress import ProgressLines, ShowProgress, showing_progress
 from export.replace import replacing
 from export.shell import python_module
 from export.source import find_model, read_source
@@ -51,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse_arguments(sys.argv[1:] if arguments is None else arguments)
     manifest_before = _manifest_bytes(options)
     try:
+        if getattr(options, "ray", None) is not None:
+            require_ray()
         match options.command:
             case "verify":
                 return _verify(options)
@@ -58,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return _replace_corpus(options)
             case _:
                 return _export(options)
-    except (CorpusError, ModelError, BundleError, TensorsError) as error:
+    except (ClusterError, CorpusError, ModelError, BundleError, TensorsError) as error:
         errors.print(f"[red]error:[/] {escape(str(error) + _kept(options))}")
         return 1
     except OSError as error:
@@ -213,7 +217,8 @@ def _read_corpus(options: argparse.Namespace, fresh: Path, progress: ShowProgres
                 append(*row)
     else:
         columns = options.text_column, options.id_column
-        corpus = read_corpus(options.corpus, *columns, fresh / PASSAGES, lambda share: progress(step, min(share, 0.99)))
+        with fetching_corpus(options.corpus) as path:
+            corpus = read_corpus(path, *columns, fresh / PASSAGES, lambda share: progress(step, min(share, 0.99)))
     corpus = replace(corpus, columns=choose_types(corpus, dict(options.column), options.corpus or Path(NAME)))
     progress(step, 1)
     return corpus
@@ -244,7 +249,8 @@ def _write_corpus(
 
     Raises BundleError if a check fails.
     """
-    from export.embed import embed_corpus
+    from export.cluster import Cluster
+    from export.embed import embed_corpus, embed_here
     from export.indexer import write_index
     from export.keywords import FUSION_WEIGHT, STEMMING, KeywordOptions
     from export.python_documentation import NAME
@@ -258,7 +264,9 @@ def _write_corpus(
     weight = FUSION_WEIGHT if options.fusion_weight is None else options.fusion_weight
     keywords = None if options.no_keywords else KeywordOptions(stemming, options.fusion or CONVEX, weight)
     embedder = Embedder.open(fresh, manifest.model)
-    with showing_progress(console) as progress:
+    cluster = None if options.ray is None else Cluster(options.ray, fresh)
+    # Ray shows bars of its own, which would write over ours
+    with showing_progress(console) if cluster is None else nullcontext(ProgressLines(console)) as progress:
         older = None
         if options.update is not None:
             progress("read the older bundle", 0)
@@ -269,7 +277,8 @@ def _write_corpus(
         def show(share: float, embedded: int) -> None:
             progress("embed texts", share, embedded)
 
-        rows = embed_corpus(embedder, corpus.texts, fresh, name_model(manifest), older, show)
+        embed = embed_here if cluster is None else cluster.embed
+        rows = embed_corpus(embedder, corpus.texts, fresh, name_model(manifest), older, show, embed)
         seconds = time.perf_counter() - began
         progress("write the index", 0)
         manifest = write_index(fresh, manifest, corpus, rows.codes, rows.scales, name, keywords)
@@ -277,4 +286,5 @@ def _write_corpus(
     if not print_checks(console, lambda progress: verify_export(fresh, rows.codes, rows.scales, progress)):
         shutil.rmtree(fresh / FINISHED, ignore_errors=True)  # whatever is wrong with it, the next export makes it again
         raise BundleError(f"{options.out}: the new bundle failed a check above; what was there before stays as it was")
-    return manifest, corpus_rows(manifest, corpus, rows, seconds)
+    on_cluster = [] if cluster is None else [("cluster", cluster.describe())]
+    return manifest, [*corpus_rows(manifest, corpus, rows, seconds), *on_cluster]

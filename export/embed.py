@@ -1,7 +1,8 @@
 """Texts become embeddings on all cores of this machine, and a corpus becomes the rows of its index.
 
 A corpus is embedded in shards, and each finished shard is kept on the disk. While the cores embed one shard, the next
-one is read and tokenized and the last one is written, so that no core waits between two of them.
+one is read and tokenized and the last one is written, so that no core waits between two of them. export/cluster.py
+embeds the same shards on other machines.
 """
 
 import os
@@ -24,6 +25,20 @@ TEXTS_PER_SHARD = 4096  # some 15 seconds of work for one core; more would be lo
 TEXTS_AT_ONCE, CHARACTERS_AT_ONCE = 1024, 1_000_000  # that are tokenized together: each character takes many bytes
 
 Quantized = tuple[Codes, Scales]
+Count = Callable[[int], None]  # takes the number of texts embedded since its last call
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """The rows of TEXTS_PER_SHARD texts, or of the last ones. The number counts shards from 0 in the texts' order."""
+
+    number: int
+    codes: Codes  # (n, dim) int8
+    scales: Scales  # (n,) float32
+    is_truncated: Truncated  # (n,)
+
+
+EmbedShards = Callable[[Embedder, Iterator[str], Count], Iterator[Shard]]  # in any order
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +59,46 @@ def embed_texts(embedder: Embedder, texts: Sequence[str], role: str = "") -> Emb
         return embedder.embed(embedder.tokenize(texts, role), pool.map)
 
 
+def take_shard(texts: Iterator[str]) -> Iterator[str]:
+    """Yield the texts of the next shard: the cut is the same wherever it is embedded."""
+    return islice(texts, TEXTS_PER_SHARD)
+
+
+def embed_shard(embedder: Embedder, number: int, texts: Sequence[str]) -> Shard:
+    """Return the rows of one shard, embedded on one core in the batches that `embed_here` makes of it."""
+    tokens = _tokenize(embedder, texts)
+    batches = plan_batches([len(text.ids) for text in tokens])
+    results = (_embed_batch(embedder, tokens, rows) for rows in batches)
+    return _collect(embedder.model.dim, number, tokens, zip(batches, results, strict=True), lambda done: None)
+
+
+def embed_here(embedder: Embedder, texts: Iterator[str], count: Count) -> Iterator[Shard]:
+    """Embed the texts on all cores of this machine, and yield their shards in order.
+
+    At most three shards of tokens are in memory.
+    """
+    waiting: deque[tuple[int, list[TokenIds], list[tuple[list[int], Future[Quantized]]]]] = deque()
+
+    def collect() -> Shard:
+        number, tokens, batches = waiting.popleft()
+        return _collect(embedder.model.dim, number, tokens, ((rows, one.result()) for rows, one in batches), count)
+
+    pool = ThreadPoolExecutor(os.cpu_count())
+    try:
+        number = 0
+        while tokens := _tokenize(embedder, take_shard(texts)):
+            batches = plan_batches([len(text.ids) for text in tokens])
+            futures = [(rows, pool.submit(_embed_batch, embedder, tokens, rows)) for rows in batches]
+            waiting.append((number, tokens, futures))
+            number += 1
+            if len(waiting) > 1:  # the cores have the newer shard to go on with
+                yield collect()
+        while waiting:
+            yield collect()
+    finally:
+        pool.shutdown(cancel_futures=True)  # after an interruption too
+
+
 def embed_corpus(
     embedder: Embedder,
     texts: Sequence[str],
@@ -51,6 +106,7 @@ def embed_corpus(
     model: str,
     older: KnownRows | None = None,
     progress: Callable[[float, int], None] = lambda share, embedded: None,
+    embed_shards: EmbedShards = embed_here,
 ) -> EmbeddedCorpus:
     """Return the rows of the texts.
 
@@ -58,6 +114,7 @@ def embed_corpus(
     `model` is its name for them, from `name_model`. Rows of `older`, a bundle's, are taken over too.
     Equal texts are embedded once. A row depends on its text alone, so it does not matter which rows are taken over.
     `progress` gets the share of the texts that is done and how many of them were embedded.
+    `embed_shards` yields the shards of the other texts, embedded here or elsewhere; each is kept as soon as it comes.
     """
     digests = digest_texts(texts)
     before = [older] if older is not None else []
@@ -75,10 +132,10 @@ def embed_corpus(
         progress(1 - (left - embedded) / len(texts), embedded)
 
     count(0)
-    begin = 0
-    for codes, scales, is_truncated in _embed_shards(embedder, compress(texts, is_wanted), count):
-        save_shard(fresh, model, wanted[begin : begin + len(codes)], codes, scales, is_truncated)
-        begin += len(codes)
+    for shard in embed_shards(embedder, compress(texts, is_wanted), count):
+        begin = shard.number * TEXTS_PER_SHARD
+        own = wanted[begin : begin + len(shard.codes)]
+        save_shard(fresh, model, own, shard.codes, shard.scales, shard.is_truncated)
     known = [*before, *read_shards(fresh, model, digests)]
     places = find_digests(digests, join_digests(known))
     if (places < 0).any():
@@ -88,40 +145,19 @@ def embed_corpus(
     return EmbeddedCorpus(codes, scales, embedded, int(np.count_nonzero(truncated)), resumed, updated)
 
 
-def _embed_shards(
-    embedder: Embedder, texts: Iterator[str], count: Callable[[int], None]
-) -> Iterator[tuple[Codes, Scales, Truncated]]:
-    """Embed the texts on all cores, and yield the rows of TEXTS_PER_SHARD of them after the other, in order.
-
-    `count` gets the number of texts embedded since its last call. At most three shards of tokens are in memory.
-    """
-
-    def embed(ids: list[list[int]]) -> Quantized:
-        return quantize(embedder.embed_padded(ids))
-
-    waiting: deque[tuple[list[TokenIds], list[tuple[list[int], Future[Quantized]]]]] = deque()
-    pool = ThreadPoolExecutor(os.cpu_count())
-    try:
-        while tokens := _tokenize(embedder, islice(texts, TEXTS_PER_SHARD)):
-            batches = plan_batches([len(text.ids) for text in tokens])
-            waiting.append((tokens, [(rows, pool.submit(embed, [tokens[i].ids for i in rows])) for rows in batches]))
-            if len(waiting) > 1:  # the cores have the newer shard to go on with
-                yield _collect(embedder.model.dim, *waiting.popleft(), count)
-        for shard in waiting:
-            yield _collect(embedder.model.dim, *shard, count)
-    finally:
-        pool.shutdown(cancel_futures=True)  # after an interruption too
+def _embed_batch(embedder: Embedder, tokens: list[TokenIds], rows: list[int]) -> Quantized:
+    return quantize(embedder.embed_padded([tokens[row].ids for row in rows]))
 
 
 def _collect(
-    dim: int, tokens: list[TokenIds], batches: list[tuple[list[int], Future[Quantized]]], count: Callable[[int], None]
-) -> tuple[Codes, Scales, Truncated]:
-    """Return the rows of a shard as soon as all its batches are embedded."""
+    dim: int, number: int, tokens: list[TokenIds], batches: Iterable[tuple[list[int], Quantized]], count: Count
+) -> Shard:
+    """Return a shard as soon as all its batches are embedded."""
     codes, scales = np.empty((len(tokens), dim), np.int8), np.empty(len(tokens), np.float32)
     for rows, batch in batches:
-        codes[rows], scales[rows] = batch.result()
+        codes[rows], scales[rows] = batch
         count(len(rows))
-    return codes, scales, np.array([text.is_truncated for text in tokens], bool)
+    return Shard(number, codes, scales, np.array([text.is_truncated for text in tokens], bool))
 
 
 def _tokenize(embedder: Embedder, texts: Iterable[str]) -> list[TokenIds]:

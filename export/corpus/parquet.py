@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 65_536
 
 
-def read_parquet(path: Path, asked: Columns, append: Append, told: Told) -> Counts:
+def read_parquet(path: Path, asked: Columns, append: Append, told: Told, rows_before: int) -> Counts:
     """Append the passages of a Parquet file, ROWS_AT_ONCE at a time.
 
-    `told` is called with the share of the rows that was read. Raises CorpusError if the file is broken or a value fits
-    no passage.
+    `told` is called with the share of the rows that was read. rows_before is the number of the first row. Raises
+    CorpusError if the file is broken or a value fits no passage.
     """
     import polars as pl  # slow to import, and only this format needs it
 
@@ -56,7 +56,7 @@ def read_parquet(path: Path, asked: Columns, append: Append, told: Told) -> Coun
         metadata = metadata_objects(path, others, len(numbers)).to_list()
         texts = frame[text].cast(pl.String).to_list()
         for row, passage, name, values in zip(numbers, texts, names, metadata, strict=True):
-            append(passage, ids.replace_blank(name, row, row), values)
+            append(passage, ids.replace_blank(name, rows_before + row, row), values)
         passages += len(numbers)
         non_finite += sum(map(count_non_finite, others))
         told(min(1.0, (begin + ROWS_AT_ONCE) / rows))

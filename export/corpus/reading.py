@@ -1,6 +1,7 @@
-"""Read a corpus from a file, in the format that its suffix says."""
+"""Read a corpus from a file, in the format that its suffix says, or from the files of a folder."""
 
 from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
 
 from export.corpus.columns import Columns
@@ -29,6 +30,8 @@ def read_corpus(
     memory, and the returned corpus reads from it. Without one the corpus is in memory. `told` is called now and then
     with the share of the file that was read, 0 to 1.
 
+    The path may be a folder: its files are read in the order of their paths, and row numbers go on from one to the
+    next. Files and folders whose names begin with a dot or an underscore are skipped, such as _SUCCESS.
     The text column is the one named, else "text", else the only one. The id column is the one named, else
     "id" if there is one. Names are case-sensitive.
     Raises CorpusError for a missing, unknown or broken file or column, with the line (from 1, in the
@@ -61,24 +64,46 @@ def read_texts(path: Path, text_column: str | None, text_option: str) -> list[st
 
 
 def _read(path: Path, asked: Columns, append: Append, told: Told) -> Counts:
-    if not path.is_file():
-        found = "a folder" if path.is_dir() else "no file"
-        raise corpus_error(path, None, found, f"a file ending in {SUFFIXES}", "check the path")
-    name = path.name.lower()
-    with refusing_changes(path):
-        match Path(name.removesuffix(".gz")).suffix:
-            case ".csv":
-                counts = read_rows(path, lambda told: csv_rows(path, ",", told), asked, append, told)
-            case ".tsv":
-                counts = read_rows(path, lambda told: csv_rows(path, "\t", told), asked, append, told)
-            case ".jsonl" | ".ndjson" | ".json":
-                counts = read_rows(path, lambda told: json_rows(path, told), asked, append, told)
-            case ".parquet" if not name.endswith(".gz"):
-                counts = read_parquet(path, asked, append, told)
-            case _:
-                suffix = "".join(path.suffixes[-2:])
-                raise corpus_error(path, None, f"the suffix {suffix!r}", SUFFIXES, "convert or rename the file")
+    files = _files(path) if path.is_dir() else [path]
+    counts = Counts(0, 0, 0)
+    for number, file in enumerate(files):
+
+        def told_of_all(share: float, before: int = number) -> None:
+            told((before + share) / len(files))
+
+        rows_before = counts.passages + counts.empty_texts
+        here = _read_file(file, asked, append, told_of_all, rows_before)
+        counts = Counts(*(a + b for a, b in zip(astuple(counts), astuple(here), strict=True)))
     if not counts.passages:
         found = f"no text in any of {counts.empty_texts:,} rows"
         raise corpus_error(path, None, found, "at least one", f"name another column with {asked.text_option}")
     return counts
+
+
+def _files(folder: Path) -> list[Path]:
+    """Return the files of a folder and of its folders in the order of their paths. Raises CorpusError without any."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    files = [path for path in paths if not any(part[0] in "._" for part in path.relative_to(folder).parts)]
+    if not files:
+        raise corpus_error(folder, None, "a folder without files", f"files ending in {SUFFIXES}", "check the path")
+    return files
+
+
+def _read_file(path: Path, asked: Columns, append: Append, told: Told, rows_before: int) -> Counts:
+    """Append the passages of one file; its first row has the number rows_before."""
+    if not path.is_file():
+        raise corpus_error(path, None, "no file", f"a file ending in {SUFFIXES}", "check the path")
+    name = path.name.lower()
+    with refusing_changes(path):
+        match Path(name.removesuffix(".gz")).suffix:
+            case ".csv":
+                return read_rows(path, lambda told: csv_rows(path, ",", told), asked, append, told, rows_before)
+            case ".tsv":
+                return read_rows(path, lambda told: csv_rows(path, "\t", told), asked, append, told, rows_before)
+            case ".jsonl" | ".ndjson" | ".json":
+                return read_rows(path, lambda told: json_rows(path, told), asked, append, told, rows_before)
+            case ".parquet" if not name.endswith(".gz"):
+                return read_parquet(path, asked, append, told, rows_before)
+            case _:
+                suffix = "".join(path.suffixes[-2:])
+                raise corpus_error(path, None, f"the suffix {suffix!r}", SUFFIXES, "convert or rename the file")

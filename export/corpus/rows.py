@@ -14,9 +14,12 @@ JSON_TYPES = {bool: "a boolean", int: "a number", float: "a number", list: "an a
 Rows = Iterator[tuple[int, dict[str, object]]]  # the line that each starts on, from 1; its columns
 
 
-def read_rows(path: Path, rows: Callable[[Told], Rows], asked: Columns, append: Append, told: Told) -> Counts:
+def read_rows(
+    path: Path, rows: Callable[[Told], Rows], asked: Columns, append: Append, told: Told, rows_before: int
+) -> Counts:
     """Append the passages of a text file; rows(told) reads it from the first row on and tells how far it is.
 
+    rows_before is the number of its first row.
     Raises CorpusError for a damaged gzip file, and for texts and ids that are not text.
     """
     if is_gzipped(path):
@@ -45,7 +48,7 @@ def read_rows(path: Path, rows: Callable[[Told], Rows], asked: Columns, append: 
             raise _wrong_type(path, line, text, passage, "a string")
         name = "" if identifier is None else _id_of_row(path, line, row, identifier)
         others = {key: row[key] for key in row if key not in (text, identifier) and row[key] is not None}
-        append(passage, ids.replace_blank(name, number, line), compact_json(others))
+        append(passage, ids.replace_blank(name, rows_before + number, line), compact_json(others))
         passages += 1
     blank_ids = ids.count_blank()
     return Counts(passages, empty_texts=number + 1 - passages, blank_ids=blank_ids if has_ids else 0)

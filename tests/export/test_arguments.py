@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from export.arguments import COMMANDS, FLAGS, _parser, parse_arguments, split_command
+from export.arguments import COMMANDS, FLAGS, OPTIONAL_VALUE, _parser, parse_arguments, split_command
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,9 @@ from export.arguments import COMMANDS, FLAGS, _parser, parse_arguments, split_co
         (["./corpus"], "export", ["./corpus"]),
         (["some-model", "corpus"], "export", ["some-model", "corpus"]),
         (["--", "corpus"], "export", ["--", "corpus"]),
+        (["--ray", "corpus"], "corpus", ["--ray"]),
+        (["--ray", "host:6379", "corpus"], "corpus", ["--ray", "host:6379"]),
+        (["--ray", "--out", "b", "corpus"], "corpus", ["--ray", "--out", "b"]),
         (["--corpus", "f"], "export", ["--corpus", "f"]),
         (["--remove-corpus", "corpus.csv"], "export", ["--remove-corpus", "corpus.csv"]),
     ],
@@ -41,7 +44,8 @@ def test_every_option_but_a_flag_takes_one_value(command: str) -> None:
     for action in _parser(command)._actions:
         for option in action.option_strings:
             assert (action.nargs == 0) == (option in FLAGS), option
-            assert action.nargs in (0, None)
+            assert (action.nargs == "?") == (option in OPTIONAL_VALUE), option
+            assert action.nargs in (0, None, "?")
 
 
 @pytest.mark.parametrize(
@@ -65,7 +69,25 @@ def test_options_mean_the_same_before_and_after_the_command(words: list[str]) ->
         fusion=None,
         fusion_weight=None,
         column=[],
+        ray=None,
     )
+
+
+def test_ray_takes_an_address_or_none() -> None:
+    words = ["corpus", "--corpus", "texts.csv", "--ray"]
+    assert [parse_arguments([*words, *address]).ray for address in ([], ["host:6379"])] == ["", "host:6379"]
+
+
+def test_ray_is_for_texts_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse_arguments(["--ray"])
+    assert "--ray embeds texts of your own on a cluster; name them with --corpus" in capsys.readouterr().err
+
+
+def test_an_address_in_s3_without_a_file_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse_arguments(["corpus", "--corpus", "s3://bucket"])
+    assert "found 's3://bucket', expected s3://BUCKET/KEY of a file or a folder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -1,0 +1,173 @@
+"""Embed the shards of a corpus on a Ray cluster: `python -m export --ray`.
+
+Ray Data hands each shard to a pool of actors, one session for each core of the cluster. The model and this code reach
+the nodes through Ray, so they need neither a shared disk nor a hub; they need the packages of requirements.txt. A
+shard carries its number, because Ray returns them in any order. Ray repeats what a killed worker or node had in hand.
+
+Ray Data's own readers are left out: they guess types (the id 007 becomes 7), and the bytes would not be those of an
+export on one machine. The machine that runs the export reads the corpus, as it does without Ray.
+"""
+
+import os
+import platform
+import time
+from collections.abc import Iterator, Sequence
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from export.cluster_error import ClusterError
+from export.embed import Count, Shard, embed_shard, take_shard
+from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
+from function.engine.embedder import Embedder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PROJECT = Path(__file__).parents[1]
+CODE = ("export", "function")  # the packages that the nodes get from here
+COMPARED = 16  # texts of each shard of another kind of processor that are embedded here too
+ENVIRONMENT = {"TOKENIZERS_PARALLELISM": "false"}  # each actor has one core
+
+
+class Cluster:
+    """A Ray cluster that embeds a corpus, and what the summary says of it afterwards."""
+
+    def __init__(self, address: str, bundle: Path) -> None:
+        """Take the address, "" for Ray's own default, and the folder that holds the model."""
+        self._address = address
+        self._bundle = bundle
+        self._began = 0.0
+        self._processor = _processor()
+        self.nodes = self.sessions = 0
+        self.compared = self.different = 0  # rows from other processors, compared with what this one makes of the text
+        self.seconds_before = 0.0  # until the first shard was begun: Ray starts, and the nodes get the model
+
+    def embed(self, embedder: Embedder, texts: Iterator[str], tell: Count) -> Iterator[Shard]:
+        """Embed the texts on all cores of the cluster; yield their shards as they come, in any order.
+
+        `tell` gets the number of texts of each. Raises ClusterError if there is no such cluster.
+        """
+        import ray
+        from ray.data import ActorPoolStrategy
+
+        self._began = time.time()
+        _connect(self._address)
+        try:
+            shards = list(_put_shards(texts))
+            if not shards:
+                return
+            self.nodes = sum(node["Alive"] for node in ray.nodes())
+            self.sessions = min(len(shards), max(1, int(ray.cluster_resources().get("CPU", 0))))
+            model = {name: (self._bundle / name).read_bytes() for name in (MODEL, TOKENIZER)}
+            embedded = ray.data.from_arrow_refs(shards).map_batches(
+                ShardEmbedder,
+                fn_constructor_args=(ray.put(model), embedder.model),
+                batch_size=1,  # a row is a whole shard
+                batch_format="pyarrow",
+                compute=ActorPoolStrategy(size=self.sessions),
+                num_cpus=1,
+            )
+            for row in embedded.iter_rows():
+                if not self.seconds_before:
+                    self.seconds_before = row["began"] - self._began
+                shard = _unpack(row, embedder.model.dim)
+                if row["processor"] != self._processor:
+                    self._compare(embedder, shard, ray.get(shards[shard.number])["texts"][0].as_py()[:COMPARED])
+                tell(len(shard.codes))
+                yield shard
+        finally:
+            ray.shutdown()
+
+    def describe(self) -> str:
+        """Return what the summary says of the cluster."""
+        sessions = f"{self.sessions} session{'s' * (self.sessions != 1)}"
+        nodes = f"{self.nodes} node{'s' * (self.nodes != 1)}"
+        described = f"{sessions} on {nodes} of Ray, which began after {self.seconds_before:.1f} s"
+        if self.compared:
+            described += (
+                f"; {self.different:,} of {self.compared:,} rows from other processors differ in their last bits"
+            )
+        return described
+
+    def _compare(self, embedder: Embedder, shard: Shard, texts: Sequence[str]) -> None:
+        """Embed the first texts of a shard here too, and count the rows that differ."""
+        here = embed_shard(embedder, shard.number, texts)
+        differs = (here.codes != shard.codes[: len(texts)]).any(axis=1) | (here.scales != shard.scales[: len(texts)])
+        self.compared += len(texts)
+        self.different += int(np.count_nonzero(differs))
+
+
+class ShardEmbedder:
+    """One open model in a worker process of Ray."""
+
+    def __init__(self, model: Any, info: ModelInfo) -> None:
+        """Take the reference to the model's files. They are mapped, so their folder can go at once."""
+        import ray
+
+        with TemporaryDirectory() as folder:
+            for name, content in ray.get(model).items():
+                (Path(folder) / name).write_bytes(content)
+            self._embedder = Embedder.open(Path(folder), info)
+
+    def __call__(self, batch: "pa.Table") -> "pa.Table":
+        """Return the rows of the one shard of this batch."""
+        import pyarrow as pa
+
+        began = time.time()
+        (row,) = batch.to_pylist()
+        shard = embed_shard(self._embedder, row["number"], row["texts"])
+        columns = {
+            "number": shard.number,
+            "codes": shard.codes.tobytes(),
+            "scales": shard.scales.tobytes(),
+            "is_truncated": shard.is_truncated.tobytes(),
+            "began": began,
+            "processor": _processor(),
+        }
+        return pa.table({name: [value] for name, value in columns.items()})
+
+
+def _connect(address: str) -> None:
+    """Connect to the cluster and send it this code. Raises ClusterError if it does not answer."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # Ray reports to its makers unless it is told not to
+    import ray
+
+    packages = [str(PROJECT / name) for name in CODE]
+    try:
+        ray.init(address or None, runtime_env={"py_modules": packages, "env_vars": ENVIRONMENT})
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        where = address or os.environ.get("RAY_ADDRESS") or "this machine"
+        raise ClusterError(
+            f"--ray: no cluster at {where} ({error}), expected a running one; `ray status` shows it, and "
+            "docs/cluster.md says how to start one"
+        ) from error
+
+
+def _put_shards(texts: Iterator[str]) -> Iterator[Any]:
+    """Put each shard into Ray's object store, as a table of one row, which Ray never divides; yield the references."""
+    import pyarrow as pa
+    import ray
+
+    for number in count():
+        shard = list(take_shard(texts))
+        if not shard:
+            return
+        yield ray.put(pa.table({"number": [number], "texts": pa.array([shard], pa.list_(pa.large_string()))}))
+
+
+def _unpack(row: dict[str, Any], dim: int) -> Shard:
+    scales = np.frombuffer(row["scales"], np.float32)
+    codes = np.frombuffer(row["codes"], np.int8).reshape(len(scales), dim)
+    return Shard(row["number"], codes, scales, np.frombuffer(row["is_truncated"], bool))
+
+
+def _processor() -> str:
+    """Return the kind of this machine's processor: another one may round the last bits of an embedding differently."""
+    information = Path("/proc/cpuinfo")
+    lines = information.read_text().splitlines() if information.exists() else []
+    models = {line for line in lines if line.startswith(("model name", "CPU part"))}
+    return "; ".join([platform.machine(), *sorted(models)])

@@ -1,0 +1,61 @@
+"""A corpus in S3, copied to this machine while it is read."""
+
+import argparse
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
+
+from export.corpus.corpus import CorpusError
+from export.first_line import first_line
+
+S3 = "s3://"
+
+
+def corpus_place(words: str) -> Path:
+    """Return the argument of --corpus as a path; s3://bucket/key stays recognizable as `s3:/bucket/key`.
+
+    Raises ArgumentTypeError for s3:// without a bucket and a key.
+    """
+    if words.startswith(S3) and len(Path(words).parts) < 3:
+        raise argparse.ArgumentTypeError(f"found {words!r}, expected s3://BUCKET/KEY of a file or a folder")
+    return Path(words)
+
+
+@contextmanager
+def fetching_corpus(path: Path) -> Iterator[Path]:
+    """Yield a path on this machine that holds the corpus: the path itself, or for s3:// a copy that is deleted later.
+
+    Credentials, region and endpoint are those of the environment, as for Arrow: AWS_PROFILE, AWS_REGION,
+    AWS_ENDPOINT_URL. The copy is in the folder for temporary files (TMPDIR).
+    Raises CorpusError if it cannot be fetched.
+    """
+    if path.parts[:1] != ("s3:",):
+        yield path
+        return
+    url = S3 + "/".join(path.parts[1:])
+    if find_spec("pyarrow") is None:
+        raise CorpusError(
+            f"{url}: the package pyarrow is not installed, expected the extra `cluster`; install it: "
+            "pip install 'ray[data]>=2.50'"
+        )
+    from pyarrow.fs import FileType, S3FileSystem, copy_files
+
+    with TemporaryDirectory() as folder:
+        copy = Path(folder) / path.name
+        try:
+            endpoint = urlsplit(os.environ.get("AWS_ENDPOINT_URL", ""))  # Arrow takes its two parts apart
+            source = S3FileSystem(endpoint_override=endpoint.netloc or None, scheme=endpoint.scheme or None)
+            key = "/".join(path.parts[1:])
+            if source.get_file_info(key).type == FileType.Directory:
+                copy.mkdir()
+            copy_files(key, str(copy), source_filesystem=source)
+        except OSError as error:
+            raise CorpusError(
+                f"{url}: found no corpus that can be read ({first_line(error)}), expected a file or a folder; check "
+                "the address and the credentials"
+            ) from error
+        yield copy

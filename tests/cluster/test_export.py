@@ -1,0 +1,116 @@
+"""An export on a real cluster of two nodes writes the bytes of one without, whatever is killed meanwhile."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.cluster.conftest import TEXTS, TEXTS_PER_SHARD, contents
+
+MOST_SECONDS = int(os.environ.get("MOST_SECONDS", "300"))  # an export that hangs shows what Ray printed
+
+StartExport = Callable[..., tuple[subprocess.Popen[str], Path]]
+
+
+def wait_for_shards(out: Path, process: subprocess.Popen[str], count: int) -> None:
+    """Wait until this many shards are kept, or the export ends."""
+    while len(list(out.rglob("finished/*.safetensors"))) < count:
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.01)
+
+
+def finish(process: subprocess.Popen[str]) -> str:
+    """Return what the export printed, once it has ended without an error."""
+    try:
+        output, _ = process.communicate(timeout=MOST_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        output, _ = process.communicate()
+    assert process.returncode == 0, output[-5_000:]
+    return output
+
+
+def worker_processes() -> list[int]:
+    """Return the numbers of Ray's processes that hold a session."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            name = (folder / "cmdline").read_bytes()
+        except OSError:  # it has ended
+            continue
+        if name.startswith(b"ray::MapWorker(MapBatches(ShardEmbedder))"):
+            found.append(int(folder.name))
+    return sorted(found)
+
+
+def test_two_nodes_write_the_bytes_of_an_export_without_ray(nodes: Any, start_export: StartExport, local: Path) -> None:
+    process, out = start_export("cluster", "--ray", nodes.address)
+    output = finish(process)
+    assert contents(out) == contents(local)
+    assert "2 sessions on 2 nodes of Ray" in output
+    assert f"{TEXTS:,} texts" in output
+
+
+def test_a_killed_worker_changes_no_byte(nodes: Any, start_export: StartExport, local: Path) -> None:
+    process, out = start_export("cluster", "--ray", nodes.address)
+    wait_for_shards(out, process, 2)
+    os.kill(worker_processes()[0], signal.SIGKILL)
+    assert len(list(out.rglob("finished/*.safetensors"))) < TEXTS / TEXTS_PER_SHARD, "all shards were finished before"
+    finish(process)
+    assert contents(out) == contents(local)
+
+
+def test_a_killed_node_changes_no_byte(nodes: Any, start_export: StartExport, local: Path) -> None:
+    process, out = start_export("cluster", "--ray", nodes.address)
+    wait_for_shards(out, process, 2)
+    nodes.remove_node(nodes.second, allow_graceful=False)  # SIGKILL of its raylet
+    assert len(list(out.rglob("finished/*.safetensors"))) < TEXTS / TEXTS_PER_SHARD, "all shards were finished before"
+    finish(process)
+    assert contents(out) == contents(local)
+
+
+def test_what_a_stopped_export_on_a_cluster_finished_is_taken_over_without_one(
+    nodes: Any, start_export: StartExport, local: Path, corpus_file: Path
+) -> None:
+    process, out = start_export("cluster", "--ray", nodes.address)
+    wait_for_shards(out, process, 5)
+    process.kill()
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+    command = [sys.executable, "-m", "export", "corpus", "--corpus"]
+    done = subprocess.run([*command, corpus_file, "--out", out], capture_output=True, text=True, check=True)
+    assert "rows taken over from an export that was stopped" in done.stdout
+    assert contents(out) == contents(local)
+
+
+def imported_files() -> list[str]:
+    import export.embed
+    import function.engine.embedder
+
+    return [export.embed.__file__, function.engine.embedder.__file__]
+
+
+def test_the_nodes_run_the_code_that_was_sent_to_them(nodes: Any, monkeypatch: Any) -> None:
+    import ray
+
+    from export.cluster import _connect
+
+    _connect(nodes.address)
+    try:
+        files = ray.get(ray.remote(imported_files).remote())
+        assert all("runtime_resources" in file for file in files), files
+    finally:
+        ray.shutdown()
+
+
+def test_an_address_without_a_cluster_is_an_error_in_one_line(start_export: StartExport) -> None:
+    process, _ = start_export("none", "--ray", "127.0.0.1:1")
+    output, _ = process.communicate()
+    assert process.returncode == 1
+    assert "error: --ray: no cluster at 127.0.0.1:1" in output
+    assert "Traceback" not in output
