@@ -38,7 +38,9 @@ def publishing_options(command: str) -> tuple[str, list[argparse.ArgumentParser]
     if command == "prune":
         text = f"newest versions to keep beside the current one and the one before it (default: {DEFAULT_KEPT})"
         options.add_argument("--keep", type=_count, default=DEFAULT_KEPT, metavar="N", help=text)
-    options.add_argument("--endpoint", metavar="URL", help="of a store that speaks S3 (default: AWS_ENDPOINT_URL_S3, AWS)")
+    options.add_argument(
+        "--endpoint", metavar="URL", help="of a store that speaks S3 (default: AWS_ENDPOINT_URL_S3, AWS)"
+    )
     options.add_argument("--profile", help="of ~/.aws/config (default: AWS_PROFILE)")
     options.add_argument("--region", help="default: AWS_REGION, or the profile's")
     return DESCRIPTIONS[command], [options]

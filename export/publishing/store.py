@@ -1,7 +1,7 @@
 """Versions of a bundle under one prefix of an S3 bucket, and the pointer that names the one to serve.
 
     prefix/bundles/<SHA-256 of manifest.json>/manifest.json, model.ort, …    never changed
-    prefix/current.json    {"version": that SHA-256, "previous": the one before, "format_version": 4, "switched": the time}
+    prefix/current.json    {"version": that SHA-256, "previous": the one before, "format_version", "switched": when}
 
 A version's manifest is sent last, so a version without one is unfinished. The pointer is only replaced if it is still
 the one that was read before: of two commands that switch it, one wins and the other is told.
@@ -238,4 +238,3 @@ class Store:
 
 class _ChangedError(Exception):
     """The pointer is no longer the one that was read."""
-

@@ -1,7 +1,7 @@
 """S3 on this machine: moto's server, and bundles to publish."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,9 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from export.corpus import Corpus
+from export.publishing.store import Store
 from tests.conftest import make_stories, write_bundle
+from tests.publishing.faults import Proxy
 
 KEYS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing-secret", "AWS_REGION": "eu-central-1"}
 
@@ -68,3 +70,34 @@ def bundles(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path
 def own_bundle(bundle: Path, tmp_path: Path) -> Path:
     """A bundle that the test may break."""
     return Path(shutil.copytree(bundle, tmp_path / "own"))
+
+
+@pytest.fixture
+def store(s3: Any, url: str) -> Store:
+    return Store(s3, url)
+
+
+@pytest.fixture
+def publish(store: Store) -> Callable[[Path], str]:
+    """Return what publishes a bundle and returns its version."""
+
+    def send_and_switch(bundle: Path) -> str:
+        before = store.pointer()
+        version, _, _ = store.send(bundle, lambda name, share: None)
+        store.switch(version, before)
+        return version
+
+    return send_and_switch
+
+
+@pytest.fixture
+def environment(proxy: Proxy, keys: dict[str, str], tmp_path: Path) -> dict[str, str]:
+    """What the function reads to find S3, through the proxy, and a folder for what it fetches."""
+    return keys | {"AWS_ENDPOINT_URL_S3": proxy.address, "TMPDIR": str(tmp_path / "fetched")}
+
+
+@pytest.fixture
+def proxy(endpoint: str) -> Iterator[Proxy]:
+    """A proxy before S3 that makes faults."""
+    with Proxy(endpoint) as proxy:
+        yield proxy

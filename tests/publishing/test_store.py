@@ -19,22 +19,6 @@ def silent(name: str, share: float) -> None:
     pass
 
 
-@pytest.fixture
-def store(s3: Any, url: str) -> Store:
-    return Store(s3, url)
-
-
-@pytest.fixture
-def publish(store: Store) -> Publish:
-    def send_and_switch(bundle: Path) -> str:
-        before = store.pointer()
-        version, _, _ = store.send(bundle, silent)
-        store.switch(version, before)
-        return version
-
-    return send_and_switch
-
-
 def test_a_published_bundle_has_all_its_files_and_a_pointer_to_them(
     store: Store, s3: Any, url: str, publish: Publish, bundle: Path
 ) -> None:
@@ -91,7 +75,7 @@ def test_two_publishers_at_once_never_lose_or_mix_a_pointer(store: Store, s3: An
         together = threading.Barrier(2)
 
         def switch(version: str) -> None:
-            together.wait()
+            together.wait()  # noqa: B023
             try:
                 store.switch(version, before)  # noqa: B023  the threads end within the round
             except PublishError:
@@ -108,9 +92,7 @@ def test_two_publishers_at_once_never_lose_or_mix_a_pointer(store: Store, s3: An
         assert store.pointer().version == won[0]
 
 
-def test_rollback_finds_the_version_that_was_served_before(
-    store: Store, publish: Publish, bundles: list[Path]
-) -> None:
+def test_rollback_finds_the_version_that_was_served_before(store: Store, publish: Publish, bundles: list[Path]) -> None:
     versions = [publish(bundle) for bundle in bundles]
     pointer = store.pointer()
     assert store.find(None, pointer).name == versions[1]
@@ -135,9 +117,7 @@ def test_rollback_of_the_first_version_says_that_none_was_before(store: Store, p
         store.find(None, store.pointer())
 
 
-def test_prune_keeps_the_newest_and_what_the_pointer_names(
-    store: Store, publish: Publish, bundles: list[Path]
-) -> None:
+def test_prune_keeps_the_newest_and_what_the_pointer_names(store: Store, publish: Publish, bundles: list[Path]) -> None:
     versions = [publish(bundle) for bundle in bundles]
     deleted, freed = store.prune(0)
     assert deleted == [versions[0]]
@@ -166,7 +146,7 @@ def test_what_is_no_prefix_of_a_bucket_is_refused(s3: Any, url: str) -> None:
 
 
 def test_a_bucket_that_is_not_there_is_named(s3: Any, bundle: Path) -> None:
-    with pytest.raises(PublishError, match="s3://nowhere-at-all/x: .*NoSuchBucket"):
+    with pytest.raises(PublishError, match=r"s3://nowhere-at-all/x: .*NoSuchBucket"):
         Store(s3, "s3://nowhere-at-all/x").send(bundle, silent)
 
 
