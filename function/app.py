@@ -1,5 +1,6 @@
 """The HTTP application: routes over a model and a corpus, limits around them, errors in one shape."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request, Response
@@ -15,7 +16,7 @@ from function.routes.embeddings import add_embeddings
 from function.routes.late import LateRoutes
 from function.routes.similar import add_similar
 from function.routes.status import add_status
-from function.search import make_search
+from function.search import Search, make_search
 from function.settings import CHARACTERS_PER_TEXT, Settings, SettingsError
 from function.startup import ColdStart
 from function.telemetry import Log
@@ -54,11 +55,14 @@ def create_app(
         app.add_middleware(ApiKeys, keys=settings.api_keys)
     app.add_middleware(RequestLog, logger=logger, cold_start=cold_start)
     if switch is None:
-        search, current = make_search(bundle, execution), lambda: bundle
+        search: Search = make_search(bundle, execution)
+        current: Callable[[], LoadedBundle] = lambda: bundle  # noqa: E731
+        published = None
     else:
         from function.remote.start import connect  # only a bundle in S3 is replaced
 
         search, current = connect(app, switch, execution, settings, logger)
+        published = switch.info
     # straight onto the app: an APIRouter's are wrapped once more, and built at the first request
     embedding = TextEmbedding(bundle.embedder, execution, settings)
     add_similar(app, search, settings)
@@ -71,7 +75,7 @@ def create_app(
         "body_bytes": settings.max_body_bytes,
         "reply_bytes": settings.max_reply_bytes,
     }
-    add_status(app, lambda: current().manifest, limits, cold_start, execution, logger, switch and switch.info)
+    add_status(app, lambda: current().manifest, limits, cold_start, execution, logger, published)
     app.add_route("/", _page, include_in_schema=False)  # for people, so not in the OpenAPI document
 
     def add_clients() -> None:

@@ -61,7 +61,7 @@ def make_app(settings: Settings, batching: Batching, is_shared: bool = False) ->
     )
     app = create_app(bundle, settings, log, cold_start, execution, switch)
     metrics.add_route(app)
-    return CallerWatch(app, metrics.count_left, switch and switch.poll_forever)
+    return CallerWatch(app, metrics.count_left, None if switch is None else switch.poll_forever)
 
 
 def serve(app: CallerWatch, listener: socket.socket, is_first: bool = True, is_alive: int | None = None) -> None:

@@ -1,6 +1,7 @@
 """The commands `publish`, `history`, `rollback` and `prune` of `python -m export`."""
 
 import argparse
+from contextlib import closing
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,12 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if not _has_boto3():
         advice = "run `pip install 'semantic-search-lambda[publish]'`"
         raise BundleError(f"boto3 is not installed, which `python -m export {options.command}` needs; {advice}")
-    store = _open(options)
+    with closing(_open(options)) as store:
+        _run(store, options, console)
+    return 0
+
+
+def _run(store: "Store", options: argparse.Namespace, console: Console) -> None:
     match options.command:
         case "publish":
             _publish(store, options, console)
@@ -34,7 +40,6 @@ def run(options: argparse.Namespace, console: Console) -> int:
             _rollback(store, options, console)
         case _:
             _prune(store, options, console)
-    return 0
 
 
 def _open(options: argparse.Namespace) -> "Store":

@@ -69,6 +69,10 @@ class Store:
         prefix = parts.path.strip("/")
         self._prefix = f"{prefix}/" if prefix else ""
 
+    def close(self) -> None:
+        """Close the client's connections."""
+        self._client.close()
+
     def pointer(self) -> Pointer:
         """Return the pointer. Raises PublishError if it cannot be read or is not one."""
         with self._explained(POINTER):

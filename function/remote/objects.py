@@ -42,7 +42,7 @@ class Answer:
 
 
 class Objects:
-    """The objects under one prefix of a bucket. Each thread keeps a connection of its own."""
+    """The objects under one prefix of a bucket. Each thread has a connection of its own, until `close`."""
 
     def __init__(self, url: str, environment: Mapping[str, str]) -> None:
         """Take s3://BUCKET/PREFIX, and the endpoint, the region and the credentials from the environment."""
@@ -64,6 +64,7 @@ class Objects:
             self._folder = folder if is_label else f"/{bucket}{folder}"
         self._credentials = CredentialSource(environment)
         self._of_thread = threading.local()
+        self._connections: list[HTTPConnection] = []
 
     def read(self, name: str, newer_than: str | None = None) -> Answer | None:
         """Return an object, or None if its ETag is still newer_than. Raises RemoteError."""
@@ -72,6 +73,12 @@ class Objects:
     def read_into(self, name: str, begin: int, buffer: memoryview) -> None:
         """Fill a buffer with the bytes of an object from `begin` on. Raises RemoteError."""
         self._ask(name, {"range": f"bytes={begin}-{begin + len(buffer) - 1}"}, buffer)
+
+    def close(self) -> None:
+        """Close the connections of all threads; the next request makes one again."""
+        for connection in self._connections:
+            connection.close()
+        self._connections.clear()
 
     def _ask(self, name: str, headers: dict[str, str], buffer: memoryview | None) -> Answer | None:
         for number in range(1, TRIES + 1):
@@ -120,12 +127,12 @@ class Objects:
         if connection is None:
             kind = HTTPSConnection if self._is_tls else HTTPConnection
             connection = self._of_thread.connection = kind(self._host, timeout=TIMEOUT)
+            self._connections.append(connection)
         return connection
 
     def _drop_connection(self) -> None:
         if (connection := getattr(self._of_thread, "connection", None)) is not None:
-            connection.close()
-            self._of_thread.connection = None
+            connection.close()  # it connects again when it is asked
 
 
 def _fill(buffer: memoryview, reply: HTTPResponse) -> None:

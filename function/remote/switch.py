@@ -80,12 +80,15 @@ class Switch:
 
     def fetch(self) -> None:
         """Fetch the bundle to start with. Raises BundleError or RemoteError."""
-        remove_unused(self._cache)
-        answer = self._objects.read(POINTER)
-        assert answer is not None  # it was asked for without a condition
-        version = parse_version(answer.content, self._objects.url)
         began = perf_counter()
-        self._fetched = fetch(self._objects, version, self._cache, self._local)
+        remove_unused(self._cache)
+        try:
+            answer = self._objects.read(POINTER)
+            assert answer is not None  # it was asked for without a condition
+            version = parse_version(answer.content, self._objects.url)
+            self._fetched = fetch(self._objects, version, self._cache, self._local)
+        finally:
+            self._objects.close()
         self._etag = answer.etag
         self.status = replace(self.status, version=version, fetch_milliseconds=_milliseconds(began))
 
@@ -145,6 +148,7 @@ class Switch:
         except (RemoteError, BundleError, OSError) as error:
             self._fail(error)
         finally:
+            self._objects.close()
             self._polled = monotonic()
             self._one_poll.release()
 

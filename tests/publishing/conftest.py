@@ -40,9 +40,11 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 
 @pytest.fixture
-def s3(endpoint: str, keys: dict[str, str]) -> Any:
+def s3(endpoint: str, keys: dict[str, str]) -> Iterator[Any]:
     """A client of boto3."""
-    return boto3.client("s3", endpoint_url=endpoint, region_name=keys["AWS_REGION"])
+    client = boto3.client("s3", endpoint_url=endpoint, region_name=keys["AWS_REGION"])
+    yield client
+    client.close()
 
 
 @pytest.fixture
