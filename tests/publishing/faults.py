@@ -6,6 +6,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -26,12 +27,12 @@ class Exchange(BaseHTTPRequestHandler):
         proxy = self.proxy
         proxy.asked.append((self.path, self.headers.get("range"), self.headers.get("if-none-match")))
         with proxy.lock:
-            fault = next((each for each in proxy.faults if each[2] and re.search(each[0], self.path)), None)
+            fault = next((each for each in proxy.faults if each.times and re.search(each.path, self.path)), None)
             if fault is not None:
-                fault[2] -= 1
+                fault.times -= 1
         proxy.may_pass.wait(WAIT)
         if fault is not None:
-            fault[1](self)
+            fault.answer(self)
         else:
             self.answer(*self.ask())
 
@@ -57,12 +58,21 @@ class Exchange(BaseHTTPRequestHandler):
         pass
 
 
+@dataclass
+class Planned:
+    """A fault that requests are to meet whose path has this pattern, so many times."""
+
+    path: str
+    answer: Fault
+    times: int
+
+
 class Proxy:
     """Listens on this machine and passes requests to `endpoint`."""
 
     def __init__(self, endpoint: str) -> None:
         self.target = urlsplit(endpoint).netloc
-        self.faults: list[list[object]] = []  # pattern of the path, fault, how many times
+        self.faults: list[Planned] = []
         self.asked: list[tuple[str, str | None, str | None]] = []  # path, range, condition
         self.lock = threading.Lock()
         self.may_pass = threading.Event()  # cleared: requests wait
@@ -74,7 +84,7 @@ class Proxy:
 
     def fail(self, path: str, fault: Fault, times: int = 1_000_000) -> None:
         """Let the next requests whose path matches meet a fault."""
-        self.faults.append([path, fault, times])
+        self.faults.append(Planned(path, fault, times))
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()

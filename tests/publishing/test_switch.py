@@ -28,7 +28,7 @@ from tests.publishing.faults import Fault, Proxy, change, cut, dawdle, refuse, s
 Publish = Callable[[Path], str]
 Start = Callable[..., tuple[Switch, httpx.Client]]
 NOWHERE = Path("/nowhere")
-FAULTS = {
+FAULTS: dict[str, tuple[Fault, str]] = {
     "cut": (cut, "ended after"),
     "503": (refuse(503, "SlowDown"), "503 SlowDown"),
     "slow": (dawdle, "timed out"),
@@ -36,7 +36,7 @@ FAULTS = {
     "forbidden": (refuse(403, "AccessDenied"), "403 AccessDenied; publish a bundle there, or allow s3:GetObject"),
     "gone": (refuse(404, "NoSuchKey"), "404 NoSuchKey; publish a bundle there"),
 }
-WRONG = {"wrong bytes": (change, "is damaged: SHA-256")}
+WRONG: dict[str, tuple[Fault, str]] = {"wrong bytes": (change, "is damaged: SHA-256")}
 
 
 @pytest.fixture(autouse=True)
