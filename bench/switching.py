@@ -212,21 +212,21 @@ def storage(log: int) -> Iterator[str]:
     """Run moto's server with an empty bucket, and yield its address."""
     import boto3
 
-    script = "from moto.server import ThreadedMotoServer as S; s = S('127.0.0.1', 0); s.start(); "
+    script = "from moto.server import ThreadedMotoServer as S; s = S('127.0.0.1', 0, verbose=False); s.start(); "
     script += "print(s.get_host_and_port()[1], flush=True); import threading; threading.Event().wait()"
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=log, text=True) as process:
-        assert process.stdout is not None
-        endpoint = f"http://127.0.0.1:{process.stdout.readline().strip()}"
-        client = boto3.client(
-            "s3",
-            endpoint_url=endpoint,
-            region_name=KEYS["AWS_REGION"],
-            aws_access_key_id=KEYS["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=KEYS["AWS_SECRET_ACCESS_KEY"],
-        )
-        client.create_bucket(Bucket="bench", CreateBucketConfiguration={"LocationConstraint": KEYS["AWS_REGION"]})
-        client.close()
         try:
+            assert process.stdout is not None
+            endpoint = f"http://127.0.0.1:{process.stdout.readline().strip()}"
+            client = boto3.client(
+                "s3",
+                endpoint_url=endpoint,
+                region_name=KEYS["AWS_REGION"],
+                aws_access_key_id=KEYS["AWS_ACCESS_KEY_ID"],
+                aws_secret_access_key=KEYS["AWS_SECRET_ACCESS_KEY"],
+            )
+            client.create_bucket(Bucket="bench", CreateBucketConfiguration={"LocationConstraint": KEYS["AWS_REGION"]})
+            client.close()
             yield endpoint
         finally:
             process.kill()
