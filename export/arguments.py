@@ -14,7 +14,8 @@ from export.corpus import corpus_place
 from export.source import POOLINGS
 from function.engine.bundle import CONVEX, FUSIONS
 
-COMMANDS = ("model", "corpus", "verify")
+PUBLISHING = ("publish", "history", "rollback", "prune")  # of export/publishing/arguments.py
+COMMANDS = ("model", "corpus", "verify", *PUBLISHING)
 FLAGS = ("-h", "--help", "--remove-corpus", "--no-keywords")  # every other option takes one value
 OPTIONAL_VALUE = ("--ray",)  # unless an option or a command follows
 
@@ -34,8 +35,11 @@ each step alone; add --help to read more:
   python -m export corpus --corpus FILE --out bundle/   new texts for the model that the bundle holds
   python -m export verify bundle/ [--model MODEL]       checksums, vectors and neighbours, checked again
 
+a bundle in S3, from which running functions take it without a deployment:
+  python -m export publish bundle/ s3://BUCKET/PREFIX   also: history, rollback [VERSION], prune --keep N
+
 Without --corpus the texts are Python's own documentation: a passage for each public function, class and method.
-A model's folder that is called model, corpus or verify is named ./model, ./corpus or ./verify.
+A model's folder that has a command's name is named with ./ before it, such as ./model.
 """
 MODEL = """\
 Export a model into a bundle that has no texts yet. `python -m export corpus` adds them.
@@ -118,6 +122,10 @@ def _parser(command: str) -> argparse.ArgumentParser:
             return _make_parser("python -m export corpus", CORPUS, [_out(), _corpus(is_required=True)])
         case "verify":
             return _make_parser("python -m export verify", VERIFY, [_verify()])
+        case _ if command in PUBLISHING:
+            from export.publishing.arguments import publishing_options
+
+            return _make_parser(f"python -m export {command}", *publishing_options(command))
         case _:
             parents = [_out(), _model(), _corpus(is_required=False), _removal()]
             return _make_parser("python -m export", EXPORT, parents, EXPORT_COMMANDS)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.markup import escape
 
-from export.arguments import NO_STEMS, parse_arguments
+from export.arguments import NO_STEMS, PUBLISHING, parse_arguments
 from export.cluster_error import ClusterError, require_ray
 from export.corpus import Corpus, CorpusError, fetching_corpus, read_corpus, read_texts
 from export.disk_errors import explain
@@ -41,6 +41,8 @@ from function.engine.tensors import TensorsError
 if TYPE_CHECKING:
     from export.verify import Check
 
+CHANGE_NO_BUNDLE = ("verify", *PUBLISHING)
+
 console = Console(highlight=False, soft_wrap=True)
 errors = Console(highlight=False, soft_wrap=True, stderr=True)
 
@@ -60,6 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return _verify(options)
             case "corpus":
                 return _replace_corpus(options)
+            case command if command in PUBLISHING:
+                from export.publishing.commands import run
+
+                return run(options, console)
             case _:
                 return _export(options)
     except (ClusterError, CorpusError, ModelError, BundleError, TensorsError) as error:
@@ -80,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _kept(options: argparse.Namespace) -> str:
     """Return the end of a message about an export that was stopped: where its finished pieces are, if it has any."""
     try:
-        kept = None if options.command == "verify" else find_kept(options.out)
+        kept = None if options.command in CHANGE_NO_BUNDLE else find_kept(options.out)
     except OSError:  # there is no folder, or it cannot be read
         kept = None
     if kept is None:
@@ -91,7 +97,7 @@ def _kept(options: argparse.Namespace) -> str:
 def _manifest_bytes(options: argparse.Namespace) -> bytes | None:
     """Return the manifest of the bundle that the command replaces, None if there is none. It differs by bundle."""
     try:
-        return None if options.command == "verify" else (options.out / MANIFEST).read_bytes()
+        return None if options.command in CHANGE_NO_BUNDLE else (options.out / MANIFEST).read_bytes()
     except OSError:  # whatever is wrong with the folder, the command says it
         return None
 

@@ -1,9 +1,11 @@
 """The HTTP application: routes over a model and a corpus, limits around them, errors in one shape."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request, Response
 
+from function.engine.bundle import IndexInfo
 from function.engine.loading import LoadedBundle
 from function.errors import FAILED, add_error_replies
 from function.execution import Execution, InlineExecution
@@ -14,17 +16,26 @@ from function.routes.embeddings import add_embeddings
 from function.routes.late import LateRoutes
 from function.routes.similar import add_similar
 from function.routes.status import add_status
-from function.search import make_search
+from function.search import Search, make_search
 from function.settings import CHARACTERS_PER_TEXT, Settings, SettingsError
 from function.startup import ColdStart
 from function.telemetry import Log
 
+if TYPE_CHECKING:
+    from function.remote.switch import Switch
+
 
 def create_app(
-    bundle: LoadedBundle, settings: Settings, logger: Log, cold_start: ColdStart, execution: Execution | None = None
+    bundle: LoadedBundle,
+    settings: Settings,
+    logger: Log,
+    cold_start: ColdStart,
+    execution: Execution | None = None,
+    switch: "Switch | None" = None,
 ) -> FastAPI:
     """Return the app over an open bundle; without an `execution`, it works in the thread that answers.
 
+    A `switch` may replace the bundle by another one with the same model.
     Raises SettingsError if MAX_TOKENS is less than one text may have.
     """
     execution = execution or InlineExecution(bundle.embedder)
@@ -43,8 +54,17 @@ def create_app(
 
         app.add_middleware(ApiKeys, keys=settings.api_keys)
     app.add_middleware(RequestLog, logger=logger, cold_start=cold_start)
+    if switch is None:
+        search: Search = make_search(bundle, execution)
+        current: Callable[[], LoadedBundle] = lambda: bundle  # noqa: E731
+        published = None
+    else:
+        from function.remote.start import connect  # only a bundle in S3 is replaced
+
+        search, current = connect(app, switch, execution, settings, logger)
+        published = switch.info
     # straight onto the app: an APIRouter's are wrapped once more, and built at the first request
-    search, embedding = make_search(bundle, execution), TextEmbedding(bundle.embedder, execution, settings)
+    embedding = TextEmbedding(bundle.embedder, execution, settings)
     add_similar(app, search, settings)
     add_embeddings(app, embedding, settings)
     limits = {
@@ -55,7 +75,7 @@ def create_app(
         "body_bytes": settings.max_body_bytes,
         "reply_bytes": settings.max_reply_bytes,
     }
-    add_status(app, bundle.manifest, limits, cold_start, execution, logger)
+    add_status(app, lambda: current().manifest, limits, cold_start, execution, logger, published)
     app.add_route("/", _page, include_in_schema=False)  # function/routes/openapi_document.py describes it
 
     def add_clients() -> None:
@@ -66,12 +86,17 @@ def create_app(
 
         add_openai(app, embedding, settings)
         add_tei(app, embedding, settings)
-        assert bundle.manifest.index is not None  # open_bundle checked it
-        add_mcp(app, make_tool(bundle.manifest.index), make_call(search, settings), settings)
+        add_mcp(app, make_tool(lambda: index_of(current())), make_call(search, settings), settings)
 
     late = LateRoutes(app, add_clients)
-    app.openapi = lambda: _openapi_document(app, late, bundle, settings)  # type: ignore[method-assign] # FastAPI's own way to extend it
+    app.openapi = lambda: _openapi_document(app, late, index_of(current()), settings)  # type: ignore[method-assign] # FastAPI's own way to extend it
     return app
+
+
+def index_of(bundle: LoadedBundle) -> IndexInfo:
+    """Return what the manifest of an open bundle says of its texts."""
+    assert bundle.manifest.index is not None  # open_bundle checked it
+    return bundle.manifest.index
 
 
 async def _page(request: Request) -> Response:
@@ -80,13 +105,12 @@ async def _page(request: Request) -> Response:
     return page_reply(request)
 
 
-def _openapi_document(app: FastAPI, late: LateRoutes, bundle: LoadedBundle, settings: Settings) -> dict[str, Any]:
+def _openapi_document(app: FastAPI, late: LateRoutes, index: IndexInfo, settings: Settings) -> dict[str, Any]:
     from function.routes.openapi_document import describe_app  # not needed to start
 
     late.add()
 
-    assert bundle.manifest.index is not None  # open_bundle checked it
-    document = describe_app(app, bundle.manifest.index.columns)
+    document = describe_app(app, index.columns)
     if settings.api_keys:
         from function.api_keys import describe_keys
 

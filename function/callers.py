@@ -11,11 +11,19 @@ PATIENCE = 0.05  # seconds; a request that is answered sooner is not watched
 class CallerWatch:
     """Cancels a request whose caller has hung up; ASGI servers tell the app of it and let it run on."""
 
-    def __init__(self, app: ASGIApp, report_left: Callable[[], None]) -> None:
-        """Call report_left for each request that is cancelled."""
+    def __init__(
+        self, app: ASGIApp, report_left: Callable[[], None], on_start: Callable[[], None] | None = None
+    ) -> None:
+        """Call report_left for each request that is cancelled, and on_start in the process that answers."""
         self._app = app
+        self._on_start = on_start
         self._report_left = report_left
         self.is_stopping = False
+
+    def start(self) -> None:
+        """Start what runs beside the requests."""
+        if self._on_start is not None:
+            self._on_start()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; while the server stops, tell its caller to close the connection."""

@@ -25,7 +25,15 @@ with no_garbage_collection(), ThreadPoolExecutor(1) as background:
 
     settings = read_settings()
     stopwatch.lap("import-engine")
-    opening = background.submit(load_bundle, settings.bundle_dir)
+    switch = None
+    if settings.bundle_url:
+        from function.remote.start import make_switch
+
+        switch = make_switch(settings, by_requests=True)
+        fetching = background.submit(switch.fetch)
+        opening = background.submit(switch.load)
+    else:
+        opening = background.submit(load_bundle, settings.bundle_dir)
 
     from function.app import create_app
     from function.events import make_handler
@@ -34,10 +42,14 @@ with no_garbage_collection(), ThreadPoolExecutor(1) as background:
     cold_start = ColdStart(cold_start_report(settings, logger))
     stopwatch.lap("import-http")
 
+    if switch is not None:
+        fetching.result()
+        stopwatch.lap("fetch")
     bundle = opening.result()
     stopwatch.lap("model")  # what was left to do of opening it
 
-    app = create_app(bundle, settings, logger, cold_start)
+    app = create_app(bundle, settings, logger, cold_start, switch=switch)
+    del bundle, opening  # another bundle may take its place
     handler = make_handler(app, settings.api_base_path)
     stopwatch.lap("app")
 

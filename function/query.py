@@ -41,7 +41,12 @@ def main(arguments: Sequence[str]) -> int:
     options = parse_arguments(arguments)
     try:
         texts = _texts(options)
-        _search_all(options, load_bundle(options.bundle or read_settings().bundle_dir), texts)
+        settings = read_settings()
+        if settings.bundle_url and options.bundle is None:
+            raise SettingsError(
+                f"BUNDLE_DIR: {settings.bundle_url} cannot be searched here; name a folder with --bundle"
+            )
+        _search_all(options, load_bundle(options.bundle or settings.bundle_dir), texts)
         sys.stdout.flush()
     except (BundleError, TensorsError, SettingsError, SearchError, _QueryError) as error:
         print(f"error: {error}", file=sys.stderr)

@@ -9,10 +9,8 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 # one thread for each model: the batches of several keep the cores busy; read when NumPy and tokenizers are imported
@@ -71,7 +69,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         epilog="HOST, PORT, WORKERS, THREADS, MAX_QUEUED_TOKENS and TOKENS_PER_BATCH in the environment set the same.",
     )
     count = partial(_whole_number, least=1, most=MOST_PROCESSES)
-    parser.add_argument("--bundle", type=Path, help="the bundle's folder (default: BUNDLE_DIR, or bundle/)")
+    parser.add_argument("--bundle", help="the bundle's folder, or s3://BUCKET/PREFIX (default: BUNDLE_DIR, or bundle/)")
     parser.add_argument(
         "--host", default=environment.get("HOST") or "127.0.0.1", help="default: 127.0.0.1, this machine alone"
     )
@@ -118,10 +116,9 @@ def _serve(options: argparse.Namespace, listeners: Sequence[socket.socket], coun
 
     batching = Batching(options.threads, options.max_queued_tokens, options.tokens_per_batch)
     try:
-        settings = read_settings()
+        given = {} if options.bundle is None else {"BUNDLE_DIR": options.bundle}
+        settings = read_settings(os.environ | given)
         check_listener(listeners[0].getsockname()[0], settings, options.open)
-        if options.bundle is not None:
-            settings = replace(settings, bundle_dir=options.bundle)
         with no_garbage_collection():  # nor later of what is loaded here: to mark it would copy its pages
             app = make_app(settings, batching, is_shared)
     except (BundleError, TensorsError, SettingsError) as error:

@@ -38,7 +38,14 @@ def make_app(settings: Settings, batching: Batching, is_shared: bool = False) ->
     is_shared tells that other workers count in the same files. Raises what load_bundle and create_app raise.
     """
     stopwatch = Stopwatch()
-    bundle = load_bundle(settings.bundle_dir)
+    switch = None
+    if settings.bundle_url:
+        from function.remote.start import make_switch
+
+        switch = make_switch(settings, by_requests=False)
+        switch.fetch()
+        stopwatch.lap("fetch")
+    bundle = load_bundle(settings.bundle_dir) if switch is None else switch.load()
     stopwatch.lap("load")
     metrics = Metrics(is_shared)
     log = CountingLog(make_logger(settings), metrics)
@@ -52,9 +59,9 @@ def make_app(settings: Settings, batching: Batching, is_shared: bool = False) ->
         batching.tokens_per_batch,
         metrics,
     )
-    app = create_app(bundle, settings, log, cold_start, execution)
+    app = create_app(bundle, settings, log, cold_start, execution, switch)
     metrics.add_route(app)
-    return CallerWatch(app, metrics.count_left)
+    return CallerWatch(app, metrics.count_left, None if switch is None else switch.poll_forever)
 
 
 def serve(app: CallerWatch, listener: socket.socket, is_first: bool = True, is_alive: int | None = None) -> None:
@@ -86,6 +93,7 @@ class _Server(uvicorn.Server):
             signal.SIG_UNBLOCK, SIGNALS
         )  # a worker starts with them blocked; uvicorn handles them now
         await super().startup(sockets)
+        self._app.start()
         if self._is_alive is not None:
             asyncio.get_running_loop().add_reader(self._is_alive, self._stop)
         if self._is_first:

@@ -15,6 +15,9 @@ DEFAULT_TOKENS = 300_000
 LAMBDA_TOKENS = 32_768
 CHARACTERS_PER_TOKEN = 16  # of MAX_TOKENS: English has four or five, and the tokenizer's work grows with characters
 CHARACTERS_PER_TEXT = 65_536  # a tenth of a second of tokenizing, of which a model reads some thousands
+S3 = "s3://"  # what a BUNDLE_DIR in S3 begins with
+DEFAULT_POLL_SECONDS = 60
+LONGEST_POLL = 86_400  # seconds
 DEFAULT_SERVICE = "semantic-search"
 DEFAULT_NAMESPACE = "SemanticSearch"
 DEFAULT_BASE_PATH = "/"
@@ -44,6 +47,8 @@ class Settings:
     powertools_metrics_namespace: str = DEFAULT_NAMESPACE
     aws_lambda_initialization_type: str = "on-demand"
     api_keys: tuple[str, ...] = field(default=(), repr=False)  # any of them will do; those of API_KEYS_FILE too
+    bundle_url: str = ""  # s3://BUCKET/PREFIX, if BUNDLE_DIR is that; bundle_dir may then have the same model
+    bundle_poll_seconds: int = DEFAULT_POLL_SECONDS
 
     @property
     def max_characters(self) -> int:
@@ -61,8 +66,13 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     if IN_LAMBDA in environment:
         # no page can lead a browser to a function by another name, and the API's own rules say which pages may ask
         reply_limit, tokens, origins = LAMBDA_REPLY_LIMIT, LAMBDA_TOKENS, "*"
+    bundle_dir, bundle_url = environment.get("BUNDLE_DIR") or DEFAULT_BUNDLE, ""
+    if str(bundle_dir).startswith(S3):
+        bundle_dir, bundle_url = environment.get("LOCAL_BUNDLE_DIR") or DEFAULT_BUNDLE, bundle_url_of(str(bundle_dir))
     return Settings(
-        bundle_dir=Path(environment.get("BUNDLE_DIR") or DEFAULT_BUNDLE),
+        bundle_dir=Path(bundle_dir),
+        bundle_url=bundle_url,
+        bundle_poll_seconds=_whole_number(environment, "BUNDLE_POLL_SECONDS", DEFAULT_POLL_SECONDS, LONGEST_POLL),
         max_body_bytes=_whole_number(environment, "MAX_BODY_BYTES", LAMBDA_BODY_LIMIT, LAMBDA_BODY_LIMIT),
         max_reply_bytes=_whole_number(environment, "MAX_REPLY_BYTES", reply_limit, reply_limit),
         max_texts=_whole_number(environment, "MAX_TEXTS", DEFAULT_TEXTS, 10_000),
@@ -74,6 +84,14 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         aws_lambda_initialization_type=environment.get("AWS_LAMBDA_INITIALIZATION_TYPE") or "on-demand",
         api_keys=_api_keys(environment),
     )
+
+
+def bundle_url_of(text: str) -> str:
+    """Return an s3:// address without a slash at its end. Raises SettingsError if it names no bucket."""
+    bucket = text.removeprefix(S3).partition("/")[0]
+    if not text.startswith(S3) or not bucket or any(character in text for character in "?#"):
+        raise SettingsError(f"BUNDLE_DIR: {text!r}, expected a folder or {S3}BUCKET/PREFIX")
+    return text.rstrip("/")
 
 
 def _whole_number(environment: Mapping[str, str], name: str, default: int, largest: int) -> int:

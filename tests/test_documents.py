@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from bench.documents import FIGURE, TABLE, documents, fill
 from bench.folders import RESULTS
-from export.arguments import parse_arguments
+from export.arguments import COMMANDS, parse_arguments
 from export.columns import TYPES, column_tensors
 from export.corpus import Corpus
 from function import query, server
@@ -145,7 +145,7 @@ def test_readme_and_pages_show_commands_of_every_program() -> None:
 
 @pytest.mark.parametrize("command", commands("python -m export"))
 def test_each_export_command_has_options_that_exist(command: str) -> None:
-    assert parse_arguments(words(command, "python -m export")).command in ("export", "model", "corpus", "verify")
+    assert parse_arguments(words(command, "python -m export")).command in ("export", *COMMANDS)
 
 
 @pytest.mark.parametrize("command", commands("python -m function"))
@@ -252,7 +252,8 @@ def test_the_settings_are_all_described_with_their_defaults() -> None:
     rows = re.findall(r"^\| `([A-Z_]+)` \| ([^|]*)\|", PAGES["docs/api.md"], re.MULTILINE)
     described = {name.lower(): default.strip(" `") for name, default in rows}
     set_by_lambda = {"aws_lambda_initialization_type"}
-    assert set(described) == {field.name for field in fields(Settings)} - set_by_lambda
+    from_bundle_dir = {"bundle_url"}
+    assert set(described) == {field.name for field in fields(Settings)} - set_by_lambda - from_bundle_dir
     assert (described.pop("api_keys"), Settings().api_keys) == ("none", ())
     assert described.pop("bundle_dir") == "bundle/` beside `function/"
     assert described.pop("mcp_origins") == ""

@@ -20,7 +20,7 @@ from bench.cost import (
     SNAPSHOT_GIGABYTE_SECOND,
     compute,
 )
-from function.settings import DEFAULT_TEXTS, LAMBDA_TOKENS, Settings
+from function.settings import DEFAULT_TEXTS, LAMBDA_TOKENS, Settings, read_settings
 from tests.cloudformation import Stack, load_template
 
 ROOT = Path(__file__).parents[1]
@@ -204,6 +204,19 @@ def test_the_function_may_write_its_own_logs_and_traces_and_nothing_else(
     assert "Policies" not in function
 
 
+def test_a_function_with_a_bucket_may_read_its_prefix_and_nothing_else() -> None:
+    stack = Stack(TEMPLATE, BundleBucket="texts", BundlePrefix="news/en")
+    (role,) = stack.of_type("AWS::IAM::Role").values()
+    statements = [one for policy in role["Policies"] for one in policy["PolicyDocument"]["Statement"]]
+    (reading,) = [one for one in statements if any(action.startswith("s3") for action in one["Action"])]
+    assert reading["Action"] == ["s3:GetObject"]
+    assert reading["Resource"].endswith(":s3:::texts/news/en/*")
+    (function,) = stack.of_type("AWS::Serverless::Function").values()
+    variables = function["Environment"]["Variables"]
+    assert variables["BUNDLE_DIR"] == "s3://texts/news/en"
+    assert read_settings({name: str(value) for name, value in variables.items()}).bundle_url == "s3://texts/news/en"
+
+
 def test_each_variable_of_the_environment_is_read_by_the_settings_or_by_powertools() -> None:
     known = {name.upper() for name in Settings.__dataclass_fields__}
     known |= {constants.SERVICE_NAME_ENV, constants.METRICS_NAMESPACE_ENV}
@@ -237,7 +250,13 @@ def test_each_parameter_of_the_function_is_in_the_versions_description_so_that_i
 
 def test_descriptions_are_as_short_as_lambda_wants_them_whatever_is_in_them() -> None:
     longest = {"Release": "r" * 64, "MemorySize": "10240", "SnapStart": "PublishedVersions", "MaxTexts": "10000"}
-    stack = Stack(TEMPLATE, **longest, MaxTokens="1000000", Tracing="PassThrough")
+    stored = {
+        "EphemeralStorage": "10240",
+        "BundlePollSeconds": "86400",
+        "BundleBucket": "b" * 63,
+        "BundlePrefix": "p" * 40,
+    }
+    stack = Stack(TEMPLATE, **longest, **stored, MaxTokens="1000000", Tracing="PassThrough")
     function = stack.of_type("AWS::Serverless::Function")["Function"]
     longer_name = 128 - len("stories")  # CloudFormation's longest name of a stack
     assert len(function["Description"]) + longer_name <= 256
@@ -283,6 +302,7 @@ CANARY_ALARMS = {
     "CanaryErrorsAlarm": [("AWS/Lambda", "Errors"), ("AWS/ApiGateway", "5xx")],
     "CanaryDurationAlarm": [("AWS/Lambda", "Duration")],
 }
+SWITCH_ALARM = {"SwitchAlarm": [("SemanticSearch", "SwitchFailed")]}
 SILENCE_ALARM = {"NoRequestsAlarm": [("AWS/ApiGateway", "Count")]}
 
 
@@ -292,8 +312,9 @@ SILENCE_ALARM = {"NoRequestsAlarm": [("AWS/ApiGateway", "Count")]}
         ({}, ALARMS),
         ({"Canary": "true"}, ALARMS | CANARY_ALARMS),
         ({"SilenceAlarm": "true"}, ALARMS | SILENCE_ALARM),
+        ({"BundleBucket": "texts"}, ALARMS | SWITCH_ALARM),
     ],
-    ids=["default", "with a canary", "with an alarm for silence"],
+    ids=["default", "with a canary", "with an alarm for silence", "with a bucket"],
 )
 def test_each_kind_of_trouble_has_an_alarm_that_says_what_to_look_at(
     parameters: dict[str, str], expected: dict[str, list[tuple[str, str]]]

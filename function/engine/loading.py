@@ -54,9 +54,10 @@ class LoadedBundle:
             raise BundleError(f"{self.folder}: was replaced after it was loaded; start this process again")
 
 
-def load_bundle(bundle: Path) -> LoadedBundle:
+def load_bundle(bundle: Path, embedder: Embedder | None = None) -> LoadedBundle:
     """Return a bundle that is open and has embedded and searched once, so that the first request is not slower.
 
+    An embedder with the bundle's own model may be open already.
     Raises BundleError or TensorsError if it cannot be used.
     """
     manifest = open_bundle(bundle)
@@ -69,7 +70,7 @@ def load_bundle(bundle: Path) -> LoadedBundle:
             f"{bundle}: rows of the index, rows of the passages and dim are {found}, the manifest says {expected}; "
             "run `python -m export` again"
         )
-    loaded = LoadedBundle(manifest, Embedder.open(bundle, manifest.model), index, passages, bundle)
+    loaded = LoadedBundle(manifest, embedder or Embedder.open(bundle, manifest.model), index, passages, bundle)
     embedding = loaded.embedder.embed(loaded.embedder.tokenize(["warm up"], role="query"))[0]
     for hit in loaded.index.search(embedding, top_k=1):
         loaded.passages.text(hit.row)

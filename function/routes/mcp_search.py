@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Awaitable, Callable
-from functools import cache
 from typing import Any
 
 from fastapi import HTTPException
@@ -29,11 +28,11 @@ PARAMETERS = {
 }
 
 
-def make_tool(info: IndexInfo) -> Callable[[], dict[str, Any]]:
-    """Return what describes the tool for this corpus; the description is made once, when it is first needed."""
+def make_tool(current: Callable[[], IndexInfo]) -> Callable[[], dict[str, Any]]:
+    """Return what describes the tool for the current corpus."""
 
-    @cache
     def tool() -> dict[str, Any]:
+        info = current()
         return {
             "name": "search",
             "title": "Semantic search",

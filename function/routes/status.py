@@ -2,7 +2,7 @@
 
 import asyncio
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from time import monotonic
 from typing import Any
@@ -28,13 +28,17 @@ PATIENCE = 10.0  # seconds that a check may take
 
 def add_status(
     app: FastAPI,
-    manifest: Manifest,
+    manifest: Callable[[], Manifest],
     limits: Mapping[str, int],
     cold_start: ColdStart,
     execution: Execution,
     logger: Log,
+    published: Callable[[], Mapping[str, object]] | None = None,
 ) -> None:
-    """Add the routes to the app. /info shows `limits`, the most that one request may have, by name."""
+    """Add the routes to the app. /info shows `limits`, the most that one request may have, by name.
+
+    It shows what `published` returns too, of a bundle that comes from S3.
+    """
     one_check = asyncio.Lock()
 
     @app.get("/health", responses=UNHEALTHY, summary="Does the model embed texts")
@@ -54,13 +58,15 @@ def add_status(
         from importlib.metadata import version  # not needed to start
 
         versions = {"python": platform.python_version()} | {name: version(name) for name in REPORTED}
-        content: dict[str, Any] = asdict(manifest) | _as_tei_says(manifest.model, limits["texts"])
+        content: dict[str, Any] = asdict(manifest()) | _as_tei_says(manifest().model, limits["texts"])
         content |= {
             "limits": limits,
             "versions": versions,
             "archive": archive_status(),
             "cold_start_milliseconds": {phase: round(ms, 2) for phase, ms in cold_start.phases.items()},
         }
+        if published is not None:
+            content["bundle"] = published()
         return json_reply(content)
 
 

@@ -1,0 +1,1 @@
+"""Bundles in S3: published, listed, switched back, pruned."""

@@ -1,0 +1,51 @@
+"""The switch of a process whose bundle is in S3: made from its settings, and connected to its app."""
+
+import os
+from collections.abc import Callable
+
+from fastapi import FastAPI
+
+from function.engine.loading import LoadedBundle
+from function.execution import Execution
+from function.remote.switch import BundleOfRequest, Report, Status, Switch
+from function.search import Search
+from function.settings import Settings
+from function.telemetry import Log
+
+
+def make_switch(settings: Settings, by_requests: bool) -> Switch:
+    """Return what fetches the bundle of these settings, with the endpoint and the credentials of the environment.
+
+    by_requests: requests start the polls, as in Lambda, where no thread runs between them.
+    """
+    return Switch(settings.bundle_url, settings.bundle_dir, settings.bundle_poll_seconds, os.environ, by_requests)
+
+
+def connect(
+    app: FastAPI, switch: Switch, execution: Execution, settings: Settings, logger: Log
+) -> tuple[Search, Callable[[], LoadedBundle]]:
+    """Let each request of the app have one bundle; return the search over it, and what returns it."""
+    switch.connect(execution, _report(settings, logger, switch.by_requests))
+    app.add_middleware(BundleOfRequest, switch=switch)
+    return switch.search, lambda: switch.of_request().bundle
+
+
+def _report(settings: Settings, logger: Log, to_cloudwatch: bool) -> Report:
+    """Return what reports a switch: a line in the log, and in Lambda the metric SwitchFailed, 1 if it failed."""
+
+    def report(status: Status) -> None:
+        fields = {"bundle": status.source, "version": status.version[:12], "milliseconds": status.fetch_milliseconds}
+        if status.error is None:
+            logger.info("bundle switched", extra=fields)
+        else:
+            logger.info("bundle switch failed", extra=fields | {"error": status.error})
+        if to_cloudwatch:
+            from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+
+            metrics = EphemeralMetrics(
+                service=settings.powertools_service_name, namespace=settings.powertools_metrics_namespace
+            )
+            metrics.add_metric("SwitchFailed", MetricUnit.Count, float(status.error is not None))
+            metrics.flush_metrics()
+
+    return report

@@ -1,0 +1,138 @@
+"""A proxy between the function and S3 that answers some requests as a bad day would."""
+
+import re
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+Fault = Callable[["Exchange"], None]
+WAIT = 30.0  # seconds
+
+
+class Exchange(BaseHTTPRequestHandler):
+    """One request, passed on unless a fault takes it."""
+
+    protocol_version = "HTTP/1.1"
+    proxy: "Proxy"
+
+    def do_GET(self) -> None:
+        proxy = self.proxy
+        proxy.asked.append((self.path, self.headers.get("range"), self.headers.get("if-none-match")))
+        with proxy.lock:
+            fault = next((each for each in proxy.faults if each.times and re.search(each.path, self.path)), None)
+            if fault is not None:
+                fault.times -= 1
+        proxy.may_pass.wait(WAIT)
+        if fault is not None:
+            fault.answer(self)
+        else:
+            self.answer(*self.ask())
+
+    def ask(self) -> tuple[int, dict[str, str], bytes]:
+        """Return what S3 answers."""
+        connection = HTTPConnection(self.proxy.target, timeout=WAIT)
+        connection.request("GET", self.path, headers=dict(self.headers) | {"host": self.proxy.target})
+        reply = connection.getresponse()
+        content = reply.read()
+        connection.close()
+        return reply.status, {"etag": reply.headers.get("etag", "")}, content
+
+    def answer(self, status: int, headers: dict[str, str], content: bytes, length: int | None = None) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        if status != 304:
+            self.send_header("content-length", str(len(content) if length is None else length))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@dataclass
+class Planned:
+    """A fault that requests are to meet whose path has this pattern, so many times."""
+
+    path: str
+    answer: Fault
+    times: int
+
+
+class Proxy:
+    """Listens on this machine and passes requests to `endpoint`."""
+
+    def __init__(self, endpoint: str) -> None:
+        self.target = urlsplit(endpoint).netloc
+        self.faults: list[Planned] = []
+        self.asked: list[tuple[str, str | None, str | None]] = []  # path, range, condition
+        self.lock = threading.Lock()
+        self.may_pass = threading.Event()  # cleared: requests wait
+        self.may_pass.set()
+        handler = type("Handler", (Exchange,), {"proxy": self})
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server.daemon_threads = True
+        self.address = f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def fail(self, path: str, fault: Fault, times: int = 1_000_000) -> None:
+        """Let the next requests whose path matches meet a fault."""
+        self.faults.append(Planned(path, fault, times))
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.may_pass.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def cut(exchange: Exchange) -> None:
+    """Break the connection after half of the bytes."""
+    status, headers, content = exchange.ask()
+    exchange.answer(status, headers, content[: len(content) // 2], len(content))
+    reset = struct.pack("ii", 1, 0)
+    exchange.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+    exchange.close_connection = True
+
+
+def refuse(status: int, code: str) -> Fault:
+    """Return what answers with an error of S3's."""
+
+    def answer(exchange: Exchange) -> None:
+        exchange.answer(status, {}, f"<Error><Code>{code}</Code></Error>".encode())
+
+    return answer
+
+
+def change(exchange: Exchange) -> None:
+    """Change one byte."""
+    status, headers, content = exchange.ask()
+    middle = len(content) // 2
+    exchange.answer(status, headers, content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
+
+
+def shorten(exchange: Exchange) -> None:
+    """Leave out the last bytes, and say so."""
+    status, headers, content = exchange.ask()
+    exchange.answer(status, headers, content[:-3])
+
+
+def dawdle(exchange: Exchange) -> None:
+    """Send some bytes and then nothing for longer than the function waits."""
+    status, headers, content = exchange.ask()
+    exchange.answer(status, headers, content[:10], len(content))
+    exchange.wfile.flush()
+    time.sleep(0.5)
+    exchange.close_connection = True

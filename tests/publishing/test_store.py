@@ -1,0 +1,157 @@
+"""Bundles in S3, on a server that keeps its conditions: what is sent, who wins, what is deleted."""
+
+import json
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import export.publishing.store as module
+from export.publishing.store import PublishError, Store
+
+Publish = Callable[[Path], str]
+
+
+def silent(name: str, share: float) -> None:
+    pass
+
+
+def test_a_published_bundle_has_all_its_files_and_a_pointer_to_them(
+    store: Store, s3: Any, url: str, publish: Publish, bundle: Path
+) -> None:
+    version = publish(bundle)
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    assert json.loads(s3.get_object(Bucket=bucket, Key=f"{prefix}/current.json")["Body"].read())["version"] == version
+    for path in bundle.iterdir():
+        sent = s3.get_object(Bucket=bucket, Key=f"{prefix}/bundles/{version}/{path.name}")
+        assert sent["Body"].read() == path.read_bytes()
+        assert sent["ChecksumSHA256"]
+
+
+def test_a_file_that_is_there_is_not_sent_again(store: Store, s3: Any, url: str, bundle: Path) -> None:
+    version, files, size = store.send(bundle, silent)
+    assert files == len(list(bundle.iterdir())) - 1
+    assert size == sum(path.stat().st_size for path in bundle.iterdir() if path.name != "manifest.json")
+    assert store.send(bundle, silent) == (version, 0, 0)
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    s3.delete_object(Bucket=bucket, Key=f"{prefix}/bundles/{version}/tokenizer.txt")
+    assert store.send(bundle, silent)[1] == 1
+
+
+def test_the_manifest_is_sent_last(store: Store, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(store, "_put", stop)
+    with pytest.raises(KeyboardInterrupt):
+        store.send(bundle, silent)
+    monkeypatch.undo()
+    assert store.versions() == []
+    assert store.send(bundle, silent)[1] == 0
+
+
+def test_of_two_publishers_one_wins_and_the_other_is_told(store: Store, bundles: list[Path]) -> None:
+    versions = [store.send(bundle, silent)[0] for bundle in bundles]
+    before = store.pointer()  # nothing is published yet
+    store.switch(versions[0], before)
+    with pytest.raises(PublishError, match=f"switched it to {versions[0][:12]} in the meantime.*rollback"):
+        store.switch(versions[1], before)
+    before = store.pointer()
+    store.switch(versions[1], before)
+    with pytest.raises(PublishError, match="in the meantime"):
+        store.switch(versions[2], before)
+    assert store.pointer().version == versions[1]
+
+
+def test_two_publishers_at_once_never_lose_or_mix_a_pointer(store: Store, s3: Any, bundles: list[Path]) -> None:
+    versions = [store.send(bundle, silent)[0] for bundle in bundles[:2]]
+    for _ in range(50):
+        before = store.pointer()
+        won: list[str] = []
+        refused: list[str] = []
+        together = threading.Barrier(2)
+
+        def switch(version: str) -> None:
+            together.wait()  # noqa: B023
+            try:
+                store.switch(version, before)  # noqa: B023  the threads end within the round
+            except PublishError:
+                refused.append(version)  # noqa: B023
+            else:
+                won.append(version)  # noqa: B023
+
+        threads = [threading.Thread(target=switch, args=(version,)) for version in versions]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(won) == len(refused) == 1
+        assert store.pointer().version == won[0]
+
+
+def test_rollback_finds_the_version_that_was_served_before(store: Store, publish: Publish, bundles: list[Path]) -> None:
+    versions = [publish(bundle) for bundle in bundles]
+    pointer = store.pointer()
+    assert store.find(None, pointer).name == versions[1]
+    store.switch(versions[1], pointer)
+    assert store.find(None, store.pointer()).name == versions[2]
+    assert store.find(versions[0][:6].upper(), pointer).name == versions[0]
+
+
+@pytest.mark.parametrize("start", ["0000000", "abc"])
+def test_a_version_that_is_not_there_or_too_short_is_refused(
+    store: Store, publish: Publish, bundle: Path, start: str
+) -> None:
+    publish(bundle)
+    with pytest.raises(PublishError, match=f"start with '{start}', expected one"):
+        store.find(start, store.pointer())
+
+
+def test_rollback_of_the_first_version_says_that_none_was_before(store: Store, publish: Publish, bundle: Path) -> None:
+    publish(bundle)
+    publish(bundle)
+    with pytest.raises(PublishError, match="no version was served before"):
+        store.find(None, store.pointer())
+
+
+def test_prune_keeps_the_newest_and_what_the_pointer_names(store: Store, publish: Publish, bundles: list[Path]) -> None:
+    versions = [publish(bundle) for bundle in bundles]
+    deleted, freed = store.prune(0)
+    assert deleted == [versions[0]]
+    assert freed == sum(path.stat().st_size for path in bundles[0].iterdir())
+    assert {version.name for version in store.versions()} == set(versions[1:])
+    assert [version.name for version in store.versions() if version.is_current] == [versions[2]]
+    assert store.prune(0) == ([], 0)
+
+
+def test_an_unfinished_version_is_pruned_when_it_is_old(
+    store: Store, s3: Any, url: str, publish: Publish, bundles: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(bundles[0])
+    version, _, _ = store.send(bundles[1], silent)
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    s3.delete_object(Bucket=bucket, Key=f"{prefix}/bundles/{version}/manifest.json")
+    assert store.prune(0) == ([], 0)
+    monkeypatch.setattr(module, "SECONDS_UNFINISHED", -timedelta(days=1).total_seconds())
+    assert store.prune(0)[0] == [version]
+
+
+@pytest.mark.parametrize("url", ["bucket/prefix", "s3://", "https://bucket/prefix", "s3:///prefix", "s3://b/p?x=1"])
+def test_what_is_no_prefix_of_a_bucket_is_refused(s3: Any, url: str) -> None:
+    with pytest.raises(PublishError, match="expected s3://BUCKET/PREFIX"):
+        Store(s3, url)
+
+
+def test_a_bucket_that_is_not_there_is_named(s3: Any, bundle: Path) -> None:
+    with pytest.raises(PublishError, match=r"s3://nowhere-at-all/x: .*NoSuchBucket"):
+        Store(s3, "s3://nowhere-at-all/x").send(bundle, silent)
+
+
+def test_a_pointer_that_is_none_is_refused(store: Store, s3: Any, url: str) -> None:
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    s3.put_object(Bucket=bucket, Key=f"{prefix}/current.json", Body=b"[1]")
+    with pytest.raises(PublishError, match=r"current.json: TypeError.*delete the object"):
+        store.pointer()
