@@ -13,9 +13,10 @@ from export.columns import TYPES
 from export.source import POOLINGS
 from function.engine.bundle import CONVEX, FUSIONS
 
-COMMANDS = ("model", "corpus", "verify")
+COMMANDS = ("model", "corpus", "verify", "publish")
 FLAGS = ("-h", "--help", "--remove-corpus", "--no-keywords")  # every other option takes one value
 
+S3_VECTORS = "s3vectors"  # for --to
 NO_STEMS = "none"  # for --stem
 
 EXPORT = """\
@@ -31,9 +32,10 @@ each step alone; add --help to read more:
   python -m export model [MODEL] --out bundle/          the model, without texts
   python -m export corpus --corpus FILE --out bundle/   new texts for the model that the bundle holds
   python -m export verify bundle/ [--model MODEL]       checksums, vectors and neighbours, checked again
+  python -m export publish --to s3vectors BUCKET/INDEX bundle/   the texts and their embeddings, for S3 Vectors
 
 Without --corpus the texts are Python's own documentation: a passage for each public function, class and method.
-A model's folder that is called model, corpus or verify is named ./model, ./corpus or ./verify.
+A model's folder that is called model, corpus, verify or publish is named ./model, and so on.
 """
 MODEL = """\
 Export a model into a bundle that has no texts yet. `python -m export corpus` adds them.
@@ -51,6 +53,11 @@ Check a bundle: the checksum of each file, some of its texts embedded again, and
   python -m export verify bundle/
   python -m export verify bundle/ --model sentence-transformers/all-MiniLM-L6-v2
 """
+PUBLISH = """\
+Send the texts and embeddings of a bundle to Amazon S3 Vectors, for a corpus that one function cannot hold.
+
+  python -m export publish --to s3vectors BUCKET/INDEX bundle/
+"""
 
 
 def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
@@ -62,6 +69,10 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = _parser(command)
     options = parser.parse_args(rest, argparse.Namespace(command=command))
     named = vars(options)
+    if command == "publish":
+        if options.to[0] != S3_VECTORS:
+            parser.error(f"--to: found {options.to[0]!r}, expected {S3_VECTORS}")
+        options.out = options.out or options.bundle.with_name(f"{options.bundle.resolve().name}-{S3_VECTORS}")
     if named.get("no_keywords"):
         for option in ("stem", "fusion", "fusion_weight"):
             if named[option] is not None:
@@ -113,6 +124,8 @@ def _parser(command: str) -> argparse.ArgumentParser:
             return _make_parser("python -m export corpus", CORPUS, [_out(), _corpus(is_required=True)])
         case "verify":
             return _make_parser("python -m export verify", VERIFY, [_verify()])
+        case "publish":
+            return _make_parser("python -m export publish", PUBLISH, [_publish()])
         case _:
             parents = [_out(), _model(), _corpus(is_required=False), _removal()]
             return _make_parser("python -m export", EXPORT, parents, EXPORT_COMMANDS)
@@ -252,4 +265,24 @@ def _verify() -> argparse.ArgumentParser:
         help="the folder or hub name that the bundle's model was exported from, to measure again how close its "
         "8 bit is to float32",
     )
+    return options
+
+
+def _publish() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(add_help=False)
+    options.add_argument("bundle", type=Path, help="the folder to publish")
+    options.add_argument(
+        "--to",
+        nargs=2,
+        required=True,
+        metavar=(S3_VECTORS, "BUCKET/INDEX"),
+        help="where to: an index of S3 Vectors, which is made if it is not there",
+    )
+    options.add_argument(
+        "--out",
+        type=Path,
+        help=f"the folder for the bundle that a function then serves: the model, and where the texts are (default: "
+        f"BUNDLE-{S3_VECTORS})",
+    )
+    options.add_argument("--endpoint", metavar="URL", help="another address than Amazon's, such as a test server's")
     return options

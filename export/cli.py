@@ -30,6 +30,7 @@ from export.own_process import in_own_process
 from export.passages import writing_passages
 from export.progress import ShowProgress, showing_progress
 from export.replace import replacing
+from export.s3vectors import PublishError, publish_command
 from export.shell import python_module
 from export.source import find_model, read_source
 from export.summary import Rows, corpus_rows, print_bundle_summary, print_checks, print_model_summary
@@ -54,11 +55,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         match options.command:
             case "verify":
                 return _verify(options)
+            case "publish":
+                return publish_command(options, console)
             case "corpus":
                 return _replace_corpus(options)
             case _:
                 return _export(options)
-    except (CorpusError, ModelError, BundleError, TensorsError) as error:
+    except (CorpusError, ModelError, BundleError, TensorsError, PublishError) as error:
         errors.print(f"[red]error:[/] {escape(str(error) + _kept(options))}")
         return 1
     except OSError as error:

@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response
 
-from function.engine.loading import LoadedBundle
+from function.engine.loading import LoadedBundle, ModelOfVectors
 from function.errors import FAILED, add_error_replies
 from function.execution import Execution, InlineExecution
 from function.middleware import HeadRequests, RequestLimits, RequestLog
@@ -21,7 +21,11 @@ from function.telemetry import Log
 
 
 def create_app(
-    bundle: LoadedBundle, settings: Settings, logger: Log, cold_start: ColdStart, execution: Execution | None = None
+    bundle: LoadedBundle | ModelOfVectors,
+    settings: Settings,
+    logger: Log,
+    cold_start: ColdStart,
+    execution: Execution | None = None,
 ) -> FastAPI:
     """Return the app over an open bundle; without an `execution`, it works in the thread that answers.
 
@@ -80,7 +84,9 @@ async def _page(request: Request) -> Response:
     return page_reply(request)
 
 
-def _openapi_document(app: FastAPI, late: LateRoutes, bundle: LoadedBundle, settings: Settings) -> dict[str, Any]:
+def _openapi_document(
+    app: FastAPI, late: LateRoutes, bundle: LoadedBundle | ModelOfVectors, settings: Settings
+) -> dict[str, Any]:
     from function.routes.openapi_document import describe_app  # not needed to start
 
     late.add()

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 from function.engine.bundle import BundleError
 from function.engine.index import MOST_HITS
-from function.engine.loading import LoadedBundle, load_bundle
+from function.engine.loading import LoadedBundle, ModelOfVectors, load
 from function.engine.tensors import TensorsError
 from function.engine.words import WORD, Stem, find_stemmer, split_terms
 from function.execution import InlineExecution
-from function.search import Found, Query, SearchError, make_search
+from function.search import BackendError, Found, Query, SearchError, make_search
 from function.settings import SettingsError, read_settings
 
 MODES = ("semantic", "keyword", "hybrid")
@@ -41,9 +41,9 @@ def main(arguments: Sequence[str]) -> int:
     options = parse_arguments(arguments)
     try:
         texts = _texts(options)
-        _search_all(options, load_bundle(options.bundle or read_settings().bundle_dir), texts)
+        _search_all(options, load(options.bundle or read_settings().bundle_dir), texts)
         sys.stdout.flush()
-    except (BundleError, TensorsError, SettingsError, SearchError, _QueryError) as error:
+    except (BundleError, TensorsError, SettingsError, SearchError, BackendError, _QueryError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:  # of `| head`; what is left to write goes nowhere (docs.python.org, "Note on SIGPIPE")
@@ -117,7 +117,7 @@ def _texts(options: argparse.Namespace) -> list[str]:
     return texts
 
 
-def _search_all(options: argparse.Namespace, bundle: LoadedBundle, texts: Iterable[str]) -> None:
+def _search_all(options: argparse.Namespace, bundle: LoadedBundle | ModelOfVectors, texts: Iterable[str]) -> None:
     search = make_search(bundle, InlineExecution(bundle.embedder))
     printed_before = False
     for text in texts:
@@ -145,7 +145,7 @@ def _finish(work: Awaitable[Result]) -> Result:
     raise AssertionError("an InlineExecution does not wait")
 
 
-def _print_table(found: Found, text: str, bundle: LoadedBundle) -> None:
+def _print_table(found: Found, text: str, bundle: LoadedBundle | ModelOfVectors) -> None:
     """Print a line for each hit; on a terminal the lines are cut to its width, and the query's words are bold."""
     if not found.results:
         print("no text was found")

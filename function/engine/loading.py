@@ -54,12 +54,40 @@ class LoadedBundle:
             raise BundleError(f"{self.folder}: was replaced after it was loaded; start this process again")
 
 
-def load_bundle(bundle: Path) -> LoadedBundle:
-    """Return a bundle that is open and has embedded and searched once, so that the first request is not slower.
+@dataclass(frozen=True, slots=True)
+class ModelOfVectors:
+    """A bundle whose corpus is in S3 Vectors: only the model is open here."""
+
+    manifest: Manifest
+    embedder: Embedder
+
+
+def load(bundle: Path) -> LoadedBundle | ModelOfVectors:
+    """Return a bundle with its corpus or, if that is in S3 Vectors, without, warmed up.
 
     Raises BundleError or TensorsError if it cannot be used.
     """
     manifest = open_bundle(bundle)
+    assert manifest.index is not None  # open_bundle checked it
+    if manifest.index.vectors is None:
+        return _load_corpus(bundle, manifest)
+    embedder = Embedder.open(bundle, manifest.model)
+    embedder.embed(embedder.tokenize(["warm up"], role="query"))
+    return ModelOfVectors(manifest, embedder)
+
+
+def load_bundle(bundle: Path) -> LoadedBundle:
+    """Return a bundle that is open and has embedded and searched once, so that the first request is not slower.
+
+    Raises BundleError or TensorsError if it cannot be used, or if its corpus is elsewhere.
+    """
+    loaded = load(bundle)
+    if not isinstance(loaded, LoadedBundle):
+        raise BundleError(f"{bundle}: its texts are in S3 Vectors, expected them in the bundle; name another bundle")
+    return loaded
+
+
+def _load_corpus(bundle: Path, manifest: Manifest) -> LoadedBundle:
     assert manifest.index is not None  # open_bundle checked it
     index, passages = Index.open(bundle / INDEX, manifest.index.stages), Passages(bundle / PASSAGES)
     found = (len(index), len(passages), index.dim)
@@ -71,6 +99,6 @@ def load_bundle(bundle: Path) -> LoadedBundle:
         )
     loaded = LoadedBundle(manifest, Embedder.open(bundle, manifest.model), index, passages, bundle)
     embedding = loaded.embedder.embed(loaded.embedder.tokenize(["warm up"], role="query"))[0]
-    for hit in loaded.index.search(embedding, top_k=1):
-        loaded.passages.text(hit.row)
+    for hit in index.search(embedding, top_k=1):
+        passages.text(hit.row)
     return loaded
