@@ -10,10 +10,10 @@ import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from urllib.parse import parse_qsl, quote
+from urllib.parse import quote
 
 ALGORITHM = "AWS4-HMAC-SHA256"
-UNRESERVED = "-_.~"  # that a path or a query holds as they are, beside letters and digits
+UNRESERVED = "-_.~"  # that are not encoded, beside letters and digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ def sign(
 ) -> dict[str, str]:
     """Return the headers of a signed request: those given, in lower case, and those that the signature adds.
 
-    host is as in the URL, with a port that is not the usual one. target is the path, percent-encoded as it is sent,
-    with the query if there is one. now has a time zone. Every given header is signed.
+    host is as in the URL, with a port that is not the usual one. target is the path, with the query if there is one,
+    both percent-encoded as they are sent: a space is %20. now has a time zone. Every given header is signed.
     """
     path, _, query = target.partition("?")
     digest = hashlib.sha256(body).hexdigest()
@@ -68,5 +68,5 @@ def sign(
 
 
 def _sorted_query(query: str) -> str:
-    pairs = [(quote(name, safe=UNRESERVED), quote(value, safe=UNRESERVED)) for name, value in parse_qsl(query, True)]
-    return "&".join(f"{name}={value}" for name, value in sorted(pairs))
+    pairs = [part.partition("=") for part in query.split("&") if part]
+    return "&".join(f"{name}={value}" for name, _, value in sorted(pairs))

@@ -1,8 +1,8 @@
 """A server that stands in for Amazon S3 Vectors: moto's, and QueryVectors, which moto has not, by brute force.
 
 The filters have the semantics of
-https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-metadata-filtering.html. Where that page leaves room, this
-server is as unkind as it may be: `$ne` and `$nin` do not keep vectors without the key, `$ne` keeps an array with
+https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-metadata-filtering.html. Where that page leaves room,
+this server is as unkind as it may be: `$ne` and `$nin` do not keep vectors without the key, `$ne` keeps an array with
 another element, and comparing anything but numbers is an error.
 """
 
@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from moto.core.exceptions import ServiceException
 from moto.core.responses import ActionResult, EmptyResult
 from moto.s3vectors import responses, urls
 from moto.s3vectors.exceptions import ValidationError
@@ -27,7 +28,11 @@ COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-class StandIn(responses.S3VectorsResponse):
+class Busy(ServiceException):  # type: ignore[misc] # moto carries no types
+    code = "TooManyRequestsException"
+
+
+class StandIn(responses.S3VectorsResponse):  # type: ignore[misc] # moto carries no types
     """moto's answers, with QueryVectors, with pages, and with the metadata configuration that moto forgets."""
 
     put_calls: list[int] = []  # noqa: RUF012  how many vectors each PutVectors had
@@ -62,9 +67,8 @@ class StandIn(responses.S3VectorsResponse):
         token = str(begin + PAGE) if len(keys) > begin + PAGE else None
         return ActionResult({"vectors": [{"key": key} for key in keys[begin : begin + PAGE]], "nextToken": token})
 
-    def put_vectors(self) -> Any:
-        if refused := self._refuse_if_busy():
-            return refused
+    def put_vectors(self) -> ActionResult:
+        self._refuse_if_busy()
         vectors = self._get_param("vectors")
         if len(vectors) > 500:
             raise ValidationError("at most 500 vectors")
@@ -72,9 +76,8 @@ class StandIn(responses.S3VectorsResponse):
         super().put_vectors()
         return EmptyResult()
 
-    def query_vectors(self) -> Any:
-        if refused := self._refuse_if_busy():
-            return refused
+    def query_vectors(self) -> ActionResult:
+        self._refuse_if_busy()
         index, condition = self._index(), self._get_param("filter")
         question = {"filter": condition, "topK": self._get_param("topK")}
         StandIn.queries.append(question)
@@ -98,11 +101,10 @@ class StandIn(responses.S3VectorsResponse):
         name, bucket = self._get_param("indexName"), self._get_param("vectorBucketName")
         return self.s3vectors_backend.get_index(bucket, name, "")
 
-    def _refuse_if_busy(self) -> tuple[int, dict[str, str], str] | None:
-        if not StandIn.busy:
-            return None
-        StandIn.busy -= 1
-        return 429, {"x-amzn-errortype": "TooManyRequestsException"}, '{"message": "Too many requests"}'
+    def _refuse_if_busy(self) -> None:
+        if StandIn.busy:
+            StandIn.busy -= 1
+            raise Busy("Too many requests")
 
 
 def passes(metadata: dict[str, Any], condition: dict[str, Any]) -> bool:
@@ -118,7 +120,7 @@ def _member(metadata: dict[str, Any], name: str, value: Any) -> bool:
             raise ValidationError(f"Invalid filter: {name} expects a list that is not empty")
         return (all if name == "$and" else any)([passes(metadata, each) for each in value])
     operators = value if isinstance(value, dict) else {"$eq": value}
-    return all([_operator(metadata.get(name), operator, operand) for operator, operand in operators.items()])
+    return all(_operator(metadata.get(name), operator, operand) for operator, operand in operators.items())
 
 
 def _operator(found: Any, operator: str, operand: Any) -> bool:
@@ -142,10 +144,10 @@ def _operator(found: Any, operator: str, operand: Any) -> bool:
     raise ValidationError(f"Invalid filter: no operator {operator}")
 
 
-def _are_equal(one: Any, other: Any) -> bool:
+def _are_equal(one: object, other: object) -> bool:
     if isinstance(one, list | dict) or isinstance(other, list | dict):
         raise ValidationError("Invalid filter: expected a string, a number or a boolean")
-    return isinstance(one, bool) == isinstance(other, bool) and one == other
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
 @contextmanager

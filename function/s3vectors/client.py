@@ -7,6 +7,7 @@ https://docs.aws.amazon.com/AmazonS3/latest/API/API_S3VectorBuckets_QueryVectors
 import json
 import os
 import ssl
+import weakref
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
@@ -50,6 +51,7 @@ class VectorsClient:
         self._host, self._is_secure = url.netloc, url.scheme == "https"
         self._tls = ssl.create_default_context() if self._is_secure else None
         self._idle: list[HTTPConnection] = []  # connections; a list's append and pop are atomic
+        weakref.finalize(self, _close_all, self._idle)
 
     def query(self, embedding: Embeddings, top_k: int, condition: dict[str, Any] | None = None) -> list[Hit]:
         """Return the top_k closest vectors, best first: each with index (its row), id, score, text and metadata.
@@ -163,6 +165,11 @@ class VectorsClient:
         else:
             self._idle.append(connection)
         return response, content
+
+
+def _close_all(connections: list[HTTPConnection]) -> None:
+    for connection in connections:
+        connection.close()
 
 
 def _advice(status: int) -> str:
