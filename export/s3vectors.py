@@ -70,7 +70,7 @@ def connect(endpoint: str | None = None) -> Any:
         from botocore.config import Config
         from botocore.exceptions import BotoCoreError
     except ImportError:
-        raise PublishError("boto3 is not installed; run `pip install 'semantic-search-lambda[s3]'`") from None
+        raise PublishError("boto3 is not installed; run `pip install 'semantic-search-lambda[publish]'`") from None
     retries: Any = {"mode": "standard", "max_attempts": ATTEMPTS}
     try:
         return boto3.client("s3vectors", endpoint_url=endpoint, config=Config(retries=retries))

@@ -126,7 +126,7 @@ def _member(metadata: dict[str, Any], name: str, value: Any) -> bool:
 def _operator(found: Any, operator: str, operand: Any) -> bool:
     values = found if isinstance(found, list) else [] if found is None else [found]
     if operator == "$exists":
-        return (found is not None) == operand
+        return (found is not None) is operand
     if operator in COMPARISONS:
         if isinstance(operand, bool) or not isinstance(operand, int | float):
             raise ValidationError(f"Invalid filter: {operator} expects a number")
