@@ -115,7 +115,7 @@ def publish(
         advice = "; make the bucket: aws s3vectors create-vector-bucket --vector-bucket-name " + bucket
         hint = advice if "NotFound" in str(error) else ""
         raise PublishError(
-            f"S3 Vectors {place}: {error}{hint}; run the command again to send what is missing"
+            f"S3 Vectors {place}: {' '.join(str(error).split())}{hint}; run the command again to send what is missing"
         ) from error
     _write_bundle(bundle, out, manifest, info)
     return sent
