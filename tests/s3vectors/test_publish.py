@@ -119,8 +119,9 @@ def test_an_index_with_vectors_of_another_bundle_is_refused(bundle: Path, send: 
 
 
 def test_an_index_of_another_kind_is_refused(bundle: Path, send: Send, tmp_path: Path) -> None:
-    kind = {"dataType": "float32", "dimension": 48, "distanceMetric": "euclidean"}
-    connect().create_index(vectorBucketName=BUCKET, indexName="euclidean", **kind)
+    kind: dict[str, Any] = {"dataType": "float32", "dimension": 48, "distanceMetric": "euclidean"}
+    hidden = {"nonFilterableMetadataKeys": ["_text", "_id", "_metadata"]}
+    connect().create_index(vectorBucketName=BUCKET, indexName="euclidean", metadataConfiguration=hidden, **kind)
     with pytest.raises(PublishError, match=r"is of .*euclidean.*, expected .*cosine"):
         send(bundle, "euclidean", tmp_path / "out")
 
