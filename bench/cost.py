@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.needs import Missing
+from bench.places import places_table
 from bench.provenance import UNKNOWN, Provenance
 from bench.report import read_result, report
 
-WRITES: tuple[str, ...] = ("cost", "cost_extras")
+WRITES: tuple[str, ...] = ("cost", "cost_extras", "cost_places")
 MEASURES: tuple[str, ...] = ("function", "deploy", "Dockerfile", "requirements.txt")  # those of bench/memory.py
 
 HOURS = 730  # of a month, as AWS's own pages count
@@ -75,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write both tables, from the measured milliseconds and with their provenance."""
+    """Write the tables, from the measured milliseconds and with their provenance."""
     measured = read_result("memory")
     if measured is None or str(options.memory) not in measured["seen"]:
         raise Missing(
@@ -95,6 +96,7 @@ def run(options: argparse.Namespace) -> int:
     details = {"milliseconds": milliseconds, "init_milliseconds": init, "memory": options.memory}
     report("cost", *table(milliseconds, options.memory), details, source)
     report("cost_extras", *extras(milliseconds, init, options.memory), details, source)
+    report("cost_places", *places_table(), details, source)
     return 0
 
 

@@ -11,10 +11,11 @@ from typing import NoReturn
 
 from export.columns import TYPES
 from export.corpus import corpus_place
+from export.publishing.arguments import DESCRIPTIONS, check_publish, publishing_options
 from export.source import POOLINGS
 from function.engine.bundle import CONVEX, FUSIONS
 
-PUBLISHING = ("publish", "history", "rollback", "prune")  # of export/publishing/arguments.py
+PUBLISHING = tuple(DESCRIPTIONS)
 COMMANDS = ("model", "corpus", "verify", *PUBLISHING)
 FLAGS = ("-h", "--help", "--remove-corpus", "--no-keywords")  # every other option takes one value
 OPTIONAL_VALUE = ("--ray",)  # unless an option or a command follows
@@ -37,6 +38,9 @@ each step alone; add --help to read more:
 
 a bundle in S3, from which running functions take it without a deployment:
   python -m export publish bundle/ s3://BUCKET/PREFIX   also: history, rollback [VERSION], prune --keep N
+
+a corpus that one function cannot hold, in Amazon S3 Vectors:
+  python -m export publish bundle/ --to s3vectors BUCKET/INDEX
 
 Without --corpus the texts are Python's own documentation: a passage for each public function, class and method.
 A model's folder that has a command's name is named with ./ before it, such as ./model.
@@ -66,8 +70,12 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     """
     command, rest = split_command(words)
     parser = _parser(command)
-    options = parser.parse_args(rest, argparse.Namespace(command=command))
+    # options may stand between a bundle and its place too
+    parse = parser.parse_intermixed_args if command in PUBLISHING else parser.parse_args
+    options = parse(rest, argparse.Namespace(command=command))
     named = vars(options)
+    if command == "publish":
+        check_publish(parser, options)
     if named.get("no_keywords"):
         for option in ("stem", "fusion", "fusion_weight"):
             if named[option] is not None:
@@ -123,8 +131,6 @@ def _parser(command: str) -> argparse.ArgumentParser:
         case "verify":
             return _make_parser("python -m export verify", VERIFY, [_verify()])
         case _ if command in PUBLISHING:
-            from export.publishing.arguments import publishing_options
-
             return _make_parser(f"python -m export {command}", *publishing_options(command))
         case _:
             parents = [_out(), _model(), _corpus(is_required=False), _removal()]

@@ -77,6 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, SystemExit) as stop:  # SystemExit: __main__.py raises it on SIGTERM
         is_unchanged = _manifest_bytes(options) == manifest_before
         state = "nothing was changed" if is_unchanged else f"{options.out} was replaced before that, and is complete"
+        if options.command in PUBLISHING:
+            state = "run the command again; what was sent is not sent again"
         errors.print(f"[red]interrupted:[/] {escape(state + (_kept(options) if is_unchanged else ''))}")
         if isinstance(stop, SystemExit):
             raise

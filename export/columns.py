@@ -40,14 +40,14 @@ def choose_types(corpus: Corpus, asked: Mapping[str, str], source: Path) -> dict
     Raises CorpusError, which names the source, if a column that was asked for is missing or a value does not fit.
     """
     possible: dict[str, frozenset[str]] = {}
-    recall, recall_types = lru_cache(REMEMBERED)(_stored), lru_cache(REMEMBERED)(_types_of)
+    recall, recall_types = lru_cache(REMEMBERED)(stored_values), lru_cache(REMEMBERED)(_types_of)
     for row, metadata in enumerate(map(json.loads, corpus.metadata)):
         for name, value in metadata.items():
             is_string = isinstance(value, str)
             if (kind := asked.get(name)) is None:
                 kinds = recall_types(value) if is_string else _types_of(value)
                 possible[name] = possible.get(name, kinds) & kinds
-            elif kind != NONE and (recall(kind, value) if is_string else _stored(kind, value)) is None:
+            elif kind != NONE and (recall(kind, value) if is_string else stored_values(kind, value)) is None:
                 found = f"{_shown(value)} in the column {name!r}"
                 raise CorpusError(
                     f"{source}, text {row} (from 0, id {corpus.ids[row]!r}): found {found}, expected "
@@ -67,7 +67,7 @@ def _types_of(value: object) -> frozenset[str]:
     """Return the types that a value may have: a string may be a date too."""
     if isinstance(value, str) and not DATE.match(value):
         return frozenset(["string"])
-    return frozenset(kind for kind in TYPES_OF_JSON.get(type(value), ()) if _stored(kind, value) is not None)
+    return frozenset(kind for kind in TYPES_OF_JSON.get(type(value), ()) if stored_values(kind, value) is not None)
 
 
 def _narrowest(kinds: frozenset[str]) -> str:
@@ -83,7 +83,7 @@ def _shown(value: object) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
-def _stored(kind: str, value: object) -> list[Stored] | None:
+def stored_values(kind: str, value: object) -> list[Stored] | None:
     """Return what a column of this type stores of a value, None if the value is not of the type.
 
     A list has its different strings, another type one value. A string may hold the JSON of a number, a boolean (in
@@ -108,12 +108,12 @@ def column_tensors(metadata: Metadata, types: Mapping[str, str]) -> dict[str, An
     type.
     """
     columns = {name: Words(kind) if kind in ("string", "list") else Numbers(kind) for name, kind in types.items()}
-    recall = lru_cache(REMEMBERED)(_stored)
+    recall = lru_cache(REMEMBERED)(stored_values)
     count = 0
     for count, values in enumerate(metadata, 1):
         for name, value in values.items():
             if name in columns:
-                stored = recall(types[name], value) if isinstance(value, str) else _stored(types[name], value)
+                stored = recall(types[name], value) if isinstance(value, str) else stored_values(types[name], value)
                 if stored is None:
                     raise ValueError(f"row {count - 1}: {_shown(value)} in the column {name!r}")
                 columns[name].add(count - 1, stored)

@@ -21,7 +21,7 @@ def write_model(folder: Path, model: ModelInfo) -> Manifest:
     """Write the manifest of a folder that holds a model and a tokenizer, and return it."""
     files = {name: describe_file(folder / name) for name in (layout.MODEL, layout.TOKENIZER)}
     manifest = Manifest(model=model, index=None, files=files)
-    _write_manifest(folder, manifest)
+    write_manifest(folder, manifest)
     return manifest
 
 
@@ -61,11 +61,12 @@ def write_index(
         keywords=described,
     )
     manifest = replace(manifest, index=index, files=manifest.files | files)
-    _write_manifest(folder, manifest)
+    write_manifest(folder, manifest)
     return manifest
 
 
-def _write_manifest(folder: Path, manifest: Manifest) -> None:
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest of a folder, when all its files are there."""
     (folder / layout.MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
 
 

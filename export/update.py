@@ -20,6 +20,8 @@ def open_older_rows(bundle: Path, manifest: Manifest) -> KnownRows:
     export replaces it now.
     """
     older = open_bundle(bundle)
+    if older.index is not None and older.index.vectors is not None:
+        raise BundleError(f"{bundle}: its texts are in S3 Vectors; name the bundle that was published there")
     if name_model(older) != name_model(manifest):
         raise BundleError(
             f"{bundle}: was embedded by the model {older.model.name} with {_shown(older)}, the new texts would be by "

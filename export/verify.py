@@ -54,12 +54,12 @@ def verify(
     """Check a bundle, yielding each result as soon as it is known.
 
     Texts are embedded again for this number of seconds, at least TEXTS_AT_ONCE and at most SAMPLE of them.
-    Of a bundle without texts, the model alone is checked.
+    Of a bundle without texts of its own, the model alone is checked.
     Raises BundleError or TensorsError if the bundle does not open at all.
     """
     manifest = layout.read_manifest(bundle)
     yield from _check_files(bundle, manifest, progress)
-    if manifest.index is None:
+    if manifest.index is None or manifest.index.vectors is not None:
         Embedder.open(bundle, manifest.model)
         return
     open_bundle(bundle)

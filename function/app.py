@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import FastAPI, Request, Response
 
 from function.engine.bundle import IndexInfo
-from function.engine.loading import LoadedBundle
+from function.engine.loading import Loaded
 from function.errors import FAILED, add_error_replies
 from function.execution import Execution, InlineExecution
 from function.middleware import HeadRequests, RequestLimits, RequestLog
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def create_app(
-    bundle: LoadedBundle,
+    bundle: Loaded,
     settings: Settings,
     logger: Log,
     cold_start: ColdStart,
@@ -56,7 +56,7 @@ def create_app(
     app.add_middleware(RequestLog, logger=logger, cold_start=cold_start)
     if switch is None:
         search: Search = make_search(bundle, execution)
-        current: Callable[[], LoadedBundle] = lambda: bundle  # noqa: E731
+        current: Callable[[], Loaded] = lambda: bundle  # noqa: E731
         published = None
     else:
         from function.remote.start import connect  # only a bundle in S3 is replaced
@@ -93,7 +93,7 @@ def create_app(
     return app
 
 
-def index_of(bundle: LoadedBundle) -> IndexInfo:
+def index_of(bundle: Loaded) -> IndexInfo:
     """Return what the manifest of an open bundle says of its texts."""
     assert bundle.manifest.index is not None  # open_bundle checked it
     return bundle.manifest.index

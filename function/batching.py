@@ -102,6 +102,10 @@ class BatchedExecution:
         """Return what `work` returns."""
         return work() if self._is_small else await self._in_thread(work)
 
+    async def wait(self, work: Callable[[], Result]) -> Result:
+        """Return what `work` returns; many may wait at the same time."""
+        return await asyncio.to_thread(work)
+
     async def embed(self, tokens: Sequence[TokenIds]) -> Embeddings:
         """Return what Embedder.embed returns, (n, dim) float32; whoever stops waiting frees the place in the queue.
 

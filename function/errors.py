@@ -18,6 +18,7 @@ ERROR_TYPES = {
     405: "method_not_allowed",
     413: "too_large",
     415: "media_type",
+    424: "backend",
     429: "overloaded",
     503: "unhealthy",
 }
@@ -51,6 +52,9 @@ REFUSED: Replies = {  # and what a route with a body may
     status: {"model": ErrorReply, "description": kind.replace("_", " ")}
     for status, kind in ({status: ERROR_TYPES[status] for status in (400, 413, 415, 429)} | {422: "invalid"}).items()
 }
+
+# what a route may answer that asks another service
+BACKEND: Replies = {424: {"model": ErrorReply, "description": "backend"}}
 
 
 def error_reply(status: int, message: str, path: str = "", field: str | None = None) -> JSONResponse:

@@ -24,6 +24,9 @@ class Execution(Protocol):
     async def run(self, work: Callable[[], Result]) -> Result:
         """Return what `work`, for example a search, returns."""
 
+    async def wait(self, work: Callable[[], Result]) -> Result:
+        """Return what `work` returns, which waits for another machine."""
+
 
 class InlineExecution:
     """Everything at once and in the thread that asks, as in Lambda, where a process has one request at a time."""
@@ -44,5 +47,9 @@ class InlineExecution:
         return embeddings
 
     async def run(self, work: Callable[[], Result]) -> Result:
+        """Return what `work` returns."""
+        return work()
+
+    async def wait(self, work: Callable[[], Result]) -> Result:
         """Return what `work` returns."""
         return work()

@@ -20,7 +20,7 @@ from function.telemetry import Stopwatch, cold_start_report, make_logger  # noqa
 stopwatch = Stopwatch(started)
 
 with no_garbage_collection(), ThreadPoolExecutor(1) as background:
-    from function.engine.loading import load_bundle
+    from function.engine.loading import load
     from function.settings import read_settings
 
     settings = read_settings()
@@ -33,7 +33,7 @@ with no_garbage_collection(), ThreadPoolExecutor(1) as background:
         fetching = background.submit(switch.fetch)
         opening = background.submit(switch.load)
     else:
-        opening = background.submit(load_bundle, settings.bundle_dir)
+        opening = background.submit(load, settings.bundle_dir)
 
     from function.app import create_app
     from function.events import make_handler

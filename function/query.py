@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 from function.engine.bundle import BundleError
 from function.engine.index import MOST_HITS
-from function.engine.loading import LoadedBundle, load_bundle
+from function.engine.loading import Loaded, load
 from function.engine.tensors import TensorsError
 from function.engine.words import WORD, Stem, find_stemmer, split_terms
 from function.execution import InlineExecution
-from function.search import Found, Query, SearchError, make_search
+from function.search import BackendError, Found, Query, SearchError, make_search
 from function.settings import SettingsError, read_settings
 
 MODES = ("semantic", "keyword", "hybrid")
@@ -46,9 +46,9 @@ def main(arguments: Sequence[str]) -> int:
             raise SettingsError(
                 f"BUNDLE_DIR: {settings.bundle_url} cannot be searched here; name a folder with --bundle"
             )
-        _search_all(options, load_bundle(options.bundle or settings.bundle_dir), texts)
+        _search_all(options, load(options.bundle or settings.bundle_dir), texts)
         sys.stdout.flush()
-    except (BundleError, TensorsError, SettingsError, SearchError, _QueryError) as error:
+    except (BundleError, TensorsError, SettingsError, SearchError, BackendError, _QueryError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:  # of `| head`; what is left to write goes nowhere (docs.python.org, "Note on SIGPIPE")
@@ -122,7 +122,7 @@ def _texts(options: argparse.Namespace) -> list[str]:
     return texts
 
 
-def _search_all(options: argparse.Namespace, bundle: LoadedBundle, texts: Iterable[str]) -> None:
+def _search_all(options: argparse.Namespace, bundle: Loaded, texts: Iterable[str]) -> None:
     search = make_search(bundle, InlineExecution(bundle.embedder))
     printed_before = False
     for text in texts:
@@ -150,7 +150,7 @@ def _finish(work: Awaitable[Result]) -> Result:
     raise AssertionError("an InlineExecution does not wait")
 
 
-def _print_table(found: Found, text: str, bundle: LoadedBundle) -> None:
+def _print_table(found: Found, text: str, bundle: Loaded) -> None:
     """Print a line for each hit; on a terminal the lines are cut to its width, and the query's words are bold."""
     if not found.results:
         print("no text was found")

@@ -1,18 +1,22 @@
 """A search from words to results, for every door: /similar, MCP and the command line. It knows no HTTP."""
 
 import reprlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from function.engine.loading import LoadedBundle
+from function.engine.loading import Loaded, LoadedModel
 from function.engine.quantization import Embeddings
 from function.execution import Execution
 
 if TYPE_CHECKING:
     from function.engine.columns import Columns, Mask
+    from function.engine.filters import FilterError
 
+IN_S3_VECTORS = (
+    "the texts are in S3 Vectors, which knows only embeddings and looks only where the best texts probably are"
+)
 NO_KEYWORDS = "this bundle has no keywords; expected 'semantic', or export the texts again without --no-keywords"
 LONGEST_FOUND = 60  # characters of a wrong value in a filter that are shown
 
@@ -21,6 +25,17 @@ Lap = Callable[[str], None]  # what `Stopwatch.lap` does: it ends a phase
 
 class SearchError(ValueError):
     """A search that this bundle cannot make: the message says which field, what was found and what was expected."""
+
+
+class BackendError(RuntimeError):
+    """Another service, which has the texts, did not answer as it should: the message says what it said.
+
+    `seconds` says when to ask again if the service asks for fewer requests, and is None for other errors.
+    """
+
+    def __init__(self, message: str, seconds: int | None = None) -> None:
+        super().__init__(message)
+        self.seconds = seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +61,16 @@ class Found:
 Search = Callable[[Query, Lap], Awaitable[Found]]
 
 
-def make_search(bundle: LoadedBundle, execution: Execution) -> Search:
+def make_search(bundle: Loaded, execution: Execution) -> Search:
     """Return what searches a bundle; columns and keywords are opened by the first query that needs them.
 
-    The search raises SearchError if the filter cannot be used, or if the mode needs keywords and there are none.
+    The search raises SearchError if the filter cannot be used, or if the mode needs keywords and there are none; and
+    BackendError if the texts are in another service, and that does not answer.
     """
+    if isinstance(bundle, LoadedModel):
+        return _make_search_elsewhere(bundle, execution)
     index, passages = bundle.index, bundle.passages
     columns, keywords_once = cache(bundle.open_columns), cache(bundle.open_keywords)
-
-    async def embed(text: str, lap: Lap) -> tuple[Embeddings, bool]:
-        """Return the embedding (dim,) of a query, and whether the text was longer than the model reads."""
-        (tokens,) = await execution.tokenize([text], role="query")
-        (embedding,) = await execution.embed([tokens])
-        lap("embed")
-        return embedding, tokens.is_truncated
 
     async def search(query: Query, lap: Lap) -> Found:
         allowed = None
@@ -68,7 +79,7 @@ def make_search(bundle: LoadedBundle, execution: Execution) -> Search:
             allowed = await execution.run(lambda: _filtered_rows(condition, columns()))
             lap("filter")
         if query.mode == "semantic":
-            embedding, is_truncated = await embed(query.text, lap)
+            embedding, is_truncated = await _embed(execution, query.text, lap)
             hits = await execution.run(lambda: index.search(embedding, query.num_results, allowed, exact=query.exact))
             lap("search")
         elif (keywords := keywords_once()) is None:
@@ -83,7 +94,7 @@ def make_search(bundle: LoadedBundle, execution: Execution) -> Search:
             else:
                 from function.engine.hybrid import fuse  # only a hybrid search needs it
 
-                embedding, is_cut = await embed(query.text, lap)
+                embedding, is_cut = await _embed(execution, query.text, lap)
                 hits = await execution.run(
                     lambda: fuse(index, embedding, matches, keywords.info, query.num_results, exact=query.exact)
                 )
@@ -104,6 +115,49 @@ def make_search(bundle: LoadedBundle, execution: Execution) -> Search:
     return search
 
 
+async def _embed(execution: Execution, text: str, lap: Lap) -> tuple[Embeddings, bool]:
+    """Return the embedding (dim,) of a query, and whether the text was longer than the model reads."""
+    (tokens,) = await execution.tokenize([text], role="query")
+    (embedding,) = await execution.embed([tokens])
+    lap("embed")
+    return embedding, tokens.is_truncated
+
+
+def _make_search_elsewhere(bundle: LoadedModel, execution: Execution) -> Search:
+    """Return what searches the index in Amazon S3 Vectors that the manifest names."""
+    from function.engine.filters import FilterError  # only a bundle without texts of its own needs these
+    from function.engine.vector_filters import translate
+    from function.s3vectors.client import VectorsClient, VectorsError
+
+    assert bundle.manifest.index is not None
+    assert bundle.manifest.index.vectors is not None
+    kinds, client = bundle.manifest.index.columns, VectorsClient(bundle.manifest.index.vectors)
+
+    async def search(query: Query, lap: Lap) -> Found:
+        if query.mode != "semantic":
+            raise SearchError(f"mode: found {query.mode!r}, expected 'semantic'; {IN_S3_VECTORS}")
+        if query.exact:
+            raise SearchError(f"exact: found True, expected False; {IN_S3_VECTORS}")
+        condition = None
+        if query.filter is not None:
+            try:
+                condition = translate(query.filter, kinds)
+            except FilterError as error:
+                raise _filter_error(error, kinds) from None
+            lap("filter")
+        embedding, is_truncated = await _embed(execution, query.text, lap)
+        try:
+            hits = await execution.wait(lambda: client.query(embedding, query.num_results, condition))
+        except VectorsError as error:
+            raise BackendError(str(error), error.seconds) from error
+        finally:
+            lap("search")
+        parts = {"index", "id", "score", *query.include}
+        return Found([{name: value for name, value in hit.items() if name in parts} for hit in hits], is_truncated)
+
+    return search
+
+
 def _filtered_rows(condition: dict[str, Any], columns: "Columns") -> "Mask":
     """Return the rows that a filter keeps, (rows,) bool. Raises SearchError, which lists the columns."""
     from function.engine.filters import FilterError, allowed_rows  # only a query with a filter needs it
@@ -111,8 +165,11 @@ def _filtered_rows(condition: dict[str, Any], columns: "Columns") -> "Mask":
     try:
         return allowed_rows(condition, columns)
     except FilterError as error:
-        known = ", ".join(f"{name} ({kind})" for name, kind in columns.kinds.items()) or "none"
-        found = reprlib.repr(error.found)
-        shown = found if len(found) <= LONGEST_FOUND else found[:LONGEST_FOUND] + "…"
-        message = f"{error.where}: expected {error.expected}, found {shown}"
-        raise SearchError(f"{message}; the columns are: {known}") from None
+        raise _filter_error(error, columns.kinds) from None
+
+
+def _filter_error(error: "FilterError", kinds: Mapping[str, str]) -> SearchError:
+    known = ", ".join(f"{name} ({kind})" for name, kind in kinds.items()) or "none"
+    found = reprlib.repr(error.found)
+    shown = found if len(found) <= LONGEST_FOUND else found[:LONGEST_FOUND] + "…"
+    return SearchError(f"{error.where}: expected {error.expected}, found {shown}; the columns are: {known}")

@@ -12,7 +12,7 @@ from function.app import create_app
 from function.batching import BatchedExecution
 from function.callers import CallerWatch
 from function.engine.embedder import TOKENS_PER_BATCH
-from function.engine.loading import load_bundle
+from function.engine.loading import LoadedBundle, load
 from function.metrics import CountingLog, Metrics
 from function.settings import Settings
 from function.startup import ColdStart
@@ -35,7 +35,7 @@ class Batching:
 def make_app(settings: Settings, batching: Batching, is_shared: bool = False) -> CallerWatch:
     """Return the app over the bundle of these settings.
 
-    is_shared tells that other workers count in the same files. Raises what load_bundle and create_app raise.
+    is_shared tells that other workers count in the same files. Raises what load and create_app raise.
     """
     stopwatch = Stopwatch()
     switch = None
@@ -45,7 +45,7 @@ def make_app(settings: Settings, batching: Batching, is_shared: bool = False) ->
         switch = make_switch(settings, by_requests=False)
         switch.fetch()
         stopwatch.lap("fetch")
-    bundle = load_bundle(settings.bundle_dir) if switch is None else switch.load()
+    bundle = load(settings.bundle_dir) if switch is None else switch.load()
     stopwatch.lap("load")
     metrics = Metrics(is_shared)
     log = CountingLog(make_logger(settings), metrics)
@@ -53,7 +53,7 @@ def make_app(settings: Settings, batching: Batching, is_shared: bool = False) ->
     cold_start.end(stopwatch.phases)
     execution = BatchedExecution(
         bundle.embedder,
-        len(bundle.index),
+        len(bundle.index) if isinstance(bundle, LoadedBundle) else 0,
         batching.threads,
         batching.max_queued_tokens,
         batching.tokens_per_batch,

@@ -61,9 +61,14 @@ def server_timing(phases: dict[str, float], total: float) -> str:
 def make_logger(settings: "Settings") -> "Logger":
     """Return the logger of all lines. It states no location, which would be the same for every line."""
     import logging
+    import sys
 
+    # Powertools imports botocore where it is installed, to put its name into boto3's headers; nothing here uses boto3
+    sys.modules.setdefault("botocore", None)  # type: ignore[arg-type] # so that importing it fails
     from aws_lambda_powertools.logging import Logger  # here, so that a stopwatch can start before it is imported
 
+    if sys.modules["botocore"] is None:
+        del sys.modules["botocore"]
     from function.log_lines import LineFormatter
 
     logging.getLogger("mangum").setLevel(logging.WARNING)  # it has a line for each request too

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import cost
+from bench import cost, places
 from bench.folders import RESULTS
 from bench.needs import Missing
 from tests.cloudformation import Stack, load_template
@@ -80,8 +80,28 @@ def test_the_published_tables_are_what_the_prices_give(tmp_path: Path, monkeypat
     published = json.loads((RESULTS / "cost.json").read_text())
     measured(tmp_path, monkeypatch, json.loads((RESULTS / "memory.json").read_text()))
     cost.run(argparse.Namespace(milliseconds=None, memory=published["memory"]))
-    for name in ("cost", "cost_extras"):
+    for name in ("cost", "cost_extras", "cost_places"):
         assert (tmp_path / f"{name}.md").read_text() == (RESULTS / f"{name}.md").read_text()
+
+
+def test_s3_vectors_costs_what_amazons_own_example_says() -> None:
+    # https://aws.amazon.com/s3/pricing/: 40 indexes of 250,000 vectors of 6.17 KB, of which 5.17 KB are searched, and a
+    # million queries of one index each; a sixth of the vectors are written anew. Amazon's sum is $11.38.
+    stored = 10_000_000 * 6.17 / 2**20
+    queries = 1_000_000 * places.query_dollars(250_000, round(5.17 * 1024))
+    written = stored / 6 * places.WRITTEN_GIGABYTE
+    assert stored * places.VECTORS_GIGABYTE + written + queries == pytest.approx(11.38, abs=0.05)
+
+
+def test_places_cost_what_pen_and_paper_say() -> None:
+    columns, rows = places.places_table()
+    million = dict(zip(columns, rows[1], strict=True))
+    assert million["texts"] == "1,000,000"
+    assert million["image"] == "$0.14"  # 1.436 GB
+    assert million["S3 Vectors, stored"] == f"${1e6 * 2_661 / 2**30 * 0.06:.2f}" == "$0.15"
+    # 2.5 dollars and 1,661 bytes of 100,000 vectors at 0.004 dollars a TiB, of 900,000 at 0.002
+    assert million["1,000,000 queries"] == f"${2.5 + 1e6 * 1_661 / 2**40 * (400 + 1_800):.2f}"
+    assert rows[-1][1:3] == ("too large", "too large")
 
 
 def test_extras_cost_what_pen_and_paper_say() -> None:

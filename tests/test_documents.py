@@ -57,6 +57,11 @@ NOT_MEASURED = {
     "95 %": "bench/ablation.py: from the 2.5th percentile to the 97.5th",
     "99 % of the ten best": "export/stages.py: RECALL_WITH_LISTS",
     "99.8 % where": "export/stages.py: RECALL_WITHOUT_LISTS",
+    "20 MiB": "https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-limitations.html, like 40 KB",
+    "10 GB": "https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html: of an image and of /tmp",
+    "some 100 ms": "https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-best-practices.html",
+    "40 KB": "https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-limitations.html, like the next",
+    "2 KB": "https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-limitations.html",
     "20 ms": "bench/memory.py: PERIOD, over which Docker counts a share of a core",
 }
 

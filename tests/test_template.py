@@ -217,6 +217,17 @@ def test_a_function_with_a_bucket_may_read_its_prefix_and_nothing_else() -> None
     assert read_settings({name: str(value) for name, value in variables.items()}).bundle_url == "s3://texts/news/en"
 
 
+def test_the_function_may_ask_the_one_index_of_s3_vectors_that_is_named() -> None:
+    stack = Stack(TEMPLATE, VectorBucket="texts", VectorIndex="headlines")
+    (role,) = stack.of_type("AWS::IAM::Role").values()
+    statements = [one for policy in role["Policies"] for one in policy["PolicyDocument"]["Statement"]]
+    (found,) = [one for one in statements if "s3vectors:QueryVectors" in one["Action"]]
+    assert found["Action"] == ["s3vectors:QueryVectors", "s3vectors:GetVectors"]
+    assert found["Resource"].startswith("arn:")
+    assert found["Resource"].endswith(":bucket/texts/index/headlines")
+    assert "*" not in found["Resource"]
+
+
 def test_each_variable_of_the_environment_is_read_by_the_settings_or_by_powertools() -> None:
     known = {name.upper() for name in Settings.__dataclass_fields__}
     known |= {constants.SERVICE_NAME_ENV, constants.METRICS_NAMESPACE_ENV}
@@ -392,6 +403,8 @@ def test_a_canary_is_withdrawn_by_alarms_of_its_own_version_that_are_quicker_tha
         ({"SnapStart": "PublishedVersions", "ProvisionedConcurrency": "1"}, "SnapStart does not work with"),
         ({"Canary": "true", "ProvisionedConcurrency": "1"}, "Canary does not work with ProvisionedConcurrency"),
         ({"MonthlyBudget": "20"}, "MonthlyBudget needs AlarmEmail"),
+        ({"VectorBucket": "texts"}, "VectorBucket needs VectorIndex"),
+        ({"VectorBucket": "texts", "VectorIndex": "headlines"}, None),
         ({"MonthlyBudget": "20", "AlarmEmail": EMAIL}, None),
     ],
 )

@@ -3,25 +3,35 @@
 import argparse
 from pathlib import Path
 
-PUBLISH = """\
-Send a bundle to S3 and let the pointer name it, so that running functions switch to it.
+S3_VECTORS = "s3vectors"  # for --to
 
-  python -m export publish bundle/ s3://bucket/prefix
+PUBLISH = """\
+Send a bundle to S3 and let the pointer there name it, so that running functions switch to it:
+
+  python -m export publish bundle/ s3://BUCKET/PREFIX
+
+Or send its texts and embeddings to an index of Amazon S3 Vectors, for a corpus that one function cannot hold. This
+writes a second, small bundle: the model, and where the texts are. That one is deployed, or published to S3.
+
+  python -m export publish bundle/ --to s3vectors BUCKET/INDEX
+
+What is there already is not sent again, so a publish that was stopped goes on when you run it again.
+`python -m export history`, `rollback` and `prune` manage what was published to S3.
 """
 HISTORY = """\
 List the versions of a bundle in S3, the one that was published last first.
 
-  python -m export history s3://bucket/prefix
+  python -m export history s3://BUCKET/PREFIX
 """
 ROLLBACK = """\
 Let the pointer name another version: one that `history` lists, or the one before the current one.
 
-  python -m export rollback s3://bucket/prefix [VERSION]
+  python -m export rollback s3://BUCKET/PREFIX [VERSION]
 """
 PRUNE = """\
 Delete versions, but neither the newest ones nor those that the pointer names: the current one and the one before.
 
-  python -m export prune s3://bucket/prefix --keep 5
+  python -m export prune s3://BUCKET/PREFIX --keep 5
 """
 DESCRIPTIONS = {"publish": PUBLISH, "history": HISTORY, "rollback": ROLLBACK, "prune": PRUNE}
 DEFAULT_KEPT = 5
@@ -30,20 +40,53 @@ DEFAULT_KEPT = 5
 def publishing_options(command: str) -> tuple[str, list[argparse.ArgumentParser]]:
     """Return the description and the options of one of these commands."""
     options = argparse.ArgumentParser(add_help=False)
+    where = "where the versions and the pointer are"
     if command == "publish":
-        options.add_argument("bundle", type=Path, help="the bundle's folder")
-    options.add_argument("url", metavar="s3://BUCKET/PREFIX", help="where the versions and the pointer are")
+        options.add_argument(
+            "bundle", nargs="?", type=Path, default=Path("bundle"), help="the bundle's folder (default: bundle/)"
+        )
+        options.add_argument("url", nargs="?", metavar="s3://BUCKET/PREFIX", help=where)
+        _add_s3_vectors(options)
+    else:
+        options.add_argument("url", metavar="s3://BUCKET/PREFIX", help=where)
     if command == "rollback":
         options.add_argument("version", nargs="?", metavar="VERSION", help="its first characters, as history shows")
     if command == "prune":
         text = f"newest versions to keep beside the current one and the one before it (default: {DEFAULT_KEPT})"
         options.add_argument("--keep", type=_count, default=DEFAULT_KEPT, metavar="N", help=text)
     options.add_argument(
-        "--endpoint", metavar="URL", help="of a store that speaks S3 (default: AWS_ENDPOINT_URL_S3, AWS)"
+        "--endpoint", metavar="URL", help="of another service that speaks the same protocol (default: Amazon's)"
     )
     options.add_argument("--profile", help="of ~/.aws/config (default: AWS_PROFILE)")
     options.add_argument("--region", help="default: AWS_REGION, or the profile's")
     return DESCRIPTIONS[command], [options]
+
+
+def check_publish(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Exit with an error unless `publish` has one place to send to; fill in --out."""
+    if (options.url is None) == (options.to is None):
+        parser.error(f"name one place: BUNDLE s3://BUCKET/PREFIX, or BUNDLE --to {S3_VECTORS} BUCKET/INDEX")
+    if options.to is None:
+        if options.out is not None:
+            parser.error(f"--out is for --to {S3_VECTORS}; s3:// needs no other bundle")
+        return
+    if options.to[0] != S3_VECTORS:
+        parser.error(f"--to: found {options.to[0]!r}, expected {S3_VECTORS}")
+    options.out = options.out or options.bundle.with_name(f"{options.bundle.resolve().name}-{S3_VECTORS}")
+
+
+def _add_s3_vectors(options: argparse.ArgumentParser) -> None:
+    options.add_argument(
+        "--to",
+        nargs=2,
+        metavar=(S3_VECTORS, "BUCKET/INDEX"),
+        help="an index of S3 Vectors, which is made if it is not there, instead of s3://BUCKET/PREFIX",
+    )
+    options.add_argument(
+        "--out",
+        type=Path,
+        help=f"with --to: the folder of the small bundle that a function then serves (default: BUNDLE-{S3_VECTORS})",
+    )
 
 
 def _count(text: str) -> int:

@@ -2,14 +2,13 @@
 
 import argparse
 from contextlib import closing
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from export.progress import showing_progress
+from export.publishing.client import connect
 from export.shell import python_module
-from function.engine.bundle import BundleError
 
 if TYPE_CHECKING:
     from export.publishing.store import Store
@@ -20,40 +19,27 @@ MEGABYTE = 1_000_000
 def run(options: argparse.Namespace, console: Console) -> int:
     """Run one of the four commands and return the exit code.
 
-    Raises BundleError if boto3 is not installed or the bundle does not open, PublishError if S3 refuses.
+    Raises BundleError or TensorsError if the bundle cannot be published, PublishError if boto3 is not installed or AWS
+    refuses.
     """
-    if not _has_boto3():
-        advice = "run `pip install 'semantic-search-lambda[publish]'`"
-        raise BundleError(f"boto3 is not installed, which `python -m export {options.command}` needs; {advice}")
-    with closing(_open(options)) as store:
-        _run(store, options, console)
+    if options.command == "publish" and options.to is not None:
+        _publish_vectors(options, console)
+        return 0
+    client = connect("s3", options.endpoint, options.profile, options.region)
+    from export.publishing.store import Store  # needs boto3
+
+    with closing(client):
+        store = Store(client, options.url)
+        match options.command:
+            case "publish":
+                _publish(store, options, console)
+            case "history":
+                _history(store, console)
+            case "rollback":
+                _rollback(store, options, console)
+            case _:
+                _prune(store, options, console)
     return 0
-
-
-def _run(store: "Store", options: argparse.Namespace, console: Console) -> None:
-    match options.command:
-        case "publish":
-            _publish(store, options, console)
-        case "history":
-            _history(store, console)
-        case "rollback":
-            _rollback(store, options, console)
-        case _:
-            _prune(store, options, console)
-
-
-def _open(options: argparse.Namespace) -> "Store":
-    import boto3
-    from botocore.exceptions import BotoCoreError
-
-    from export.publishing.store import PublishError, Store
-
-    try:
-        session = boto3.Session(profile_name=options.profile, region_name=options.region)
-        client = session.client("s3", endpoint_url=options.endpoint)
-    except (BotoCoreError, ValueError) as error:
-        raise PublishError(f"{options.url}: {error}") from error
-    return Store(client, options.url)
 
 
 def _publish(store: "Store", options: argparse.Namespace, console: Console) -> None:
@@ -64,6 +50,19 @@ def _publish(store: "Store", options: argparse.Namespace, console: Console) -> N
     console.print(f"{store.url} serves {version[:12]} now; {files} files were sent, {sent / MEGABYTE:,.1f} MB")
     if before.version not in (None, version):
         console.print(f"Back: {python_module('export', 'rollback', store.url)}", markup=False)
+
+
+def _publish_vectors(options: argparse.Namespace, console: Console) -> None:
+    from export.publishing.s3vectors import publish
+
+    client = connect("s3vectors", options.endpoint, options.profile, options.region)
+    with closing(client), showing_progress(console) as progress:
+        sent = publish(options.bundle, options.to[1], options.out, client, progress)
+    place = f"{sent.info.bucket}/{sent.info.index} in {sent.info.region}"
+    calls = f"{sent.calls:,} calls, {sent.repeated:,} of them repeated"
+    console.print(f"{place}: {sent.sent:,} vectors sent, {sent.there:,} were there; {calls}", markup=False)
+    command = python_module("function", "--bundle", options.out)
+    console.print(f"{options.out}/ is ready. Try it: {command}", markup=False)
 
 
 def _history(store: "Store", console: Console) -> None:
@@ -85,10 +84,3 @@ def _prune(store: "Store", options: argparse.Namespace, console: Console) -> Non
     for name in deleted:
         console.print(f"deleted {name[:12]}")
     console.print(f"{len(deleted)} versions were deleted, {freed / MEGABYTE:,.1f} MB")
-
-
-def _has_boto3() -> bool:
-    try:
-        return find_spec("boto3") is not None
-    except ValueError:  # it is in sys.modules as None: not to be imported
-        return False

@@ -20,7 +20,8 @@ from urllib.parse import urlsplit
 from boto3.exceptions import S3UploadFailedError
 from botocore.exceptions import BotoCoreError, ClientError
 
-from function.engine.bundle import FORMAT_VERSION, MANIFEST, BundleError, open_bundle
+from export.publishing.errors import PublishError
+from function.engine.bundle import FORMAT_VERSION, MANIFEST, open_bundle
 
 POINTER = "current.json"
 BUNDLES = "bundles"
@@ -29,10 +30,6 @@ SECONDS_UNFINISHED = 24 * 60 * 60  # an unfinished version that is older is take
 DELETED_AT_ONCE = 1000  # objects; the most that DeleteObjects takes
 
 Show = Callable[[str, float], None]  # the name of a file, and which share of it is sent
-
-
-class PublishError(BundleError):
-    """What cannot be published or switched: the message says where, what was found and what to do."""
 
 
 @dataclass(frozen=True, slots=True)

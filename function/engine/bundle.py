@@ -24,7 +24,7 @@ KEYWORDS = "keywords.safetensors"
 
 CONVEX, RRF = FUSIONS = ("convex", "rrf")  # function/engine/hybrid.py explains them
 
-_Info = TypeVar("_Info", "FileInfo", "ModelInfo", "IndexInfo", "KeywordsInfo", "StagesInfo")
+_Info = TypeVar("_Info", "FileInfo", "ModelInfo", "IndexInfo", "KeywordsInfo", "StagesInfo", "VectorsInfo")
 
 
 class BundleError(ValueError):
@@ -78,17 +78,28 @@ class StagesInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class VectorsInfo:
+    """Where Amazon S3 Vectors has the corpus, if the bundle's own files do not."""
+
+    bucket: str
+    index: str
+    region: str
+    keys: str  # how the key of each vector begins; the row follows
+
+
+@dataclass(frozen=True, slots=True)
 class IndexInfo:
     """The embedded corpus: its size, its layout and the model that embedded it."""
 
     rows: int
     stages: StagesInfo | None  # None: every search looks at all rows
-    recall: float  # of the ten best rows of exact search, measured with rows of the corpus as queries
+    recall: float | None  # of the ten best rows of exact search, measured with rows of the corpus; None if not measured
     model_sha256: str  # of model.ort
     tokenizer_sha256: str
     corpus: str  # file name of the texts, or what else they are
     columns: dict[str, str]  # type of each metadata column that filters may name; columns.safetensors has their values
     keywords: KeywordsInfo | None  # None in a bundle without keywords.safetensors
+    vectors: VectorsInfo | None = None  # None if the corpus is in the bundle
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +113,10 @@ class Manifest:
 
     def to_json(self) -> str:
         """Return the text of manifest.json, indented so that people can read and compare it."""
-        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
+        content = asdict(self)
+        if content["index"] is not None and content["index"]["vectors"] is None:
+            del content["index"]["vectors"]  # of most bundles, which older functions read too
+        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def read_manifest(bundle: Path) -> Manifest:
@@ -132,10 +146,11 @@ def read_manifest(bundle: Path) -> Manifest:
 
 
 def _read_index(values: dict[str, Any]) -> IndexInfo:
-    stages, keywords = values["stages"], values["keywords"]
+    stages, keywords, vectors = values["stages"], values["keywords"], values.get("vectors")
     parts = {
         "stages": None if stages is None else _read(StagesInfo, stages),
         "keywords": None if keywords is None else _read(KeywordsInfo, keywords),
+        "vectors": None if vectors is None else _read(VectorsInfo, vectors),
     }
     return _read(IndexInfo, values | parts)
 
@@ -159,10 +174,12 @@ _field_types = functools.cache(get_type_hints)
 _IS_VALID: dict[object, Callable[[Any], bool]] = {  # by the type of a field
     int: lambda value: type(value) is int and value > 0,  # a bool is an int too
     float: lambda value: type(value) in (int, float),
+    float | None: lambda value: value is None or type(value) in (int, float),
     str: lambda value: isinstance(value, str),
     str | None: lambda value: value is None or isinstance(value, str),
     StagesInfo | None: lambda value: value is None or isinstance(value, StagesInfo),
     KeywordsInfo | None: lambda value: value is None or isinstance(value, KeywordsInfo),
+    VectorsInfo | None: lambda value: value is None or isinstance(value, VectorsInfo),
     dict[str, str]: lambda value: isinstance(value, dict) and all(isinstance(text, str) for text in value.values()),
     dict[str, float]: lambda value: isinstance(value, dict) and all(type(x) in (int, float) for x in value.values()),
 }
@@ -180,7 +197,8 @@ def open_bundle(bundle: Path) -> Manifest:
             f"{bundle}: holds a model and no texts; run `{_command('corpus', '--corpus', 'FILE', '--out', bundle)}`"
         )
     optional = {COLUMNS: manifest.index.columns, KEYWORDS: manifest.index.keywords}
-    for name in (MODEL, TOKENIZER, INDEX, PASSAGES, *(name for name, content in optional.items() if content)):
+    of_corpus = (INDEX, PASSAGES, *(name for name, content in optional.items() if content))
+    for name in (MODEL, TOKENIZER, *(of_corpus if manifest.index.vectors is None else ())):
         check_size(bundle, name, manifest)
     for name, embedded_by in ((MODEL, manifest.index.model_sha256), (TOKENIZER, manifest.index.tokenizer_sha256)):
         if manifest.files[name].sha256 != embedded_by:

@@ -54,13 +54,48 @@ class LoadedBundle:
             raise BundleError(f"{self.folder}: was replaced after it was loaded; start this process again")
 
 
-def load_bundle(bundle: Path, embedder: Embedder | None = None) -> LoadedBundle:
-    """Return a bundle that is open and has embedded and searched once, so that the first request is not slower.
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A bundle of which only the model is open, because its corpus is in S3 Vectors."""
+
+    manifest: Manifest
+    embedder: Embedder
+    folder: Path
+
+
+Loaded = LoadedBundle | LoadedModel
+
+
+def load(bundle: Path, embedder: Embedder | None = None) -> Loaded:
+    """Return a bundle with its corpus or, if that is in S3 Vectors, without, warmed up.
 
     An embedder with the bundle's own model may be open already.
     Raises BundleError or TensorsError if it cannot be used.
     """
     manifest = open_bundle(bundle)
+    assert manifest.index is not None  # open_bundle checked it
+    embedder = embedder or Embedder.open(bundle, manifest.model)
+    (embedding,) = embedder.embed(embedder.tokenize(["warm up"], role="query"))
+    if manifest.index.vectors is not None:
+        return LoadedModel(manifest, embedder, bundle)
+    loaded = _load_corpus(bundle, manifest, embedder)
+    for hit in loaded.index.search(embedding, top_k=1):
+        loaded.passages.text(hit.row)
+    return loaded
+
+
+def load_bundle(bundle: Path) -> LoadedBundle:
+    """Return a bundle that is open and has embedded and searched once, so that the first request is not slower.
+
+    Raises BundleError or TensorsError if it cannot be used, or if its corpus is elsewhere.
+    """
+    loaded = load(bundle)
+    if not isinstance(loaded, LoadedBundle):
+        raise BundleError(f"{bundle}: its texts are in S3 Vectors, expected them in the bundle; name another bundle")
+    return loaded
+
+
+def _load_corpus(bundle: Path, manifest: Manifest, embedder: Embedder) -> LoadedBundle:
     assert manifest.index is not None  # open_bundle checked it
     index, passages = Index.open(bundle / INDEX, manifest.index.stages), Passages(bundle / PASSAGES)
     found = (len(index), len(passages), index.dim)
@@ -70,8 +105,4 @@ def load_bundle(bundle: Path, embedder: Embedder | None = None) -> LoadedBundle:
             f"{bundle}: rows of the index, rows of the passages and dim are {found}, the manifest says {expected}; "
             "run `python -m export` again"
         )
-    loaded = LoadedBundle(manifest, embedder or Embedder.open(bundle, manifest.model), index, passages, bundle)
-    embedding = loaded.embedder.embed(loaded.embedder.tokenize(["warm up"], role="query"))[0]
-    for hit in loaded.index.search(embedding, top_k=1):
-        loaded.passages.text(hit.row)
-    return loaded
+    return LoadedBundle(manifest, embedder, index, passages, bundle)

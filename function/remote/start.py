@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from fastapi import FastAPI
 
-from function.engine.loading import LoadedBundle
+from function.engine.loading import Loaded
 from function.execution import Execution
 from function.remote.switch import BundleOfRequest, Report, Status, Switch
 from function.search import Search
@@ -23,7 +23,7 @@ def make_switch(settings: Settings, by_requests: bool) -> Switch:
 
 def connect(
     app: FastAPI, switch: Switch, execution: Execution, settings: Settings, logger: Log
-) -> tuple[Search, Callable[[], LoadedBundle]]:
+) -> tuple[Search, Callable[[], Loaded]]:
     """Let each request of the app have one bundle; return the search over it, and what returns it."""
     switch.connect(execution, _report(settings, logger, switch.by_requests))
     app.add_middleware(BundleOfRequest, switch=switch)

@@ -19,7 +19,7 @@ from time import monotonic, perf_counter
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from function.engine.bundle import MODEL, TOKENIZER, BundleError, Manifest
-from function.engine.loading import LoadedBundle, load_bundle
+from function.engine.loading import Loaded, load
 from function.engine.tensors import TensorsError
 from function.execution import Execution
 from function.remote.fetch import POINTER, Fetched, RefusedError, cache_folder, fetch, parse_version, remove_unused
@@ -46,7 +46,7 @@ class Status:
 class Served:
     """One bundle, and the search over it."""
 
-    def __init__(self, bundle: LoadedBundle, version: str, fetched: Fetched, search: Search | None = None) -> None:
+    def __init__(self, bundle: Loaded, version: str, fetched: Fetched, search: Search | None = None) -> None:
         """Give the bundle's folder up when nothing refers to this object any more."""
         self.bundle = bundle
         self.version = version
@@ -92,10 +92,10 @@ class Switch:
         self._etag = answer.etag
         self.status = replace(self.status, version=version, fetch_milliseconds=_milliseconds(began))
 
-    def load(self) -> LoadedBundle:
+    def load(self) -> Loaded:
         """Open the bundle to start with. Raises BundleError or TensorsError."""
         assert self._fetched is not None  # fetch comes first
-        bundle = load_bundle(self._fetched.folder)
+        bundle = load(self._fetched.folder)
         self.served = Served(bundle, self.status.version, self._fetched)
         self._fetched = None
         self._polled = monotonic()
@@ -159,7 +159,7 @@ class Switch:
             fetched = fetch(self._objects, version, self._cache, before.folder, self._check)
             try:
                 assert self._execution is not None  # connect comes first
-                bundle = load_bundle(fetched.folder, before.embedder)
+                bundle = load(fetched.folder, before.embedder)
                 served = Served(bundle, version, fetched, make_search(bundle, self._execution))
             except BaseException:
                 fetched.close()

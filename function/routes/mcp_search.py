@@ -13,7 +13,7 @@ from function.routes.filtering import filter_schemas
 from function.routes.replies import bytes_beyond, json_reply, json_text
 from function.routes.similar import SimilarReply, SimilarRequest, too_large
 from function.routes.texts import refuse_characters
-from function.search import Search, SearchError
+from function.search import BackendError, Search, SearchError
 from function.settings import Settings
 from function.telemetry import Stopwatch
 
@@ -82,7 +82,7 @@ def make_call(search: Search, settings: Settings) -> Callable[[dict[str, Any], S
             return _failed(describe_errors([{**each, "loc": ("arguments", *each["loc"])} for each in error.errors()]))
         except HTTPException as error:
             return _failed(error.detail)
-        except SearchError as error:
+        except (SearchError, BackendError) as error:
             return _failed(str(error))
         content = {"results": found.results, "truncated": found.is_truncated}
         # clients of older revisions read the text

@@ -6,10 +6,10 @@ from fastapi import FastAPI, HTTPException, Request, Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from function.engine.index import MOST_HITS
-from function.errors import REFUSED
+from function.errors import BACKEND, REFUSED
 from function.routes.replies import bytes_beyond, json_reply
 from function.routes.texts import RequestText, StrictRequest, refuse_characters, whole_number
-from function.search import Query, Search, SearchError
+from function.search import BackendError, Query, Search, SearchError
 from function.settings import Settings
 from function.telemetry import stopwatch_of
 
@@ -67,7 +67,9 @@ def add_similar(app: FastAPI, search: Search, settings: Settings) -> None:
     """Add the route that searches; a text of too many characters or too large a reply is a 413."""
     max_reply_bytes = settings.max_reply_bytes
 
-    @app.post("/similar", response_model=SimilarReply, responses=REFUSED, summary="The texts most like these words")
+    @app.post(
+        "/similar", response_model=SimilarReply, responses=REFUSED | BACKEND, summary="The texts most like these words"
+    )
     async def similar(body: SimilarRequest, request: Request) -> Response:
         stopwatch = stopwatch_of(request)
         stopwatch.lap("parse")
@@ -76,6 +78,10 @@ def add_similar(app: FastAPI, search: Search, settings: Settings) -> None:
             found = await search(body.query(), stopwatch.lap)
         except SearchError as error:
             raise HTTPException(422, str(error)) from None
+        except BackendError as error:
+            if error.seconds is None:
+                raise HTTPException(424, str(error)) from error
+            raise HTTPException(429, str(error), {"retry-after": str(error.seconds)}) from error
         reply = json_reply({"results": found.results, "truncated": found.is_truncated})
         if beyond := bytes_beyond(reply, max_reply_bytes):
             raise HTTPException(413, too_large(len(found.results), beyond, max_reply_bytes))

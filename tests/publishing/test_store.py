@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import export.publishing.store as module
-from export.publishing.store import PublishError, Store
+from export.publishing.errors import PublishError
+from export.publishing.store import Store
 
 Publish = Callable[[Path], str]
 

@@ -1,0 +1,27 @@
+"""boto3's client of one service, with the profile, the region and the endpoint that the user named."""
+
+from typing import Any
+
+from export.publishing.errors import PublishError
+
+ATTEMPTS = 10  # of each call, with growing pauses: boto3's own
+
+
+def connect(service: str, endpoint: str | None = None, profile: str | None = None, region: str | None = None) -> Any:
+    """Return a client of a service, such as "s3". What is None is found as the AWS CLI finds it.
+
+    Raises PublishError if boto3 is not installed, or if it takes no such profile, region or endpoint.
+    """
+    try:
+        import boto3
+        from botocore.config import Config
+        from botocore.exceptions import BotoCoreError
+    except ImportError:
+        advice = "run `pip install 'semantic-search-lambda[publish]'`"
+        raise PublishError(f"boto3 is not installed, which publishing needs; {advice}") from None
+    retries: Any = {"mode": "standard", "max_attempts": ATTEMPTS}
+    try:
+        session = boto3.Session(profile_name=profile, region_name=region)
+        return session.client(service, endpoint_url=endpoint, config=Config(retries=retries))
+    except (BotoCoreError, ValueError) as error:
+        raise PublishError(f"AWS: {error}; check --profile, --region and --endpoint") from error

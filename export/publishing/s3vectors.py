@@ -1,0 +1,116 @@
+"""Publish a bundle to Amazon S3 Vectors: its rows become vectors there, and a small bundle says where they are.
+
+The keys of the vectors say which bundle and which row they are of. So a publish that was stopped sends only what is not
+there yet, and an index with the vectors of another bundle is refused.
+"""
+
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from export.indexer import write_manifest
+from export.progress import ShowProgress
+from export.publishing.errors import PublishError
+from export.publishing.sending import VECTORS_PER_SECOND, Pace, Sent, send_rows
+from export.publishing.vectors import BundleVectors
+from export.replace import replacing
+from function.engine.bundle import MODEL, TOKENIZER, BundleError, Manifest, VectorsInfo, open_bundle
+from function.engine.vectors import NOT_FILTERED, row_of
+
+
+def publish(
+    bundle: Path,
+    place: str,
+    out: Path,
+    client: Any,
+    progress: ShowProgress,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Sent:
+    """Send the rows of a bundle to the index BUCKET/INDEX, and write the bundle that a function serves them with.
+
+    The index is made if it is not there. Every row is checked before anything is sent.
+    Raises BundleError or TensorsError if the bundle or a row cannot be sent, PublishError if S3 Vectors refuses.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    bucket, slash, name = place.partition("/")
+    if not (bucket and slash and name) or "/" in name:
+        raise PublishError(f"--to s3vectors: found {place!r}, expected BUCKET/INDEX")
+    manifest = open_bundle(bundle)
+    assert manifest.index is not None  # open_bundle checked it
+    if manifest.index.vectors is not None:
+        raise BundleError(f"{bundle}: its texts are in S3 Vectors already; name the bundle that was published there")
+    if out.resolve() == bundle.resolve():
+        raise PublishError(f"--out: {out} is the bundle itself, which keeps the texts; name another folder")
+    rows = BundleVectors(bundle, manifest)
+    for share in rows.check():
+        progress("check rows", share)
+    info = VectorsInfo(bucket, name, client.meta.region_name, rows.keys)
+    try:
+        _make_index(client, info, rows.dim)
+        there = _rows_there(client, info, rows.rows, progress)
+        sent = send_rows(client, info, rows, there, progress, Pace(VECTORS_PER_SECOND, clock, sleep))
+    except (BotoCoreError, ClientError) as error:
+        advice = "; make the bucket: aws s3vectors create-vector-bucket --vector-bucket-name " + bucket
+        hint = advice if "NotFound" in str(error) else ""
+        raise PublishError(
+            f"S3 Vectors {place}: {' '.join(str(error).split())}{hint}; run the command again to send what is missing"
+        ) from error
+    _write_bundle(bundle, out, manifest, info)
+    return sent
+
+
+def _write_bundle(bundle: Path, out: Path, manifest: Manifest, info: VectorsInfo) -> None:
+    """Write the bundle that a function serves: the model, and where the corpus is."""
+    assert manifest.index is not None
+    files = {name: manifest.files[name] for name in (MODEL, TOKENIZER)}
+    index = replace(manifest.index, stages=None, recall=None, keywords=None, vectors=info)
+    with replacing(out) as fresh:
+        for name in files:
+            shutil.copyfile(bundle / name, fresh / name)
+        write_manifest(fresh, replace(manifest, index=index, files=files))
+
+
+def _make_index(client: Any, info: VectorsInfo, dim: int) -> None:
+    """Make the index, unless it is there. Raises PublishError if it is there and of another kind."""
+    where = {"vectorBucketName": info.bucket, "indexName": info.index}
+    kind = {"dataType": "float32", "dimension": dim, "distanceMetric": "cosine"}
+    not_filtered = {"metadataConfiguration": {"nonFilterableMetadataKeys": list(NOT_FILTERED)}}
+    try:
+        found = client.get_index(**where)["index"]
+    except client.exceptions.NotFoundException:
+        client.create_index(**where, **kind, **not_filtered)
+        return
+    found_kind = {name: found.get(name) for name in kind}
+    keys = found.get("metadataConfiguration", {}).get("nonFilterableMetadataKeys", [])
+    if found_kind != kind or set(keys) != set(NOT_FILTERED):
+        shown, expected = f"{found_kind}, not filtered: {keys}", f"{kind}, not filtered: {list(NOT_FILTERED)}"
+        place = f"{info.bucket}/{info.index}"
+        raise PublishError(
+            f"S3 Vectors {place}: is of {shown}, expected {expected}; name an index that is not there yet"
+        )
+
+
+def _rows_there(client: Any, info: VectorsInfo, rows: int, progress: ShowProgress) -> set[int]:
+    """Return the rows that the index has. Raises PublishError if it has vectors of another bundle."""
+    there: set[int] = set()
+    step = "look what is there"
+    progress(step, 0)
+    pages = client.get_paginator("list_vectors").paginate(vectorBucketName=info.bucket, indexName=info.index)
+    for page in pages:
+        for vector in page["vectors"]:
+            try:
+                there.add(row_of(info.keys, vector["key"]))
+            except ValueError:
+                raise PublishError(
+                    f"S3 Vectors {info.bucket}/{info.index}: holds vectors of another bundle, such as "
+                    f"{vector['key']!r}; name an index that is not there yet, and delete the old one when no function "
+                    "asks it any more"
+                ) from None
+        progress(step, min(len(there) / rows, 0.99))
+    progress(step, 1)
+    return there

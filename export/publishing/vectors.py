@@ -1,0 +1,123 @@
+"""The rows of a bundle as vectors of Amazon S3 Vectors, checked against the limits of the service.
+
+The limits are those of https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-limitations.html. That page
+does not say how bytes of metadata are counted; here they are those of compact JSON in UTF-8.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from export.columns import stored_values
+from function.engine.bundle import COLUMNS, INDEX, PASSAGES, BundleError, Manifest
+from function.engine.index import Index
+from function.engine.passages import Passages
+from function.engine.quantization import dequantize
+from function.engine.vectors import EMPTY, ID, METADATA, NOT_FILTERED, TEXT, as_vectors_have_it, key_of
+
+MOST_DIMENSIONS = 4_096
+MOST_KEYS = 50  # of metadata
+MOST_BYTES, MOST_FILTERABLE_BYTES = 40 * 1024, 2 * 1024  # of a vector's metadata
+LONGEST_NAME = 63  # characters of a metadata key
+LARGEST_NUMBER = 2**53  # beyond, JSON's numbers are rounded by many readers
+ROWS_AT_ONCE = 4_096
+DIGITS = 16  # of the SHA-256 that the keys of a bundle begin with, so that two bundles' vectors are told apart
+
+Vector = dict[str, Any]
+
+
+class BundleVectors:
+    """A bundle's rows, each read when it is asked for."""
+
+    def __init__(self, bundle: Path, manifest: Manifest) -> None:
+        """Open the files. Raises TensorsError if they are damaged."""
+        assert manifest.index is not None
+        self.rows, self.dim, self.kinds = manifest.index.rows, manifest.model.dim, manifest.index.columns
+        parts = (manifest.files[name].sha256 for name in (INDEX, PASSAGES, COLUMNS) if name in manifest.files)
+        self.keys = sha256("".join(parts).encode()).hexdigest()[:DIGITS]
+        self._bundle = bundle
+        self._index = Index.open(bundle / INDEX, manifest.index.stages)
+        self._passages = Passages(bundle / PASSAGES)
+
+    def vectors(self, rows: list[int]) -> Iterator[Vector]:
+        """Yield the vectors of some rows, as PutVectors takes them."""
+        embeddings = dequantize(*self._index.codes_of(np.array(rows, np.intp)))
+        for row, embedding in zip(rows, embeddings.tolist(), strict=True):
+            filterable, shown = self._metadata(row)
+            yield {"key": key_of(self.keys, row), "data": {"float32": embedding}, "metadata": filterable | shown}
+
+    def check(self) -> Iterator[float]:
+        """Check every row, and yield the share that is done. Raises BundleError, with the row's number."""
+        self._check_columns()
+        for begin in range(0, self.rows, ROWS_AT_ONCE):
+            rows = np.arange(begin, min(begin + ROWS_AT_ONCE, self.rows))
+            zeros = np.flatnonzero(self._index.codes_of(rows)[1] == 0)
+            if len(zeros):
+                self._refuse(begin + int(zeros[0]), "its embedding is all zeros", "S3 Vectors takes none; leave it out")
+            for row in rows.tolist():
+                self._check_row(row)
+            yield (begin + len(rows)) / self.rows
+
+    def _check_columns(self) -> None:
+        if self.dim > MOST_DIMENSIONS:
+            raise BundleError(f"{self._bundle}: {self.dim} dimensions, S3 Vectors takes at most {MOST_DIMENSIONS}")
+        most = MOST_KEYS - len(NOT_FILTERED) - 1
+        advice = "export the texts again with --column NAME=none"
+        if len(self.kinds) > most:
+            raise BundleError(f"{self._bundle}: {len(self.kinds)} columns, expected at most {most}; {advice}")
+        for name in self.kinds:
+            if name in (*NOT_FILTERED, EMPTY) or name.startswith("$") or len(name) > LONGEST_NAME:
+                expected = (
+                    f"at most {LONGEST_NAME} characters, no $ at its beginning, and none of the names that are used"
+                )
+                raise BundleError(f"{self._bundle}: the column {name!r}, expected {expected}; {advice}")
+
+    def _check_row(self, row: int) -> None:
+        filterable, shown = self._metadata(row)
+        for name, value in filterable.items():
+            if isinstance(value, int | float) and abs(value) > LARGEST_NUMBER:
+                self._refuse(row, f"{name} is {value}", f"numbers up to {LARGEST_NUMBER}; use --column {name}=string")
+        found, total = _json_bytes(filterable), _json_bytes(filterable | shown)
+        if found > MOST_FILTERABLE_BYTES:
+            advice = "leave long columns out of filters with --column NAME=none"
+            self._refuse(row, f"{found} bytes of columns for filters", f"at most {MOST_FILTERABLE_BYTES}; {advice}")
+        if total > MOST_BYTES:
+            advice = "split long texts into several rows"
+            self._refuse(row, f"{total} bytes of text and metadata", f"at most {MOST_BYTES}; {advice}")
+
+    def _refuse(self, row: int, found: str, expected: str) -> None:
+        raise BundleError(f"{self._bundle}: row {row} (id {self._passages.id(row)}): {found}, expected {expected}")
+
+    def _metadata(self, row: int) -> tuple[Vector, Vector]:
+        """Return the metadata that filters compare, and those that a hit shows."""
+        passage = self._passages[row]
+        shown = {TEXT: passage.text, ID: passage.id}
+        if passage.metadata:
+            shown[METADATA] = json.dumps(passage.metadata, ensure_ascii=False)
+        return filterable_metadata(passage.metadata, self.kinds), shown
+
+
+def filterable_metadata(metadata: Mapping[str, Any], kinds: Mapping[str, str]) -> Vector:
+    """Return what filters compare of a row's metadata: typed values; columns with an empty list are named in EMPTY."""
+    found: Vector = {}
+    for name, kind in kinds.items():
+        if name not in metadata:
+            continue
+        stored = stored_values(kind, metadata[name])
+        assert stored is not None  # the export checked it
+        values = [as_vectors_have_it(kind, value) for value in stored]
+        if kind != "list":
+            (found[name],) = values
+        elif values:
+            found[name] = values
+        else:
+            found.setdefault(EMPTY, []).append(name)
+    return found
+
+
+def _json_bytes(metadata: Vector) -> int:
+    return len(json.dumps(metadata, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))

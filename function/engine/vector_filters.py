@@ -1,0 +1,103 @@
+"""Our filters as those of Amazon S3 Vectors: the same grammar, and the same rows wherever its page leaves room.
+
+Its page does not say what `$ne` and `$nin` do with vectors that lack the key, nor what `$ne` does with an array. So
+both are asked for in a way that leaves no doubt. Dates are numbers there, microseconds since 1970. Rows with an empty
+list name the column in EMPTY, since an array without elements matches nothing.
+S3 Vectors compares only numbers with $gt, $gte, $lt and $lte: those filters over other columns are refused.
+Source: https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-metadata-filtering.html
+"""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from function.engine.columns import COMPARED, Columns, Mask, stored_value
+from function.engine.filters import FilterError, allowed_rows
+from function.engine.vectors import EMPTY, as_vectors_have_it
+
+COMPARABLE = ("number", "date")
+
+Filter = dict[str, Any]
+
+
+def translate(condition: Filter, kinds: Mapping[str, str]) -> Filter | None:
+    """Return the filter of S3 Vectors that keeps the same rows; kinds are the columns' types. None keeps all rows.
+
+    Raises FilterError where `allowed_rows` does, and if a column cannot be compared there.
+    """
+    allowed_rows(condition, cast(Columns, _NoRows(kinds)))  # the same errors as those of a corpus in the bundle
+    return _both(_all("filter", condition, kinds))
+
+
+def _all(where: str, condition: Filter, kinds: Mapping[str, str]) -> list[Filter]:
+    """Return filters that must all hold."""
+    found: list[Filter] = []
+    for name, value in condition.items():
+        if name in ("$and", "$or"):
+            parts = [_all(f"{where}.{name}.{place}", each, kinds) for place, each in enumerate(value)]
+            if name == "$and":
+                found += [each for part in parts for each in part]
+            elif all(parts):  # an empty filter keeps all rows, and so does $or with one
+                found.append(_any([_both(part) or {} for part in parts]))
+        else:
+            operators = value if isinstance(value, dict) else {"$eq": value}
+            found += [
+                _operator(f"{where}.{name}.{operator}", name, kinds[name], operator, operand)
+                for operator, operand in operators.items()
+            ]
+    return found
+
+
+def _operator(where: str, name: str, kind: str, operator: str, operand: Any) -> Filter:
+    if operator in COMPARED and kind not in COMPARABLE:
+        expected = f"$eq, $ne, $in, $nin or $exists, since S3 Vectors compares only numbers and dates, not a {kind}"
+        raise FilterError(where, expected, operator)
+    if operator == "$exists":
+        return _exists(name, kind, operand)
+    if operator in ("$in", "$nin"):
+        value: Any = [as_vectors_have_it(kind, stored_value(kind, each)) for each in operand]
+    else:
+        value = as_vectors_have_it(kind, stored_value(kind, operand))
+    if operator == "$ne" and kind == "list":
+        operator, value = "$nin", [value]
+    found = {name: {operator: value}}
+    return _any([found, {name: {"$exists": False}}]) if operator in ("$ne", "$nin") else found
+
+
+def _exists(name: str, kind: str, wanted: bool) -> Filter:
+    found = {name: {"$exists": wanted}}
+    if kind != "list":
+        return found
+    if wanted:
+        return _any([found, {EMPTY: {"$eq": name}}])
+    return {"$and": [found, _any([{EMPTY: {"$exists": False}}, {EMPTY: {"$nin": [name]}}])]}
+
+
+def _both(filters: list[Filter]) -> Filter | None:
+    return {"$and": filters} if len(filters) > 1 else filters[0] if filters else None
+
+
+def _any(filters: list[Filter]) -> Filter:
+    return {"$or": filters} if len(filters) > 1 else filters[0]
+
+
+class _NoRows:
+    """The columns of a corpus without rows, to check a filter with."""
+
+    count = 0
+
+    def __init__(self, kinds: Mapping[str, str]) -> None:
+        self.kinds = kinds
+
+    def __getitem__(self, name: str) -> "_NoRows":
+        return self
+
+    def exists(self) -> Mask:
+        return np.zeros(0, np.bool_)
+
+    def compare(self, comparison: str, value: object) -> Mask:
+        return self.exists()
+
+    def equals_any(self, values: object) -> Mask:
+        return self.exists()

@@ -1,0 +1,181 @@
+"""Ask an index in Amazon S3 Vectors for the vectors closest to an embedding.
+
+One kind of request, QueryVectors, over connections that stay open. Its source is
+https://docs.aws.amazon.com/AmazonS3/latest/API/API_S3VectorBuckets_QueryVectors.html
+"""
+
+import json
+import os
+import ssl
+import weakref
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from typing import Any
+from urllib.parse import urlsplit
+
+from function.aws_signature import sign
+from function.engine.bundle import VectorsInfo
+from function.engine.index import DECIMALS
+from function.engine.quantization import Embeddings
+from function.engine.vectors import ID, METADATA, TEXT, row_of
+from function.s3vectors.credentials import CredentialsError, find_credentials
+
+SERVICE = "s3vectors"
+ENDPOINTS = ("AWS_ENDPOINT_URL_S3VECTORS", "AWS_ENDPOINT_URL")  # of AWS's SDKs: another address than Amazon's
+SECONDS = 10.0  # that an answer may take; Amazon's own figure for a cold query is less than one
+RETRY_AFTER = 1  # seconds, when the service asks for fewer requests
+TARGET = "/QueryVectors"
+LONGEST_SHOWN = 300  # characters of what the service said
+
+Hit = dict[str, Any]
+
+
+class VectorsError(RuntimeError):
+    """S3 Vectors did not answer as expected. `seconds` says when to ask again if it was asked too often."""
+
+    def __init__(self, message: str, seconds: int | None = None) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+
+
+class VectorsClient:
+    """One index of S3 Vectors. Several threads may ask at the same time."""
+
+    def __init__(self, info: VectorsInfo, environment: Mapping[str, str] = os.environ) -> None:
+        """Take where the index is, and the environment with AWS's own variables. Connects when first asked."""
+        self._info = info
+        self._environment = environment
+        default = f"https://{SERVICE}.{info.region}.api.aws"
+        url = urlsplit(next((environment[name] for name in ENDPOINTS if environment.get(name)), default))
+        self._host, self._is_secure = url.netloc, url.scheme == "https"
+        self._tls = ssl.create_default_context() if self._is_secure else None
+        self._idle: list[HTTPConnection] = []  # connections; a list's append and pop are atomic
+        weakref.finalize(self, _close_all, self._idle)
+
+    def query(self, embedding: Embeddings, top_k: int, condition: dict[str, Any] | None = None) -> list[Hit]:
+        """Return the top_k closest vectors, best first: each with index (its row), id, score, text and metadata.
+
+        embedding is (dim,) float32, the score is the cosine to it. condition is a filter of S3 Vectors.
+        Equal scores are in the order of the corpus. Raises VectorsError.
+        """
+        question: dict[str, Any] = {
+            "vectorBucketName": self._info.bucket,
+            "indexName": self._info.index,
+            "topK": top_k,
+            "queryVector": {"float32": embedding.tolist()},
+            "returnDistance": True,
+            "returnMetadata": True,
+        }
+        if condition:
+            question["filter"] = condition
+        found: list[Hit] = []
+        while True:
+            reply = self._ask(question)
+            try:
+                found += [self._hit(vector) for vector in reply["vectors"]]
+            except (KeyError, TypeError, ValueError) as error:
+                where = f"{self._where}: returned a vector that `python -m export publish` did not write"
+                raise VectorsError(f"{where} ({error!r}); publish the bundle to an index of its own") from error
+            token = reply.get("nextToken")
+            if not token or len(found) >= top_k:
+                return sorted(found, key=lambda hit: (-hit["score"], hit["index"]))[:top_k]
+            question["nextToken"] = token
+
+    @property
+    def _where(self) -> str:
+        return f"S3 Vectors {self._info.bucket}/{self._info.index}"
+
+    def _hit(self, vector: dict[str, Any]) -> Hit:
+        stored = vector["metadata"]
+        score = round(1 - float(vector["distance"]), DECIMALS)
+        return {
+            "index": row_of(self._info.keys, vector["key"]),
+            "id": stored[ID],
+            "score": score,
+            "text": stored[TEXT],
+            "metadata": json.loads(stored[METADATA]) if METADATA in stored else {},
+        }
+
+    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer to one request. Raises VectorsError."""
+        body = json.dumps(question).encode()
+        try:
+            response, content = self._send(body)
+        except CredentialsError as error:
+            raise VectorsError(f"{self._where}: {error}") from error
+        except (OSError, HTTPException) as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise VectorsError(f"{self._where}: {self._host} cannot be reached ({reason}); try again") from error
+        try:
+            reply = json.loads(content)
+            reply["vectors" if response.status == 200 else "message"]
+        except (ValueError, KeyError, TypeError):
+            reply = {"message": content[:LONGEST_SHOWN].decode(errors="replace")}
+            if response.status == 200:
+                raise VectorsError(f"{self._where}: answered with {reply['message']!r}, expected vectors") from None
+        if response.status == 200:
+            found: dict[str, Any] = reply
+            return found
+        kind = (response.getheader("x-amzn-errortype") or reply.get("__type", "")).partition(":")[0].rpartition("#")[2]
+        said = f"{response.status} {kind}: {str(reply['message'])[:LONGEST_SHOWN]}"
+        if response.status in (429, 503):
+            raise VectorsError(f"{self._where}: {said}; try again in {RETRY_AFTER} s", RETRY_AFTER)
+        raise VectorsError(f"{self._where}: {said}; {_advice(response.status)}")
+
+    def _send(self, body: bytes) -> tuple[HTTPResponse, bytes]:
+        """Return a response and its content.
+
+        A connection that stayed open may have been closed by the other side, or been frozen with the function. It is
+        then replaced and the request sent once more, which changes nothing there.
+        """
+        while self._idle:
+            try:
+                connection = self._idle.pop()
+            except IndexError:  # another thread took it
+                break
+            try:
+                return self._send_over(connection, body)
+            except TimeoutError:
+                connection.close()
+                raise
+            except (OSError, HTTPException):
+                connection.close()
+        connection = (
+            HTTPSConnection(self._host, timeout=SECONDS, context=self._tls)
+            if self._is_secure
+            else HTTPConnection(self._host, timeout=SECONDS)
+        )
+        try:
+            return self._send_over(connection, body)
+        except BaseException:
+            connection.close()
+            raise
+
+    def _send_over(self, connection: HTTPConnection, body: bytes) -> tuple[HTTPResponse, bytes]:
+        credentials = find_credentials(self._environment)
+        headers = {"content-type": "application/json"}
+        region, now = self._info.region, datetime.now(UTC)
+        signed = sign("POST", self._host, TARGET, headers, body, credentials, region, SERVICE, now)
+        connection.request("POST", TARGET, body, signed)
+        response = connection.getresponse()
+        content = response.read()
+        if response.will_close:
+            connection.close()
+        else:
+            self._idle.append(connection)
+        return response, content
+
+
+def _close_all(connections: list[HTTPConnection]) -> None:
+    for connection in connections:
+        connection.close()
+
+
+def _advice(status: int) -> str:
+    match status:
+        case 403:
+            return "allow s3vectors:QueryVectors and s3vectors:GetVectors on the index"
+        case 404:
+            return "publish the bundle again, or set the region and the account that have the index"
+    return "publish the bundle again if this goes on"

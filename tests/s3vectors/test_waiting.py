@@ -1,0 +1,23 @@
+"""A server with many callers waits for S3 Vectors in threads, so that nobody waits for another's answer."""
+
+import asyncio
+from threading import Barrier
+
+from function.batching import BatchedExecution
+from function.engine.embedder import Embedder
+
+
+class NoCounts:
+    def count_batch(self, texts: int, tokens: int) -> None: ...
+
+    def set_queued(self, tokens: int) -> None: ...
+
+
+def test_two_callers_wait_at_the_same_time(embedder: Embedder) -> None:
+    execution = BatchedExecution(embedder, 0, 1, 100, 100, NoCounts())
+    both = Barrier(2, timeout=30)  # broken unless two threads wait at it
+
+    async def ask() -> list[int]:
+        return list(await asyncio.gather(execution.wait(both.wait), execution.wait(both.wait)))
+
+    assert sorted(asyncio.run(ask())) == [0, 1]
