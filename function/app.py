@@ -22,7 +22,7 @@ from function.startup import ColdStart
 from function.telemetry import Log
 
 if TYPE_CHECKING:
-    from function.remote.switch import Switch
+    from function.s3.switch import Switch
 
 
 def create_app(
@@ -59,7 +59,7 @@ def create_app(
         current: Callable[[], Loaded] = lambda: bundle  # noqa: E731
         published = None
     else:
-        from function.remote.start import connect  # only a bundle in S3 is replaced
+        from function.s3.start import connect  # only a bundle in S3 is replaced
 
         search, current = connect(app, switch, execution, settings, logger)
         published = switch.info

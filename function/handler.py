@@ -27,7 +27,7 @@ with no_garbage_collection(), ThreadPoolExecutor(1) as background:
     stopwatch.lap("import-engine")
     switch = None
     if settings.bundle_url:
-        from function.remote.start import make_switch
+        from function.s3.start import make_switch
 
         switch = make_switch(settings, by_requests=True)
         fetching = background.submit(switch.fetch)

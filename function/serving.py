@@ -40,7 +40,7 @@ def make_app(settings: Settings, batching: Batching, is_shared: bool = False) ->
     stopwatch = Stopwatch()
     switch = None
     if settings.bundle_url:
-        from function.remote.start import make_switch
+        from function.s3.start import make_switch
 
         switch = make_switch(settings, by_requests=False)
         switch.fetch()

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from fastapi import FastAPI
 from onnx import ModelProto, TensorProto, helper, numpy_helper
+from starlette.types import ASGIApp
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.normalizers import BertNormalizer
@@ -143,7 +144,7 @@ def client(connect: Callable[..., httpx.Client]) -> httpx.Client:
 class InProcess(httpx.BaseTransport):
     """Calls the app without a network. Starlette's TestClient would do, but it warns unless httpx2 is installed."""
 
-    def __init__(self, app: FastAPI) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:

@@ -6,23 +6,21 @@ https://docs.aws.amazon.com/AmazonS3/latest/API/API_S3VectorBuckets_QueryVectors
 
 import json
 import os
-import ssl
 import weakref
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import Any
-from urllib.parse import urlsplit
 
-from function.aws_signature import sign
+from function.aws.credentials import CredentialsError, CredentialSource
+from function.aws.endpoint import make_endpoint, named_endpoint
+from function.aws.signature import sign
 from function.engine.bundle import VectorsInfo
 from function.engine.index import DECIMALS
 from function.engine.quantization import Embeddings
 from function.engine.vectors import ID, METADATA, TEXT, row_of
-from function.s3vectors.credentials import CredentialsError, find_credentials
 
 SERVICE = "s3vectors"
-ENDPOINTS = ("AWS_ENDPOINT_URL_S3VECTORS", "AWS_ENDPOINT_URL")  # of AWS's SDKs: another address than Amazon's
 SECONDS = 10.0  # that an answer may take; Amazon's own figure for a cold query is less than one
 RETRY_AFTER = 1  # seconds, when the service asks for fewer requests
 TARGET = "/QueryVectors"
@@ -45,11 +43,9 @@ class VectorsClient:
     def __init__(self, info: VectorsInfo, environment: Mapping[str, str] = os.environ) -> None:
         """Take where the index is, and the environment with AWS's own variables. Connects when first asked."""
         self._info = info
-        self._environment = environment
+        self._credentials = CredentialSource(environment)
         default = f"https://{SERVICE}.{info.region}.api.aws"
-        url = urlsplit(next((environment[name] for name in ENDPOINTS if environment.get(name)), default))
-        self._host, self._is_secure = url.netloc, url.scheme == "https"
-        self._tls = ssl.create_default_context() if self._is_secure else None
+        self._endpoint = make_endpoint(named_endpoint(environment, SERVICE) or default)
         self._idle: list[HTTPConnection] = []  # connections; a list's append and pop are atomic
         weakref.finalize(self, _close_all, self._idle)
 
@@ -106,7 +102,9 @@ class VectorsClient:
             raise VectorsError(f"{self._where}: {error}") from error
         except (OSError, HTTPException) as error:
             reason = f"{type(error).__name__}: {error}"
-            raise VectorsError(f"{self._where}: {self._host} cannot be reached ({reason}); try again") from error
+            raise VectorsError(
+                f"{self._where}: {self._endpoint.host} cannot be reached ({reason}); try again"
+            ) from error
         try:
             reply = json.loads(content)
             reply["vectors" if response.status == 200 else "message"]
@@ -141,11 +139,7 @@ class VectorsClient:
                 raise
             except (OSError, HTTPException):
                 connection.close()
-        connection = (
-            HTTPSConnection(self._host, timeout=SECONDS, context=self._tls)
-            if self._is_secure
-            else HTTPConnection(self._host, timeout=SECONDS)
-        )
+        connection = self._endpoint.connect(SECONDS)
         try:
             return self._send_over(connection, body)
         except BaseException:
@@ -153,11 +147,11 @@ class VectorsClient:
             raise
 
     def _send_over(self, connection: HTTPConnection, body: bytes) -> tuple[HTTPResponse, bytes]:
-        credentials = find_credentials(self._environment)
-        headers = {"content-type": "application/json"}
-        region, now = self._info.region, datetime.now(UTC)
-        signed = sign("POST", self._host, TARGET, headers, body, credentials, region, SERVICE, now)
-        connection.request("POST", TARGET, body, signed)
+        now = datetime.now(UTC)
+        credentials, headers = self._credentials.get(now), {"content-type": "application/json"}
+        target, host = self._endpoint.path + TARGET, self._endpoint.host
+        signed = sign("POST", host, target, headers, body, credentials, self._info.region, SERVICE, now)
+        connection.request("POST", target, body, signed)
         response = connection.getresponse()
         content = response.read()
         if response.will_close:

@@ -13,7 +13,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials as BotocoreCredentials
 from hypothesis import given
 
-from function.aws_signature import Credentials, sign
+from function.aws.signature import Credentials, sign
 
 NOW = datetime(2026, 11, 22, 7, 8, 9, tzinfo=UTC)
 SECRETS = ("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
@@ -49,6 +49,8 @@ def ours(
         ("s3vectors", "GET", "/tags/arn%3Aaws%3As3", {}, b"", None),
         ("s3", "GET", "/bucket/a%20prefix/current.json", {"If-None-Match": '"etag"'}, b"", "token"),
         ("s3", "GET", "/bucket/model.ort", {"Range": "bytes=0-8388607"}, b"", None),
+        ("s3", "GET", quote("/my texts/über/a+b=c&d~e'(1)*.json", safe="/-_.~"), {}, b"", "a/session+token=="),
+        ("s3", "GET", "//x/../y", {}, b"", None),
         ("s3", "GET", "/bucket?list-type=2&prefix=a%2Fb&delimiter=", {}, b"", None),
     ],
 )

@@ -7,19 +7,22 @@ import re
 import shutil
 import threading
 from collections.abc import Callable
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
 from export.publishing.store import Store
 from function.app import create_app
+from function.aws.endpoint import Endpoint
 from function.engine.bundle import MANIFEST, BundleError, read_manifest
-from function.remote import fetch as fetching
-from function.remote import objects
-from function.remote.objects import RemoteError
-from function.remote.switch import Switch
+from function.s3 import fetch as fetching
+from function.s3 import folders, objects
+from function.s3.objects import RemoteError
+from function.s3.switch import Switch
 from function.settings import Settings
 from function.startup import ColdStart
 from tests.conftest import InProcess
@@ -150,6 +153,24 @@ def test_a_pointer_that_has_not_changed_costs_one_conditional_request(
     assert condition
 
 
+def test_no_connection_stays_open_between_polls(
+    start: Start, publish: Publish, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(bundle)
+    switch, _ = start()
+    connections = []
+    connect = Endpoint.connect
+
+    def remember(endpoint: Endpoint, seconds: float) -> HTTPConnection:
+        connections.append(connect(endpoint, seconds))
+        return connections[-1]
+
+    monkeypatch.setattr(Endpoint, "connect", remember)
+    switch.poll()
+    switch.poll()
+    assert [connection.sock for connection in connections] == [None, None]
+
+
 def test_a_request_that_has_begun_ends_with_the_bundle_it_began_with(
     start: Start, publish: Publish, bundles: list[Path], environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,6 +192,27 @@ def test_a_request_that_has_begun_ends_with_the_bundle_it_began_with(
     assert ask(client) == (versions[1][:12], "Edition 1")
     gc.collect()
     assert left(environment) == [versions[1]]
+
+
+def test_a_request_whose_body_comes_after_a_switch_is_answered_by_the_bundle_it_began_with(
+    start: Start, publish: Publish, bundles: list[Path]
+) -> None:
+    versions = [publish(bundles[0])]
+    switch, client = start()
+    versions.append(publish(bundles[1]))
+    app = client._transport.app  # type: ignore[attr-defined] # InProcess
+
+    async def switch_before_the_body(scope: Scope, receive: Receive, send: Send) -> None:
+        async def receive_late() -> Message:
+            switch.poll()
+            return await receive()
+
+        await app(scope, receive_late, send)
+
+    late = httpx.Client(transport=InProcess(switch_before_the_body), base_url="http://tests")
+    assert ask(late) == (versions[0][:12], "")
+    assert switch.served.version == versions[1]
+    assert ask(late) == (versions[1][:12], "Edition 1")
 
 
 def test_requests_do_not_wait_for_a_switch(start: Start, publish: Publish, bundles: list[Path], proxy: Proxy) -> None:
@@ -208,10 +250,11 @@ def test_what_s3_does_wrong_is_told_and_the_old_bundle_serves_on(
     message: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(objects, "TIMEOUT", 0.1)
     versions = [publish(bundles[0])]
     switch, client = start()
     versions.append(publish(bundles[1]))
+    if fault is dawdle:
+        monkeypatch.setattr(objects, "TIMEOUT", 0.1)
     if where == "current.json" and fault is shorten:
         message = "publish a bundle there again"  # it is whole for all one knows
     elif where == "manifest.json" and fault is shorten:
@@ -349,7 +392,8 @@ def test_a_start_that_cannot_fetch_fails_and_leaves_nothing(
     message: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(objects, "TIMEOUT", 0.1)
+    if fault is dawdle:
+        monkeypatch.setattr(objects, "TIMEOUT", 0.1)
     publish(bundle)
     proxy.fail("passages.safetensors", fault)
     with pytest.raises((RemoteError, BundleError), match=message):
@@ -375,14 +419,14 @@ def test_two_processes_share_what_is_fetched_and_the_last_one_removes_it(
 
 
 def test_a_folder_of_others_is_not_used(environment: dict[str, str], tmp_path: Path) -> None:
-    folder = fetching.cache_folder(environment)
+    folder = folders.own_folder(environment)
     folder.chmod(0o777)
     with pytest.raises(BundleError, match="others may write there"):
-        fetching.cache_folder(environment)
+        folders.own_folder(environment)
     folder.rmdir()
     folder.symlink_to(tmp_path)
     with pytest.raises(BundleError, match="others may write there"):
-        fetching.cache_folder(environment)
+        folders.own_folder(environment)
 
 
 def test_every_reply_names_its_bundle(start: Start, publish: Publish, bundle: Path) -> None:

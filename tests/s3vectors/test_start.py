@@ -14,7 +14,7 @@ from function.startup import warm_up
 from tests.s3vectors_server import StandIn
 
 ROOT = Path(__file__).parents[2]
-OURS = {"function.s3vectors", "function.aws_signature", "function.engine.vectors", "function.engine.vector_filters"}
+OURS = {"function.s3vectors", "function.aws", "function.engine.vectors", "function.engine.vector_filters"}
 SCRIPT = """
 import json, sys
 import function.handler

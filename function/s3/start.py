@@ -7,7 +7,8 @@ from fastapi import FastAPI
 
 from function.engine.loading import Loaded
 from function.execution import Execution
-from function.remote.switch import BundleOfRequest, Report, Status, Switch
+from function.s3.served import BundleOfRequest
+from function.s3.switch import Report, Status, Switch
 from function.search import Search
 from function.settings import Settings
 from function.telemetry import Log
@@ -26,7 +27,7 @@ def connect(
 ) -> tuple[Search, Callable[[], Loaded]]:
     """Let each request of the app have one bundle; return the search over it, and what returns it."""
     switch.connect(execution, _report(settings, logger, switch.by_requests))
-    app.add_middleware(BundleOfRequest, switch=switch)
+    app.add_middleware(BundleOfRequest, begin=switch.begin_request)
     return switch.search, lambda: switch.of_request().bundle
 
 

@@ -1,32 +1,36 @@
-"""The bundle that is served now, and the newer one that takes its place.
+"""Which bundle is served: the one that the pointer in S3 names, and a newer one as soon as it names that.
 
-A poll asks for the pointer with `If-None-Match`; a newer bundle is fetched beside the one that is served, opened, and
-becomes the current one by one assignment. It runs in a thread, so requests never wait for it. A request uses the bundle
-that was current when it began. The folder of a former bundle is removed after the last of its requests.
+A poll asks for the pointer with `If-None-Match`. A newer bundle is fetched beside the one that is served, opened, and
+becomes the current one by one assignment. It runs in a thread, so requests never wait for it; function/s3/served.py
+keeps the bundle of each request. The folder of a former bundle is removed by the poll after the last of its requests.
 
 In Lambda a process stands still between requests. There a request starts the poll when it is due, and what a poll does
 not finish goes on during the next requests: connections that broke meanwhile are made again.
 """
 
 import weakref
+from collections import deque
 from collections.abc import Callable, Mapping
-from contextvars import ContextVar
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from threading import Event, Lock, Thread
 from time import monotonic, perf_counter
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
 from function.engine.bundle import MODEL, TOKENIZER, BundleError, Manifest
+from function.engine.embedder import Embedder
 from function.engine.loading import Loaded, load
 from function.engine.tensors import TensorsError
 from function.execution import Execution
-from function.remote.fetch import POINTER, Fetched, RefusedError, cache_folder, fetch, parse_version, remove_unused
-from function.remote.objects import Objects, RemoteError
-from function.search import Found, Lap, Query, Search, make_search
+from function.s3.fetch import POINTER, RefusedError, fetch, parse_version
+from function.s3.folders import SharedFolder, open_shared, own_folder, remove_unused
+from function.s3.objects import Objects, RemoteError
+from function.s3.served import Served, served_to_request
+from function.search import Found, Lap, Query, make_search
 
-SHOWN = 12  # characters of a version
+AT_ONCE_TO_START = 8  # requests to S3
+AT_ONCE_BESIDE = 2  # while others are answered: each thread takes time from them
 
 Report = Callable[["Status"], None]
 
@@ -43,19 +47,11 @@ class Status:
     error: str | None = None
 
 
-class Served:
-    """One bundle, and the search over it."""
-
-    def __init__(self, bundle: Loaded, version: str, fetched: Fetched, search: Search | None = None) -> None:
-        """Give the bundle's folder up when nothing refers to this object any more."""
-        self.bundle = bundle
-        self.version = version
-        self.search = search
-        weakref.finalize(self, fetched.close)
-
-
 class Switch:
     """Fetches and opens the bundle that the pointer names, at the start and whenever the pointer has changed."""
+
+    served: Served  # `load` sets it, and a poll replaces it
+    _fetched: SharedFolder  # from `fetch` to `load`
 
     def __init__(
         self, url: str, local: Path, seconds: float, environment: Mapping[str, str], by_requests: bool
@@ -65,8 +61,9 @@ class Switch:
         `local` may be a bundle with the same model; then only the rest is fetched.
         """
         self.by_requests = by_requests
+        self.status = Status(url, "", 0.0)
         self._objects = Objects(url, environment)
-        self._cache = cache_folder(environment)
+        self._own_folder = own_folder(environment)
         self._local = local
         self._seconds = seconds
         self._etag: str | None = None
@@ -74,30 +71,42 @@ class Switch:
         self._one_poll = Lock()
         self._report: Report = lambda status: None
         self._execution: Execution | None = None
-        self._fetched: Fetched | None = None
-        self.served: Served
-        self.status = Status(url, "", 0.0)
+        self._opening: Future[Embedder] | None = None
+        self._unused: deque[SharedFolder] = deque()
+        weakref.finalize(self, _remove_all, self._unused)  # when the process ends: after those of Served, made later
 
     def fetch(self) -> None:
-        """Fetch the bundle to start with. Raises BundleError or RemoteError."""
+        """Fetch the bundle to start with, and begin to open its model when that is there.
+
+        Raises BundleError or RemoteError.
+        """
         began = perf_counter()
-        remove_unused(self._cache)
+        remove_unused(self._own_folder)
         try:
             answer = self._objects.read(POINTER)
             assert answer is not None  # it was asked for without a condition
             version = parse_version(answer.content, self._objects.url)
-            self._fetched = fetch(self._objects, version, self._cache, self._local)
+            filling = partial(
+                fetch, self._objects, version, local=self._local, at_once=AT_ONCE_TO_START, use_model=self._open_model
+            )
+            self._fetched = open_shared(self._own_folder / version, filling)
         finally:
             self._objects.close()
         self._etag = answer.etag
         self.status = replace(self.status, version=version, fetch_milliseconds=_milliseconds(began))
 
+    def _open_model(self, folder: Path, manifest: Manifest) -> None:
+        """Open the model in a thread, while the rest is fetched."""
+        opener = ThreadPoolExecutor(1, "model")
+        self._opening = opener.submit(Embedder.open, folder, manifest.model)
+        opener.shutdown(wait=False)
+
     def load(self) -> Loaded:
-        """Open the bundle to start with. Raises BundleError or TensorsError."""
-        assert self._fetched is not None  # fetch comes first
-        bundle = load(self._fetched.folder)
-        self.served = Served(bundle, self.status.version, self._fetched)
-        self._fetched = None
+        """Open the bundle to start with, once it is fetched. Raises BundleError or TensorsError."""
+        embedder = None if self._opening is None else self._opening.result()
+        bundle = load(self._fetched.path, embedder)
+        self.served = Served(bundle, self.status.version, self._fetched, self._unused)
+        del self._fetched, self._opening  # another bundle may take its place
         self._polled = monotonic()
         return bundle
 
@@ -106,15 +115,21 @@ class Switch:
         self._execution, self._report = execution, report
         self.served.search = make_search(self.served.bundle, execution)
 
+    def begin_request(self) -> Served:
+        """Return the current bundle, and start a poll if requests start them and one is due."""
+        if self.by_requests:
+            self.poll_if_due()
+        return self.served
+
+    def of_request(self) -> Served:
+        """Return the bundle of the request that asks, or the current one outside of requests."""
+        return served_to_request() or self.served
+
     async def search(self, query: Query, lap: Lap) -> Found:
         """Search the bundle of the request that asks."""
         search = self.of_request().search
         assert search is not None  # connect made it
         return await search(query, lap)
-
-    def of_request(self) -> Served:
-        """Return the bundle of the request that asks, or the current one outside of requests."""
-        return _of_request.get() or self.served
 
     def poll_if_due(self) -> None:
         """Start a poll in a thread, unless the last one was not long ago or is still running."""
@@ -137,6 +152,7 @@ class Switch:
         if not self._one_poll.acquire(blocking=False):
             return
         try:
+            _remove_all(self._unused)  # of requests that have ended since
             answer = self._objects.read(POINTER, self._etag)
             if answer is None:
                 return
@@ -149,28 +165,33 @@ class Switch:
             self._fail(error)
         finally:
             self._objects.close()
+            _remove_all(self._unused)
             self._polled = monotonic()
             self._one_poll.release()
 
     def _switch(self, version: str) -> None:
         if version != self.served.version:
             began = perf_counter()
-            before = self.served.bundle
-            fetched = fetch(self._objects, version, self._cache, before.folder, self._check)
-            try:
-                assert self._execution is not None  # connect comes first
-                bundle = load(fetched.folder, before.embedder)
-                served = Served(bundle, version, fetched, make_search(bundle, self._execution))
-            except BaseException:
-                fetched.close()
-                raise
-            self.served = served
+            self.served = self._open_beside(version)
             milliseconds, switches = _milliseconds(began), self.status.switches + 1
             self.status = replace(
                 self.status, version=version, fetch_milliseconds=milliseconds, switches=switches, error=None
             )
             self._report(self.status)
         self.status = replace(self.status, error=None)
+
+    def _open_beside(self, version: str) -> Served:
+        """Fetch another bundle and open it with the model that is open already."""
+        before = self.served.bundle
+        filling = partial(fetch, self._objects, version, local=before.folder, at_once=AT_ONCE_BESIDE, check=self._check)
+        folder = open_shared(self._own_folder / version, filling)
+        try:
+            assert self._execution is not None  # connect comes first
+            bundle = load(folder.path, before.embedder)
+            return Served(bundle, version, folder, self._unused, make_search(bundle, self._execution))
+        except BaseException:
+            folder.close()
+            raise
 
     def _check(self, manifest: Manifest) -> None:
         """Raise RefusedError unless the bundle has the model that is open, and texts."""
@@ -192,36 +213,10 @@ class Switch:
         return asdict(replace(self.status, version=self.of_request().version))
 
 
-class BundleOfRequest:
-    """Gives each request one bundle, names it in the reply's header `x-bundle`, and starts polls that are due."""
-
-    def __init__(self, app: ASGIApp, switch: Switch) -> None:
-        self._app = app
-        self._switch = switch
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        if self._switch.by_requests:
-            self._switch.poll_if_due()
-        served = self._switch.served
-        name = served.version[:SHOWN].encode()
-
-        async def send_named(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], (b"x-bundle", name)]
-            await send(message)
-
-        token = _of_request.set(served)
-        try:
-            await self._app(scope, receive, send_named)
-        finally:
-            _of_request.reset(token)
-
-
-_of_request: ContextVar[Served | None] = ContextVar("bundle of the request", default=None)
+def _remove_all(unused: deque[SharedFolder]) -> None:
+    """Remove the folders that nothing in this process uses any more."""
+    while unused:
+        unused.popleft().close()
 
 
 def _milliseconds(began: float) -> float:

@@ -1,6 +1,5 @@
-"""AWS Signature Version 4: the headers that prove who sends a request. A pure function, without boto3.
+"""AWS Signature Version 4: the headers that prove who sends a request.
 
-boto3 takes hundreds of milliseconds to import, and signing takes four HMACs.
 Source: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 Left out: signatures in the query, and signed chunks.
 """

@@ -1,0 +1,93 @@
+"""AWS credentials of this process: from the environment, or from the address that Lambda or a container is given.
+
+Lambda sets AWS_ACCESS_KEY_ID and its companions, except with SnapStart: credentials in a snapshot would have expired,
+so a local address answers with new ones. ECS and EKS have such addresses too.
+Source: https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html
+Left out: profiles and the metadata of virtual machines. `aws configure export-credentials --format env` prints
+credentials for a shell.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from http.client import HTTPException
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from function.aws.endpoint import make_endpoint
+from function.aws.signature import Credentials
+
+RELATIVE, FULL = "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"
+TOKEN, TOKEN_FILE = "AWS_CONTAINER_AUTHORIZATION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"
+CONTAINER = "http://169.254.170.2"  # where RELATIVE is asked for
+LOCAL_HOSTS = ("127.0.0.1", "::1", "localhost", "169.254.170.2", "169.254.170.23", "fd00:ec2::23")  # asked without TLS
+SECONDS = 2.0  # that the address may take
+EARLY = timedelta(minutes=5)  # before they expire, credentials are asked for again
+
+
+class CredentialsError(RuntimeError):
+    """There are no credentials: the message says where they were looked for."""
+
+
+class CredentialSource:
+    """The credentials of an environment, asked for again before they expire. Several threads may ask."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        """Look in this environment."""
+        self._environment = environment
+        self._found: tuple[Credentials, datetime | None] | None = None  # and when they expire
+
+    def get(self, now: datetime) -> Credentials:
+        """Return credentials that are valid now, a time with a time zone. Raises CredentialsError if there are none."""
+        environment = self._environment
+        access_key, secret_key = environment.get("AWS_ACCESS_KEY_ID"), environment.get("AWS_SECRET_ACCESS_KEY")
+        if access_key and secret_key:
+            return Credentials(access_key, secret_key, environment.get("AWS_SESSION_TOKEN") or None)
+        if self._found is not None:
+            credentials, expires = self._found
+            if expires is None or now < expires - EARLY:
+                return credentials
+        self._found = self._ask()
+        return self._found[0]
+
+    def _ask(self) -> tuple[Credentials, datetime | None]:
+        url = self._address()
+        try:
+            token = self._token()
+            connection = make_endpoint(url).connect(SECONDS)
+            try:
+                parts = urlsplit(url)
+                target = f"{parts.path or '/'}{'?' * bool(parts.query)}{parts.query}"
+                connection.request("GET", target, headers={"authorization": token} if token else {})
+                response = connection.getresponse()
+                content = response.read()
+            finally:
+                connection.close()
+            if response.status != 200:
+                raise CredentialsError(f"{url}: answered {response.status}, expected 200 with AWS credentials")
+            found = json.loads(content)
+            credentials = Credentials(found["AccessKeyId"], found["SecretAccessKey"], found.get("Token"))
+            expires = found.get("Expiration")
+            return credentials, datetime.fromisoformat(expires) if expires else None
+        except (OSError, HTTPException, ValueError, KeyError, TypeError) as error:
+            raise CredentialsError(f"{url}: returned no AWS credentials ({error!r})") from error
+
+    def _address(self) -> str:
+        """Return the URL to ask. Raises CredentialsError if there is none, or if the token would leave this machine."""
+        if relative := self._environment.get(RELATIVE):
+            return f"{CONTAINER}{relative}"
+        url = self._environment.get(FULL)
+        if not url:
+            raise CredentialsError(
+                f"there are no AWS credentials: neither AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY nor {FULL} is set; "
+                'in a shell, run `eval "$(aws configure export-credentials --format env)"`'
+            )
+        parts = urlsplit(url)
+        if parts.scheme != "https" and (parts.scheme != "http" or parts.hostname not in LOCAL_HOSTS):
+            raise CredentialsError(f"{FULL}: found {url!r}, expected https:// or a local address with http://")
+        return url
+
+    def _token(self) -> str | None:
+        if file := self._environment.get(TOKEN_FILE):  # which changes while the process runs
+            return Path(file).read_text(encoding="ascii").strip()
+        return self._environment.get(TOKEN)

@@ -1,1 +1,0 @@
-"""A bundle that comes from S3, and is replaced by a newer one between requests. Imported where BUNDLE_DIR is s3://…."""

@@ -1,0 +1,148 @@
+"""The files of a published bundle, fetched into a folder of this machine and verified before anything reads them."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from threading import Lock
+
+from function.engine.bundle import MANIFEST, MODEL, TOKENIZER, BundleError, FileInfo, Manifest, read_manifest
+from function.s3.objects import Objects
+
+PART = 8 * 1024 * 1024  # bytes of one request
+POINTER = "current.json"  # like BUNDLES written by export/publishing/store.py
+BUNDLES = "bundles"
+OF_MODEL = (MODEL, TOKENIZER)  # of which another bundle may have the same
+
+Check = Callable[[Manifest], None]
+UseModel = Callable[[Path, Manifest], None]
+
+
+class RefusedError(BundleError):
+    """A published bundle that this process cannot serve: the message says why. Fetching it again would not help."""
+
+
+def parse_version(content: bytes, where: str) -> str:
+    """Return the version that a pointer names. Raises RefusedError if it is not a pointer."""
+    try:
+        version = json.loads(content)["version"]
+        if len(bytes.fromhex(version)) != hashlib.sha256().digest_size:
+            raise ValueError(f"version {version!r}")
+    except (ValueError, KeyError, TypeError) as error:
+        raise RefusedError(f"{where}/{POINTER}: {error!r}; publish a bundle there again") from error
+    return str(version).lower()
+
+
+def fetch(
+    objects: Objects,
+    version: str,
+    folder: Path,
+    local: Path | None,
+    at_once: int,
+    check: Check = lambda manifest: None,
+    use_model: UseModel = lambda folder, manifest: None,
+) -> None:
+    """Fill an empty folder with all files of a version, and verify them, with so many requests at once.
+
+    `check` gets the manifest first, and may raise RefusedError. `use_model` is called as soon as the model's files are
+    there. These are taken from `local`, another bundle, if they are the same there.
+    Raises RefusedError if the version is damaged, BundleError if there is no room for it, RemoteError if S3 does not
+    answer.
+    """
+    where = f"{objects.url}/{BUNDLES}/{version[:12]}"
+    manifest = _fetch_manifest(objects, version, folder, where)
+    check(manifest)
+    missing = dict(manifest.files)
+    for name in _same_in(local, manifest):
+        assert local is not None
+        _link(folder / name, (local / name).resolve())
+        del missing[name]
+    needed, free = sum(info.bytes for info in missing.values()), shutil.disk_usage(folder).free
+    if needed > free:
+        found = f"{needed / 1e6:,.0f} MB to fetch, and {folder.parent} has room for {free / 1e6:,.0f}"
+        raise BundleError(f"{where}: {found}; give the function more ephemeral storage, or set TMPDIR to a larger disk")
+    of_model = {name for name in OF_MODEL if name in missing}
+    if not of_model:
+        use_model(folder, manifest)
+    try:
+        with ThreadPoolExecutor(at_once) as pool:
+            for name in _fetch_files(objects, f"{BUNDLES}/{version}", folder, missing, pool):
+                if name in of_model:
+                    of_model.remove(name)
+                    if not of_model:
+                        use_model(folder, manifest)
+    except OSError as error:
+        raise BundleError(f"{where}: {error.strerror} while writing to {folder.parent}; make room there") from error
+
+
+def _fetch_manifest(objects: Objects, version: str, folder: Path, where: str) -> Manifest:
+    answer = objects.read(f"{BUNDLES}/{version}/{MANIFEST}")
+    assert answer is not None  # it was asked for without a condition
+    if hashlib.sha256(answer.content).hexdigest() != version:
+        raise RefusedError(f"{where}/{MANIFEST}: is damaged, its SHA-256 is not its folder's name; publish it again")
+    try:
+        (folder / MANIFEST).write_bytes(answer.content)
+        return read_manifest(folder)
+    except BundleError as error:
+        raise RefusedError(str(error).replace(str(folder), where)) from error
+
+
+def _same_in(local: Path | None, manifest: Manifest) -> list[str]:
+    """Return which files of the model another bundle has too."""
+    if local is None or not (local / MANIFEST).is_file():
+        return []
+    files = read_manifest(local).files
+    return [name for name in OF_MODEL if name in manifest.files and files.get(name) == manifest.files[name]]
+
+
+def _link(path: Path, existing: Path) -> None:
+    try:
+        path.hardlink_to(existing)  # outlives the other bundle
+    except OSError:  # on another disk, as an image's files are, or not ours
+        path.symlink_to(existing)
+
+
+def _fetch_files(
+    objects: Objects, place: str, folder: Path, files: Mapping[str, FileInfo], pool: ThreadPoolExecutor
+) -> Iterator[str]:
+    """Fetch files in parts, several at once, compare their SHA-256, and yield the name of each that is finished."""
+    left = {name: len(range(0, info.bytes, PART)) for name, info in files.items()}  # parts
+    counting = Lock()
+
+    def fetch_part(name: str, begin: int) -> str | None:
+        """Fetch a part; after the last part of a file, check the file and return its name."""
+        with (folder / name).open("r+b") as file:
+            objects.copy_part(f"{place}/{name}", begin, min(PART, files[name].bytes - begin), file.fileno())
+        with counting:
+            left[name] -= 1
+            is_last = not left[name]
+        if is_last:
+            _check(objects, folder / name, files[name])
+        return name if is_last else None
+
+    for name, info in files.items():
+        if Path(name).name != name:
+            raise RefusedError(f"{objects.url}: {MANIFEST} lists {name!r}, which is not a file's name")
+        with (folder / name).open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, info.bytes)
+    parts = [(name, begin) for name, info in files.items() for begin in range(0, info.bytes, PART)]
+    try:
+        for done in as_completed([pool.submit(fetch_part, *each) for each in parts]):
+            if (name := done.result()) is not None:
+                yield name
+    except BaseException:
+        pool.shutdown(cancel_futures=True)
+        raise
+
+
+def _check(objects: Objects, path: Path, info: FileInfo) -> None:
+    # one call for the whole file: in it, other threads run
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        found = hashlib.sha256(content).hexdigest()
+    if found != info.sha256:
+        expected = f"the manifest says {info.sha256[:12]}"
+        raise RefusedError(f"{objects.url}: {path.name} is damaged: SHA-256 {found[:12]}, {expected}; publish it again")

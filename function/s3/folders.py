@@ -1,0 +1,105 @@
+"""Folders that the processes of a machine share: the first one fills a folder, the last one that uses it removes it.
+
+TMPDIR/semantic-search-USER/NAME/      a whole bundle; its files are mapped
+TMPDIR/semantic-search-USER/NAME.lock  locked as shared by each process that uses the folder
+"""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from function.engine.bundle import BundleError
+
+LOCK = ".lock"
+
+
+class SharedFolder:
+    """A folder that is complete. It is removed when this object is closed and no other process uses it."""
+
+    def __init__(self, path: Path, lock: int) -> None:
+        """Take a folder and its open lock file, which is locked as shared."""
+        self.path = path
+        self._lock = lock
+        self._process = os.getpid()
+
+    def release(self) -> None:
+        """Give the folder up and remove nothing."""
+        os.close(self._lock)
+
+    def share(self) -> None:
+        """Let other processes use the folder too."""
+        fcntl.flock(self._lock, fcntl.LOCK_SH)
+
+    def close(self) -> None:
+        """Give the folder up. Files that are mapped stay readable until their map is gone."""
+        if self._process == os.getpid():  # a forked process shares its parent's lock, and the parent uses the folder
+            with suppress(BlockingIOError):
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while other processes use the folder
+                shutil.rmtree(self.path, ignore_errors=True)
+                self.path.with_suffix(LOCK).unlink(missing_ok=True)
+        os.close(self._lock)
+
+
+def own_folder(environment: Mapping[str, str]) -> Path:
+    """Return this user's own folder for shared folders. Raises BundleError if others may write there."""
+    folder = Path(environment.get("TMPDIR") or "/tmp") / f"semantic-search-{os.getuid()}"  # noqa: S108  checked below
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.lstat()
+    if folder.is_symlink() or found.st_uid != os.getuid() or found.st_mode & 0o022:
+        raise BundleError(f"{folder}: others may write there; remove it, or set TMPDIR to a folder of your own")
+    return folder
+
+
+def remove_unused(folder: Path) -> None:
+    """Remove the shared folders in a folder that no process uses: those of processes that were killed."""
+    for path in folder.glob(f"*{LOCK}"):
+        with suppress(FileNotFoundError):
+            SharedFolder(path.with_suffix(""), os.open(path, os.O_RDWR)).close()
+
+
+def open_shared(path: Path, fill: Callable[[Path], None]) -> SharedFolder:
+    """Return a shared folder. If it is not there, `fill` gets an empty folder, which then takes its place.
+
+    What `fill` raises is raised, and what it wrote is removed.
+    """
+    while True:
+        folder = SharedFolder(path, _lock(path.with_suffix(LOCK), fcntl.LOCK_SH))
+        if path.is_dir():
+            return folder
+        folder.release()
+        folder = SharedFolder(path, _lock(path.with_suffix(LOCK), fcntl.LOCK_EX))
+        try:
+            if not path.is_dir():  # nobody else has filled it in between
+                with _removed_if_unfinished(path.with_suffix(".part")) as part:
+                    fill(part)
+                    part.rename(path)
+        except BaseException:
+            folder.close()
+            raise
+        folder.share()
+        if path.is_dir():  # the lock was free for a moment
+            return folder
+        folder.close()
+
+
+def _lock(path: Path, kind: int) -> int:
+    """Return a file that is open and locked, and that nobody has removed in between."""
+    while True:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(lock, kind)
+        if os.fstat(lock).st_nlink:
+            return lock
+        os.close(lock)
+
+
+@contextmanager
+def _removed_if_unfinished(part: Path) -> Iterator[Path]:
+    shutil.rmtree(part, ignore_errors=True)  # of a process that was killed
+    part.mkdir()
+    try:
+        yield part
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
