@@ -86,27 +86,28 @@ class Switch:
             answer = self._objects.read(POINTER)
             assert answer is not None  # it was asked for without a condition
             version = parse_version(answer.content, self._objects.url)
-            filling = partial(
-                fetch, self._objects, version, local=self._local, at_once=AT_ONCE_TO_START, use_model=self._open_model
-            )
-            self._fetched = open_shared(self._own_folder / version, filling)
+            self._fetched = open_shared(self._own_folder / version, partial(self._fill, version))
         finally:
             self._objects.close()
         self._etag = answer.etag
         self.status = replace(self.status, version=version, fetch_milliseconds=_milliseconds(began))
 
-    def _open_model(self, folder: Path, manifest: Manifest) -> None:
-        """Open the model in a thread, while the rest is fetched."""
-        opener = ThreadPoolExecutor(1, "model")
-        self._opening = opener.submit(Embedder.open, folder, manifest.model)
-        opener.shutdown(wait=False)
+    def _fill(self, version: str, folder: Path) -> None:
+        """Fetch a version, and open its model meanwhile. The folder is renamed after this: both must have ended."""
+        with ThreadPoolExecutor(1, "model") as opener:
+
+            def open_model(folder: Path, manifest: Manifest) -> None:
+                self._opening = opener.submit(Embedder.open, folder, manifest.model)
+
+            fetch(self._objects, version, folder, self._local, AT_ONCE_TO_START, use_model=open_model)
 
     def load(self) -> Loaded:
         """Open the bundle to start with, once it is fetched. Raises BundleError or TensorsError."""
         embedder = None if self._opening is None else self._opening.result()
         bundle = load(self._fetched.path, embedder)
         self.served = Served(bundle, self.status.version, self._fetched, self._unused)
-        del self._fetched, self._opening  # another bundle may take its place
+        del self._fetched  # another bundle may take its place
+        self._opening = None
         self._polled = monotonic()
         return bundle
 

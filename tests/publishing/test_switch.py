@@ -6,6 +6,7 @@ import logging
 import re
 import shutil
 import threading
+import time
 from collections.abc import Callable
 from http.client import HTTPConnection
 from pathlib import Path
@@ -18,7 +19,8 @@ from starlette.types import Message, Receive, Scope, Send
 from export.publishing.store import Store
 from function.app import create_app
 from function.aws.endpoint import Endpoint
-from function.engine.bundle import MANIFEST, BundleError, read_manifest
+from function.engine.bundle import MANIFEST, BundleError, ModelInfo, read_manifest
+from function.engine.embedder import Embedder
 from function.s3 import fetch as fetching
 from function.s3 import folders, objects
 from function.s3.objects import RemoteError
@@ -117,6 +119,24 @@ def test_a_model_that_is_here_already_is_not_fetched(
     fetched = {path.rpartition("/")[2] for path, _, _ in proxy.asked}
     assert "index.safetensors" in fetched
     assert not {"model.ort", "tokenizer.txt"} & fetched
+
+
+def test_a_model_that_opens_slowly_is_open_before_its_folder_is_renamed(
+    start: Start, publish: Publish, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(bundle)
+    opened = []
+    open_now = Embedder.open
+
+    def open_late(folder: Path, model: ModelInfo) -> Embedder:
+        time.sleep(0.3)  # the rest is fetched meanwhile
+        opened.append(folder)
+        return open_now(folder, model)
+
+    monkeypatch.setattr(Embedder, "open", open_late)
+    _, client = start()
+    assert ask(client)[1] == ""
+    assert [folder.suffix for folder in opened] == [".part"]
 
 
 def test_a_poll_switches_to_a_newer_bundle_and_back_and_removes_the_older(
