@@ -228,6 +228,12 @@ def test_the_function_may_ask_the_one_index_of_s3_vectors_that_is_named() -> Non
     assert "*" not in found["Resource"]
 
 
+def test_a_star_at_its_end_lets_a_function_switch_to_the_next_index() -> None:
+    pattern = TEMPLATE["Parameters"]["VectorIndex"]["AllowedPattern"]
+    allowed = ["", "headlines", "headlines-2", "headlines*", "*", "head*lines", "headlines-**"]
+    assert [name for name in allowed if re.fullmatch(pattern, name)] == ["", "headlines", "headlines-2", "headlines*"]
+
+
 def test_each_variable_of_the_environment_is_read_by_the_settings_or_by_powertools() -> None:
     known = {name.upper() for name in Settings.__dataclass_fields__}
     known |= {constants.SERVICE_NAME_ENV, constants.METRICS_NAMESPACE_ENV}

@@ -9,17 +9,12 @@ the one that was read before: of two commands that switch it, one wins and the o
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from boto3.exceptions import S3UploadFailedError
-from botocore.exceptions import BotoCoreError, ClientError
-
+from export.publishing.bucket import Bucket, ChangedError, Entry, Show
 from export.publishing.errors import PublishError
 from function.engine.bundle import FORMAT_VERSION, MANIFEST, open_bundle
 
@@ -27,9 +22,6 @@ POINTER = "current.json"
 BUNDLES = "bundles"
 SHORTEST_VERSION = 4  # characters of a version that name it
 SECONDS_UNFINISHED = 24 * 60 * 60  # an unfinished version that is older is taken for abandoned
-DELETED_AT_ONCE = 1000  # objects; the most that DeleteObjects takes
-
-Show = Callable[[str, float], None]  # the name of a file, and which share of it is sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,34 +45,22 @@ class Pointer:
 
 
 class Store:
-    """One prefix of a bucket, through a client of boto3."""
+    """The versions under one prefix of a bucket."""
 
     def __init__(self, client: Any, url: str) -> None:
-        """Take a URL such as s3://bucket/prefix. Raises PublishError if it is not one."""
-        parts = urlsplit(url)
-        if parts.scheme != "s3" or not parts.netloc or parts.query or parts.fragment:
-            raise PublishError(f"{url}: expected s3://BUCKET/PREFIX")
-        self.url = url.rstrip("/")
-        self._client = client
-        self._bucket = parts.netloc
-        prefix = parts.path.strip("/")
-        self._prefix = f"{prefix}/" if prefix else ""
-
-    def close(self) -> None:
-        """Close the client's connections."""
-        self._client.close()
+        """Take boto3's client of S3 and a URL such as s3://bucket/prefix. Raises PublishError if it is not one."""
+        self._bucket = Bucket(client, url)
+        self.url = self._bucket.url
 
     def pointer(self) -> Pointer:
         """Return the pointer. Raises PublishError if it cannot be read or is not one."""
-        with self._explained(POINTER):
-            try:
-                reply = self._client.get_object(Bucket=self._bucket, Key=self._prefix + POINTER)
-            except self._client.exceptions.NoSuchKey:
-                return Pointer()
-            content = reply["Body"].read()
+        reply = self._bucket.read(POINTER)
+        if reply is None:
+            return Pointer()
+        content, etag = reply
         try:
             found = json.loads(content)
-            return Pointer(str(found["version"]), found["previous"], reply["ETag"])
+            return Pointer(str(found["version"]), found["previous"], etag)
         except (ValueError, KeyError, TypeError) as error:
             where = f"{self.url}/{POINTER}: {error!r} in {content[:60]!r}"
             raise PublishError(f"{where}; delete the object and publish again") from error
@@ -93,19 +73,19 @@ class Store:
         manifest = open_bundle(bundle)
         content = (bundle / MANIFEST).read_bytes()
         version = hashlib.sha256(content).hexdigest()
-        folder = f"{self._prefix}{BUNDLES}/{version}/"
-        there = {entry["Key"]: entry["Size"] for entry in self._list(folder)}
-        missing = [name for name, info in manifest.files.items() if there.get(folder + name) != info.bytes]
-        for name in missing:
-            self._send_file(bundle / name, folder + name, manifest.files[name].sha256, show)
+        folder = f"{BUNDLES}/{version}/"
+        there = {entry.name: entry.bytes for entry in self._bucket.entries(folder)}
+        missing = {name: info for name, info in manifest.files.items() if there.get(folder + name) != info.bytes}
+        for name, info in missing.items():
+            self._bucket.send_file(bundle / name, folder + name, info.sha256, show)
         # sent again even if it is there: history orders versions by the time of this object
-        self._put(folder + MANIFEST, content)
-        return version, len(missing), sum(manifest.files[name].bytes for name in missing)
+        self._bucket.write(folder + MANIFEST, content)
+        return version, len(missing), sum(info.bytes for info in missing.values())
 
     def switch(self, version: str, before: Pointer) -> None:
         """Let the pointer name a version, unless it is no longer the one that was read before.
 
-        Raises PublishError if somebody else has switched it since.
+        Raises PublishError if somebody else has switched it to another version since.
         """
         fields = {
             "version": version,
@@ -114,11 +94,12 @@ class Store:
             "switched": datetime.now(UTC).isoformat(timespec="microseconds"),
         }
         content = json.dumps(fields) + "\n"
-        condition = {"IfNoneMatch": "*"} if before.etag is None else {"IfMatch": before.etag}
         try:
-            self._put(self._prefix + POINTER, content.encode(), **condition)
-        except _ChangedError:
+            self._bucket.replace(POINTER, content.encode(), before.etag)
+        except ChangedError:
             winner = self.pointer().version
+            if winner == version:  # somebody publishes the same, or our own first try arrived after all
+                return
             raise PublishError(
                 f"{self.url}/{POINTER}: another command switched it to {winner and winner[:12]} in the meantime; it "
                 f"stays so. If it should name {version[:12]}, run `python -m export rollback {self.url} {version[:12]}`"
@@ -127,14 +108,12 @@ class Store:
     def versions(self) -> list[Version]:
         """Return the finished versions, the one that was published last first."""
         current = self.pointer().version
-        return [
-            Version(name, times[MANIFEST], len(sizes), sum(sizes.values()), name == current)
-            for name, (times, sizes) in sorted(
-                ((name, found) for name, found in self._folders().items() if MANIFEST in found[0]),
-                key=lambda entry: entry[1][0][MANIFEST],
-                reverse=True,
-            )
+        found = [
+            Version(name, files[MANIFEST].changed, len(files), _bytes_of(files), name == current)
+            for name, files in self._folders().items()
+            if MANIFEST in files
         ]
+        return sorted(found, key=lambda version: version.published, reverse=True)
 
     def find(self, start: str | None, pointer: Pointer) -> Version:
         """Return the version whose name starts so, or else the one that was served before the current one.
@@ -158,84 +137,27 @@ class Store:
         kept = {version.name for version in self.versions()[:keep]}
         oldest_unfinished = datetime.now(UTC) - timedelta(seconds=SECONDS_UNFINISHED)
         deleted, freed = [], 0
-        for name, (times, sizes) in self._folders().items():
-            is_abandoned = MANIFEST not in times and max(times.values()) < oldest_unfinished
+        for version, files in self._folders().items():
+            is_finished = MANIFEST in files
+            is_abandoned = max(entry.changed for entry in files.values()) < oldest_unfinished
             pointer = self.pointer()  # read each time, since somebody may switch it meanwhile
-            if name in kept or name in (pointer.version, pointer.previous) or not (MANIFEST in times or is_abandoned):
+            if version in kept or version in (pointer.version, pointer.previous) or not (is_finished or is_abandoned):
                 continue
-            self._delete(name, list(sizes))
-            deleted.append(name)
-            freed += sum(sizes.values())
+            # the manifest first: without it the version is unfinished, whatever happens to the rest
+            names = sorted(files, key=lambda name: name != MANIFEST)
+            self._bucket.delete([f"{BUNDLES}/{version}/{name}" for name in names])
+            deleted.append(version)
+            freed += _bytes_of(files)
         return deleted, freed
 
-    def _folders(self) -> dict[str, tuple[dict[str, datetime], dict[str, int]]]:
-        """Return the time and the bytes of each file, by version and file name."""
-        found: dict[str, tuple[dict[str, datetime], dict[str, int]]] = {}
-        folder = f"{self._prefix}{BUNDLES}/"
-        for entry in self._list(folder):
-            version, _, name = entry["Key"].removeprefix(folder).partition("/")
-            times, sizes = found.setdefault(version, ({}, {}))
-            times[name], sizes[name] = entry["LastModified"], entry["Size"]
+    def _folders(self) -> dict[str, dict[str, Entry]]:
+        """Return the objects of each version, by file name."""
+        found: dict[str, dict[str, Entry]] = {}
+        for entry in self._bucket.entries(f"{BUNDLES}/"):
+            version, _, name = entry.name.removeprefix(f"{BUNDLES}/").partition("/")
+            found.setdefault(version, {})[name] = entry
         return found
 
-    def _list(self, folder: str) -> Iterator[dict[str, Any]]:
-        with self._explained(folder):
-            for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=folder):
-                yield from page.get("Contents", ())
 
-    def _send_file(self, path: Path, key: str, sha256: str, show: Show) -> None:
-        """Send one file in parts, several at once; S3 checks the SHA-256 of each."""
-        size, sent = path.stat().st_size, 0
-
-        def count(more: int) -> None:
-            nonlocal sent
-            sent += more
-            show(path.name, sent / max(1, size))
-
-        with self._explained(key):
-            extra = {"ChecksumAlgorithm": "SHA256", "Metadata": {"sha256": sha256}}
-            self._client.upload_file(str(path), self._bucket, key, ExtraArgs=extra, Callback=count)
-
-    def _put(self, key: str, content: bytes, **condition: str) -> None:
-        with self._explained(key):
-            self._client.put_object(
-                Bucket=self._bucket,
-                Key=key,
-                Body=content,
-                ContentType="application/json",
-                ChecksumAlgorithm="SHA256",
-                **condition,
-            )
-
-    def _delete(self, version: str, names: list[str]) -> None:
-        # the manifest first: without it the version is unfinished, whatever happens to the rest
-        ordered = sorted(names, key=lambda name: name != MANIFEST)
-        with self._explained(version):
-            for begin in range(0, len(ordered), DELETED_AT_ONCE):
-                objects = [
-                    {"Key": f"{self._prefix}{BUNDLES}/{version}/{name}"}
-                    for name in ordered[begin : begin + DELETED_AT_ONCE]
-                ]
-                reply = self._client.delete_objects(Bucket=self._bucket, Delete={"Objects": objects, "Quiet": True})
-                if failed := reply.get("Errors"):
-                    raise PublishError(f"{self.url}: {failed[0]['Key']}: {failed[0].get('Message')}; prune again")
-
-    @contextmanager
-    def _explained(self, what: str) -> Iterator[None]:
-        """Raise what S3 refuses as PublishError, and a condition that does not hold as _ChangedError."""
-        try:
-            yield
-        except self._client.exceptions.NoSuchKey:
-            raise
-        except ClientError as error:
-            code, status = error.response["Error"]["Code"], error.response["ResponseMetadata"].get("HTTPStatusCode")
-            # 409: two conditional writes at the same time, of which S3 asks one to try again
-            if status in (409, 412) and code in ("PreconditionFailed", "ConditionalRequestConflict"):
-                raise _ChangedError from error
-            raise PublishError(f"{self.url}: {what}: {code}: {error.response['Error'].get('Message')}") from error
-        except (BotoCoreError, S3UploadFailedError) as error:
-            raise PublishError(f"{self.url}: {what}: {error}") from error
-
-
-class _ChangedError(Exception):
-    """The pointer is no longer the one that was read."""
+def _bytes_of(files: dict[str, Entry]) -> int:
+    return sum(entry.bytes for entry in files.values())

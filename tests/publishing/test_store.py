@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import export.publishing.store as module
+from export.publishing.bucket import Bucket
 from export.publishing.errors import PublishError
 from export.publishing.store import Store
 
@@ -46,7 +47,7 @@ def test_the_manifest_is_sent_last(store: Store, bundle: Path, monkeypatch: pyte
     def stop(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(store, "_put", stop)
+    monkeypatch.setattr(Bucket, "write", stop)
     with pytest.raises(KeyboardInterrupt):
         store.send(bundle, silent)
     monkeypatch.undo()
@@ -65,6 +66,24 @@ def test_of_two_publishers_one_wins_and_the_other_is_told(store: Store, bundles:
     with pytest.raises(PublishError, match="in the meantime"):
         store.switch(versions[2], before)
     assert store.pointer().version == versions[1]
+
+
+def test_two_publishers_of_the_same_version_both_succeed(store: Store, bundle: Path) -> None:
+    version, _, _ = store.send(bundle, silent)
+    before = store.pointer()
+    store.switch(version, before)
+    store.switch(version, before)
+    assert store.pointer().version == version
+
+
+def test_a_pointer_that_was_deleted_in_the_meantime_is_told(
+    store: Store, s3: Any, url: str, publish: Publish, bundle: Path
+) -> None:
+    version, before = publish(bundle), store.pointer()
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    s3.delete_object(Bucket=bucket, Key=f"{prefix}/current.json")
+    with pytest.raises(PublishError, match=r"current\.json: NoSuchKey"):
+        store.switch(version, before)
 
 
 def test_two_publishers_at_once_never_lose_or_mix_a_pointer(store: Store, s3: Any, bundles: list[Path]) -> None:

@@ -1,0 +1,121 @@
+"""The objects under one prefix of an S3 bucket, through boto3's client. What S3 refuses is a PublishError."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from boto3.exceptions import S3UploadFailedError
+from botocore.exceptions import BotoCoreError, ClientError
+
+from export.publishing.errors import PublishError
+
+DELETED_AT_ONCE = 1000  # objects; the most that DeleteObjects takes
+
+Show = Callable[[str, float], None]  # the name of a file, and which share of it is sent
+
+
+class ChangedError(Exception):
+    """An object is no longer the one that a conditional write expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One object of a listing."""
+
+    name: str  # after the prefix
+    bytes: int
+    changed: datetime
+
+
+class Bucket:
+    """One prefix of a bucket."""
+
+    def __init__(self, client: Any, url: str) -> None:
+        """Take a client of S3 and a URL such as s3://bucket/prefix. Raises PublishError if it is not one."""
+        parts = urlsplit(url)
+        if parts.scheme != "s3" or not parts.netloc or parts.query or parts.fragment:
+            raise PublishError(f"{url}: expected s3://BUCKET/PREFIX")
+        self.url = url.rstrip("/")
+        self._client = client
+        self._bucket = parts.netloc
+        prefix = parts.path.strip("/")
+        self._prefix = f"{prefix}/" if prefix else ""
+
+    def read(self, name: str) -> tuple[bytes, str] | None:
+        """Return an object and its ETag, None if it is not there. Raises PublishError."""
+        with self._explained(name):
+            try:
+                reply = self._client.get_object(Bucket=self._bucket, Key=self._prefix + name)
+            except self._client.exceptions.NoSuchKey:
+                return None
+            return reply["Body"].read(), reply["ETag"]
+
+    def entries(self, folder: str) -> Iterator[Entry]:
+        """Yield the objects whose names begin so. Raises PublishError."""
+        with self._explained(folder):
+            pages = self._client.get_paginator("list_objects_v2")
+            for page in pages.paginate(Bucket=self._bucket, Prefix=self._prefix + folder):
+                for found in page.get("Contents", ()):
+                    yield Entry(found["Key"].removeprefix(self._prefix), found["Size"], found["LastModified"])
+
+    def send_file(self, path: Path, name: str, sha256: str, show: Show) -> None:
+        """Send one file in parts, several at once; S3 checks the SHA-256 of each. Raises PublishError."""
+        size, sent = path.stat().st_size, 0
+
+        def count(more: int) -> None:
+            nonlocal sent
+            sent += more
+            show(path.name, sent / max(1, size))
+
+        with self._explained(name):
+            extra = {"ChecksumAlgorithm": "SHA256", "Metadata": {"sha256": sha256}}
+            self._client.upload_file(str(path), self._bucket, self._prefix + name, ExtraArgs=extra, Callback=count)
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a document of JSON. Raises PublishError."""
+        self._put(name, content, {})
+
+    def replace(self, name: str, content: bytes, etag: str | None) -> None:
+        """Write a document of JSON, unless the object's ETag is another one; None: unless the object is there.
+
+        Raises ChangedError if it was changed, PublishError if it cannot be written.
+        """
+        self._put(name, content, {"IfNoneMatch": "*"} if etag is None else {"IfMatch": etag})
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Delete objects, in this order. Raises PublishError."""
+        for begin in range(0, len(names), DELETED_AT_ONCE):
+            objects = [{"Key": self._prefix + name} for name in names[begin : begin + DELETED_AT_ONCE]]
+            with self._explained(names[begin]):
+                reply = self._client.delete_objects(Bucket=self._bucket, Delete={"Objects": objects, "Quiet": True})
+            if failed := reply.get("Errors"):
+                raise PublishError(f"{self.url}: {failed[0]['Key']}: {failed[0].get('Message')}; prune again")
+
+    def _put(self, name: str, content: bytes, condition: dict[str, str]) -> None:
+        with self._explained(name):
+            self._client.put_object(
+                Bucket=self._bucket,
+                Key=self._prefix + name,
+                Body=content,
+                ContentType="application/json",
+                ChecksumAlgorithm="SHA256",
+                **condition,
+            )
+
+    @contextmanager
+    def _explained(self, name: str) -> Iterator[None]:
+        """Raise what S3 refuses as PublishError, and a condition that does not hold as ChangedError."""
+        try:
+            yield
+        except ClientError as error:
+            code, status = error.response["Error"]["Code"], error.response["ResponseMetadata"].get("HTTPStatusCode")
+            # 409: two conditional writes at the same time, of which S3 asks one to try again
+            if status in (409, 412) and code in ("PreconditionFailed", "ConditionalRequestConflict"):
+                raise ChangedError from error
+            raise PublishError(f"{self.url}: {name}: {code}: {error.response['Error'].get('Message')}") from error
+        except (BotoCoreError, S3UploadFailedError) as error:
+            raise PublishError(f"{self.url}: {name}: {error}") from error
