@@ -132,8 +132,8 @@ def _fetch_files(
     parts = [(name, begin) for name, info in files.items() for begin in range(0, info.bytes, PART)]
     try:
         for done in as_completed([pool.submit(fetch_part, *each) for each in parts]):
-            if (name := done.result()) is not None:
-                yield name
+            if (finished := done.result()) is not None:
+                yield finished
     except BaseException:
         pool.shutdown(cancel_futures=True)
         raise

@@ -23,7 +23,7 @@ def app(bundle: Path) -> CallerWatch:
 
 @pytest.fixture
 def client(app: CallerWatch) -> Iterator[httpx.Client]:
-    with httpx.Client(transport=InProcess(app), base_url="http://tests") as client:  # type: ignore[arg-type]
+    with httpx.Client(transport=InProcess(app), base_url="http://tests") as client:
         yield client
 
 
