@@ -18,6 +18,7 @@ from tests.conftest import make_stories, write_bundle
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 TEXTS = 600
 TEXTS_PER_SHARD = 2  # Ray takes some milliseconds for each, time enough to kill something
+MOST_SECONDS = int(os.environ.get("MOST_SECONDS", "300"))  # of an export; Ray takes a minute to replace a killed node
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -64,9 +65,14 @@ def start_export(model: Path, corpus_file: Path, tmp_path: Path) -> Callable[...
     def start(name: str, *options: str) -> tuple[subprocess.Popen[str], Path]:
         out = Path(shutil.copytree(model, tmp_path / name))
         script = Path(__file__).parent / "export_shards.py"
+        variables = {
+            "MOST_SECONDS": str(MOST_SECONDS),
+            "TEXTS_PER_SHARD": str(TEXTS_PER_SHARD),
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+        }
         process = subprocess.Popen(
             [sys.executable, script, "corpus", "--corpus", corpus_file, "--out", out, *options],
-            env=os.environ | {"TEXTS_PER_SHARD": str(TEXTS_PER_SHARD), "PYTHONPATH": str(Path(__file__).parents[2])},
+            env=os.environ | variables,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
