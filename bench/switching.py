@@ -1,41 +1,37 @@
 """Publish and switch: a server under a steady load takes five newer bundles from S3 and two older ones back.
 
-S3 is moto's server on this machine, so it takes processor time from the server that is measured.
+Beside it, cold starts over a bundle in S3.
 """
 
 import argparse
 import http.client
 import json
-import os
 import statistics
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from bench.bundles import make_bundle
 from bench.data import add_data_argument
-from bench.folders import PROJECT
 from bench.provenance import make_provenance
+from bench.published import WHERE, export, publish, server, storage, version_of
+from bench.published_starts import measure_starts, starts_table
 from bench.report import report
 from bench.texts import Texts, read_texts
 
-WRITES: tuple[str, ...] = ("switching",)
+WRITES: tuple[str, ...] = ("switching", "switching_starts")
 MEASURES: tuple[str, ...] = ("function", "export/publishing", "requirements.txt")
 ROWS = 30_000
 STEPS = ("publish", "publish", "publish", "rollback", "publish", "rollback", "publish")
 RATE = 50  # requests a second
 POLL_SECONDS = 1
 CALLERS = 16  # threads that ask
-WHERE = "s3://bench/search"
-STARTS_WITHIN = 60.0  # seconds
-KEYS = {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench", "AWS_REGION": "eu-central-1"}
+SWITCHES_WITHIN = 120.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's own arguments."""
     add_data_argument(parser)
     parser.add_argument("--seconds", type=float, default=120.0, help="how long the load lasts")
+    parser.add_argument("--rounds", type=int, default=20, help="cold starts from each place")
     parser.add_argument("--bundles", type=Path, nargs=2, help="two bundles of one model (default: they are exported)")
 
 
@@ -103,7 +100,12 @@ def run(options: argparse.Namespace) -> int:
         "slowest_ms": max(others),
         "slowest_during_ms": max(during),
     }
-    report("switching", ("", "measured"), rows, details, make_provenance(str(options.data)))
+    source = make_provenance(str(options.data))
+    report("switching", ("", "measured"), rows, details, source)
+    with (options.work / "switching-starts.log").open("w") as log, storage(log.fileno()) as environment:
+        publish(environment, bundles[0])
+        seen = measure_starts(environment, bundles[0], options.rounds)
+    report("switching_starts", *starts_table(seen), {"rounds": options.rounds, "seen": seen}, source)
     return 0
 
 
@@ -126,10 +128,9 @@ def measure(
     known = {version_of(bundle): set(texts_of(bundle)) for bundle in bundles}
     with ExitStack() as stack:
         log = stack.enter_context((work / "switching.log").open("w"))
-        endpoint = stack.enter_context(storage(log.fileno()))
-        environment = os.environ | KEYS | {"AWS_ENDPOINT_URL_S3": endpoint}
+        environment = stack.enter_context(storage(log.fileno()))
         publish(environment, bundles[0])
-        address = stack.enter_context(server(environment, log.fileno(), work / "switching-server.log"))
+        address = stack.enter_context(server(environment, POLL_SECONDS, log.fileno(), work / "switching-server.log"))
         asking = threading.Thread(target=load, args=(address, texts, seconds, known, asked))
         asking.start()
         steps = []
@@ -143,15 +144,21 @@ def measure(
             else:
                 export(environment, "rollback", WHERE)
             switched, version = time.monotonic(), version_of(bundles[current])
-            while not any(each.bundle == version and each.due > began for each in asked):
-                time.sleep(0.01)
-            first = min(
-                each.due + each.milliseconds / 1e3 for each in asked if each.bundle == version and each.due > began
-            )
-            steps.append(Step(command, began, switched, first))
+            steps.append(Step(command, began, switched, first_answer(asked, version, began)))
             time.sleep(max(0.0, seconds / (len(STEPS) + 1) - (time.monotonic() - began)))
         asking.join()
     return asked, steps
+
+
+def first_answer(asked: Sequence[Asked], version: str, began: float) -> float:
+    """Wait for the first answer from a bundle to a request after `began`, and return when it came."""
+    while True:
+        times = [each.due + each.milliseconds / 1e3 for each in asked[:] if each.bundle == version and each.due > began]
+        if times:
+            return min(times)
+        if time.monotonic() > began + SWITCHES_WITHIN:
+            raise SystemExit(f"the server did not switch to {version}; GET /info of it says why")
+        time.sleep(0.01)
 
 
 def load(address: str, texts: Sequence[str], seconds: float, known: dict[str, set[str]], asked: list[Asked]) -> None:
@@ -187,66 +194,3 @@ def texts_of(bundle: Path) -> Iterator[str]:
 
     passages = Passages(bundle / PASSAGES)
     return (passages.text(row) for row in range(len(passages)))
-
-
-def version_of(bundle: Path) -> str:
-    """Return what the header x-bundle says of a bundle."""
-    from function.engine.bundle import MANIFEST, describe_file
-
-    return describe_file(bundle / MANIFEST).sha256[:12]
-
-
-def publish(environment: dict[str, str], bundle: Path) -> None:
-    """Publish a bundle as users do."""
-    export(environment, "publish", bundle, WHERE)
-
-
-def export(environment: dict[str, str], *words: str | Path) -> None:
-    """Run a command of the export. Raises CalledProcessError if it fails."""
-    command = [sys.executable, "-m", "export", *map(str, words)]
-    subprocess.run(command, cwd=PROJECT, env=environment, check=True, capture_output=True)
-
-
-@contextmanager
-def storage(log: int) -> Iterator[str]:
-    """Run moto's server with an empty bucket, and yield its address."""
-    import boto3
-
-    script = "from moto.server import ThreadedMotoServer as S; s = S('127.0.0.1', 0, verbose=False); s.start(); "
-    script += "print(s.get_host_and_port()[1], flush=True); import threading; threading.Event().wait()"
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=log, text=True) as process:
-        try:
-            assert process.stdout is not None
-            endpoint = f"http://127.0.0.1:{process.stdout.readline().strip()}"
-            client = boto3.client(
-                "s3",
-                endpoint_url=endpoint,
-                region_name=KEYS["AWS_REGION"],
-                aws_access_key_id=KEYS["AWS_ACCESS_KEY_ID"],
-                aws_secret_access_key=KEYS["AWS_SECRET_ACCESS_KEY"],
-            )
-            client.create_bucket(Bucket="bench", CreateBucketConfiguration={"LocationConstraint": KEYS["AWS_REGION"]})
-            client.close()
-            yield endpoint
-        finally:
-            process.kill()
-
-
-@contextmanager
-def server(environment: dict[str, str], log: int, output: Path) -> Iterator[str]:
-    """Run this project's server over the published bundle, and yield its address."""
-    command = [sys.executable, "-m", "function", "--port", "0", "--workers", "1"]
-    own = environment | {"BUNDLE_DIR": WHERE, "BUNDLE_POLL_SECONDS": str(POLL_SECONDS)}
-    with (
-        output.open("w") as written,
-        subprocess.Popen(command, cwd=PROJECT, env=own, stdout=log, stderr=written) as process,
-    ):
-        end = time.monotonic() + STARTS_WITHIN
-        while "running on " not in (printed := output.read_text()):
-            if process.poll() is not None or time.monotonic() > end:
-                raise SystemExit(f"the server did not start; {output} has what it printed")
-            time.sleep(0.05)
-        try:
-            yield printed.partition("running on ")[2].split()[0]
-        finally:
-            process.terminate()

@@ -1,0 +1,50 @@
+"""Cold starts of the function over a bundle on the disk and over the same bundle in S3, in turn.
+
+The model is on the disk for both, as it is in the image: only the corpus is fetched.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.folders import PROJECT
+from bench.published import WHERE
+
+START = """
+import json
+from time import perf_counter
+began = perf_counter()
+import function.handler
+whole = (perf_counter() - began) * 1e3
+print(json.dumps({"whole": whole, "fetch": 0.0} | dict(function.handler.cold_start.phases)))
+"""
+PHASES = ("import-engine", "import-http", "fetch", "model", "app", "warm-up", "whole")
+
+
+def measure_starts(environment: dict[str, str], bundle: Path, rounds: int) -> dict[str, list[dict[str, float]]]:
+    """Return the milliseconds of each phase of each start, from the "image" and from "S3"; the bundle is published."""
+    places = {"image": os.environ | {"BUNDLE_DIR": str(bundle)}}
+    places["S3"] = environment | {"BUNDLE_DIR": WHERE, "LOCAL_BUNDLE_DIR": str(bundle)}
+    seen: dict[str, list[dict[str, float]]] = {place: [] for place in places}
+    for number in range(rounds + 1):
+        for place, variables in places.items():
+            done = subprocess.run(
+                [sys.executable, "-c", START], cwd=PROJECT, env=variables, capture_output=True, text=True, check=True
+            )
+            if number:  # the first start compiles what pip has not
+                seen[place].append(json.loads(done.stdout.splitlines()[-1]))
+    return seen
+
+
+def starts_table(seen: dict[str, list[dict[str, float]]]) -> tuple[Sequence[str], list[Sequence[Any]]]:
+    """Return the columns and the rows of the table: medians of milliseconds."""
+    rows = []
+    for phase in PHASES:
+        medians = [statistics.median(start[phase] for start in starts) for starts in seen.values()]
+        rows.append((phase, *(f"{median:,.0f}" for median in medians), f"{medians[1] - medians[0]:+,.0f}"))
+    return ("milliseconds", *seen, "more"), rows
