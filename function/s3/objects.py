@@ -18,6 +18,7 @@ from urllib.parse import quote, urlsplit
 from function.aws.credentials import CredentialsError, CredentialSource
 from function.aws.endpoint import make_endpoint, named_endpoint
 from function.aws.signature import UNRESERVED, sign
+from function.engine.bundle import BundleError
 
 SERVICE = "s3"
 TRIES = 4
@@ -31,7 +32,7 @@ LARGEST_DOCUMENT = 16 * 1024 * 1024  # bytes of a pointer or a manifest
 Received = TypeVar("Received")
 
 
-class RemoteError(Exception):
+class RemoteError(BundleError):
     """S3 did not answer as expected: the message says which object, what was found and what to do."""
 
 

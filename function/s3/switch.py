@@ -15,8 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from threading import Event, Lock, Thread
-from time import monotonic, perf_counter
+from time import perf_counter
 
 from function.engine.bundle import MODEL, TOKENIZER, BundleError, Manifest
 from function.engine.embedder import Embedder
@@ -25,7 +24,8 @@ from function.engine.tensors import TensorsError
 from function.execution import Execution
 from function.s3.fetch import POINTER, RefusedError, fetch, parse_version
 from function.s3.folders import SharedFolder, open_shared, own_folder, remove_unused
-from function.s3.objects import Objects, RemoteError
+from function.s3.objects import Objects
+from function.s3.polls import Polls
 from function.s3.served import Served, served_to_request
 from function.search import Found, Lap, Query, make_search
 
@@ -65,10 +65,8 @@ class Switch:
         self._objects = Objects(url, environment)
         self._own_folder = own_folder(environment)
         self._local = local
-        self._seconds = seconds
         self._etag: str | None = None
-        self._polled = monotonic()
-        self._one_poll = Lock()
+        self._polls = Polls(self._poll, seconds)
         self._report: Report = lambda status: None
         self._execution: Execution | None = None
         self._opening: Future[Embedder] | None = None
@@ -76,10 +74,7 @@ class Switch:
         weakref.finalize(self, _remove_all, self._unused)  # when the process ends: after those of Served, made later
 
     def fetch(self) -> None:
-        """Fetch the bundle to start with, and begin to open its model when that is there.
-
-        Raises BundleError or RemoteError.
-        """
+        """Fetch the bundle to start with, and begin to open its model when that is there. Raises BundleError."""
         began = perf_counter()
         remove_unused(self._own_folder)
         try:
@@ -108,7 +103,6 @@ class Switch:
         self.served = Served(bundle, self.status.version, self._fetched, self._unused)
         del self._fetched  # another bundle may take its place
         self._opening = None
-        self._polled = monotonic()
         return bundle
 
     def connect(self, execution: Execution, report: Report) -> None:
@@ -119,7 +113,7 @@ class Switch:
     def begin_request(self) -> Served:
         """Return the current bundle, and start a poll if requests start them and one is due."""
         if self.by_requests:
-            self.poll_if_due()
+            self._polls.start_if_due()
         return self.served
 
     def of_request(self) -> Served:
@@ -132,28 +126,17 @@ class Switch:
         assert search is not None  # connect made it
         return await search(query, lap)
 
-    def poll_if_due(self) -> None:
-        """Start a poll in a thread, unless the last one was not long ago or is still running."""
-        if monotonic() - self._polled >= self._seconds and not self._one_poll.locked():
-            self._polled = monotonic()
-            Thread(target=self.poll, name="poll", daemon=True).start()
+    def poll(self) -> None:
+        """Switch to the bundle that the pointer names, if it is another one; report one that cannot be used."""
+        self._polls.run()
 
     def poll_forever(self) -> None:
         """Start a thread that polls until the process ends."""
+        self._polls.start_forever()
 
-        def run() -> None:
-            pause = Event()
-            while not pause.wait(self._seconds):
-                self.poll()
-
-        Thread(target=run, name="poll", daemon=True).start()
-
-    def poll(self) -> None:
-        """Switch to the bundle that the pointer names, if it is another one; report one that cannot be used."""
-        if not self._one_poll.acquire(blocking=False):
-            return
+    def _poll(self) -> None:
         try:
-            _remove_all(self._unused)  # of requests that have ended since
+            _remove_all(self._unused)  # of requests that have ended since; a newer bundle needs the room
             answer = self._objects.read(POINTER, self._etag)
             if answer is None:
                 return
@@ -162,13 +145,11 @@ class Switch:
             except (RefusedError, TensorsError) as error:  # the next poll would find the same
                 self._fail(error)
             self._etag = answer.etag
-        except (RemoteError, BundleError, OSError) as error:
+        except (BundleError, OSError) as error:
             self._fail(error)
         finally:
             self._objects.close()
             _remove_all(self._unused)
-            self._polled = monotonic()
-            self._one_poll.release()
 
     def _switch(self, version: str) -> None:
         if version != self.served.version:
@@ -190,6 +171,9 @@ class Switch:
             assert self._execution is not None  # connect comes first
             bundle = load(folder.path, before.embedder)
             return Served(bundle, version, folder, self._unused, make_search(bundle, self._execution))
+        except BundleError as error:  # its files are as they were published: fetching them again would not help
+            folder.close()
+            raise RefusedError(str(error)) from error
         except BaseException:
             folder.close()
             raise

@@ -17,13 +17,13 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from export.publishing.store import Store
+from function import server
 from function.app import create_app
 from function.aws.endpoint import Endpoint
 from function.engine.bundle import MANIFEST, BundleError, ModelInfo, read_manifest
 from function.engine.embedder import Embedder
 from function.s3 import fetch as fetching
 from function.s3 import folders, objects
-from function.s3.objects import RemoteError
 from function.s3.switch import Switch
 from function.settings import Settings
 from function.startup import ColdStart
@@ -171,6 +171,30 @@ def test_a_pointer_that_has_not_changed_costs_one_conditional_request(
     ((path, _, condition),) = proxy.asked
     assert path.endswith("/current.json")
     assert condition
+
+
+def test_the_files_of_ended_requests_make_room_before_the_next_bundle_is_fetched(
+    start: Start, publish: Publish, bundles: list[Path], environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = [publish(bundles[0])]
+    switch, _ = start()
+    of_request = switch.served
+    versions.append(publish(bundles[1]))
+    switch.poll()
+    assert left(environment) == sorted(versions)
+    del of_request
+    publish(bundles[2])
+    there: list[list[str]] = []
+    usage = shutil.disk_usage("/tmp")
+
+    def look(path: Path) -> object:
+        there.append(left(environment))
+        return usage
+
+    monkeypatch.setattr(shutil, "disk_usage", look)
+    switch.poll()
+    assert versions[0] not in there[0]
+    assert versions[1] in there[0]
 
 
 def test_no_connection_stays_open_between_polls(
@@ -355,6 +379,7 @@ def test_a_pointer_to_nothing_is_refused(
         ({"format_version": 3}, "format_version is 3, this code reads 4"),
         ({"model": {"prompts": {"query": "query: "}}}, "model is tests/mean-of-words or was exported otherwise"),
         ({"index": None}, "holds a model and no texts"),
+        ({"index": {"rows": 199}}, "rows of the index, rows of the passages and dim are"),
         ({"files": {"../x": {"bytes": 1, "sha256": "0" * 64}}}, "which is not a file's name"),
     ],
 )
@@ -381,6 +406,8 @@ def test_a_bundle_that_this_function_cannot_serve_is_refused(
     assert message in str(switch.status.error)
     assert ask(client)[0] == version[:12]
     assert left(environment) == [version]
+    switch.poll()
+    assert switch.status.failures == 1  # it is not fetched again
 
 
 def test_a_bundle_with_no_room_for_it_is_refused_until_there_is(
@@ -401,6 +428,17 @@ def test_a_bundle_with_no_room_for_it_is_refused_until_there_is(
     assert ask(client)[0] == versions[1][:12]
 
 
+def test_a_server_whose_bundle_cannot_be_fetched_ends_in_one_line(
+    keys: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:1")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert server.main(["--bundle", "s3://bucket/prefix", "--port", "0", "--workers", "1"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: s3://bucket/prefix/current.json: ")
+    assert line.endswith(", 4 times; is 127.0.0.1:1 up?")
+
+
 @pytest.mark.parametrize(("fault", "message"), (FAULTS | WRONG).values(), ids=FAULTS | WRONG)
 def test_a_start_that_cannot_fetch_fails_and_leaves_nothing(
     start: Start,
@@ -416,7 +454,7 @@ def test_a_start_that_cannot_fetch_fails_and_leaves_nothing(
         monkeypatch.setattr(objects, "TIMEOUT", 0.1)
     publish(bundle)
     proxy.fail("passages.safetensors", fault)
-    with pytest.raises((RemoteError, BundleError), match=message):
+    with pytest.raises(BundleError, match=message):
         start()
     assert left(environment) == []
 
