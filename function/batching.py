@@ -69,19 +69,17 @@ class BatchedExecution:
     def __init__(
         self,
         embedder: Embedder,
-        rows: int,
         threads: int,
         max_queued_tokens: int,
         tokens_per_batch: int,
         counts: BatchCounts,
     ) -> None:
-        """Take an open model, the number of rows in the corpus, and how many tokens may wait for a thread.
+        """Take an open model, how many threads have it, and how many tokens may wait for one.
 
         A request with more tokens than that is accepted while nothing waits. A batch has at most tokens_per_batch, or
         one text.
         """
         self._embedder = embedder
-        self._is_small = rows <= FEW_ROWS
         self._max_queued_tokens = max_queued_tokens
         self._tokens_per_batch = tokens_per_batch
         self._counts = counts
@@ -90,7 +88,7 @@ class BatchedExecution:
         self._idle = threads
         self._waiting: dict[_Request, None] = {}  # that have texts in no batch yet; the first one's turn is next
         self.queued_tokens = 0  # of these texts
-        self.embedded_at = monotonic()  # load_bundle has just embedded a text
+        self.embedded_at = monotonic()  # load has just embedded a text
 
     async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
         """Return what Embedder.tokenize returns."""
@@ -98,9 +96,9 @@ class BatchedExecution:
             return self._embedder.tokenize(texts, role)
         return await self._in_thread(lambda: self._embedder.tokenize(texts, role))
 
-    async def run(self, work: Callable[[], Result]) -> Result:
-        """Return what `work` returns."""
-        return work() if self._is_small else await self._in_thread(work)
+    async def run(self, work: Callable[[], Result], rows: int = 0) -> Result:
+        """Return what `work` returns; over many rows it works in a thread."""
+        return work() if rows <= FEW_ROWS else await self._in_thread(work)
 
     async def wait(self, work: Callable[[], Result]) -> Result:
         """Return what `work` returns; many may wait at the same time."""

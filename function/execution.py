@@ -21,8 +21,8 @@ class Execution(Protocol):
     async def embed(self, tokens: Sequence[TokenIds]) -> Embeddings:
         """Return what Embedder.embed returns, (n, dim) float32."""
 
-    async def run(self, work: Callable[[], Result]) -> Result:
-        """Return what `work`, for example a search, returns."""
+    async def run(self, work: Callable[[], Result], rows: int = 0) -> Result:
+        """Return what `work`, for example a search over so many rows, returns."""
 
     async def wait(self, work: Callable[[], Result]) -> Result:
         """Return what `work` returns, which waits for another machine."""
@@ -34,7 +34,7 @@ class InlineExecution:
     def __init__(self, embedder: Embedder) -> None:
         """Embed with this model."""
         self._embedder = embedder
-        self.embedded_at = monotonic()  # load_bundle has just embedded a text
+        self.embedded_at = monotonic()  # load has just embedded a text
 
     async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
         """Return what Embedder.tokenize returns."""
@@ -46,7 +46,7 @@ class InlineExecution:
         self.embedded_at = monotonic()
         return embeddings
 
-    async def run(self, work: Callable[[], Result]) -> Result:
+    async def run(self, work: Callable[[], Result], rows: int = 0) -> Result:
         """Return what `work` returns."""
         return work()
 

@@ -69,23 +69,25 @@ def make_search(bundle: Loaded, execution: Execution) -> Search:
     """
     if isinstance(bundle, LoadedModel):
         return _make_search_elsewhere(bundle, execution)
-    index, passages = bundle.index, bundle.passages
+    index, passages, rows = bundle.index, bundle.passages, len(bundle.index)
     columns, keywords_once = cache(bundle.open_columns), cache(bundle.open_keywords)
 
     async def search(query: Query, lap: Lap) -> Found:
         allowed = None
         if query.filter is not None:
             condition = query.filter
-            allowed = await execution.run(lambda: _filtered_rows(condition, columns()))
+            allowed = await execution.run(lambda: _filtered_rows(condition, columns()), rows)
             lap("filter")
         if query.mode == "semantic":
             embedding, is_truncated = await _embed(execution, query.text, lap)
-            hits = await execution.run(lambda: index.search(embedding, query.num_results, allowed, exact=query.exact))
+            hits = await execution.run(
+                lambda: index.search(embedding, query.num_results, allowed, exact=query.exact), rows
+            )
             lap("search")
         elif (keywords := keywords_once()) is None:
             raise SearchError(f"mode: found {query.mode!r}, but {NO_KEYWORDS}")
         else:
-            matches = await execution.run(lambda: keywords.match(query.text, allowed))
+            matches = await execution.run(lambda: keywords.match(query.text, allowed), rows)
             is_truncated = matches.is_truncated
             lap("keyword")
             if query.mode == "keyword":
@@ -96,7 +98,7 @@ def make_search(bundle: Loaded, execution: Execution) -> Search:
 
                 embedding, is_cut = await _embed(execution, query.text, lap)
                 hits = await execution.run(
-                    lambda: fuse(index, embedding, matches, keywords.info, query.num_results, exact=query.exact)
+                    lambda: fuse(index, embedding, matches, keywords.info, query.num_results, exact=query.exact), rows
                 )
                 is_truncated |= is_cut
                 lap("search")

@@ -12,7 +12,7 @@ from function.app import create_app
 from function.batching import BatchedExecution
 from function.callers import CallerWatch
 from function.engine.embedder import TOKENS_PER_BATCH
-from function.engine.loading import LoadedBundle, load
+from function.engine.loading import load
 from function.metrics import CountingLog, Metrics
 from function.settings import Settings
 from function.startup import ColdStart
@@ -53,7 +53,6 @@ def make_app(settings: Settings, batching: Batching, is_shared: bool = False) ->
     cold_start.end(stopwatch.phases)
     execution = BatchedExecution(
         bundle.embedder,
-        len(bundle.index) if isinstance(bundle, LoadedBundle) else 0,
         batching.threads,
         batching.max_queued_tokens,
         batching.tokens_per_batch,

@@ -2,7 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,10 @@ from hypothesis import strategies as st
 from export.corpus import Corpus
 from function.batching import FEW_CHARACTERS, BatchedExecution, QueueFull
 from function.engine.embedder import TOKENS_PER_BATCH, Embedder, TokenIds
+from function.engine.loading import load
 from function.engine.quantization import Embeddings
+from function.execution import InlineExecution, Result
+from function.search import Query, make_search
 from tests.conftest import MAX_TOKENS
 
 
@@ -55,7 +59,7 @@ def gated() -> Iterator[GatedEmbedder]:
 
 
 def execution_over(embedder: Any, threads: int = 1, max_queued_tokens: int = 10**6) -> BatchedExecution:
-    return BatchedExecution(embedder, 200, threads, max_queued_tokens, TOKENS_PER_BATCH, Counts())
+    return BatchedExecution(embedder, threads, max_queued_tokens, TOKENS_PER_BATCH, Counts())
 
 
 def text(first: int, length: int = 8) -> TokenIds:
@@ -120,7 +124,7 @@ def test_the_texts_of_a_batch_have_equally_many_tokens_and_no_more_than_fit(gate
 
 def test_with_one_token_a_batch_each_text_is_embedded_alone(gated: GatedEmbedder) -> None:
     gated.gate.set()
-    asyncio.run(BatchedExecution(gated, 200, 1, 10**6, 1, Counts()).embed([text(1)] * 3))  # type: ignore[arg-type]
+    asyncio.run(BatchedExecution(gated, 1, 10**6, 1, Counts()).embed([text(1)] * 3))  # type: ignore[arg-type]
     assert gated.batches == [[1], [1], [1]]
 
 
@@ -231,22 +235,37 @@ def test_texts_are_tokenized_as_the_embedder_does_on_the_loop_and_in_a_thread(
 
 @pytest.mark.parametrize("rows", [200, 10**6])
 def test_a_search_returns_what_it_found_or_raises(embedder: Embedder, rows: int) -> None:
-    execution = BatchedExecution(embedder, rows, 1, 100, TOKENS_PER_BATCH, Counts())
-    assert asyncio.run(execution.run(lambda: "found")) == "found"
+    execution = BatchedExecution(embedder, 1, 100, TOKENS_PER_BATCH, Counts())
+    assert asyncio.run(execution.run(lambda: "found", rows)) == "found"
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(execution.run(lambda: 1 // 0))
+        asyncio.run(execution.run(lambda: 1 // 0, rows))
 
 
 @pytest.mark.parametrize(("rows", "is_here"), [(200, True), (10**6, False)])
 def test_a_large_corpus_is_searched_in_another_thread(embedder: Embedder, rows: int, is_here: bool) -> None:
-    execution = BatchedExecution(embedder, rows, 1, 100, TOKENS_PER_BATCH, Counts())
-    thread = asyncio.run(execution.run(threading.current_thread))
+    execution = BatchedExecution(embedder, 1, 100, TOKENS_PER_BATCH, Counts())
+    thread = asyncio.run(execution.run(threading.current_thread, rows))
     assert (thread is threading.current_thread()) == is_here
+
+
+@pytest.mark.parametrize("mode", ["semantic", "keyword", "hybrid"])
+def test_each_step_of_a_search_says_how_many_rows_it_looks_at(bundle: Path, embedder: Embedder, mode: str) -> None:
+    looked_at = []
+
+    class Watched(InlineExecution):
+        async def run(self, work: Callable[[], Result], rows: int = 0) -> Result:
+            looked_at.append(rows)
+            return await super().run(work, rows)
+
+    search = make_search(load(bundle, embedder), Watched(embedder))
+    asyncio.run(search(Query("an angry goose", mode=mode, filter={"chapter": 5}), lambda phase: None))
+    assert len(looked_at) >= 2
+    assert set(looked_at) == {200}
 
 
 def test_batches_and_the_queue_are_counted(gated: GatedEmbedder) -> None:
     counts = Counts()
-    execution = BatchedExecution(gated, 200, 1, 10**6, TOKENS_PER_BATCH, counts)  # type: ignore[arg-type]
+    execution = BatchedExecution(gated, 1, 10**6, TOKENS_PER_BATCH, counts)  # type: ignore[arg-type]
 
     async def ask() -> None:
         tasks = await started(execution, [text(1)], [text(2)], [text(3), text(4)])

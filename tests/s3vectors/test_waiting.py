@@ -14,7 +14,7 @@ class NoCounts:
 
 
 def test_two_callers_wait_at_the_same_time(embedder: Embedder) -> None:
-    execution = BatchedExecution(embedder, 0, 1, 100, 100, NoCounts())
+    execution = BatchedExecution(embedder, 1, 100, 100, NoCounts())
     both = Barrier(2, timeout=30)  # broken unless two threads wait at it
 
     async def ask() -> list[int]:
