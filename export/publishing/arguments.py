@@ -72,7 +72,8 @@ def check_publish(parser: argparse.ArgumentParser, options: argparse.Namespace) 
         return
     if options.to[0] != S3_VECTORS:
         parser.error(f"--to: found {options.to[0]!r}, expected {S3_VECTORS}")
-    options.out = options.out or options.bundle.with_name(f"{options.bundle.resolve().name}-{S3_VECTORS}")
+    bundle = options.bundle.resolve() if options.bundle.name in ("", "..") else options.bundle
+    options.out = options.out or bundle.with_name(f"{bundle.name}-{S3_VECTORS}")
 
 
 def _add_s3_vectors(options: argparse.ArgumentParser) -> None:

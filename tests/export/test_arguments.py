@@ -73,6 +73,47 @@ def test_options_mean_the_same_before_and_after_the_command(words: list[str]) ->
     )
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["bundle/", "s3://b/p", "--region", "eu"],
+        ["--region", "eu", "bundle/", "s3://b/p"],
+        ["bundle/", "--region", "eu", "s3://b/p"],
+    ],
+)
+def test_options_of_publish_may_stand_anywhere(words: list[str]) -> None:
+    options = parse_arguments(["publish", *words])
+    assert (options.bundle, options.url, options.to, options.region) == (Path("bundle"), "s3://b/p", None, "eu")
+
+
+def test_options_of_rollback_may_stand_before_the_version() -> None:
+    options = parse_arguments(["rollback", "s3://b/p", "--profile", "mine", "abcd"])
+    assert (options.url, options.profile, options.version) == ("s3://b/p", "mine", "abcd")
+
+
+@pytest.mark.parametrize(
+    ("words", "bundle", "out"),
+    [
+        ([], "bundle", "bundle-s3vectors"),
+        (["texts/news/"], "texts/news", "texts/news-s3vectors"),
+        (["news", "--out", "small"], "news", "small"),
+    ],
+)
+def test_publish_to_s3_vectors_writes_the_small_bundle_beside_the_first(
+    words: list[str], bundle: str, out: str
+) -> None:
+    options = parse_arguments(["publish", "--to", "s3vectors", "bucket/index", *words])
+    assert (options.bundle, options.out, options.to) == (Path(bundle), Path(out), ["s3vectors", "bucket/index"])
+
+
+def test_a_bundle_that_is_the_current_folder_gets_its_small_one_outside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "news").mkdir()
+    monkeypatch.chdir(tmp_path / "news")
+    assert parse_arguments(["publish", ".", "--to", "s3vectors", "b/i"]).out == tmp_path / "news-s3vectors"
+
+
 def test_ray_takes_an_address_or_none() -> None:
     words = ["corpus", "--corpus", "texts.csv", "--ray"]
     assert [parse_arguments([*words, *address]).ray for address in ([], ["host:6379"])] == ["", "host:6379"]
