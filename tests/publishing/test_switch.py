@@ -3,8 +3,11 @@
 import gc
 import json
 import logging
+import os
 import re
 import shutil
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -33,6 +36,16 @@ from tests.publishing.faults import Fault, Proxy, change, cut, dawdle, refuse, s
 Publish = Callable[[Path], str]
 Start = Callable[..., tuple[Switch, httpx.Client]]
 NOWHERE = Path("/nowhere")
+ROOT = Path(__file__).parents[2]
+START_AND_END = """
+import os
+from pathlib import Path
+from function.s3.switch import Switch
+switch = Switch(os.environ["URL"], Path("/nowhere"), 60, os.environ, by_requests=False)
+switch.fetch()
+bundle = switch.load()
+print((bundle.folder / "manifest.json").is_file())
+"""
 FAULTS: dict[str, tuple[Fault, str]] = {
     "cut": (cut, "ended after"),
     "503": (refuse(503, "SlowDown"), "503 SlowDown"),
@@ -474,6 +487,19 @@ def test_two_processes_share_what_is_fetched_and_the_last_one_removes_it(
     second.poll()
     gc.collect()
     assert left(environment) == [versions[1]]
+
+
+def test_a_process_that_ends_removes_what_it_fetched(
+    publish: Publish, bundle: Path, url: str, environment: dict[str, str]
+) -> None:
+    publish(bundle)
+    variables = os.environ | environment | {"URL": url}
+    done = subprocess.run(
+        [sys.executable, "-c", START_AND_END], cwd=ROOT, env=variables, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "True\n", done.stderr
+    (folder,) = Path(environment["TMPDIR"]).iterdir()
+    assert list(folder.iterdir()) == []
 
 
 def test_a_folder_of_others_is_not_used(environment: dict[str, str], tmp_path: Path) -> None:
