@@ -1,5 +1,6 @@
 """S3 on this machine: moto's server, and bundles to publish."""
 
+import logging
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -8,13 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+import httpx
 import pytest
 from moto.s3.responses import S3Response
 from moto.server import ThreadedMotoServer
 
 from export.corpus import Corpus
 from export.publishing.store import Store
-from tests.conftest import make_stories, write_bundle
+from function.app import create_app
+from function.s3 import objects
+from function.s3.switch import Switch
+from function.settings import Settings
+from function.startup import ColdStart
+from tests.conftest import InProcess, make_stories, write_bundle
+from tests.publishing.asking import NOWHERE, Start
 from tests.publishing.faults import Proxy
 
 KEYS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing-secret", "AWS_REGION": "eu-central-1"}
@@ -113,3 +121,24 @@ def proxy(endpoint: str) -> Iterator[Proxy]:
     """A proxy before S3 that makes faults."""
     with Proxy(endpoint) as proxy:
         yield proxy
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(objects, "PAUSE", 0.0)
+
+
+@pytest.fixture
+def start(url: str, environment: dict[str, str]) -> Start:
+    """Return what starts a function from S3, and a client of it. Requests do not start polls: the tests do."""
+
+    def started(local: Path = NOWHERE, *, by_requests: bool = False, seconds: float = 0.0) -> Any:
+        switch = Switch(url, local, seconds, environment, by_requests)
+        switch.fetch()
+        bundle = switch.load()
+        cold_start = ColdStart(lambda phases: None)
+        cold_start.end({})
+        app = create_app(bundle, Settings(), logging.getLogger("tests"), cold_start, switch=switch)
+        return switch, httpx.Client(transport=InProcess(app), base_url="http://tests")
+
+    return started

@@ -136,3 +136,15 @@ def dawdle(exchange: Exchange) -> None:
     exchange.wfile.flush()
     time.sleep(0.5)
     exchange.close_connection = True
+
+
+# what may go wrong, and what the function then says
+FAULTS: dict[str, tuple[Fault, str]] = {
+    "cut": (cut, "ended after"),
+    "503": (refuse(503, "SlowDown"), "503 SlowDown"),
+    "slow": (dawdle, "timed out"),
+    "short": (shorten, "ended after|end of message|bytes"),
+    "forbidden": (refuse(403, "AccessDenied"), "403 AccessDenied; publish a bundle there, or allow s3:GetObject"),
+    "gone": (refuse(404, "NoSuchKey"), "404 NoSuchKey; publish a bundle there"),
+}
+WRONG: dict[str, tuple[Fault, str]] = {"wrong bytes": (change, "is damaged: SHA-256")}

@@ -1,0 +1,175 @@
+"""A function or a server whose bundle is in S3: how it starts, and what it leaves on the disk."""
+
+import gc
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from function import server
+from function.engine.bundle import BundleError, ModelInfo
+from function.engine.embedder import Embedder
+from function.s3 import fetch as fetching
+from function.s3 import folders, objects
+from tests.publishing.asking import Publish, Start, ask, left
+from tests.publishing.faults import FAULTS, WRONG, Fault, Proxy, dawdle
+
+ROOT = Path(__file__).parents[2]
+START_AND_END = """
+import os
+from pathlib import Path
+from function.s3.switch import Switch
+switch = Switch(os.environ["URL"], Path("/nowhere"), 60, os.environ, by_requests=False)
+switch.fetch()
+bundle = switch.load()
+print((bundle.folder / "manifest.json").is_file())
+"""
+
+
+def test_a_function_serves_the_bundle_that_the_pointer_names(
+    start: Start, publish: Publish, bundles: list[Path], environment: dict[str, str]
+) -> None:
+    publish(bundles[0])
+    version = publish(bundles[1])
+    _, client = start()
+    assert ask(client) == (version[:12], "Edition 1")
+    (folder,) = left(environment)
+    fetched = next(Path(environment["TMPDIR"]).iterdir()) / folder
+    assert {path.name: path.read_bytes() for path in fetched.iterdir()} == {
+        path.name: path.read_bytes() for path in bundles[1].iterdir()
+    }
+    shown = client.get("/info").json()["bundle"]
+    assert (shown["version"], shown["switches"], shown["error"]) == (version, 0, None)
+
+
+def test_files_come_in_parts_that_are_put_together(
+    start: Start, publish: Publish, bundle: Path, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "PART", 1000)
+    publish(bundle)
+    _, client = start()
+    ask(client)
+    size = (bundle / "index.safetensors").stat().st_size
+    ranges = [asked for path, asked, _ in proxy.asked if path.endswith("index.safetensors")]
+    assert sorted(ranges, key=lambda found: int(str(found)[6:].split("-")[0])) == [
+        f"bytes={begin}-{min(begin + 1000, size) - 1}" for begin in range(0, size, 1000)
+    ]
+
+
+def test_a_model_that_is_here_already_is_not_fetched(
+    start: Start, publish: Publish, bundles: list[Path], proxy: Proxy
+) -> None:
+    publish(bundles[1])
+    _, client = start(bundles[0])
+    assert ask(client)[1] == "Edition 1"
+    fetched = {path.rpartition("/")[2] for path, _, _ in proxy.asked}
+    assert "index.safetensors" in fetched
+    assert not {"model.ort", "tokenizer.txt"} & fetched
+
+
+def test_a_model_that_opens_slowly_is_open_before_its_folder_is_renamed(
+    start: Start, publish: Publish, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(bundle)
+    opened = []
+    open_now = Embedder.open
+
+    def open_late(folder: Path, model: ModelInfo) -> Embedder:
+        time.sleep(0.3)  # the rest is fetched meanwhile
+        opened.append(folder)
+        return open_now(folder, model)
+
+    monkeypatch.setattr(Embedder, "open", open_late)
+    _, client = start()
+    assert ask(client)[1] == ""
+    assert [folder.suffix for folder in opened] == [".part"]
+
+
+def test_a_server_whose_bundle_cannot_be_fetched_ends_in_one_line(
+    keys: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:1")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert server.main(["--bundle", "s3://bucket/prefix", "--port", "0", "--workers", "1"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: s3://bucket/prefix/current.json: ")
+    assert line.endswith(", 4 times; is 127.0.0.1:1 up?")
+
+
+@pytest.mark.parametrize(("fault", "message"), (FAULTS | WRONG).values(), ids=FAULTS | WRONG)
+def test_a_start_that_cannot_fetch_fails_and_leaves_nothing(
+    start: Start,
+    publish: Publish,
+    bundle: Path,
+    environment: dict[str, str],
+    proxy: Proxy,
+    fault: Fault,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if fault is dawdle:
+        monkeypatch.setattr(objects, "TIMEOUT", 0.1)
+    publish(bundle)
+    proxy.fail("passages.safetensors", fault)
+    with pytest.raises(BundleError, match=message):
+        start()
+    assert left(environment) == []
+
+
+def test_two_processes_share_what_is_fetched_and_the_last_one_removes_it(
+    start: Start, publish: Publish, bundles: list[Path], environment: dict[str, str], proxy: Proxy
+) -> None:
+    versions = [publish(bundles[0])]
+    first, _ = start()
+    proxy.asked.clear()
+    second, client = start()
+    assert [path.rpartition("/")[2] for path, _, _ in proxy.asked] == ["current.json"]
+    versions.append(publish(bundles[1]))
+    first.poll()
+    assert left(environment) == sorted(versions)
+    assert ask(client, mode="keyword")[0] == versions[0][:12]
+    second.poll()
+    gc.collect()
+    assert left(environment) == [versions[1]]
+
+
+def test_a_process_that_ends_removes_what_it_fetched(
+    publish: Publish, bundle: Path, url: str, environment: dict[str, str]
+) -> None:
+    publish(bundle)
+    variables = os.environ | environment | {"URL": url}
+    done = subprocess.run(
+        [sys.executable, "-c", START_AND_END], cwd=ROOT, env=variables, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "True\n", done.stderr
+    (folder,) = Path(environment["TMPDIR"]).iterdir()
+    assert list(folder.iterdir()) == []
+
+
+def test_a_folder_of_others_is_not_used(environment: dict[str, str], tmp_path: Path) -> None:
+    folder = folders.own_folder(environment)
+    folder.chmod(0o777)
+    with pytest.raises(BundleError, match="others may write there"):
+        folders.own_folder(environment)
+    folder.rmdir()
+    folder.symlink_to(tmp_path)
+    with pytest.raises(BundleError, match="others may write there"):
+        folders.own_folder(environment)
+
+
+def test_every_reply_names_its_bundle(start: Start, publish: Publish, bundle: Path) -> None:
+    version = publish(bundle)
+    _, client = start()
+    for reply in (client.get("/info"), client.get("/nothing"), client.post("/similar", json={}), client.get("/health")):
+        assert reply.headers["x-bundle"] == version[:12]
+    schema = client.get("/openapi.json").json()
+    assert "chapter" in schema["components"]["schemas"]["Filter"]["properties"]
+
+
+def test_a_folder_is_served_without_the_header(client: httpx.Client) -> None:
+    assert "x-bundle" not in client.get("/health").headers
+    assert "bundle" not in client.get("/info").json()
