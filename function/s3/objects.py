@@ -6,15 +6,15 @@ configuration. An answer that may be better a moment later (a broken connection,
 
 import os
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http.client import HTTPConnection, HTTPException, HTTPResponse
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 from urllib.parse import quote, urlsplit
 
+from function.aws.connections import Connections
 from function.aws.credentials import CredentialsError, CredentialSource
 from function.aws.endpoint import make_endpoint, named_endpoint
 from function.aws.signature import UNRESERVED, sign
@@ -49,7 +49,7 @@ class Answer:
 
 
 class Objects:
-    """The objects under one prefix of a bucket. Each thread has a connection of its own, until `close`."""
+    """The objects under one prefix of a bucket. Several threads may ask; connections stay open until `close`."""
 
     def __init__(self, url: str, environment: Mapping[str, str]) -> None:
         """Take s3://BUCKET/PREFIX, and the endpoint, the region and the credentials from the environment."""
@@ -65,8 +65,7 @@ class Objects:
         folder = f"{self._endpoint.path}{'' if is_label else f'/{bucket}'}/"
         self._folder = f"{folder}{prefix}/" if prefix else folder
         self._credentials = CredentialSource(environment)
-        self._of_thread = threading.local()
-        self._connections: list[HTTPConnection] = []
+        self._connections = Connections(self._endpoint)
 
     def read(self, name: str, newer_than: str | None = None) -> Answer | None:
         """Return an object, or None if its ETag is still newer_than. Raises RemoteError."""
@@ -91,11 +90,8 @@ class Objects:
         self._ask(name, {"range": f"bytes={begin}-{begin + length - 1}"}, 206, write)
 
     def close(self) -> None:
-        """Close the connections of all threads; the next request makes one again."""
-        for connection in self._connections:
-            connection.close()
-        self._connections.clear()
-        self._of_thread = threading.local()
+        """Close the connections; the next request makes one again."""
+        self._connections.close()
 
     def _ask(
         self, name: str, headers: dict[str, str], expected: int, receive: Callable[[HTTPResponse], Received]
@@ -103,15 +99,15 @@ class Objects:
         """Return what `receive` makes of an answer with the expected status, None if the object has not changed."""
         for number in range(1, TRIES + 1):
             try:
-                reply = self._send(name, headers)
-                if reply.status == 304:
-                    reply.read()
-                    return None
-                if reply.status != expected:
-                    self._refuse(name, reply)
-                return receive(reply)
+                with self._connections.borrow(TIMEOUT) as connection:
+                    reply = self._send(connection, name, headers)
+                    if reply.status == 304:
+                        reply.read()
+                        return None
+                    if reply.status != expected:
+                        self._refuse(name, reply)
+                    return receive(reply)
             except (_TransientError, OSError, HTTPException) as error:
-                self._drop_connection()
                 if number == TRIES:
                     reason = str(error) or type(error).__name__
                     where = f"{self.url}/{name}"
@@ -119,7 +115,7 @@ class Objects:
                 time.sleep(PAUSE * 2 ** (number - 1))
         raise AssertionError("the last try returns or raises")
 
-    def _send(self, name: str, headers: dict[str, str]) -> HTTPResponse:
+    def _send(self, connection: HTTPConnection, name: str, headers: dict[str, str]) -> HTTPResponse:
         path, now = quote(self._folder + name, safe=f"/{UNRESERVED}"), datetime.now(UTC)
         try:
             credentials = self._credentials.get(now)
@@ -127,29 +123,16 @@ class Objects:
             raise RemoteError(f"{self.url}: {error}") from error
         host = self._endpoint.host
         signed = sign("GET", host, path, headers, b"", credentials, self._region, SERVICE, now)
-        connection = self._connection()
         connection.request("GET", path, headers=signed)
         return connection.getresponse()
 
-    def _refuse(self, name: str, reply: HTTPResponse) -> None:
+    def _refuse(self, name: str, reply: HTTPResponse) -> NoReturn:
         code = re.search(rb"<Code>(\w+)</Code>", reply.read(4096))
         found = f"{reply.status} {code[1].decode() if code else reply.reason}"
-        self._drop_connection()
         if reply.status in TRANSIENT:
             raise _TransientError(found)
         advice = "publish a bundle there, or allow s3:GetObject"  # without s3:ListBucket, 403 means either
         raise RemoteError(f"{self.url}/{name}: {found}; {advice if reply.status in (403, 404) else 'see the code'}")
-
-    def _connection(self) -> HTTPConnection:
-        connection: HTTPConnection | None = getattr(self._of_thread, "connection", None)
-        if connection is None:
-            connection = self._of_thread.connection = self._endpoint.connect(TIMEOUT)
-            self._connections.append(connection)
-        return connection
-
-    def _drop_connection(self) -> None:
-        if (connection := getattr(self._of_thread, "connection", None)) is not None:
-            connection.close()  # it connects again when it is asked
 
 
 def _parts(reply: HTTPResponse, length: int) -> Iterator[bytes]:

@@ -6,12 +6,12 @@ https://docs.aws.amazon.com/AmazonS3/latest/API/API_S3VectorBuckets_QueryVectors
 
 import json
 import os
-import weakref
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import Any
 
+from function.aws.connections import Connections
 from function.aws.credentials import CredentialsError, CredentialSource
 from function.aws.endpoint import make_endpoint, named_endpoint
 from function.aws.signature import sign
@@ -46,8 +46,7 @@ class VectorsClient:
         self._credentials = CredentialSource(environment)
         default = f"https://{SERVICE}.{info.region}.api.aws"
         self._endpoint = make_endpoint(named_endpoint(environment, SERVICE) or default)
-        self._idle: list[HTTPConnection] = []  # connections; a list's append and pop are atomic
-        weakref.finalize(self, _close_all, self._idle)
+        self._connections = Connections(self._endpoint)
 
     def query(self, embedding: Embeddings, top_k: int, condition: dict[str, Any] | None = None) -> list[Hit]:
         """Return the top_k closest vectors, best first: each with index (its row), id, score, text and metadata.
@@ -127,24 +126,17 @@ class VectorsClient:
         A connection that stayed open may have been closed by the other side, or been frozen with the function. It is
         then replaced and the request sent once more, which changes nothing there.
         """
-        while self._idle:
+        while True:
+            is_new = True
             try:
-                connection = self._idle.pop()
-            except IndexError:  # another thread took it
-                break
-            try:
-                return self._send_over(connection, body)
+                with self._connections.borrow(SECONDS) as connection:
+                    is_new = connection.sock is None
+                    return self._send_over(connection, body)
             except TimeoutError:
-                connection.close()
                 raise
             except (OSError, HTTPException):
-                connection.close()
-        connection = self._endpoint.connect(SECONDS)
-        try:
-            return self._send_over(connection, body)
-        except BaseException:
-            connection.close()
-            raise
+                if is_new:
+                    raise
 
     def _send_over(self, connection: HTTPConnection, body: bytes) -> tuple[HTTPResponse, bytes]:
         now = datetime.now(UTC)
@@ -153,17 +145,7 @@ class VectorsClient:
         signed = sign("POST", host, target, headers, body, credentials, self._info.region, SERVICE, now)
         connection.request("POST", target, body, signed)
         response = connection.getresponse()
-        content = response.read()
-        if response.will_close:
-            connection.close()
-        else:
-            self._idle.append(connection)
-        return response, content
-
-
-def _close_all(connections: list[HTTPConnection]) -> None:
-    for connection in connections:
-        connection.close()
+        return response, response.read()
 
 
 def _advice(status: int) -> str:

@@ -1,0 +1,44 @@
+"""Connections to one endpoint that stay open between requests, for whichever thread asks next."""
+
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+
+from function.aws.endpoint import Endpoint
+
+
+class Connections:
+    """The connections that no request uses now. Several threads may borrow them."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        """Connect to this endpoint when a request needs it. What is idle is closed with this object."""
+        self._endpoint = endpoint
+        self._idle: list[HTTPConnection] = []  # a list's append and pop are atomic
+        weakref.finalize(self, _close_all, self._idle)
+
+    @contextmanager
+    def borrow(self, seconds: float) -> Iterator[HTTPConnection]:
+        """Yield an idle connection or a new one, which waits so many seconds for a byte. After an error it is closed.
+
+        An idle one is open (its `sock` is not None), but the other side may have closed it meanwhile.
+        """
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._endpoint.connect(seconds)
+        try:
+            yield connection
+        except BaseException:
+            connection.close()
+            raise
+        self._idle.append(connection)
+
+    def close(self) -> None:
+        """Close the idle connections."""
+        _close_all(self._idle)
+
+
+def _close_all(idle: list[HTTPConnection]) -> None:
+    while idle:
+        idle.pop().close()
