@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         is_unchanged = _manifest_bytes(options) == manifest_before
         state = "nothing was changed" if is_unchanged else f"{options.out} was replaced before that, and is complete"
         if options.command in PUBLISHING:
-            state = "run the command again; what was sent is not sent again"
+            state = "run the command again; what it has done already is not done twice"
         errors.print(f"[red]interrupted:[/] {escape(state + (_kept(options) if is_unchanged else ''))}")
         if isinstance(stop, SystemExit):
             raise

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from export.cli import main
+from export.publishing.bucket import Bucket
 
 
 @pytest.fixture
@@ -55,6 +56,17 @@ def test_missing_credentials_end_in_one_line(
         monkeypatch.delenv(name)
     assert main(["history", *where]) == 1
     assert "credentials" in capsys.readouterr().err
+
+
+def test_an_interrupted_publish_says_how_to_go_on(
+    where: list[str], bundle: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Bucket, "send_file", stop)
+    assert main(["publish", str(bundle), *where]) == 130
+    assert "interrupted: run the command again" in capsys.readouterr().err
 
 
 def test_an_unknown_profile_ends_in_one_line(where: list[str], capsys: pytest.CaptureFixture[str], keys: Any) -> None:
