@@ -105,7 +105,7 @@ class Objects:
                         reply.read()
                         return None
                     if reply.status != expected:
-                        self._refuse(name, reply)
+                        self._refuse(name, reply, expected)
                     return receive(reply)
             except (_TransientError, OSError, HTTPException) as error:
                 if number == TRIES:
@@ -126,13 +126,14 @@ class Objects:
         connection.request("GET", path, headers=signed)
         return connection.getresponse()
 
-    def _refuse(self, name: str, reply: HTTPResponse) -> NoReturn:
+    def _refuse(self, name: str, reply: HTTPResponse, expected: int) -> NoReturn:
         code = re.search(rb"<Code>(\w+)</Code>", reply.read(4096))
         found = f"{reply.status} {code[1].decode() if code else reply.reason}"
         if reply.status in TRANSIENT:
             raise _TransientError(found)
-        advice = "publish a bundle there, or allow s3:GetObject"  # without s3:ListBucket, 403 means either
-        raise RemoteError(f"{self.url}/{name}: {found}; {advice if reply.status in (403, 404) else 'see the code'}")
+        if reply.status in (403, 404):  # without s3:ListBucket, 403 means either
+            raise RemoteError(f"{self.url}/{name}: {found}; publish a bundle there, or allow s3:GetObject")
+        raise RemoteError(f"{self.url}/{name}: {found}, expected {expected}; does {self._endpoint.host} speak S3?")
 
 
 def _parts(reply: HTTPResponse, length: int) -> Iterator[bytes]:
