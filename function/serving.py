@@ -44,6 +44,7 @@ def make_app(settings: Settings, batching: Batching, is_shared: bool = False) ->
     log = CountingLog(make_logger(settings), metrics)
     cold_start = ColdStart(lambda phases: log.info("start", extra={"milliseconds": phases}))
     cold_start.end(stopwatch.phases)
+    cold_start.report(cold_start.take())  # now: no request waited for this start
     execution = BatchedExecution(
         bundle.embedder,
         len(bundle.index),

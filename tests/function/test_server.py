@@ -45,9 +45,14 @@ def test_ctrl_c_stops_it_without_a_trace(server: subprocess.Popen[str]) -> None:
 
 
 def test_it_logs_each_request_as_a_line_of_json(server: subprocess.Popen[str]) -> None:
-    httpx.get(f"{address_of(server)}/health", trust_env=False)
+    assert server.stdout is not None
+    first = server.stdout.readline()
+    reply = httpx.get(f"{address_of(server)}/health", trust_env=False)
     server.send_signal(signal.SIGTERM)
     output, _ = server.communicate(timeout=30)
+    assert '"message":"start"' in first
+    assert '"message":"start"' not in output
+    assert "init-" not in reply.headers["server-timing"]  # no request waited for the start
     assert '"message":"request"' in output
     assert '"path":"/health"' in output
 
