@@ -41,7 +41,7 @@ class QueueFull(HTTPException):
 
     def __init__(self, found: int, most: int) -> None:
         """Say how many tokens would wait, and how many may."""
-        detail = f"text: {found} tokens would wait for the model, at most {most}; try again in {RETRY_AFTER} s"
+        detail = f"{found} tokens would wait for the model, at most {most} may; try again in {RETRY_AFTER} s"
         super().__init__(429, detail, {"retry-after": RETRY_AFTER})
 
 

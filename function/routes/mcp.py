@@ -194,7 +194,9 @@ def _check_version(message: Object, headers: Headers) -> bool:
     if not is_modern or "id" not in message:
         return is_modern  # no rule says which headers a notification has
     if method is None:
-        raise RpcError(INVALID_REQUEST, "method: field required; this revision has no answers by clients")
+        raise RpcError(
+            INVALID_REQUEST, "method: missing; in this revision, clients send only requests and notifications"
+        )
     expected = {"mcp-protocol-version": inside, "mcp-method": method}
     if method == "tools/call":
         expected["mcp-name"] = params.get("name")

@@ -113,7 +113,7 @@ def add_tei(app: FastAPI, embedding: TextEmbedding, settings: Settings) -> None:
         parameters: SimilarityParameters | None = None
 
     class TokenizeRequest(ClientRequest):
-        """One text or several."""
+        """One text or several, to be split into tokens."""
 
         inputs: inputs_type
         add_special_tokens: bool = True
