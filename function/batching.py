@@ -98,23 +98,23 @@ class BatchedExecution:
             return self._embedder.tokenize(texts, role)
         return await self._in_thread(lambda: self._embedder.tokenize(texts, role))
 
-    async def run(self, work: Callable[[], Result]) -> Result:
+    async def run(self, work: Callable[[], Result], *, is_long: bool = False) -> Result:
         """Return what `work` returns."""
-        return work() if self._is_small else await self._in_thread(work)
+        return work() if self._is_small and not is_long else await self._in_thread(work)
 
-    async def embed(self, tokens: Sequence[TokenIds]) -> Embeddings:
+    async def embed(self, tokens: Sequence[TokenIds], *, is_check: bool = False) -> Embeddings:
         """Return what Embedder.embed returns, (n, dim) float32; whoever stops waiting frees the place in the queue.
 
-        Raises QueueFull if other texts wait and these are too many with them.
+        Raises QueueFull if other texts wait and these are too many with them, unless it is a check of the model.
         """
         count = sum(len(text.ids) for text in tokens)
-        if self._waiting and self.queued_tokens + count > self._max_queued_tokens:
+        if self._waiting and self.queued_tokens + count > self._max_queued_tokens and not is_check:
             raise QueueFull(self.queued_tokens + count, self._max_queued_tokens)
         request = _Request(tokens, self._embedder.model.dim, asyncio.get_running_loop().create_future())
         self._waiting[request] = None
         self.queued_tokens += count
-        self._start_batches()
         try:
+            self._start_batches()
             return await request.done
         finally:
             if request in self._waiting:  # the caller was cancelled, or a batch of it failed
@@ -126,10 +126,10 @@ class BatchedExecution:
         """Start a batch in every idle thread, as long as texts wait."""
         while self._idle and self._waiting:
             batch = self._take_batch()
-            self._idle -= 1
             ids = [request.tokens[row].ids for request, row in batch]
             self._counts.count_batch(len(ids), len(ids) * len(ids[0]))
             running = asyncio.get_running_loop().run_in_executor(self._model_threads, self._embedder.embed_padded, ids)
+            self._idle -= 1
             running.add_done_callback(partial(self._end_batch, batch))
         self._counts.set_queued(self.queued_tokens)
 

@@ -65,7 +65,7 @@ def make_search(bundle: LoadedBundle, execution: Execution) -> Search:
         allowed = None
         if query.filter is not None:
             condition = query.filter
-            allowed = await execution.run(lambda: _filtered_rows(condition, columns()))
+            allowed = await execution.run(lambda: _filtered_rows(condition, columns()), is_long=True)
             lap("filter")
         if query.mode == "semantic":
             embedding, is_truncated = await embed(query.text, lap)
