@@ -36,12 +36,12 @@ def create_app(
     app = FastAPI(title="semantic search", docs_url=None, redoc_url=None, redirect_slashes=False, responses=FAILED)
     app.router.route_class = DirectRoute
     add_error_replies(app)
-    app.add_middleware(HeadRequests)
     app.add_middleware(RequestLimits, max_body_bytes=settings.max_body_bytes)
     if settings.api_keys:
         from function.api_keys import ApiKeys  # not needed without keys
 
         app.add_middleware(ApiKeys, keys=settings.api_keys)
+    app.add_middleware(HeadRequests)
     app.add_middleware(RequestLog, logger=logger, cold_start=cold_start)
     # straight onto the app: an APIRouter's are wrapped once more, and built at the first request
     search, embedding = make_search(bundle, execution), TextEmbedding(bundle.embedder, execution, settings)
