@@ -127,7 +127,7 @@ def add_openai(app: FastAPI, embedding: TextEmbedding, settings: Settings) -> No
     ]
 
     def all_known(ids: object, check_each: ValidatorFunctionWrapHandler) -> object:
-        """Return ids that are right at once: to check each alone takes twenty times as long."""
+        """Return ids that are right at once; to check each alone takes many times as long."""
         if isinstance(ids, list) and set(map(type, ids)) == {int} and min(ids) >= 0 and max(ids) <= most_id:
             return ids if len(ids) <= CHARACTERS_PER_TEXT else check_each(ids)
         return check_each(ids)
