@@ -16,11 +16,13 @@ from bench.exact import Exact
 from bench.nearest_peers import SCRIPT, Built, build, chosen_peers, fastest
 from bench.passages import LOTS
 from bench.scale_bundles import CODES, EMBEDDINGS, SCALES
-from bench.searches import EXACT, FILTER, FORMER, HYBRID, KEYWORD, SCAN, SEMANTIC
-from export.recall import search_exactly
-from function.engine.bundle import PASSAGES, read_manifest
+from bench.searches import EXACT, FILTER, FORMER, HYBRID, KEYWORD, SCAN, SEMANTIC, STAGES
+from export.recall import own_queries, search_exactly
+from export.stages import choose_stages
+from function.engine.bundle import INDEX, PASSAGES, read_manifest
 from function.engine.embedder import Embedder
 from function.engine.passages import Passages
+from function.engine.quantization import Codes, Scales
 
 ROWS = "rows"  # folder of the stored rows
 TARGETS = (0.98, 0.99)  # recall@10 that the peers have to reach
@@ -38,6 +40,7 @@ def search_in_turn(
     embeddings, codes, scales = (np.load(rows / name, mmap_mode="r")[:count] for name in (EMBEDDINGS, CODES, SCALES))
     exact = Exact(np.load(queries), embeddings, search_exactly(np.load(queries), codes, scales).least)
     kinds = [SEMANTIC, *(kind for part, kinds in KINDS.items() if part in parts for kind in kinds)]
+    kinds += with_less_recall(bundle, codes, scales) if "search" in parts else []
     arguments = (bundle, rows, queries)
     commands = {kind: [sys.executable, "-m", "bench.searches", kind, *map(str, arguments)] for kind in kinds}
     built: dict[str, Built] = {}
@@ -62,6 +65,21 @@ def search_in_turn(
         if took := [index.took for peer, index in built.items() if peer == name.split()[0]]:
             found |= asdict(took[0])
     return seen
+
+
+def with_less_recall(bundle: Path, codes: Codes, scales: Scales) -> list[str]:
+    """Return the search whose stages go only as far as the lowest of TARGETS takes, if the bundle's go further.
+
+    codes (rows, dim) int8 and scales (rows,) float32 are the bundle's rows in the order of the corpus.
+    """
+    described = read_manifest(bundle).index
+    if described is None or described.stages is None or described.stages.lists == 1:
+        return []
+    exact = search_exactly(own_queries(codes, scales), codes, scales)
+    stages, _ = choose_stages(bundle / INDEX, described.stages.lists, exact, min(TARGETS))
+    if stages in (None, described.stages):
+        return []
+    return [f"{STAGES}{stages.probed},{stages.candidates},{stages.rescored}"]
 
 
 def describe(entry: Entry, result: Result, ours: Result, exact: Exact, is_whole: bool) -> dict[str, Any]:

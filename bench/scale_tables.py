@@ -6,7 +6,7 @@ from typing import Any
 
 from bench.page_cache import DROPPED, WARM
 from bench.scale_contest import FILTERS
-from bench.searches import EXACT, FORMER, HYBRID, KEYWORD, SCAN, SEMANTIC
+from bench.searches import EXACT, FORMER, HYBRID, KEYWORD, SCAN, SEMANTIC, STAGES
 from bench.touched import READ_AHEAD, TOUCHED
 from function.engine.bundle import COLUMNS, INDEX, KEYWORDS, PASSAGES
 
@@ -70,6 +70,8 @@ def peers_table(seen: Sizes) -> Table:
 
 
 def _search_name(name: str, found: Mapping[str, Any]) -> str:
+    if name.startswith(STAGES):
+        return f"{NAMES[SEMANTIC]}, narrower ({name.removeprefix(STAGES).replace(',', ', ')})"
     effort = ", ".join(map(str, found["effort"]))
     return NAMES.get(name, name.split()[0]) + (f" ({effort})" if effort else "")
 

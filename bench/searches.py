@@ -15,10 +15,10 @@ import numpy as np
 from bench.answering import Search, answer
 from bench.former_search import scan_all, scan_signs, sign_bits
 from bench.scale_bundles import CODES, SCALES
-from function.engine.bundle import read_manifest
+from function.engine.bundle import INDEX, StagesInfo, read_manifest
 from function.engine.filters import allowed_rows
 from function.engine.hybrid import fuse
-from function.engine.index import Hit
+from function.engine.index import Hit, Index
 from function.engine.loading import LoadedBundle, load_bundle
 from function.engine.quantization import Embeddings
 
@@ -26,6 +26,7 @@ TOP_K = 10
 SEMANTIC, EXACT, KEYWORD, HYBRID = "semantic", "exact", "keyword", "hybrid"
 FORMER, SCAN = "former", "scan"
 FILTER = "lot<"  # before the number of lots, of 10,000, that a filter keeps
+STAGES = "stages:"  # before other widths of the stages than the bundle's: probed, candidates, rescored
 
 
 def main() -> int:
@@ -59,12 +60,25 @@ def search_bundle(kind: str, bundle: LoadedBundle, queries: Embeddings, texts: S
         return rows_of(lambda number: index.search(queries[number], TOP_K))
     if kind == EXACT:
         return rows_of(lambda number: index.search(queries[number], TOP_K, exact=True))
+    if kind.startswith(STAGES):
+        index = with_stages(bundle, kind)
+        return rows_of(lambda number: index.search(queries[number], TOP_K))
     if kind == KEYWORD:
         return rows_of(lambda number: keywords.match(texts[number]).best(TOP_K))
     if kind == HYBRID:
         return rows_of(lambda number: fuse(index, queries[number], keywords.match(texts[number]), keywords.info, TOP_K))
     columns, condition = bundle.open_columns(), {"lot": {"$lt": int(kind.removeprefix(FILTER))}}
     return rows_of(lambda number: index.search(queries[number], TOP_K, allowed_rows(condition, columns)))
+
+
+def with_stages(bundle: LoadedBundle, kind: str) -> Index:
+    """Open a bundle's index with the widths of the stages that a kind names."""
+    assert bundle.manifest.index is not None
+    assert bundle.manifest.index.stages is not None
+    probed, candidates, rescored = map(int, kind.removeprefix(STAGES).split(","))
+    return Index.open(
+        bundle.folder / INDEX, StagesInfo(bundle.manifest.index.stages.lists, probed, candidates, rescored)
+    )
 
 
 def search_rows(kind: str, folder: Path, count: int, queries: Embeddings) -> Search:

@@ -28,7 +28,7 @@ Turn a sentence-transformer and a file of texts into a bundle that the function 
   python -m export --corpus headlines.csv --text-column title --out bundle/
 """
 EXPORT_COMMANDS = """\
-new texts embedded, those that the bundle has taken over:
+embed only the texts that the bundle lacks:
   python -m export --update bundle/ --corpus headlines.csv --out bundle/
 
 each step alone; add --help to read more:
@@ -43,7 +43,7 @@ a corpus that one function cannot hold, in Amazon S3 Vectors:
   python -m export publish bundle/ --to s3vectors BUCKET/INDEX
 
 Without --corpus the texts are Python's own documentation: a passage for each public function, class and method.
-A model's folder that has a command's name is named with ./ before it, such as ./model.
+If a model's folder has the name of a command, write ./ before it, such as ./model.
 """
 MODEL = """\
 Export a model into a bundle that has no texts yet. `python -m export corpus` adds them.
@@ -169,7 +169,7 @@ def _model() -> argparse.ArgumentParser:
         "--calibration",
         type=Path,
         metavar="FILE",
-        help="texts like those to come, which set the 8-bit steps (default: Python's own documentation)",
+        help="typical texts, used to choose the 8-bit steps (default: Python's own documentation)",
     )
     options.add_argument("--calibration-column", help="default: the column text, or the only one")
     return options
@@ -210,8 +210,8 @@ def _corpus(is_required: bool) -> argparse.ArgumentParser:
         "--update",
         type=Path,
         metavar="BUNDLE",
-        help="take over the embeddings of all texts that this bundle has, and embed only the others; often the folder "
-        "of --out; without MODEL its model stays too",
+        help="reuse the embeddings in this bundle (usually the folder of --out) and embed only the other texts; "
+        "without MODEL, its model is used too",
     )
     _add_ray(options)
     return options
@@ -247,7 +247,7 @@ def _add_keywords(options: argparse.ArgumentParser) -> None:
     options.add_argument(
         "--fusion",
         choices=FUSIONS,
-        help="how hybrid search orders texts: by the sum of both scores (convex, the default) or of both ranks (rrf)",
+        help="how hybrid search orders texts: by both scores (convex, the default) or by both ranks (rrf)",
     )
     options.add_argument(
         "--fusion-weight",

@@ -134,7 +134,7 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _make_model(options: argparse.Namespace, fresh: Path, corpus: Corpus | None, progress: ShowProgress) -> Manifest:
-    """Write the model part of the unfinished bundle, unless an export that was stopped has left it; return it."""
+    """Write the model into the unfinished bundle and return the manifest; reuse the model of a stopped export."""
     from export.kept_model import make_model
 
     documentation = corpus if corpus is not None and options.corpus is None else None

@@ -1,4 +1,4 @@
-"""Split neurons with outlier weights into copies, so that 8 bit loses less and the graph computes the same.
+"""Split neurons with outlier weights into copies: the graph computes the same, and 8 bit loses less.
 
 All weights of one output share a scale, which the largest weight sets. In the feed-forward layers of a BERT, a few
 weights are so much larger than the others that the others lose most of their digits. A neuron can be replaced by n

@@ -17,13 +17,18 @@ RECALL_WITHOUT_LISTS = 0.998  # a corpus without lists is searched quickly enoug
 SLACK = 0.0005  # of recall, for each stage that is chosen later
 
 
-def choose_stages(path: Path, lists: int, exact: ExactSearch) -> tuple[StagesInfo | None, float]:
+def choose_stages(
+    path: Path, lists: int, exact: ExactSearch, enough: float | None = None
+) -> tuple[StagesInfo | None, float]:
     """Return the stages of an index.safetensors with so many lists, and their recall against exact search.
 
-    The stages are chosen one after the other, each as narrow as the recall allows while the later ones are as wide as
-    they can be. If even the widest stages do not reach LEAST_RECALL, return None and the recall of the widest.
+    enough is the recall that the stages must reach, from LEAST_RECALL to 1; None stands for RECALL_WITH_LISTS or
+    RECALL_WITHOUT_LISTS. The stages are chosen one after the other, each as narrow as the recall allows while the later
+    ones are as wide as they can be. If even the widest stages do not reach LEAST_RECALL, return None and the recall of
+    the widest.
     """
-    enough = RECALL_WITH_LISTS if lists > 1 else RECALL_WITHOUT_LISTS
+    if enough is None:
+        enough = RECALL_WITH_LISTS if lists > 1 else RECALL_WITHOUT_LISTS
     probed = sorted({max(1, round(share * lists)) for share in SHARES}) if lists > 1 else [1]  # SHARES of the lists
     stages = StagesInfo(lists, probed[-1], CANDIDATES[-1], RESCORED[-1])
     recall = exact.recall_of(Index.open(path, stages))

@@ -30,7 +30,7 @@ class ApiKeys:
         An event that is no HTTP request needs no key: who may invoke the function has shown AWS credentials. Nor does
         an event that is refused anyway.
         """
-        is_open = scope.get("method") in ("GET", "HEAD") and scope.get("path") in OPEN_PATHS
+        is_open = scope.get("method") == "GET" and scope.get("path") in OPEN_PATHS
         if scope["type"] != "http" or is_open or scope.get("is_direct") or self._has_key(scope):
             await self._app(scope, receive, send)
         else:
@@ -50,8 +50,6 @@ def _refusal(scope: Scope) -> JSONResponse:
     message = f"authorization: {found}, expected Bearer and an API key; ask the operator of this server for one"
     reply = error_reply(401, message, scope["path"])
     reply.headers["www-authenticate"] = 'Bearer error="invalid_token"' if has_any else "Bearer"  # RFC 6750, section 3
-    if scope["method"] == "HEAD":
-        reply.body = b""
     return reply
 
 

@@ -47,12 +47,12 @@ def create_app(
     app = FastAPI(title="semantic search", docs_url=None, redoc_url=None, redirect_slashes=False, responses=FAILED)
     app.router.route_class = DirectRoute
     add_error_replies(app)
-    app.add_middleware(HeadRequests)
     app.add_middleware(RequestLimits, max_body_bytes=settings.max_body_bytes)
     if settings.api_keys:
         from function.api_keys import ApiKeys  # not needed without keys
 
         app.add_middleware(ApiKeys, keys=settings.api_keys)
+    app.add_middleware(HeadRequests)
     app.add_middleware(RequestLog, logger=logger, cold_start=cold_start)
     if switch is None:
         search: Search = make_search(bundle, execution)

@@ -22,7 +22,6 @@ from function.engine.quantization import Embeddings
 Result = TypeVar("Result")
 
 FEW_CHARACTERS = 4_000  # tokenized in about a millisecond; more are tokenized in a thread
-FEW_ROWS = 100_000  # searched in about a millisecond; more are searched in a thread
 RETRY_AFTER = "1"  # seconds
 
 
@@ -41,7 +40,7 @@ class QueueFull(HTTPException):
 
     def __init__(self, found: int, most: int) -> None:
         """Say how many tokens would wait, and how many may."""
-        detail = f"text: {found} tokens would wait for the model, at most {most}; try again in {RETRY_AFTER} s"
+        detail = f"{found} tokens would wait for the model, at most {most} may; try again in {RETRY_AFTER} s"
         super().__init__(429, detail, {"retry-after": RETRY_AFTER})
 
 
@@ -96,27 +95,27 @@ class BatchedExecution:
             return self._embedder.tokenize(texts, role)
         return await self._in_thread(lambda: self._embedder.tokenize(texts, role))
 
-    async def run(self, work: Callable[[], Result], rows: int = 0) -> Result:
-        """Return what `work` returns; over many rows it works in a thread."""
-        return work() if rows <= FEW_ROWS else await self._in_thread(work)
+    async def run(self, work: Callable[[], Result], *, is_long: bool = False) -> Result:
+        """Return what `work` returns."""
+        return await self._in_thread(work) if is_long else work()
 
     async def wait(self, work: Callable[[], Result]) -> Result:
         """Return what `work` returns; many may wait at the same time."""
         return await asyncio.to_thread(work)
 
-    async def embed(self, tokens: Sequence[TokenIds]) -> Embeddings:
+    async def embed(self, tokens: Sequence[TokenIds], *, is_check: bool = False) -> Embeddings:
         """Return what Embedder.embed returns, (n, dim) float32; whoever stops waiting frees the place in the queue.
 
-        Raises QueueFull if other texts wait and these are too many with them.
+        Raises QueueFull if other texts wait and these are too many with them, unless it is a check of the model.
         """
         count = sum(len(text.ids) for text in tokens)
-        if self._waiting and self.queued_tokens + count > self._max_queued_tokens:
+        if self._waiting and self.queued_tokens + count > self._max_queued_tokens and not is_check:
             raise QueueFull(self.queued_tokens + count, self._max_queued_tokens)
         request = _Request(tokens, self._embedder.model.dim, asyncio.get_running_loop().create_future())
         self._waiting[request] = None
         self.queued_tokens += count
-        self._start_batches()
         try:
+            self._start_batches()
             return await request.done
         finally:
             if request in self._waiting:  # the caller was cancelled, or a batch of it failed
@@ -128,10 +127,10 @@ class BatchedExecution:
         """Start a batch in every idle thread, as long as texts wait."""
         while self._idle and self._waiting:
             batch = self._take_batch()
-            self._idle -= 1
             ids = [request.tokens[row].ids for request, row in batch]
             self._counts.count_batch(len(ids), len(ids) * len(ids[0]))
             running = asyncio.get_running_loop().run_in_executor(self._model_threads, self._embedder.embed_padded, ids)
+            self._idle -= 1
             running.add_done_callback(partial(self._end_batch, batch))
         self._counts.set_queued(self.queued_tokens)
 

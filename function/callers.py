@@ -15,7 +15,7 @@ class CallerWatch:
         self, app: ASGIApp, report_left: Callable[[], None], on_start: Callable[[], None] | None = None
     ) -> None:
         """Call report_left for each request that is cancelled, and on_start in the process that answers."""
-        self._app = app
+        self.app = app
         self._on_start = on_start
         self._report_left = report_left
         self.is_stopping = False
@@ -28,7 +28,7 @@ class CallerWatch:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; while the server stops, tell its caller to close the connection."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         loop = asyncio.get_running_loop()
         task = asyncio.current_task()
@@ -66,7 +66,7 @@ class CallerWatch:
 
         timer = loop.call_later(PATIENCE, start_watching)
         try:
-            await self._app(scope, receive_body, send_last)
+            await self.app(scope, receive_body, send_last)
         except asyncio.CancelledError:
             if not has_left:
                 raise

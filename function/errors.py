@@ -160,11 +160,11 @@ def describe(error: dict[str, Any]) -> str:
 
 
 def describe_unreadable(error: BaseException) -> str:
-    """Say why Python's JSON could not read a body: bytes that are no UTF-8, too deep a nesting, too long a number."""
+    """Say why Python's JSON could not read a body: not UTF-8, brackets nested too deeply, or a number too long."""
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start} is {error.object[error.start]:#04x}, which is not UTF-8 there"
     if isinstance(error, RecursionError):
-        return "brackets within brackets, too deep"
+        return "brackets nested too deeply"
     return str(error).partition(";")[0].lower()  # after it: how to let Python read longer numbers
 
 

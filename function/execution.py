@@ -18,11 +18,11 @@ class Execution(Protocol):
     async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
         """Return what Embedder.tokenize returns."""
 
-    async def embed(self, tokens: Sequence[TokenIds]) -> Embeddings:
-        """Return what Embedder.embed returns, (n, dim) float32."""
+    async def embed(self, tokens: Sequence[TokenIds], *, is_check: bool = False) -> Embeddings:
+        """Return what Embedder.embed returns, (n, dim) float32. A check of the model is never refused."""
 
-    async def run(self, work: Callable[[], Result], rows: int = 0) -> Result:
-        """Return what `work`, for example a search over so many rows, returns."""
+    async def run(self, work: Callable[[], Result], *, is_long: bool = False) -> Result:
+        """Return what `work` returns; is_long: it may take more than about a millisecond."""
 
     async def wait(self, work: Callable[[], Result]) -> Result:
         """Return what `work` returns, which waits for another machine."""
@@ -40,13 +40,13 @@ class InlineExecution:
         """Return what Embedder.tokenize returns."""
         return self._embedder.tokenize(texts, role)
 
-    async def embed(self, tokens: Sequence[TokenIds]) -> Embeddings:
+    async def embed(self, tokens: Sequence[TokenIds], *, is_check: bool = False) -> Embeddings:
         """Return what Embedder.embed returns, (n, dim) float32."""
         embeddings = self._embedder.embed(tokens)
         self.embedded_at = monotonic()
         return embeddings
 
-    async def run(self, work: Callable[[], Result], rows: int = 0) -> Result:
+    async def run(self, work: Callable[[], Result], *, is_long: bool = False) -> Result:
         """Return what `work` returns."""
         return work()
 

@@ -3,6 +3,7 @@
 prometheus_client looks for PROMETHEUS_MULTIPROC_DIR when it is imported, so that is set before this module is imported.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -49,6 +50,7 @@ class Metrics:
             MultiProcessCollector(self._registry)  # type: ignore[no-untyped-call]
         self._labelled: dict[tuple[str, ...], Any] = {}  # found here in less time than in the library
         self._paths: set[str] = set()
+        self._patterns: dict[str, re.Pattern[str]] = {}  # of paths with a name in them, by path
         self._app: FastAPI | None = None
 
     def add_route(self, app: FastAPI) -> None:
@@ -87,8 +89,12 @@ class Metrics:
 
     def _route(self, path: str) -> str:
         if path not in self._paths and self._app is not None:  # routes may have been added since
-            self._paths = {route.path for route in self._app.routes if isinstance(route, Route)}
-        return path if path in self._paths else OTHER
+            routes = [route for route in self._app.routes if isinstance(route, Route)]
+            self._paths = {route.path for route in routes}
+            self._patterns = {route.path_format: route.path_regex for route in routes if route.param_convertors}
+        if path in self._paths:
+            return path
+        return next((route for route, pattern in self._patterns.items() if pattern.match(path)), OTHER)
 
     def _one_of(self, metric: Counter | Histogram, *labels: str) -> Any:
         key = (metric._name, *labels)

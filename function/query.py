@@ -70,11 +70,15 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("text", nargs="?", help="what to search for")
     parser.add_argument("--file", metavar="FILE", help="search for each line of a file; - reads standard input")
-    parser.add_argument("--bundle", type=Path, help="the bundle's folder (default: BUNDLE_DIR, or bundle/)")
+    parser.add_argument(
+        "--bundle", type=Path, help="the bundle's folder (default: BUNDLE_DIR, or bundle/ beside function/)"
+    )
     parser.add_argument("--num-results", type=_count, default=5, metavar="N", help=f"1 to {MOST_HITS} (default: 5)")
     parser.add_argument("--mode", choices=MODES, default="semantic", help="search by meaning, by words or by both")
     parser.add_argument("--filter", type=_filter, metavar="JSON", help="only texts whose metadata pass this filter")
-    parser.add_argument("--exact", action="store_true", help="compare with every text, also in a very large corpus")
+    parser.add_argument(
+        "--exact", action="store_true", help="compare with every text, which is slow in a very large corpus"
+    )
     parser.add_argument(
         "--json", action="store_true", help="print one object of JSON for each text, for other programs"
     )

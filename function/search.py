@@ -18,6 +18,7 @@ IN_S3_VECTORS = (
     "the texts are in S3 Vectors, which knows only embeddings and looks only where the best texts probably are"
 )
 NO_KEYWORDS = "this bundle has no keywords; expected 'semantic', or export the texts again without --no-keywords"
+FEW_ROWS = 100_000  # searched in about a millisecond
 LONGEST_FOUND = 60  # characters of a wrong value in a filter that are shown
 
 Lap = Callable[[str], None]  # what `Stopwatch.lap` does: it ends a phase
@@ -69,25 +70,25 @@ def make_search(bundle: Loaded, execution: Execution) -> Search:
     """
     if isinstance(bundle, LoadedModel):
         return _make_search_elsewhere(bundle, execution)
-    index, passages, rows = bundle.index, bundle.passages, len(bundle.index)
+    index, passages, is_large = bundle.index, bundle.passages, len(bundle.index) > FEW_ROWS
     columns, keywords_once = cache(bundle.open_columns), cache(bundle.open_keywords)
 
     async def search(query: Query, lap: Lap) -> Found:
         allowed = None
         if query.filter is not None:
             condition = query.filter
-            allowed = await execution.run(lambda: _filtered_rows(condition, columns()), rows)
+            allowed = await execution.run(lambda: _filtered_rows(condition, columns()), is_long=True)
             lap("filter")
         if query.mode == "semantic":
             embedding, is_truncated = await _embed(execution, query.text, lap)
             hits = await execution.run(
-                lambda: index.search(embedding, query.num_results, allowed, exact=query.exact), rows
+                lambda: index.search(embedding, query.num_results, allowed, exact=query.exact), is_long=is_large
             )
             lap("search")
         elif (keywords := keywords_once()) is None:
             raise SearchError(f"mode: found {query.mode!r}, but {NO_KEYWORDS}")
         else:
-            matches = await execution.run(lambda: keywords.match(query.text, allowed), rows)
+            matches = await execution.run(lambda: keywords.match(query.text, allowed), is_long=is_large)
             is_truncated = matches.is_truncated
             lap("keyword")
             if query.mode == "keyword":
@@ -98,7 +99,8 @@ def make_search(bundle: Loaded, execution: Execution) -> Search:
 
                 embedding, is_cut = await _embed(execution, query.text, lap)
                 hits = await execution.run(
-                    lambda: fuse(index, embedding, matches, keywords.info, query.num_results, exact=query.exact), rows
+                    lambda: fuse(index, embedding, matches, keywords.info, query.num_results, exact=query.exact),
+                    is_long=is_large,
                 )
                 is_truncated |= is_cut
                 lap("search")

@@ -66,10 +66,14 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m function",
         description="Serve a bundle on this machine, with the app that runs in Lambda.",
-        epilog="HOST, PORT, WORKERS, THREADS, MAX_QUEUED_TOKENS and TOKENS_PER_BATCH in the environment set the same.",
+        epilog="You can also set these as environment variables: HOST, PORT, WORKERS, THREADS, MAX_QUEUED_TOKENS and "
+        "TOKENS_PER_BATCH.",
     )
     count = partial(_whole_number, least=1, most=MOST_PROCESSES)
-    parser.add_argument("--bundle", help="the bundle's folder, or s3://BUCKET/PREFIX (default: BUNDLE_DIR, or bundle/)")
+    parser.add_argument(
+        "--bundle",
+        help="the bundle's folder, or s3://BUCKET/PREFIX (default: BUNDLE_DIR, or bundle/ beside function/)",
+    )
     parser.add_argument(
         "--host", default=environment.get("HOST") or "127.0.0.1", help="default: 127.0.0.1, this machine alone"
     )
@@ -87,13 +91,13 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         "--threads",
         type=count,
         default=environment.get("THREADS") or "1",
-        help="threads with the model in each process (default: 1)",
+        help="threads that run the model, in each process (default: 1)",
     )
     parser.add_argument(
         "--max-queued-tokens",
         type=partial(_whole_number, least=1, most=10**9),
         default=environment.get("MAX_QUEUED_TOKENS") or str(DEFAULT_QUEUE),
-        help=f"tokens that may wait for the model of a process (default: {DEFAULT_QUEUE}); beyond, requests get 429",
+        help=f"tokens that may wait in each process (default: {DEFAULT_QUEUE}); beyond that, requests get 429",
     )
     parser.add_argument(
         "--tokens-per-batch",

@@ -13,13 +13,16 @@ from function.batching import BatchedExecution
 from function.callers import CallerWatch
 from function.engine.embedder import TOKENS_PER_BATCH
 from function.engine.loading import load
+from function.http_protocol import HttpProtocol
 from function.metrics import CountingLog, Metrics
+from function.routes.late import add_late_routes
 from function.settings import Settings
 from function.startup import ColdStart
 from function.telemetry import Stopwatch, make_logger
 from function.workers import SIGNALS
 
 SECONDS_TO_LEAVE = 1.0  # for callers that keep a connection, so that they are told before it is closed
+SECONDS_TO_ACCEPT = 0.1  # what waits to be accepted when the server stops
 SECONDS_TO_FINISH = 25  # for requests when the server stops; Kubernetes kills it after 30
 
 
@@ -59,7 +62,9 @@ def make_app(settings: Settings, batching: Batching, is_shared: bool = False) ->
         metrics,
     )
     app = create_app(bundle, settings, log, cold_start, execution, switch)
+    add_late_routes(app)
     metrics.add_route(app)
+    cold_start.report(cold_start.take())  # now: no request waited for this start
     return CallerWatch(app, metrics.count_left, None if switch is None else switch.poll_forever)
 
 
@@ -71,7 +76,9 @@ def serve(app: CallerWatch, listener: socket.socket, is_first: bool = True, is_a
     config = uvicorn.Config(
         app,
         loop="uvloop",
-        http="httptools",
+        http=HttpProtocol,
+        ws="none",
+        proxy_headers=False,  # nobody reads them
         lifespan="off",
         access_log=False,
         timeout_graceful_shutdown=SECONDS_TO_FINISH,
@@ -108,12 +115,14 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept no more connections, tell callers with their next reply to close theirs, and finish what was asked."""
-        for server in self.servers:
-            server.close()
+        """Tell callers with their next reply to close their connections, accept no more, and finish what was asked.
+
+        Connections that wait to be accepted may carry requests already; the system would reset them at once.
+        """
         self._app.is_stopping = True
         loop = asyncio.get_running_loop()
         end = loop.time() + SECONDS_TO_LEAVE
+        await asyncio.sleep(SECONDS_TO_ACCEPT)
         while self.server_state.connections and loop.time() < end and not self.force_exit:
             await asyncio.sleep(0.02)
         await super().shutdown(sockets)

@@ -96,7 +96,7 @@ def bundle_url_of(text: str) -> str:
 
 def _whole_number(environment: Mapping[str, str], name: str, default: int, largest: int) -> int:
     found = environment.get(name) or str(default)
-    if not (found.isascii() and found.isdecimal() and 1 <= int(found) <= largest):
+    if not (found.isascii() and found.isdecimal() and len(found) <= 20 and 1 <= int(found) <= largest):
         raise SettingsError(f"{name}: {found!r}, expected a whole number from 1 to {largest}")
     return int(found)
 

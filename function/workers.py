@@ -7,6 +7,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
@@ -36,7 +37,8 @@ def run_workers(listeners: Sequence[socket.socket], serve: Serve, report_end: Ca
         for listener in listeners:
             listener.close()
         for process in numbers:
-            os.kill(process, signal.SIGTERM)
+            with suppress(ProcessLookupError):  # it has just ended by itself
+                os.kill(process, signal.SIGTERM)
 
     def start(number: int) -> None:
         time.sleep(max(0.0, started[number] + SECONDS_BETWEEN_STARTS - time.monotonic()))

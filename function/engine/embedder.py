@@ -163,8 +163,8 @@ def open_session(path: Path) -> ort.InferenceSession:
 def plan_batches(lengths: Sequence[int]) -> list[list[int]]:
     """Return the rows of each batch, longest texts first; a batch has at most TOKENS_PER_BATCH tokens, or one text.
 
-    The texts of a batch have the same length. Padding would change the last bits of the shorter ones' embeddings, and
-    with them the 8-bit codes of some rows.
+    The texts of a batch have the same length. Padding would change the last bits of the shorter ones' embeddings, which
+    would change the 8-bit codes of some rows.
     """
     batches: list[list[int]] = []
     for row in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):

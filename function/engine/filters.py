@@ -10,6 +10,7 @@ It does not say what becomes of rows without a value. As in MongoDB, only $ne, $
 equal.
 """
 
+import reprlib
 from functools import reduce
 from typing import Any
 
@@ -26,7 +27,7 @@ class FilterError(ValueError):
     """A filter that cannot be used: `where` in it, what was `expected` there and what was `found`."""
 
     def __init__(self, where: str, expected: str, found: object) -> None:
-        super().__init__(f"{where}: expected {expected}, found {found!r}")
+        super().__init__(f"{where}: expected {expected}, found {reprlib.repr(found)}")  # it may be nested deeply
         self.where = where
         self.expected = expected
         self.found = found

@@ -152,7 +152,7 @@ def _json(value: object, where: str) -> bytes:
     try:
         return json.dumps(value).encode()
     except RecursionError as error:
-        raise EventError(f"{where}: found brackets within brackets, too deep, expected {EXPECTED}") from error
+        raise EventError(f"{where}: found brackets nested too deeply, expected {EXPECTED}") from error
 
 
 def _object_or_empty(fields: Event, name: str) -> Event:

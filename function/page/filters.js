@@ -44,11 +44,18 @@ function dayAfter(day) {
   return date.toISOString().slice(0, 10);
 }
 
+// Return the day of a date in UTC, in which the server compares. A time without a zone is in UTC.
+function dayOf(text) {
+  const hasZone = /[+-]\d\d(:?\d\d)?$/.test(text.slice(10));
+  const date = new Date(text);
+  return hasZone && !Number.isNaN(date.valueOf()) ? date.toISOString().slice(0, 10) : text.slice(0, 10);
+}
+
 // Return the condition that a value among the metadata stands for, null if the column cannot be filtered by it.
 function conditionOf(column, value) {
   const kind = columns[column];
   if (!kind || typeof value === "object") return null;
-  const text = kind === "date" ? String(value).slice(0, 10) : String(value);
+  const text = kind === "date" ? dayOf(String(value)) : String(value);
   return kind === "number" || kind === "date" ? [column, "range", text, text] : [column, "is", text];
 }
 

@@ -177,6 +177,7 @@ function readAddress() {
     return; // an address that was cut: without filters
   }
   const isCondition = (one) => Array.isArray(one) && one.length > 1 && one.every((part) => typeof part === "string");
+  conditions.replaceChildren(); // begin() runs again when a key is entered
   const rows = Array.isArray(list) ? list.filter(isCondition).map(addCondition) : [];
   if (rows.some(Boolean)) showFilters(true);
 }

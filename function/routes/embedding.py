@@ -8,10 +8,12 @@ from fastapi import HTTPException, Response
 from function.engine.embedder import Embedder, TokenIds
 from function.engine.quantization import Embeddings
 from function.execution import Execution
-from function.routes.replies import bytes_beyond, text_reply
-from function.routes.texts import refuse_characters
+from function.routes.replies import bytes_beyond, embedding_texts, text_reply
+from function.routes.texts import refuse_characters, refuse_tokens
 from function.settings import Settings
 from function.telemetry import Stopwatch
+
+FEW_VALUES = 10_000  # of embeddings, written in about a millisecond
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +34,16 @@ class TextEmbedding:
 
     async def embed(self, tokens: Sequence[TokenIds], field: str, stopwatch: Stopwatch) -> Embeddings:
         """Return the unit embeddings, (n, dim) float32. Limits the tokens, which decide how long it takes."""
-        most = self.settings.max_tokens
-        if (count := sum(len(one.ids) for one in tokens)) > most:
-            found = f"{count} tokens in {len(tokens)} text{'s'[: len(tokens) > 1]}"
-            raise HTTPException(413, f"{field}: {found}, at most {most}; send fewer or shorter texts")
+        refuse_tokens(sum(len(one.ids) for one in tokens), len(tokens), self.settings, field)
         embeddings = await self.execution.embed(tokens)
         stopwatch.lap("embed")
         return embeddings
+
+    async def write(self, embeddings: Embeddings) -> list[str]:
+        """Return each row of embeddings (n, dim) float32 as a list in JSON."""
+        if embeddings.size <= FEW_VALUES:
+            return embedding_texts(embeddings)
+        return await self.execution.run(lambda: embedding_texts(embeddings), is_long=True)
 
     def reply(self, json: str, texts: int, field: str, stopwatch: Stopwatch) -> Response:
         """Return JSON as the reply to this many texts. Limits the bytes."""

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Discriminator, Field, Tag
 
 from function.errors import REFUSED, union_tag
 from function.routes.embedding import TextEmbedding
-from function.routes.replies import embedding_texts, json_text
+from function.routes.replies import json_text
 from function.routes.texts import RequestText, StrictRequest, describe_limits
 from function.settings import Settings
 from function.telemetry import stopwatch_of
@@ -54,7 +54,7 @@ def add_embeddings(app: FastAPI, embedding: TextEmbedding, settings: Settings) -
         stopwatch.lap("parse")
         texts = [body.text] if isinstance(body.text, str) else body.text
         tokens = await embedding.tokenize(texts, "text", role=body.prompt_name or "")
-        rows = embedding_texts(await embedding.embed(tokens, "text", stopwatch))
+        rows = await embedding.write(await embedding.embed(tokens, "text", stopwatch))
         truncated = json_text([one.is_truncated for one in tokens])
         return embedding.reply(
             f'{{"embeddings":[{",".join(rows)}],"truncated":{truncated}}}', len(texts), "text", stopwatch

@@ -16,11 +16,11 @@ VALUES = {  # JSON Schema of a value that is compared with a column, by the colu
 }
 DESCRIPTION = f"""\
 Only texts whose metadata pass the filter are found. A value without an operator means `$eq`; all members of an object \
-must hold; of a list, one string must. At most {MOST_LEVELS} filters may be within each other."""
+must hold. A list passes if one of its strings passes. At most {MOST_LEVELS} filters may be within each other."""
 
 
 def filter_schemas(kinds: Mapping[str, str]) -> dict[str, Any]:
-    """Return the JSON Schemas of a filter over columns of these types, by their names in the OpenAPI document."""
+    """Return the JSON Schemas of a filter over columns of these types, keyed by their names in the OpenAPI document."""
     filters = {"type": "array", "minItems": 1, "items": _reference("Filter")}
     columns = {name: {"anyOf": [VALUES[kind], _reference(_name(kind))]} for name, kind in kinds.items()}
     schemas = {

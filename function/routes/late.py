@@ -30,3 +30,10 @@ class LateRoutes(BaseRoute):
         """Add the routes and let the right one answer."""
         self.add()
         await self._app.router(scope, receive, send)
+
+
+def add_late_routes(app: FastAPI) -> None:
+    """Add them now: a server has the time, and its workers then share what that imports."""
+    for route in list(app.router.routes):
+        if isinstance(route, LateRoutes):
+            route.add()

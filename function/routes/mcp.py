@@ -8,16 +8,16 @@ Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transport
 2025-06-18 has removed.
 """
 
-import json
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI, HTTPException, Request, Response
+from pydantic_core import from_json
 from starlette.datastructures import Headers
 
-from function.errors import FAILED, ErrorReply, Replies, cut, describe_unreadable
+from function.errors import FAILED, ErrorReply, Replies, cut
 from function.routes.replies import json_reply
 from function.settings import Settings
 from function.telemetry import Stopwatch, stopwatch_of
@@ -149,9 +149,9 @@ def _check_origin(origin: str | None, settings: Settings) -> None:
 def _read(body: bytes) -> Object:
     """Return the message in a body. Raises RpcError if it is not one of JSON-RPC."""
     try:
-        message = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise RpcError(PARSE_ERROR, f"body: not readable: {describe_unreadable(error)}; expected JSON") from None
+        message = from_json(body, allow_inf_nan=False)  # unlike Python's, it refuses what could not be sent back
+    except ValueError as error:
+        raise RpcError(PARSE_ERROR, f"body: not readable: {error}; expected JSON") from None
     if isinstance(message, list):
         raise RpcError(INVALID_REQUEST, "body: found a list, expected one message; send each by itself")
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
@@ -159,11 +159,10 @@ def _read(body: bytes) -> Object:
     if "id" in message:
         message["id"] = _checked_id(message["id"])
     is_answer = "id" in message and ("result" in message or "error" in message)
-    if "method" in message or not is_answer:
-        if not isinstance(message.get("method"), str):
-            raise RpcError(INVALID_REQUEST, f"method: expected a string, found {cut(repr(message.get('method')))}")
-        if not isinstance(message.get("params", {}), dict):
-            raise RpcError(INVALID_REQUEST, f"params: expected an object, found {cut(repr(message['params']))}")
+    if ("method" in message or not is_answer) and not isinstance(message.get("method"), str):
+        raise RpcError(INVALID_REQUEST, f"method: expected a string, found {cut(repr(message.get('method')))}")
+    if not isinstance(message.get("params", {}), dict):
+        raise RpcError(INVALID_REQUEST, f"params: expected an object, found {cut(repr(message['params']))}")
     return message
 
 
@@ -172,8 +171,8 @@ def _checked_id(found: object) -> str | int:
         return found
     if isinstance(found, float) and found.is_integer():
         return int(found)  # JSON has one kind of number
-    if isinstance(found, str) and not any("\ud800" <= character <= "\udfff" for character in found):
-        return found  # it can be sent back
+    if isinstance(found, str):
+        return found
     raise RpcError(INVALID_REQUEST, f"id: expected a string or a whole number, found {cut(repr(found))}")
 
 
@@ -194,7 +193,9 @@ def _check_version(message: Object, headers: Headers) -> bool:
     if not is_modern or "id" not in message:
         return is_modern  # no rule says which headers a notification has
     if method is None:
-        raise RpcError(INVALID_REQUEST, "method: field required; this revision has no answers by clients")
+        raise RpcError(
+            INVALID_REQUEST, "method: missing; in this revision, clients send only requests and notifications"
+        )
     expected = {"mcp-protocol-version": inside, "mcp-method": method}
     if method == "tools/call":
         expected["mcp-name"] = params.get("name")

@@ -9,7 +9,16 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from fastapi import FastAPI, HTTPException, Request, Response
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, Field, Tag
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 from pydantic_core import PydanticCustomError
 
 from function import errors
@@ -18,9 +27,9 @@ from function.engine.embedder import TokenIds
 from function.engine.quantization import Embeddings
 from function.errors import Replies, cut, union_tag
 from function.routes.embedding import TextEmbedding
-from function.routes.replies import embedding_texts, json_reply, json_text
+from function.routes.replies import json_reply, json_text
 from function.routes.texts import ClientRequest, ClientText, describe_limits, whole_number
-from function.settings import Settings
+from function.settings import CHARACTERS_PER_TEXT, Settings
 from function.telemetry import stopwatch_of
 
 TEXT, TEXTS, IDS, ID_LISTS = map(union_tag, ("text", "texts", "token ids", "lists of token ids"))
@@ -93,7 +102,7 @@ class Models(BaseModel):
 
 # the descriptions are those of other routes, because http's own differ from Python to Python
 FAILED: Replies = {status: reply | {"model": OpenAIErrorReply} for status, reply in errors.FAILED.items()}
-REFUSED: Replies = FAILED | {status: errors.REFUSED[status] | {"model": OpenAIErrorReply} for status in (400, 415)}
+REFUSED: Replies = FAILED | {status: errors.REFUSED[status] | {"model": OpenAIErrorReply} for status in (400, 415, 429)}
 NO_MODEL: Replies = FAILED | {404: {"model": OpenAIErrorReply, "description": "no such model"}}
 
 
@@ -116,8 +125,19 @@ def add_openai(app: FastAPI, embedding: TextEmbedding, settings: Settings) -> No
         AfterValidator(known),
         Field(json_schema_extra={"minimum": 0, "maximum": most_id}),
     ]
+
+    def all_known(ids: object, check_each: ValidatorFunctionWrapHandler) -> object:
+        """Return ids that are right at once; to check each alone takes many times as long."""
+        if isinstance(ids, list) and set(map(type, ids)) == {int} and min(ids) >= 0 and max(ids) <= most_id:
+            return ids if len(ids) <= CHARACTERS_PER_TEXT else check_each(ids)
+        return check_each(ids)
+
     texts_type = Annotated[list[ClientText], Field(min_length=1, max_length=settings.max_texts, fail_fast=True)]
-    ids_type = Annotated[list[token_id], Field(min_length=1, fail_fast=True)]
+    ids_type = Annotated[
+        list[token_id],
+        Field(min_length=1, max_length=CHARACTERS_PER_TEXT, fail_fast=True),
+        WrapValidator(all_known),
+    ]
     id_lists_type = Annotated[list[ids_type], Field(min_length=1, max_length=settings.max_texts, fail_fast=True)]
 
     class EmbeddingsRequest(ClientRequest):
@@ -158,7 +178,7 @@ def add_openai(app: FastAPI, embedding: TextEmbedding, settings: Settings) -> No
         stopwatch.lap("parse")
         tokens = await tokens_of(body)
         found = keep_dimensions(await embedding.embed(tokens, INPUT, stopwatch), body.dimensions)
-        rows = base64_texts(found) if body.encoding_format == "base64" else embedding_texts(found)
+        rows = base64_texts(found) if body.encoding_format == "base64" else await embedding.write(found)
         data = [f'{{"object":"embedding","index":{index},"embedding":{row}}}' for index, row in enumerate(rows)]
         count = sum(len(one.ids) for one in tokens)
         rest = json_text({"model": model["id"], "usage": {"prompt_tokens": count, "total_tokens": count}})

@@ -52,7 +52,7 @@ class Result(BaseModel):
     metadata: dict[str, Any]
     scores: Scores | None = None
 
-    # `include` may leave out the others
+    # a reply leaves out what `include` does not name
     model_config = ConfigDict(json_schema_extra={"required": ["index", "id", "score"]})
 
 

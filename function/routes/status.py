@@ -86,6 +86,6 @@ def _as_tei_says(model: ModelInfo, max_texts: int) -> dict[str, Any]:
 async def _check_model(execution: Execution) -> None:
     """Embed a text. Raises TimeoutError if that takes too long, ValueError if the embedding is not of numbers."""
     async with asyncio.timeout(PATIENCE):
-        embeddings = await execution.embed(await execution.tokenize(["Is the model well?"]))
+        embeddings = await execution.embed(await execution.tokenize(["Is the model well?"]), is_check=True)
     if not np.isfinite(embeddings).all():
         raise ValueError("the embedding has values that are not numbers")

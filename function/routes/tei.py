@@ -4,7 +4,6 @@ The requests and replies are those of https://huggingface.github.io/text-embeddi
 of /embed and of /similarity, because huggingface_hub's InferenceClient sends both there when it has a server's address.
 """
 
-from dataclasses import asdict
 from typing import Annotated, Literal
 
 from fastapi import FastAPI, HTTPException, Request, Response
@@ -13,11 +12,18 @@ from pydantic_core import PydanticCustomError
 
 from function.engine.dimensions import keep_dimensions
 from function.engine.embedder import TokenIds
-from function.engine.spelling import SpelledToken, spell
+from function.engine.spelling import spell
 from function.errors import REFUSED, union_tag
 from function.routes.embedding import TextEmbedding
-from function.routes.replies import embedding_texts, json_text
-from function.routes.texts import ClientRequest, ClientText, describe_limits, refuse_characters, whole_number
+from function.routes.replies import json_text
+from function.routes.texts import (
+    ClientRequest,
+    ClientText,
+    describe_limits,
+    refuse_characters,
+    refuse_tokens,
+    whole_number,
+)
 from function.settings import Settings
 from function.telemetry import Stopwatch, stopwatch_of
 
@@ -113,7 +119,7 @@ def add_tei(app: FastAPI, embedding: TextEmbedding, settings: Settings) -> None:
         parameters: SimilarityParameters | None = None
 
     class TokenizeRequest(ClientRequest):
-        """One text or several."""
+        """One text or several, to be split into tokens."""
 
         inputs: inputs_type
         add_special_tokens: bool = True
@@ -144,7 +150,7 @@ def add_tei(app: FastAPI, embedding: TextEmbedding, settings: Settings) -> None:
         texts = [body.inputs] if isinstance(body.inputs, str) else body.inputs
         tokens = await tokens_of(texts, body.prompt_name, body.truncate)
         found = keep_dimensions(await embedding.embed(tokens, INPUTS, stopwatch), body.dimensions)
-        return embedding.reply(f"[{','.join(embedding_texts(found))}]", len(texts), INPUTS, stopwatch)
+        return embedding.reply(f"[{','.join(await embedding.write(found))}]", len(texts), INPUTS, stopwatch)
 
     async def similarity(body: SimilarityRequest, stopwatch: Stopwatch) -> Response:
         texts = [body.inputs.source_sentence, *body.inputs.sentences]
@@ -206,11 +212,14 @@ def add_tei(app: FastAPI, embedding: TextEmbedding, settings: Settings) -> None:
         refuse_characters(texts, settings, INPUTS)
         role = body.prompt_name or ""
 
-        def spell_all() -> list[list[SpelledToken]]:
-            return [spell(*embedder.encode(text, role), with_special=body.add_special_tokens) for text in texts]
+        def spell_all() -> str:
+            spelled, count = [], 0
+            for text in texts:
+                spelled.append(spell(*embedder.encode(text, role), with_special=body.add_special_tokens))
+                count += len(spelled[-1])
+                refuse_tokens(count, len(texts), settings, INPUTS)
+            return json_text(spelled)
 
-        spelled = await embedding.execution.run(spell_all)
+        spelled = await embedding.execution.run(spell_all, is_long=True)
         stopwatch.lap("tokenize")
-        return embedding.reply(
-            json_text([[asdict(one) for one in each] for each in spelled]), len(texts), INPUTS, stopwatch
-        )
+        return embedding.reply(spelled, len(texts), INPUTS, stopwatch)

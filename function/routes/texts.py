@@ -53,6 +53,13 @@ def refuse_characters(texts: Sequence[str], settings: Settings, field: str = "te
         raise HTTPException(413, f"{field}: {found}, at most {CHARACTERS_PER_TEXT}; split it")
 
 
+def refuse_tokens(count: int, texts: int, settings: Settings, field: str) -> None:
+    """Raise HTTPException with status 413 if so many tokens in so many texts are more than a request may have."""
+    if count > settings.max_tokens:
+        found = f"{count} tokens in {texts} text{'s'[: texts > 1]}"
+        raise HTTPException(413, f"{field}: {found}, at most {settings.max_tokens}; send fewer or shorter texts")
+
+
 def describe_limits(settings: Settings) -> str:
     """Return what the OpenAPI document says of the limits of a request that is embedded."""
     return (

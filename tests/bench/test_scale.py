@@ -4,6 +4,7 @@ import argparse
 import csv
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +15,16 @@ from bench.child import run_measured
 from bench.data import Retrieval
 from bench.page_cache import DROPPED, WARM
 from bench.scale_bundles import CODES, EMBEDDINGS, export_figures, make_bundles, take_first_rows, write_stored_rows
-from bench.scale_contest import FILTERS
+from bench.scale_contest import FILTERS, with_less_recall
 from bench.scale_tables import peers_table, sizes_table
-from bench.searches import HYBRID, SEMANTIC
+from bench.searches import HYBRID, SEMANTIC, with_stages
 from export.corpus import Corpus
+from export.index_file import write_index_file
 from export.locked_folder import unfinished_folder
+from export.recall import LEAST_RECALL, own_queries, search_exactly
 from function.engine.loading import load_bundle
+from function.engine.quantization import quantize
+from tests.export.conftest import clustered_rows
 
 EXPORT = {"seconds": 10.0, "processor_seconds": 18.0, "peak_megabytes": 700.0}
 
@@ -124,6 +129,24 @@ def test_one_part_alone_is_printed_and_writes_no_result(
         scale.run(options(work, "--only", "speed"))
 
 
+def test_stages_that_miss_more_are_measured_beside_the_bundles_own(
+    bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("export.index_file.LEAST_ROWS_OF_LISTS", 10_000)
+    codes, scales = quantize(clustered_rows(10_000))
+    stages, recall = write_index_file(tmp_path / "index.safetensors", codes, scales)
+    loaded = load_bundle(bundle)
+    assert loaded.manifest.index is not None
+    described = replace(loaded.manifest.index, rows=len(codes), stages=stages)
+    many = replace(loaded, manifest=replace(loaded.manifest, index=described), folder=tmp_path)
+    monkeypatch.setattr(scale_contest, "read_manifest", lambda folder: many.manifest)
+    [kind] = with_less_recall(tmp_path, codes, scales)
+    exact = search_exactly(own_queries(codes, scales), codes, scales)
+    assert LEAST_RECALL <= exact.recall_of(with_stages(many, kind)) < recall
+    monkeypatch.setattr(scale_contest, "read_manifest", lambda folder: loaded.manifest)
+    assert with_less_recall(bundle, codes, scales) == []
+
+
 def test_a_row_without_figures_is_left_out_of_the_table() -> None:
     searched = {"recall": 0.98, "recall_of_claims": 0.97, "p50": 1.0, "p99": 2.0, "two_threads": 0.6, "times_ours": 1}
     memory = {"resident_megabytes": 90.0, "own_megabytes": 50.0, "load_seconds": 0.1, "effort": []}
@@ -133,7 +156,8 @@ def test_a_row_without_figures_is_left_out_of_the_table() -> None:
     assert ("a filter keeps 1 %: p50, p99 ms", "3.00, 4.00") in rows
     assert ("resident MB after the searches (of mapped files)", "90 (40)") in rows
     assert not [row for row in rows if row[0].startswith(("INIT", "keyword", "index", "export"))]
-    assert [row[1] for row in peers_table(seen)[1]] == ["this project"]
+    seen[10]["searches"]["stages:9,500,100"] = searched | memory
+    assert [row[1] for row in peers_table(seen)[1]] == ["this project", "this project, narrower (9, 500, 100)"]
 
 
 def test_a_programs_memory_is_its_own_and_not_that_of_the_process_that_starts_it() -> None:

@@ -250,3 +250,8 @@ def test_a_filter_may_hold_so_many_values_and_no_more(tmp_path: Path, empty: boo
     assert allowed_rows(filter_of(MOST_VALUES), columns).any()
     with pytest.raises(FilterError, match=f"expected at most {MOST_VALUES} values, lists and objects included"):
         allowed_rows(filter_of(MOST_VALUES + 1), columns)
+
+
+def test_a_filter_that_is_nested_very_deeply_is_refused_too(tmp_path: Path) -> None:
+    with pytest.raises(FilterError, match=r"expected at most 8 filters within each other, found {'.and"):
+        allowed_rows(nested(480), columns_of(tmp_path / "columns", ROWS))

@@ -73,7 +73,7 @@ REFUSED: dict[str, tuple[str, bytes, int, str, list[str]]] = {
         b"[" * 100_000,
         400,
         "bad_request",
-        ["body: not readable: brackets within brackets, too deep; expected JSON in UTF-8, such as {"],
+        ["body: not readable: brackets nested too deeply; expected JSON in UTF-8, such as {"],
     ),
     "a number of 5,000 digits": (
         "/similar",

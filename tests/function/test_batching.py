@@ -233,34 +233,41 @@ def test_texts_are_tokenized_as_the_embedder_does_on_the_loop_and_in_a_thread(
     assert len(" ".join(corpus.texts)) > FEW_CHARACTERS
 
 
-@pytest.mark.parametrize("rows", [200, 10**6])
-def test_a_search_returns_what_it_found_or_raises(embedder: Embedder, rows: int) -> None:
+@pytest.mark.parametrize("is_long", [False, True])
+def test_work_returns_what_it_found_or_raises(embedder: Embedder, is_long: bool) -> None:
     execution = BatchedExecution(embedder, 1, 100, TOKENS_PER_BATCH, Counts())
-    assert asyncio.run(execution.run(lambda: "found", rows)) == "found"
+    assert asyncio.run(execution.run(lambda: "found", is_long=is_long)) == "found"
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(execution.run(lambda: 1 // 0, rows))
+        asyncio.run(execution.run(lambda: 1 // 0, is_long=is_long))
 
 
-@pytest.mark.parametrize(("rows", "is_here"), [(200, True), (10**6, False)])
-def test_a_large_corpus_is_searched_in_another_thread(embedder: Embedder, rows: int, is_here: bool) -> None:
+@pytest.mark.parametrize("is_long", [False, True])
+def test_long_work_is_done_in_another_thread(embedder: Embedder, is_long: bool) -> None:
     execution = BatchedExecution(embedder, 1, 100, TOKENS_PER_BATCH, Counts())
-    thread = asyncio.run(execution.run(threading.current_thread, rows))
-    assert (thread is threading.current_thread()) == is_here
+    thread = asyncio.run(execution.run(threading.current_thread, is_long=is_long))
+    assert (thread is threading.current_thread()) == (not is_long)
 
 
 @pytest.mark.parametrize("mode", ["semantic", "keyword", "hybrid"])
-def test_each_step_of_a_search_says_how_many_rows_it_looks_at(bundle: Path, embedder: Embedder, mode: str) -> None:
-    looked_at = []
+def test_filters_are_long_work_and_so_is_a_search_of_a_large_corpus(
+    bundle: Path, embedder: Embedder, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    was_long = []
 
     class Watched(InlineExecution):
-        async def run(self, work: Callable[[], Result], rows: int = 0) -> Result:
-            looked_at.append(rows)
-            return await super().run(work, rows)
+        async def run(self, work: Callable[[], Result], *, is_long: bool = False) -> Result:
+            was_long.append(is_long)
+            return await super().run(work, is_long=is_long)
 
-    search = make_search(load(bundle, embedder), Watched(embedder))
-    asyncio.run(search(Query("an angry goose", mode=mode, filter={"chapter": 5}), lambda phase: None))
-    assert len(looked_at) >= 2
-    assert set(looked_at) == {200}
+    query = Query("an angry goose", mode=mode, filter={"chapter": 5})
+    loaded, execution = load(bundle, embedder), Watched(embedder)
+    asyncio.run(make_search(loaded, execution)(query, lambda phase: None))
+    assert was_long.pop(0)
+    assert set(was_long) == {False}
+    was_long.clear()
+    monkeypatch.setattr("function.search.FEW_ROWS", 199)
+    asyncio.run(make_search(loaded, execution)(query, lambda phase: None))
+    assert set(was_long) == {True}
 
 
 def test_batches_and_the_queue_are_counted(gated: GatedEmbedder) -> None:

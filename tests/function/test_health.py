@@ -154,3 +154,11 @@ def test_health_answers_while_the_model_is_busy(bundle: Path, monkeypatch: pytes
             return was_busy, healthy.status_code, (await predicting).status_code
 
     assert run(ask()) == (True, 200, 200)
+
+
+def test_a_full_queue_is_not_an_illness(bundle: Path, later: Callable[[float], None]) -> None:
+    app = make_app(Settings(bundle_dir=bundle), Batching(1, 1))
+    later(61)
+    *searches, health = asked(app, *[("POST", "/predict")] * 50, ("GET", "/health"))
+    assert 429 in {reply.status_code for reply in searches}
+    assert health.status_code == 200

@@ -186,7 +186,9 @@ def test_a_modern_message_must_say_what_it_is(client: httpx.Client, missing: str
 # --- messages that are none
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 100_000, b'{"id": %s}' % (b"1" * 5000)])
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"\xff", b"[" * 100_000, b'{"id": %s}' % (b"1" * 5000), b'{"id": "\\ud800"}', b'{"id": NaN}']
+)
 def test_what_is_not_json_is_a_parse_error_without_an_id(client: httpx.Client, body: bytes) -> None:
     reply = client.post("/mcp", content=body, headers=JSON)
     error(reply, 400, -32700)
@@ -204,7 +206,7 @@ def test_what_is_not_json_is_a_parse_error_without_an_id(client: httpx.Client, b
             message("ping") | {"params": [1]},
         ),
         *(message("ping", id=None), message("ping", id=1.5), message("ping", id=True), message("ping", id=[])),
-        *(message("ping", id={}), message("ping", id="\ud800")),
+        *(message("ping", id={}), {"jsonrpc": "2.0", "id": 1, "result": {}, "params": []}),
     ],
 )
 def test_what_is_not_a_message_is_an_invalid_request(client: httpx.Client, body: object) -> None:

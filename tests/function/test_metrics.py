@@ -72,6 +72,13 @@ def test_paths_that_are_no_routes_are_counted_together(client: httpx.Client) -> 
     assert {key[1] for key in samples if key[0] == "requests_total"} == {"other"}
 
 
+def test_paths_with_a_name_in_them_are_counted_as_one_route(client: httpx.Client) -> None:
+    for name in ("one", "two"):
+        client.get(f"/v1/models/{name}")
+    samples = counted(client.get("/metrics").text)
+    assert {key[1]: value for key, value in samples.items() if key[0] == "requests_total"} == {"/v1/models/{name}": 2}
+
+
 def test_a_full_queue_is_a_429_that_says_when_to_come_again_and_is_counted(bundle: Path) -> None:
     app = make_app(Settings(bundle_dir=bundle), Batching(1, 1))
 
@@ -87,7 +94,7 @@ def test_a_full_queue_is_a_429_that_says_when_to_come_again_and_is_counted(bundl
     for reply in refused:
         assert (reply.status_code, reply.headers["retry-after"]) == (429, "1")
         assert reply.json()["error_type"] == "overloaded"
-        assert reply.json()["error"] == "text: 10 tokens would wait for the model, at most 1; try again in 1 s"
+        assert reply.json()["error"] == "10 tokens would wait for the model, at most 1 may; try again in 1 s"
     samples = counted(metrics.text)
     assert samples["requests_total", "/predict", "429"] == len(refused)
     assert samples["requests_total", "/predict", "200"] == 50 - len(refused)

@@ -4,11 +4,13 @@ import json
 import logging
 import re
 from collections.abc import Callable
+from typing import Any
 
 import httpx
 import pytest
 
 from function.engine.embedder import Embedder, TokenIds
+from tests.function.event_makers import http_api
 
 PHASES = re.compile(r"([a-z-]+);dur=(\d+\.\d\d)")
 
@@ -155,3 +157,9 @@ def test_a_crash_is_logged_once_with_its_trace_under_the_request_id(
 def test_the_app_answers_on_after_a_crash(broken_client: httpx.Client) -> None:
     broken_client.post("/similar", json={"text": "goose"})
     assert broken_client.get("/health").status_code == 200
+
+
+def test_a_refusal_of_head_has_no_body_either(answer: Callable[[Any], dict[str, Any]]) -> None:
+    reply = answer(http_api("HEAD", "/health", " " * 7_000_000))
+    assert (reply["statusCode"], reply["body"]) == (413, "")
+    assert int(reply["headers"]["content-length"]) > 0

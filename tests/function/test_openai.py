@@ -11,7 +11,7 @@ import pytest
 
 from function.engine.embedder import Embedder
 from function.engine.quantization import Embeddings
-from function.settings import Settings
+from function.settings import CHARACTERS_PER_TEXT, Settings
 
 TEXTS = ["The goose won", "the ferry", "An old sailor painted the mayor's kitchen door bright yellow"]
 
@@ -82,6 +82,12 @@ def test_a_token_id_of_another_tokenizer_is_refused_with_what_to_do(client: http
     assert found["message"] == (
         "input.1.0: expected an id of this model's tokenizer, 0 to 94; send texts instead of token ids, found 100257"
     )
+
+
+def test_a_list_of_token_ids_has_as_many_as_a_text_has_characters(client: httpx.Client) -> None:
+    assert post(client, input=[5] * CHARACTERS_PER_TEXT)["usage"] == post(client, input=[5] * 30)["usage"]
+    for ids in ([5] * (CHARACTERS_PER_TEXT + 1), [[6], [5] * (CHARACTERS_PER_TEXT + 1)]):
+        assert f"at most {CHARACTERS_PER_TEXT} items" in error(client, 400, input=ids)["message"]
 
 
 def test_dimensions_keep_the_first_values_as_a_unit_vector(client: httpx.Client) -> None:

@@ -131,8 +131,8 @@ REFUSED_DIRECT: dict[str, tuple[dict[str, Any], str]] = {
         {"path": "/similar", "text": "goose"},
         "event: found text beside path, expected only path, method and body; remove it",
     ),
-    "too deep": ({"text": nested}, "event: found brackets within brackets, too deep, expected "),
-    "body too deep": ({"path": "/similar", "body": nested}, "event.body: found brackets within brackets, too deep"),
+    "too deep": ({"text": nested}, "event: found brackets nested too deeply, expected "),
+    "body too deep": ({"path": "/similar", "body": nested}, "event.body: found brackets nested too deeply"),
 }
 
 

@@ -64,7 +64,7 @@ def test_a_number_may_be_1_or_the_largest_there_is(name: str, largest: int) -> N
 
 
 @pytest.mark.parametrize(("name", "largest"), NUMBERS)
-@pytest.mark.parametrize("value", ["0", "-1", "1.5", "many", " 5", "1e3", "٣", "²", "0x10", "{}"])
+@pytest.mark.parametrize("value", ["0", "-1", "1.5", "many", " 5", "1e3", "٣", "²", "0x10", "{}", "9" * 5_000])
 def test_a_wrong_number_is_refused_by_name_with_what_was_found_and_expected(
     name: str, largest: int, value: str
 ) -> None:

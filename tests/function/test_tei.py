@@ -1,5 +1,7 @@
 """The routes of text-embeddings-inference: bare lists, the model's truncation, and what POST / takes."""
 
+import asyncio
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +13,9 @@ import pytest
 
 from function.engine.bundle import Manifest
 from function.engine.embedder import Embedder
+from function.engine.spelling import SpelledToken, spell
+from function.routes import tei
+from function.serving import Batching, make_app
 from function.settings import Settings
 
 TEXTS = ["The goose won", "the ferry", "An old sailor painted the mayor's kitchen door bright yellow"]
@@ -136,3 +141,33 @@ def test_the_source_sentence_counts_as_a_text(connect: Callable[..., httpx.Clien
     assert "at most 2 items" in error(client, "/similarity", 422, inputs=inputs)
     inputs = {"source_sentence": "goose " * 10, "sentences": ["goose " * 17]}
     assert "31 tokens in 2 texts" in error(client, "/similarity", 413, inputs=inputs)
+
+
+def test_the_tokens_of_tokenize_are_limited_before_all_texts_are_read(connect: Callable[..., httpx.Client]) -> None:
+    client = connect(settings=Settings(max_tokens=30))
+    assert len(post(client, "/tokenize", inputs=["goose " * 14, "goose " * 12])[1]) == 14
+    assert "31 tokens in 3 texts, at most 30" in error(
+        client, "/tokenize", 413, inputs=["goose " * 14, "goose " * 13, "goose"]
+    )
+
+
+def test_the_server_splits_texts_into_tokens_beside_other_requests(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = make_app(Settings(bundle_dir=bundle), Batching(1, 1000))
+    threads = []
+
+    def spell_here(*arguments: Any, **options: Any) -> list[SpelledToken]:
+        threads.append(threading.current_thread())
+        return spell(*arguments, **options)
+
+    monkeypatch.setattr(tei, "spell", spell_here)
+
+    async def ask() -> httpx.Response:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://tests") as client:
+            return await client.post("/tokenize", json={"inputs": "an angry goose"})
+
+    with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+        assert runner.run(ask()).status_code == 200
+    assert threads
+    assert threading.main_thread() not in threads

@@ -162,3 +162,19 @@ def test_sigterm_under_load_finishes_what_was_accepted_and_ends_with_0(bundle: P
         assert server.wait(WAIT) == 0
         assert set(statuses) == {200}
         assert len(closed) == len(callers)  # each was told, and none lost a reply
+
+
+def test_requests_on_connections_that_wait_to_be_accepted_are_answered_when_it_stops(
+    server: "subprocess.Popen[str]",
+) -> None:
+    address = httpx.URL(address_of(server))
+    assert address.port is not None
+    request = b"POST /predict HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\ncontent-length: 17\r\n\r\n"
+    with ExitStack() as stack:
+        callers = [stack.enter_context(socket.create_connection((address.host, address.port), 30)) for _ in range(60)]
+        for caller in callers:
+            caller.sendall(request + b'{"text": "goose"}')
+        server.send_signal(signal.SIGTERM)
+        replies = [caller.recv(100) for caller in callers]
+    assert [reply[:15] for reply in replies] == [b"HTTP/1.1 200 OK"] * 60
+    assert server.wait(timeout=WAIT) == 0
