@@ -69,7 +69,7 @@ def make_search(bundle: Loaded, execution: Execution) -> Search:
     BackendError if the texts are in another service, and that does not answer.
     """
     if isinstance(bundle, LoadedModel):
-        return _make_search_elsewhere(bundle, execution)
+        return _make_search_in_s3_vectors(bundle, execution)
     index, passages, is_large = bundle.index, bundle.passages, len(bundle.index) > FEW_ROWS
     columns, keywords_once = cache(bundle.open_columns), cache(bundle.open_keywords)
 
@@ -127,7 +127,7 @@ async def _embed(execution: Execution, text: str, lap: Lap) -> tuple[Embeddings,
     return embedding, tokens.is_truncated
 
 
-def _make_search_elsewhere(bundle: LoadedModel, execution: Execution) -> Search:
+def _make_search_in_s3_vectors(bundle: LoadedModel, execution: Execution) -> Search:
     """Return what searches the index in Amazon S3 Vectors that the manifest names."""
     from function.engine.filters import FilterError  # only a bundle without texts of its own needs these
     from function.engine.vector_filters import translate

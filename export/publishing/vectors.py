@@ -17,7 +17,7 @@ from function.engine.bundle import COLUMNS, INDEX, PASSAGES, BundleError, Manife
 from function.engine.index import Index
 from function.engine.passages import Passages
 from function.engine.quantization import dequantize
-from function.engine.vectors import EMPTY, ID, METADATA, NOT_FILTERED, TEXT, as_vectors_have_it, key_of
+from function.engine.vectors import EMPTY, ID, METADATA, NOT_FILTERED, TEXT, key_of, metadata_value
 
 MOST_DIMENSIONS = 4_096
 MOST_KEYS = 50  # of metadata
@@ -109,7 +109,7 @@ def filterable_metadata(metadata: Mapping[str, Any], kinds: Mapping[str, str]) -
             continue
         stored = stored_values(kind, metadata[name])
         assert stored is not None  # the export checked it
-        values = [as_vectors_have_it(kind, value) for value in stored]
+        values = [metadata_value(kind, value) for value in stored]
         if kind != "list":
             (found[name],) = values
         elif values:

@@ -14,7 +14,7 @@ import numpy as np
 
 from function.engine.columns import COMPARED, Columns, Mask, stored_value
 from function.engine.filters import FilterError, allowed_rows
-from function.engine.vectors import EMPTY, as_vectors_have_it
+from function.engine.vectors import EMPTY, metadata_value
 
 COMPARABLE = ("number", "date")
 
@@ -56,9 +56,9 @@ def _operator(where: str, name: str, kind: str, operator: str, operand: Any) -> 
     if operator == "$exists":
         return _exists(name, kind, operand)
     if operator in ("$in", "$nin"):
-        value: Any = [as_vectors_have_it(kind, stored_value(kind, each)) for each in operand]
+        value: Any = [metadata_value(kind, stored_value(kind, each)) for each in operand]
     else:
-        value = as_vectors_have_it(kind, stored_value(kind, operand))
+        value = metadata_value(kind, stored_value(kind, operand))
     if operator == "$ne" and kind == "list":
         operator, value = "$nin", [value]
     found = {name: {operator: value}}

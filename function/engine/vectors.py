@@ -27,7 +27,7 @@ def row_of(keys: str, key: str) -> int:
     return int(row)
 
 
-def as_vectors_have_it(kind: str, stored: Stored) -> str | int | float | bool:
+def metadata_value(kind: str, stored: Stored) -> str | int | float | bool:
     """Return what a column of this type stores as S3 Vectors stores it. A date stays microseconds since 1970."""
     if isinstance(stored, bytes):
         return stored.decode("utf-8", "surrogatepass")
