@@ -43,7 +43,7 @@ def measure_starts(environment: dict[str, str], bundle: Path, rounds: int) -> di
 
 def starts_table(seen: dict[str, list[dict[str, float]]]) -> tuple[Sequence[str], list[Sequence[Any]]]:
     """Return the columns and the rows of the table: medians of milliseconds."""
-    rows = []
+    rows: list[Sequence[Any]] = []
     for phase in PHASES:
         medians = [statistics.median(start[phase] for start in starts) for starts in seen.values()]
         rows.append((phase, *(f"{median:,.0f}" for median in medians), f"{medians[1] - medians[0]:+,.0f}"))

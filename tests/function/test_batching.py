@@ -261,12 +261,16 @@ def test_filters_are_long_work_and_so_is_a_search_of_a_large_corpus(
 
     query = Query("an angry goose", mode=mode, filter={"chapter": 5})
     loaded, execution = load(bundle, embedder), Watched(embedder)
-    asyncio.run(make_search(loaded, execution)(query, lambda phase: None))
+
+    async def ask() -> None:
+        await make_search(loaded, execution)(query, lambda phase: None)
+
+    asyncio.run(ask())
     assert was_long.pop(0)
     assert set(was_long) == {False}
     was_long.clear()
     monkeypatch.setattr("function.search.FEW_ROWS", 199)
-    asyncio.run(make_search(loaded, execution)(query, lambda phase: None))
+    asyncio.run(ask())
     assert set(was_long) == {True}
 
 
