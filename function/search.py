@@ -70,11 +70,11 @@ def make_search(bundle: Loaded, execution: Execution) -> Search:
     """
     if isinstance(bundle, LoadedModel):
         return _make_search_in_s3_vectors(bundle, execution)
-    index, passages, is_large = bundle.index, bundle.passages, len(bundle.index) > FEW_ROWS
+    index, passages = bundle.index, bundle.passages
     columns, keywords_once = cache(bundle.open_columns), cache(bundle.open_keywords)
 
     async def search(query: Query, lap: Lap) -> Found:
-        allowed = None
+        allowed, is_large = None, len(index) > FEW_ROWS
         if query.filter is not None:
             condition = query.filter
             allowed = await execution.run(lambda: _filtered_rows(condition, columns()), is_long=True)
