@@ -132,3 +132,9 @@ def test_values_that_were_seen_are_suggested(page: "Page") -> None:
     add_filter(page, "who")
     suggested = page.locator("datalist option").evaluate_all("all => all.map(one => one.value)")
     assert "the baker" in suggested
+
+
+def test_a_date_is_filtered_by_its_day_in_utc(page: "Page") -> None:
+    dates = ["2024-05-31T23:30-05:00", "2024-05-31", "2024-05-31T23:30", "2024-05-31T23:30Z", "2024-06-01T00:30+01:00"]
+    days = page.evaluate("(dates) => dates.map(dayOf)", dates)
+    assert days == ["2024-06-01", "2024-05-31", "2024-05-31", "2024-05-31", "2024-05-31"]

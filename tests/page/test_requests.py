@@ -126,6 +126,26 @@ def test_a_server_that_wants_a_key_is_asked_with_the_one_that_is_typed(closed: C
     assert page.locator("#key").is_hidden()
 
 
+def test_a_key_that_is_wanted_later_leaves_the_filters_as_they_are(open_page: Open) -> None:
+    page = open_page('/?q=ferry&filters=[["chapter","range","7","7"]]')
+    page.locator("li.hit").first.wait_for()
+
+    def check(route: "Route") -> None:
+        if route.request.headers.get("authorization"):
+            route.continue_()
+        else:
+            route.fulfill(status=401, json={"error": "authorization: no such key", "error_type": "unauthorized"})
+
+    page.route("**/similar", check)
+    page.locator("#query").fill("baker")
+    page.locator("#key:visible").wait_for()
+    page.get_by_label("API key").fill(KEY)
+    page.get_by_role("button", name="Use it").click()
+    page.locator("#key").wait_for(state="hidden")
+    page.locator("li.hit").first.wait_for()
+    assert page.locator(".condition").count() == 1
+
+
 def test_the_key_lasts_as_long_as_the_tab_and_is_in_no_address_and_no_command(closed: Callable[[], "Page"]) -> None:
     page = closed()
     page.get_by_label("API key").fill(KEY)
