@@ -54,7 +54,7 @@ def main() -> int:
 
 def search_bundle(kind: str, bundle: LoadedBundle, queries: Embeddings, texts: Sequence[str]) -> Search:
     """Return the search that a request of this kind does, without embedding the query and reading the passages."""
-    index, keywords = bundle.index, bundle.open_keywords()
+    index, keywords = bundle.index, bundle.keywords
     assert keywords is not None
     if kind == SEMANTIC:
         return rows_of(lambda number: index.search(queries[number], TOP_K))
@@ -67,7 +67,7 @@ def search_bundle(kind: str, bundle: LoadedBundle, queries: Embeddings, texts: S
         return rows_of(lambda number: keywords.match(texts[number]).best(TOP_K))
     if kind == HYBRID:
         return rows_of(lambda number: fuse(index, queries[number], keywords.match(texts[number]), keywords.info, TOP_K))
-    columns, condition = bundle.open_columns(), {"lot": {"$lt": int(kind.removeprefix(FILTER))}}
+    columns, condition = bundle.columns, {"lot": {"$lt": int(kind.removeprefix(FILTER))}}
     return rows_of(lambda number: index.search(queries[number], TOP_K, allowed_rows(condition, columns)))
 
 

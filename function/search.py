@@ -3,7 +3,6 @@
 import reprlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from function.engine.loading import Loaded, LoadedModel
@@ -71,13 +70,12 @@ def make_search(bundle: Loaded, execution: Execution) -> Search:
     if isinstance(bundle, LoadedModel):
         return _make_search_in_s3_vectors(bundle, execution)
     index, passages = bundle.index, bundle.passages
-    columns, keywords_once = cache(bundle.open_columns), cache(bundle.open_keywords)
 
     async def search(query: Query, lap: Lap) -> Found:
         allowed, is_large = None, len(index) > FEW_ROWS
         if query.filter is not None:
             condition = query.filter
-            allowed = await execution.run(lambda: _filtered_rows(condition, columns()), is_long=True)
+            allowed = await execution.run(lambda: _filtered_rows(condition, bundle.columns), is_long=True)
             lap("filter")
         if query.mode == "semantic":
             embedding, is_truncated = await _embed(execution, query.text, lap)
@@ -85,7 +83,7 @@ def make_search(bundle: Loaded, execution: Execution) -> Search:
                 lambda: index.search(embedding, query.num_results, allowed, exact=query.exact), is_long=is_large
             )
             lap("search")
-        elif (keywords := keywords_once()) is None:
+        elif (keywords := bundle.keywords) is None:
             raise SearchError(f"mode: found {query.mode!r}, but {NO_KEYWORDS}")
         else:
             matches = await execution.run(lambda: keywords.match(query.text, allowed), is_long=is_large)

@@ -12,7 +12,7 @@ from function.app import create_app
 from function.batching import BatchedExecution
 from function.callers import CallerWatch
 from function.engine.embedder import TOKENS_PER_BATCH
-from function.engine.loading import load
+from function.engine.loading import LoadedBundle, load
 from function.http_protocol import HttpProtocol
 from function.metrics import CountingLog, Metrics
 from function.routes.late import add_late_routes
@@ -49,6 +49,8 @@ def make_app(settings: Settings, batching: Batching, is_shared: bool = False) ->
         switch.fetch()
         stopwatch.lap("fetch")
     bundle = load(settings.bundle_dir) if switch is None else switch.load()
+    if isinstance(bundle, LoadedBundle):
+        bundle.open_all()
     stopwatch.lap("load")
     metrics = Metrics(is_shared)
     log = CountingLog(make_logger(settings), metrics)

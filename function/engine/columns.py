@@ -158,20 +158,21 @@ def _is_any(stored: AnyArray, wanted: Sequence[Stored]) -> Mask:
 
 
 class Columns:
-    """The columns of a corpus by name. Nothing is opened before the first is asked for."""
+    """The columns of a corpus by name. None is read before it is asked for."""
 
     def __init__(self, path: Path, kinds: Mapping[str, str], count: int) -> None:
-        """Take a columns.safetensors, the type of each of its columns, and the corpus's number of rows."""
+        """Map a columns.safetensors, with the type of each of its columns and the corpus's number of rows.
+
+        Without columns there is no such file. Raises TensorsError if it is not whole.
+        """
         self.kinds = kinds
         self.count = count
         self._path = path
-        self._tensors: dict[str, AnyArray] | None = None
+        self._tensors = map_tensors(path) if kinds else {}
 
     def __getitem__(self, name: str) -> Column:
         """Return one column. Raises KeyError if there is none, TensorsError if the file holds something else."""
         kind = self.kinds[name]
-        if self._tensors is None:
-            self._tensors = map_tensors(self._path)
         values, offsets, codes, rows, present = parts = [self._tensors.get(f"{name}.{part}") for part in PARTS]
         if values is None or not _belong_together(kind, self.count, values, offsets, codes, rows, present):
             found = {

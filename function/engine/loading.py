@@ -1,6 +1,7 @@
 """A bundle, open and warmed up: everything that a process needs to answer requests."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,12 @@ if TYPE_CHECKING:
     from function.engine.keywords import Keywords
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LoadedBundle:
-    """The bundle's four parts, which stay open as long as the process lives, and the folder they came from."""
+    """The bundle's four parts, which stay open as long as the process lives, and the folder they came from.
+
+    Columns and keywords are opened by the first request that needs them, or by `open_all`.
+    """
 
     manifest: Manifest
     embedder: Embedder
@@ -24,10 +28,12 @@ class LoadedBundle:
     passages: Passages
     folder: Path
 
-    def open_columns(self) -> "Columns":
-        """Return the columns that filters compare; the file itself is opened when a filter names the first of them.
+    @cached_property
+    def columns(self) -> "Columns":
+        """The columns that filters compare.
 
-        Raises BundleError if another bundle has taken this one's place since it was loaded.
+        Raises BundleError if another bundle has taken this one's place since it was loaded, TensorsError if the file is
+        damaged.
         """
         from function.engine.columns import Columns  # only a request with a filter needs them
 
@@ -35,8 +41,9 @@ class LoadedBundle:
         self._check_place()
         return Columns(self.folder / COLUMNS, self.manifest.index.columns, self.manifest.index.rows)
 
-    def open_keywords(self) -> "Keywords | None":
-        """Return the postings of keyword search, None if the bundle has none.
+    @cached_property
+    def keywords(self) -> "Keywords | None":
+        """The postings of keyword search, None if the bundle has none.
 
         Raises BundleError if another bundle has taken this one's place since it was loaded, TensorsError if the file is
         damaged.
@@ -48,6 +55,13 @@ class LoadedBundle:
             return None
         self._check_place()
         return Keywords(self.folder / KEYWORDS, self.manifest.index.keywords, self.manifest.index.rows)
+
+    def open_all(self) -> None:
+        """Open columns and keywords now: an export may put another bundle in this one's place before they are needed.
+
+        Raises what `columns` and `keywords` raise.
+        """
+        _ = self.columns, self.keywords
 
     def _check_place(self) -> None:
         if read_manifest(self.folder) != self.manifest:

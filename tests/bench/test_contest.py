@@ -53,7 +53,7 @@ def test_every_kind_of_search_in_a_process_returns_what_the_engine_returns(
     searchers: dict[str, Searcher], bundle: Path, corpus: Corpus, queries: Path
 ) -> None:
     loaded, embedded = load_bundle(bundle), np.load(queries)
-    keywords = loaded.open_keywords()
+    keywords = loaded.keywords
     assert keywords is not None
     matches = [keywords.match(text) for text in corpus.texts[:QUERIES]]
     expected = {

@@ -27,12 +27,10 @@ def path(tmp_path: Path) -> Path:
     return file
 
 
-def test_the_file_is_opened_when_the_first_column_is_asked_for(tmp_path: Path, path: Path) -> None:
-    columns = Columns(tmp_path / "later", KINDS, 3)
-    assert columns.kinds == KINDS
-    path.rename(tmp_path / "later")
+def test_the_file_stays_mapped_when_it_is_deleted(path: Path) -> None:
+    columns = Columns(path, KINDS, 3)
+    path.unlink()
     assert columns["name"].equals_any([b"b"]).tolist() == [True, False, True]
-    (tmp_path / "later").unlink()  # mapped once for all columns
     assert columns["count"].exists().tolist() == [True, True, False]
 
 

@@ -1,5 +1,6 @@
 """python -m function: the same app over real HTTP, started and stopped as an operator would."""
 
+import shutil
 import signal
 import socket
 import subprocess
@@ -39,6 +40,19 @@ def test_it_answers_over_http_and_stops_when_told_to(
         assert over_http.post("/similar", content=b" " * 7_000_000).status_code == 413
     server.send_signal(signal.SIGTERM)
     assert server.wait(timeout=30) == 0
+
+
+@pytest.mark.parametrize("question", [{"filter": {"chapter": 5}}, {"mode": "keyword"}, {"mode": "hybrid"}], ids=str)
+def test_it_searches_the_bundle_it_has_opened_after_the_folder_was_replaced(
+    bundle_copy: Path, client: httpx.Client, question: dict[str, object]
+) -> None:
+    body = {"text": "an angry goose"} | question
+    with started(bundle_copy) as server:
+        address = address_of(server)
+        shutil.rmtree(bundle_copy)
+        reply = httpx.post(f"{address}/similar", json=body, trust_env=False)
+    assert reply.status_code == 200
+    assert reply.json() == client.post("/similar", json=body).json()
 
 
 def test_ctrl_c_stops_it_without_a_trace(server: subprocess.Popen[str]) -> None:
