@@ -5,18 +5,12 @@ from typing import Annotated, Literal
 from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel, Discriminator, Field, Tag
 
-from function.errors import REFUSED, union_tag
+from function.errors import REFUSED
 from function.routes.embedding import TextEmbedding
 from function.routes.replies import json_text
-from function.routes.texts import RequestText, StrictRequest, describe_limits
+from function.routes.texts import TEXT, TEXTS, RequestText, StrictRequest, describe_limits, text_or_texts
 from function.settings import Settings
 from function.telemetry import stopwatch_of
-
-TEXT, TEXTS = union_tag("text"), union_tag("texts")
-
-
-def _form(value: object) -> str:
-    return TEXTS if isinstance(value, list) else TEXT
 
 
 class PredictReply(BaseModel):
@@ -38,7 +32,7 @@ def add_embeddings(app: FastAPI, embedding: TextEmbedding, settings: Settings) -
 
         text: Annotated[
             Annotated[RequestText, Tag(TEXT)] | Annotated[texts_type, Tag(TEXTS)],
-            Discriminator(_form),
+            Discriminator(text_or_texts),
         ]
         prompt_name: Literal["query", "document"] | None = None
 

@@ -28,11 +28,11 @@ from function.engine.quantization import Embeddings
 from function.errors import Replies, cut, union_tag
 from function.routes.embedding import TextEmbedding
 from function.routes.replies import json_reply, json_text
-from function.routes.texts import ClientRequest, ClientText, describe_limits, whole_number
+from function.routes.texts import TEXT, TEXTS, ClientRequest, ClientText, describe_limits, whole_number
 from function.settings import CHARACTERS_PER_TEXT, Settings
 from function.telemetry import stopwatch_of
 
-TEXT, TEXTS, IDS, ID_LISTS = map(union_tag, ("text", "texts", "token ids", "lists of token ids"))
+IDS, ID_LISTS = union_tag("token ids"), union_tag("lists of token ids")
 INPUT = "input"  # the field whose limits are passed
 
 

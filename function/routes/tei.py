@@ -17,25 +17,24 @@ from function.errors import REFUSED, union_tag
 from function.routes.embedding import TextEmbedding
 from function.routes.replies import json_text
 from function.routes.texts import (
+    TEXT,
+    TEXTS,
     ClientRequest,
     ClientText,
     describe_limits,
     refuse_characters,
     refuse_tokens,
+    text_or_texts,
     whole_number,
 )
 from function.settings import Settings
 from function.telemetry import Stopwatch, stopwatch_of
 
-TEXT, TEXTS, EMBED, SIMILARITY = map(union_tag, ("text", "texts", "embed", "similarity"))
+EMBED, SIMILARITY = union_tag("embed"), union_tag("similarity")
 INPUTS = "inputs"  # the field whose limits are passed
 
 Prompt = Literal["query", "document"] | None
 Truncation = Literal["right"] | None  # from the end; the tokenizer can cut off no beginning
-
-
-def _form(value: object) -> str:
-    return TEXTS if isinstance(value, list) else TEXT
 
 
 def _task(value: object) -> str:
@@ -86,7 +85,7 @@ def add_tei(app: FastAPI, embedding: TextEmbedding, settings: Settings) -> None:
     texts_type = Annotated[list[ClientText], Field(min_length=1, max_length=most, fail_fast=True)]
     inputs_type = Annotated[
         Annotated[ClientText, Tag(TEXT)] | Annotated[texts_type, Tag(TEXTS)],
-        Discriminator(_form),
+        Discriminator(text_or_texts),
     ]
 
     class EmbedRequest(ClientRequest):

@@ -7,7 +7,15 @@ from fastapi import HTTPException
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+from function.errors import union_tag
 from function.settings import CHARACTERS_PER_TEXT, Settings
+
+TEXT, TEXTS = union_tag("text"), union_tag("texts")  # the forms of a field that takes one text or several
+
+
+def text_or_texts(value: object) -> str:
+    """Return the form of a field's value, for a discriminated union."""
+    return TEXTS if isinstance(value, list) else TEXT
 
 
 def _check_text(text: str) -> str:
