@@ -8,6 +8,6 @@ if arguments[:1] == ["query"]:
 
     sys.exit(query(arguments[1:]))
 
-from function.server import main as serve  # noqa: E402
+from function.server.command import main as serve  # noqa: E402
 
 sys.exit(serve(arguments[1:] if arguments[:1] == ["serve"] else arguments))

@@ -22,11 +22,12 @@ from bench.folders import RESULTS
 from export.arguments import COMMANDS, parse_arguments
 from export.columns import TYPES, column_tensors
 from export.corpus import Corpus
-from function import query, server
+from function import query
 from function.engine import bundle as layout
 from function.engine.columns import PARTS, Columns
 from function.engine.filters import allowed_rows
 from function.errors import ERROR_TYPES, FAILED, REFUSED
+from function.server import command as server_command
 from function.settings import Settings, read_settings
 from tests.cloudformation import load_template
 from tests.conftest import write_bundle
@@ -164,8 +165,9 @@ def test_each_server_command_has_options_that_exist(
         options = query.parse_arguments(words(command, "python -m function query"))
         assert options.text or options.file
         return
-    monkeypatch.setattr(server, "find_spec", lambda name: None)  # the server stops after it has read its arguments
-    assert server.main(words(command, "python -m function")) == 1
+    # the server stops after it has read its arguments
+    monkeypatch.setattr(server_command, "find_spec", lambda name: None)
+    assert server_command.main(words(command, "python -m function")) == 1
     assert "uvicorn is not installed" in capsys.readouterr().err
 
 

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from function import server
 from function.app import create_app
 from function.engine.loading import load_bundle
+from function.server import command
 from function.settings import IN_LAMBDA, read_settings
 from function.startup import ColdStart
 from tests.conftest import make_stories, write_bundle
@@ -21,7 +21,7 @@ def main(kind: str) -> int:
     with TemporaryDirectory() as folder:
         bundle = write_bundle(Path(folder) / "bundle", make_stories())
         if kind == "server":
-            return server.main(["--bundle", str(bundle), "--port", "0"])
+            return command.main(["--bundle", str(bundle), "--port", "0"])
         return serve_events(bundle)
 
 
@@ -35,7 +35,7 @@ def serve_events(bundle: Path) -> int:
     cold_start.end({})
     settings = read_settings({IN_LAMBDA: "tests"})
     app = ThroughEvents(create_app(load_bundle(bundle), settings, logging.getLogger("tests"), cold_start))
-    (listener,) = server.bind("127.0.0.1", 0)
+    (listener,) = command.bind("127.0.0.1", 0)
     with listener:
         listener.listen()  # connections wait until uvicorn accepts them
         print(f"running on http://127.0.0.1:{listener.getsockname()[1]}", file=sys.stderr, flush=True)

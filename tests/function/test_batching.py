@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from export.corpus import Corpus
-from function.batching import FEW_CHARACTERS, BatchedExecution, QueueFull
 from function.engine.embedder import TOKENS_PER_BATCH, Embedder, TokenIds
 from function.engine.loading import load
 from function.engine.quantization import Embeddings
 from function.execution import InlineExecution, Result
 from function.search import Query, make_search
+from function.server.batching import FEW_CHARACTERS, BatchedExecution, QueueFull
 from tests.conftest import MAX_TOKENS
 
 

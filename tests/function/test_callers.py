@@ -6,8 +6,8 @@ from collections.abc import Iterable
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from function import callers
-from function.callers import CallerWatch
+from function.server import callers
+from function.server.callers import CallerWatch
 
 BODY: Message = {"type": "http.request", "body": b"{}", "more_body": False}
 SCOPE: Scope = {"type": "http", "path": "/predict"}

@@ -14,7 +14,7 @@ import pytest
 from function.engine.embedder import Embedder
 from function.engine.quantization import Embeddings
 from function.routes import status
-from function.serving import Batching, make_app
+from function.server.serving import Batching, make_app
 from function.settings import Settings
 from tests.function.event_makers import http_api
 

@@ -8,8 +8,8 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from function.callers import CallerWatch
-from function.serving import Batching, make_app
+from function.server.callers import CallerWatch
+from function.server.serving import Batching, make_app
 from function.settings import Settings
 from tests.conftest import InProcess
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from function import server
 from function.engine.bundle import BundleError, ModelInfo
 from function.engine.embedder import Embedder
 from function.s3 import fetch as fetching
 from function.s3 import folders, objects
+from function.server import command
 from tests.publishing.asking import Publish, Start, ask, left
 from tests.publishing.faults import FAULTS, WRONG, Fault, Proxy, dawdle
 
@@ -94,7 +94,7 @@ def test_a_server_whose_bundle_cannot_be_fetched_ends_in_one_line(
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:1")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    assert server.main(["--bundle", "s3://bucket/prefix", "--port", "0", "--workers", "1"]) == 1
+    assert command.main(["--bundle", "s3://bucket/prefix", "--port", "0", "--workers", "1"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: s3://bucket/prefix/current.json: ")
     assert line.endswith(", 4 times; is 127.0.0.1:1 up?")

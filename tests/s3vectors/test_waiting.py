@@ -3,8 +3,8 @@
 import asyncio
 from threading import Barrier
 
-from function.batching import BatchedExecution
 from function.engine.embedder import Embedder
+from function.server.batching import BatchedExecution
 
 
 class NoCounts:

@@ -20,9 +20,9 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 from function.engine.bundle import BundleError
 from function.engine.embedder import TOKENS_PER_BATCH
 from function.engine.tensors import TensorsError
+from function.server.workers import run_workers
 from function.settings import SettingsError, read_settings
 from function.startup import no_garbage_collection
-from function.workers import run_workers
 
 LAST_PORT = 65535  # TCP has 16 bits for it
 MOST_PROCESSES = 1_000
@@ -116,7 +116,7 @@ def _serve(options: argparse.Namespace, listeners: Sequence[socket.socket], coun
     from prometheus_client.multiprocess import mark_process_dead
 
     from function.api_keys import check_listener
-    from function.serving import Batching, make_app, serve
+    from function.server.serving import Batching, make_app, serve
 
     batching = Batching(options.threads, options.max_queued_tokens, options.tokens_per_batch)
     try:

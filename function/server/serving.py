@@ -9,17 +9,17 @@ from dataclasses import dataclass
 import uvicorn
 
 from function.app import create_app
-from function.batching import BatchedExecution
-from function.callers import CallerWatch
 from function.engine.embedder import TOKENS_PER_BATCH
 from function.engine.loading import LoadedBundle, load
-from function.http_protocol import HttpProtocol
-from function.metrics import CountingLog, Metrics
 from function.routes.late import add_late_routes
+from function.server.batching import BatchedExecution
+from function.server.callers import CallerWatch
+from function.server.http_protocol import HttpProtocol
+from function.server.metrics import CountingLog, Metrics
+from function.server.workers import SIGNALS
 from function.settings import Settings
 from function.startup import ColdStart
 from function.telemetry import Stopwatch, make_logger
-from function.workers import SIGNALS
 
 SECONDS_TO_LEAVE = 1.0  # for callers that keep a connection, so that they are told before it is closed
 SECONDS_TO_ACCEPT = 0.1  # what waits to be accepted when the server stops
