@@ -1,7 +1,8 @@
 """How many requests a second the server answers, beside FastAPI with sentence-transformers and infinity-emb.
 
-wrk posts thousands of different texts at 1 to 1,000 connections. The servers run one after the other, round by round,
-with the same model and on the same cores. A figure is the median of the rounds.
+wrk posts thousands of different texts at 1 to 1,000 connections. The servers have the same model and the same cores. At
+each number of connections they take turns, each when the others have nothing left to do. A figure is the median of the
+rounds. Memory is measured after that, of one server at a time.
 """
 
 import argparse
@@ -9,7 +10,8 @@ import math
 import random
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from itertools import count
 from pathlib import Path
@@ -30,6 +32,7 @@ from bench.servers import (
     proportional_megabytes,
     running,
     this_server,
+    wait_until_idle,
 )
 from bench.texts import Texts, read_texts
 from export.source import find_model
@@ -65,14 +68,10 @@ def run(options: argparse.Namespace) -> int:
     texts = read_texts(options.data, options.rows)
     bundle = make_bundle(work, texts)
     names = options.only.split(",") if options.only else SERVERS
-    servers = {name: make_server(name, work, bundle, texts) for name in names}
+    servers = {name: make_server(name, work, bundle, texts, PORT + place) for place, name in enumerate(names)}
     bodies = make_texts(texts.texts, Embedder.open(bundle, read_manifest(bundle).model))
-    seen: dict[str, dict[str, list[Load]]] = {name: {} for name in servers}
-    megabytes: dict[str, list[float]] = {name: [] for name in servers}
-    for number in range(options.rounds):
-        for name, server in servers.items():
-            measure(server, work, bodies, options, seen[name], megabytes[name])
-            console.print(f"round {number + 1} of {options.rounds}: {name}")
+    seen = measure(servers, work, bodies, options)
+    megabytes = {name: memory(server, work, bodies["short"], options.seconds) for name, server in servers.items()}
     columns, rows = table(seen, megabytes)
     if options.only:
         show(columns, rows)
@@ -88,18 +87,18 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def make_server(name: str, work: Path, bundle: Path, texts: Texts) -> ServerCommand:
+def make_server(name: str, work: Path, bundle: Path, texts: Texts, port: int) -> ServerCommand:
     """Return how the server of this name is started. Raises SystemExit if there is no server of that name."""
     model = find_model(None, None)[0]
     workers = ("--workers", str(WORKERS))
     if name == OURS:
-        return this_server(bundle, *workers)
+        return this_server(bundle, *workers, port=port)
     if name == UNBATCHED:
-        return this_server(bundle, *workers, "--tokens-per-batch", "1")
+        return this_server(bundle, *workers, "--tokens-per-batch", "1", port=port)
     if name == PEER:
-        return peer_server(peer_server_python(work), peer_environment(work, bundle, texts), WORKERS)
+        return peer_server(peer_server_python(work), peer_environment(work, bundle, texts), WORKERS, port)
     if name == INFINITY:
-        return infinity_server(infinity_python(work), model)
+        return infinity_server(infinity_python(work), model, port)
     raise SystemExit(f"--only: {name!r}, expected some of {', '.join(SERVERS)}")
 
 
@@ -126,27 +125,43 @@ def make_texts(texts: Sequence[str], embedder: Embedder) -> dict[str, list[str]]
 
 
 def measure(
-    server: ServerCommand,
-    work: Path,
-    texts: dict[str, list[str]],
-    options: argparse.Namespace,
-    seen: dict[str, list[Load]],
-    megabytes: list[float],
-) -> None:
-    """Start a server, put it under each load, and add what was seen by "route, kind, connections" to seen."""
-    with running(server, work / "serve.log") as process:
-        for route, kind in CASES:
-            if route not in server.routes:
-                continue
-            path, field = server.routes[route]
-            bodies = write_bodies(work / "serve.jsonl", [{field: text, **server.body} for text in texts[kind]])
-            address = f"http://127.0.0.1:{PORT}{path}"
-            load(address, bodies, 10, 2)  # warms up
-            for connections in options.connections:
-                seen.setdefault(f"{route}, {kind}, {connections}", []).append(
-                    load(address, bodies, connections, options.seconds)
-                )
-        megabytes.append(proportional_megabytes(process))
+    servers: Mapping[str, ServerCommand], work: Path, texts: Mapping[str, Sequence[str]], options: argparse.Namespace
+) -> dict[str, dict[str, list[Load]]]:
+    """Return what was seen of each server in each round, by "route, kind, connections"."""
+    seen: dict[str, dict[str, list[Load]]] = {name: {} for name in servers}
+    with ExitStack() as stack:
+        processes = {
+            name: stack.enter_context(running(server, work / f"serve-{server.port}.log"))
+            for name, server in servers.items()
+        }
+        for number in range(options.rounds):
+            for route, kind in CASES:
+                able = [name for name, server in servers.items() if route in server.routes]
+                for name in able:
+                    ask(servers[name], work, route, texts[kind], 10, 2)  # warms up
+                    wait_until_idle(processes[name])
+                for connections in options.connections:
+                    for name in able:
+                        found = ask(servers[name], work, route, texts[kind], connections, options.seconds)
+                        seen[name].setdefault(f"{route}, {kind}, {connections}", []).append(found)
+                        wait_until_idle(processes[name])
+                console.print(f"round {number + 1} of {options.rounds}: {route}, {kind}")
+    return seen
+
+
+def ask(server: ServerCommand, work: Path, route: str, texts: Sequence[str], connections: int, seconds: int) -> Load:
+    """Return what is seen of a route when these texts are asked in turn."""
+    field = server.routes[route][1]
+    bodies = write_bodies(work / "serve.jsonl", [{field: text, **server.body} for text in texts])
+    return load(server.address(route), bodies, connections, seconds)
+
+
+def memory(server: ServerCommand, work: Path, texts: Sequence[str], seconds: int) -> float:
+    """Return the megabytes of a server after both routes were asked; pages that its processes share count once."""
+    with running(server, work / f"serve-{server.port}.log") as process:
+        for route in server.routes:
+            ask(server, work, route, texts, 40, seconds)
+        return proportional_megabytes(process)
 
 
 def median(loads: Sequence[Load]) -> Load:
@@ -170,7 +185,7 @@ def ratio(loads: Sequence[Load], others: Sequence[Load]) -> float:
 
 
 def table(
-    seen: dict[str, dict[str, list[Load]]], megabytes: dict[str, list[float]]
+    seen: dict[str, dict[str, list[Load]]], megabytes: dict[str, float]
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Return the columns and the rows, by load and then by server."""
     columns = [
@@ -194,7 +209,7 @@ def table(
             errors = ", ".join(f"{kind}: {number:,}" for kind, number in sorted(found.errors.items()))
             cells = [*case.split(", "), name, f"{found.requests_per_second:,.0f}"]
             cells += [f"{ratio(cases[case], peer):.1f}" if peer else "", f"{found.p50:,.1f}", f"{found.p99:,.1f}"]
-            rows.append((*cells, errors, f"{statistics.median(megabytes[name]):.0f}"))
+            rows.append((*cells, errors, f"{megabytes[name]:.0f}"))
     return columns, rows
 
 

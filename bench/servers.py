@@ -17,6 +17,8 @@ from bench.folders import PEERS, PROJECT
 
 PORT = 8399
 STARTS_WITHIN = 180  # seconds
+IDLE_WITHIN = 600  # seconds
+IDLE = 0.1  # of a core
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,30 +30,36 @@ class ServerCommand:
     folder: Path = PROJECT
     environment: dict[str, str] = field(default_factory=dict)
     body: Mapping[str, str] = field(default_factory=dict)  # more fields of each body
+    port: int = PORT
+
+    def address(self, route: str) -> str:
+        """Return the URL of one of its routes."""
+        return f"http://127.0.0.1:{self.port}{self.routes[route][0]}"
 
 
 OURS = {"/predict": ("/predict", "text"), "/similar": ("/similar", "text")}
 
 
-def this_server(bundle: Path, *options: str) -> ServerCommand:
+def this_server(bundle: Path, *options: str, port: int = PORT) -> ServerCommand:
     """Return this project's server."""
-    command = [sys.executable, "-m", "function", "--bundle", bundle.absolute(), "--port", str(PORT), *options]
-    return ServerCommand(command, OURS)
+    command = [sys.executable, "-m", "function", "--bundle", bundle.absolute(), "--port", str(port), *options]
+    return ServerCommand(command, OURS, port=port)
 
 
-def peer_server(python: Path, environment: dict[str, str], workers: int) -> ServerCommand:
+def peer_server(python: Path, environment: dict[str, str], workers: int, port: int = PORT) -> ServerCommand:
     """Return FastAPI with sentence-transformers under gunicorn, with a thread of torch in each worker."""
     worker = ("-k", "uvicorn_worker.UvicornWorker", "-w", str(workers), "--timeout", "300")
-    command = [python.with_name("gunicorn"), *worker, "-b", f"127.0.0.1:{PORT}", "fastapi_sentence_transformers:app"]
-    return ServerCommand(command, OURS, PEERS, {**ONE_THREAD, **environment})
+    command = [python.with_name("gunicorn"), *worker, "-b", f"127.0.0.1:{port}", "fastapi_sentence_transformers:app"]
+    return ServerCommand(command, OURS, PEERS, {**ONE_THREAD, **environment}, port=port)
 
 
-def infinity_server(python: Path, model: Path) -> ServerCommand:
+def infinity_server(python: Path, model: Path, port: int = PORT) -> ServerCommand:
     """Return infinity-emb with torch, as its documentation starts it on a processor; it searches nothing."""
-    options = ["--model-id", model, "--engine", "torch", "--device", "cpu", "--port", str(PORT), "--host", "127.0.0.1"]
+    options = ["--model-id", model, "--engine", "torch", "--device", "cpu", "--port", str(port), "--host", "127.0.0.1"]
     command = [python.with_name("infinity_emb"), "v2", *options, "--no-bettertransformer"]
     environment = {"HF_HUB_OFFLINE": "1", "INFINITY_ANONYMOUS_USAGE_STATS": "0"}
-    return ServerCommand(command, {"/predict": ("/embeddings", "input")}, PROJECT, environment, {"model": str(model)})
+    routes = {"/predict": ("/embeddings", "input")}
+    return ServerCommand(command, routes, PROJECT, environment, {"model": str(model)}, port)
 
 
 @contextmanager
@@ -67,7 +75,7 @@ def running(server: ServerCommand, log: Path) -> Iterator[int]:
         )
     try:
         end = time.monotonic() + STARTS_WITHIN
-        while not _listens():
+        while not _listens(server.port):
             if process.poll() is not None or time.monotonic() > end:
                 raise SystemExit(f"{server.command[0]}: the server did not start; {log} has what it printed")
             time.sleep(0.1)
@@ -77,9 +85,9 @@ def running(server: ServerCommand, log: Path) -> Iterator[int]:
         process.wait()
 
 
-def _listens() -> bool:
+def _listens(port: int) -> bool:
     try:
-        urllib.request.urlopen(f"http://127.0.0.1:{PORT}/openapi.json", timeout=5).close()
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/openapi.json", timeout=5).close()
     except urllib.error.HTTPError:
         return True
     except OSError:
@@ -91,5 +99,30 @@ def proportional_megabytes(process: int) -> float:
     """Return the memory of a process and all its children; a page that several map counts once (PSS)."""
     rollup = Path(f"/proc/{process}/smaps_rollup").read_text()
     own = next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
-    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    return own / 1024 + sum(proportional_megabytes(int(child)) for child in children)
+    return own / 1024 + sum(map(proportional_megabytes, _children(process)))
+
+
+def wait_until_idle(process: int) -> None:
+    """Wait until a process and its children compute nothing: some servers go on after their callers have left.
+
+    Raises SystemExit if that takes longer than IDLE_WITHIN seconds.
+    """
+    end, before = time.monotonic() + IDLE_WITHIN, processor_seconds(process)
+    while time.monotonic() < end:
+        time.sleep(0.5)
+        now = processor_seconds(process)
+        if now - before < 0.5 * IDLE:
+            return
+        before = now
+    raise SystemExit(f"process {process}: still computes {IDLE_WITHIN} s after the last request")
+
+
+def processor_seconds(process: int) -> float:
+    """Return the processor time of a process and all its children that live."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")  # in user mode and in the kernel
+    return own + sum(map(processor_seconds, _children(process)))
+
+
+def _children(process: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]

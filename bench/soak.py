@@ -9,7 +9,7 @@ from bench.load import load, require_wrk, write_bodies
 from bench.provenance import make_provenance
 from bench.report import console, report
 from bench.serve import BODIES, WORKERS
-from bench.servers import PORT, proportional_megabytes, running, this_server
+from bench.servers import proportional_megabytes, running, this_server
 from bench.texts import read_texts
 
 WRITES: tuple[str, ...] = ("soak",)
@@ -34,9 +34,10 @@ def run(options: argparse.Namespace) -> int:
     queries = [{"text": " ".join(text.split()[:4])} for text in texts.texts[:BODIES]]
     bodies = write_bodies(work / "soak.jsonl", queries)
     minutes = []
-    with running(this_server(bundle, "--workers", str(WORKERS)), work / "soak.log") as process:
+    server = this_server(bundle, "--workers", str(WORKERS))
+    with running(server, work / "soak.log") as process:
         for number in range(1, options.minutes + 1):
-            found = load(f"http://127.0.0.1:{PORT}/similar", bodies, options.connections, options.seconds)
+            found = load(server.address("/similar"), bodies, options.connections, options.seconds)
             minutes.append(asdict(found) | {"megabytes": proportional_megabytes(process)})
             console.print(f"minute {number} of {options.minutes}")
     columns = ["minute", "requests/s", "p50 ms", "p99 ms", "errors", "MB"]
