@@ -66,11 +66,16 @@ def export(environment: dict[str, str], *words: str | Path) -> None:
     subprocess.run(command, cwd=PROJECT, env=environment, check=True, capture_output=True)
 
 
-def version_of(bundle: Path) -> str:
-    """Return what the header x-bundle says of a bundle."""
+def digest_of(bundle: Path) -> str:
+    """Return the version that a bundle has when it is published."""
     from function.engine.bundle import MANIFEST, describe_file
 
-    return describe_file(bundle / MANIFEST).sha256[:12]
+    return describe_file(bundle / MANIFEST).sha256
+
+
+def version_of(bundle: Path) -> str:
+    """Return what the header x-bundle says of a bundle."""
+    return digest_of(bundle)[:12]
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from bench.bundles import make_bundle
 from bench.data import add_data_argument
+from bench.object_server import serving
 from bench.provenance import make_provenance
 from bench.published import WHERE, export, publish, server, storage, version_of
 from bench.published_starts import measure_starts, starts_table
@@ -102,8 +103,7 @@ def run(options: argparse.Namespace) -> int:
     }
     source = make_provenance(str(options.data))
     report("switching", ("", "measured"), rows, details, source)
-    with (options.work / "switching-starts.log").open("w") as log, storage(log.fileno()) as environment:
-        publish(environment, bundles[0])
+    with serving(bundles[0]) as environment:
         seen = measure_starts(environment, bundles[0], options.rounds)
     report("switching_starts", *starts_table(seen), {"rounds": options.rounds, "seen": seen}, source)
     return 0
