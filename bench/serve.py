@@ -6,7 +6,6 @@ rounds. Memory is measured after that, of one server at a time.
 """
 
 import argparse
-import math
 import random
 import statistics
 from collections import Counter
@@ -82,7 +81,9 @@ def run(options: argparse.Namespace) -> int:
         name: {case: [asdict(one) for one in loads] for case, loads in cases.items()} for name, cases in seen.items()
     }
     source = make_provenance(texts.description())
-    report("serve", columns, rows, {"seconds": options.seconds, "megabytes": megabytes, "seen": details}, source)
+    multiples = {name: ratios(seen, name) for name in servers}
+    measured = {"seconds": options.seconds, "megabytes": megabytes, "multiples": multiples, "seen": details}
+    report("serve", columns, rows, measured, source)
     draw({name: {case: median(loads) for case, loads in cases.items()} for name, cases in seen.items()})
     return 0
 
@@ -177,11 +178,21 @@ def median(loads: Sequence[Load]) -> Load:
     )
 
 
-def ratio(loads: Sequence[Load], others: Sequence[Load]) -> float:
-    """Return the requests a second as a multiple of another server's: the median over the rounds."""
+def ratio(loads: Sequence[Load], others: Sequence[Load]) -> float | None:
+    """Return the requests a second as a multiple of another server's: the median over the rounds.
+
+    None if the other server answered nothing in one of them.
+    """
+    if not all(other.requests_per_second for other in others):
+        return None
     pairs = zip(loads, others, strict=True)
-    # a slow server may answer nothing in time
-    return statistics.median(one.requests_per_second / (other.requests_per_second or math.nan) for one, other in pairs)
+    return statistics.median(one.requests_per_second / other.requests_per_second for one, other in pairs)
+
+
+def ratios(seen: Mapping[str, Mapping[str, Sequence[Load]]], other: str) -> dict[str, float | None]:
+    """Return how many times the requests of another server this project's server answers, for each load of both."""
+    ours, others = seen.get(OURS, {}), seen.get(other, {})
+    return {case.removeprefix("/"): ratio(ours[case], others[case]) for case in ours if case in others}
 
 
 def table(
@@ -206,9 +217,10 @@ def table(
             if case not in cases:
                 continue
             found, peer = median(cases[case]), seen.get(PEER, {}).get(case)
+            multiple = ratio(cases[case], peer) if peer else None
             errors = ", ".join(f"{kind}: {number:,}" for kind, number in sorted(found.errors.items()))
             cells = [*case.split(", "), name, f"{found.requests_per_second:,.0f}"]
-            cells += [f"{ratio(cases[case], peer):.1f}" if peer else "", f"{found.p50:,.1f}", f"{found.p99:,.1f}"]
+            cells += [f"{multiple:.1f}" if multiple else "", f"{found.p50:,.1f}", f"{found.p99:,.1f}"]
             rows.append((*cells, errors, f"{megabytes[name]:.0f}"))
     return columns, rows
 

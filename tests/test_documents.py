@@ -66,6 +66,7 @@ NOT_MEASURED = {
     "2 KB": "https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-limitations.html",
     "recall of 0.98": "bench/scale_contest.py: TARGETS",
     "reach 0.99": "bench/scale_contest.py: TARGETS",
+    "25 seconds": "function/server/serving.py: SECONDS_TO_FINISH",
     "20 ms": "bench/memory.py: PERIOD, over which Docker counts a share of a core",
 }
 
