@@ -3,7 +3,7 @@
 import json
 
 from bench.load import Load, parse
-from bench.serve import OURS, PEER, median, table
+from bench.serve import OURS, PEER, median, ratios, table
 
 PRINTED = {"requests": 1_000, "seconds": 2.0, "p50": 3.0, "p99": 9.0}
 NO_ERRORS = {"statuses": "", "connect": 0, "read": 0, "write": 0, "timeout": 0}
@@ -22,14 +22,15 @@ def test_a_figure_is_the_median_of_the_rounds_and_errors_add_up() -> None:
 def test_ratios_are_of_the_same_round() -> None:
     case = "/predict, short, 40"
     ours, peer = [Load(100, 1, 1, {}), Load(10, 1, 1, {})], [Load(10, 1, 1, {}), Load(1, 1, 1, {})]
-    _, rows = table({OURS: {case: ours}, PEER: {case: peer}}, {OURS: [100.0], PEER: [600.0]})
+    _, rows = table({OURS: {case: ours}, PEER: {case: peer}}, {OURS: 100.0, PEER: 600.0})
     assert [row[:6] for row in rows] == [
         ("/predict", "short", "40", OURS, "55", "10.0"),
         ("/predict", "short", "40", PEER, "6", "1.0"),
     ]
+    assert ratios({OURS: {case: ours}, PEER: {case: peer}}, PEER) == {"predict, short, 40": 10.0}
 
 
 def test_a_server_that_answers_nothing_has_no_ratio() -> None:
     case = "/predict, short, 1000"
-    _, rows = table({OURS: {case: [Load(9, 1, 1, {})]}, PEER: {case: [Load(0, 1, 1, {})]}}, {OURS: [1], PEER: [1]})
-    assert rows[0][5] == "nan"
+    _, rows = table({OURS: {case: [Load(9, 1, 1, {})]}, PEER: {case: [Load(0, 1, 1, {})]}}, {OURS: 1, PEER: 1})
+    assert rows[0][5] == ""
