@@ -57,5 +57,6 @@ with no_garbage_collection(), ThreadPoolExecutor(1) as background:
     stopwatch.lap("warm-up")
 
     if settings.aws_lambda_initialization_type == "snap-start":
-        warm_up_after_restore(handler, cold_start, settings.api_keys)
+        restored = (lambda: None) if switch is None else switch.poll_at_next_request
+        warm_up_after_restore(handler, cold_start, settings.api_keys, restored)
     cold_start.end(stopwatch.phases)

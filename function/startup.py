@@ -82,11 +82,17 @@ def warm_up(handler: Handler, api_keys: Sequence[str] = ()) -> None:
         raise RuntimeError(f"warm-up: the handler answered {reply['statusCode']}, expected 200: {reply['body']}")
 
 
-def warm_up_after_restore(handler: Handler, cold_start: ColdStart, api_keys: Sequence[str] = ()) -> None:
+def warm_up_after_restore(
+    handler: Handler,
+    cold_start: ColdStart,
+    api_keys: Sequence[str] = (),
+    restored: Callable[[], None] = lambda: None,
+) -> None:
     """Register with Lambda SnapStart, which keeps the started process and restores it instead of starting another.
 
     After each restore the handler answers one request before the first real one: a restored process reads its memory
-    page by page as it is used. The next request reports the restore in place of the start.
+    page by page as it is used. The next request reports the restore in place of the start. `restored` is called after
+    that.
     """
     from snapshot_restore_py import register_after_restore
 
@@ -96,5 +102,6 @@ def warm_up_after_restore(handler: Handler, cold_start: ColdStart, api_keys: Seq
         warm_up(handler, api_keys)
         stopwatch.lap("restore-warm-up")
         cold_start.end(stopwatch.phases)
+        restored()
 
     register_after_restore(after_restore)

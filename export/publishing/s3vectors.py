@@ -17,7 +17,7 @@ from export.publishing.errors import PublishError
 from export.publishing.sending import VECTORS_PER_SECOND, Pace, Sent, send_rows
 from export.publishing.vectors import BundleVectors
 from export.replace import replacing
-from function.engine.bundle import MODEL, TOKENIZER, BundleError, Manifest, VectorsInfo, open_bundle
+from function.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, BundleError, Manifest, VectorsInfo, open_bundle
 from function.engine.vectors import NOT_FILTERED, row_of
 
 
@@ -46,6 +46,8 @@ def publish(
         raise BundleError(f"{bundle}: its texts are in S3 Vectors already; name the bundle that was published there")
     if out.resolve() == bundle.resolve():
         raise PublishError(f"--out: {out} is the bundle itself, which keeps the texts; name another folder")
+    if (out / INDEX).exists() or (out / PASSAGES).exists():
+        raise PublishError(f"--out: {out} is a bundle with texts, which would be deleted; name another folder")
     rows = BundleVectors(bundle, manifest)
     for share in rows.check():
         progress("check rows", share)

@@ -14,9 +14,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from export.indexer import check_checksum
 from export.publishing.bucket import Bucket, ChangedError, Entry, Show
 from export.publishing.errors import PublishError
-from function.engine.bundle import FORMAT_VERSION, MANIFEST, open_bundle
+from function.engine.bundle import FORMAT_VERSION, MANIFEST, BundleError, open_bundle
 
 POINTER = "current.json"
 BUNDLES = "bundles"
@@ -68,7 +69,7 @@ class Store:
     def send(self, bundle: Path, show: Show) -> tuple[str, int, int]:
         """Send a bundle's files, except those that are there; return its version, and the files and bytes sent.
 
-        Raises BundleError if the bundle does not open, PublishError if S3 refuses.
+        Raises BundleError if the bundle does not open, is damaged or is replaced meanwhile, PublishError if S3 refuses.
         """
         manifest = open_bundle(bundle)
         content = (bundle / MANIFEST).read_bytes()
@@ -77,7 +78,10 @@ class Store:
         there = {entry.name: entry.bytes for entry in self._bucket.entries(folder)}
         missing = {name: info for name, info in manifest.files.items() if there.get(folder + name) != info.bytes}
         for name, info in missing.items():
+            check_checksum(bundle, name, manifest)
             self._bucket.send_file(bundle / name, folder + name, info.sha256, show)
+        if (bundle / MANIFEST).read_bytes() != content:
+            raise BundleError(f"{bundle}: was replaced while it was published; publish it again when no export runs")
         # sent again even if it is there: history orders versions by the time of this object
         self._bucket.write(folder + MANIFEST, content)
         return version, len(missing), sum(info.bytes for info in missing.values())
@@ -124,9 +128,13 @@ class Store:
             raise PublishError(f"{self.url}: no version was served before; name one that `history` lists")
         start = start or pointer.previous or ""
         matching = [version for version in self.versions() if version.name.startswith(start.lower())]
-        if len(start) < SHORTEST_VERSION or len(matching) != 1:
-            found = f"{len(matching)} versions start with {start!r}"
-            raise PublishError(f"{self.url}: {found}, expected one, by {SHORTEST_VERSION} characters or more")
+        if len(start) < SHORTEST_VERSION:
+            raise PublishError(
+                f"{self.url}: {start!r} is too short; name a version by {SHORTEST_VERSION} characters or more"
+            )
+        if len(matching) != 1:
+            found = f"{len(matching)} versions begin with {start!r}"
+            raise PublishError(f"{self.url}: {found}, expected one; `history` lists them")
         return matching[0]
 
     def prune(self, keep: int) -> tuple[list[str], int]:

@@ -33,7 +33,7 @@ def parse_version(content: bytes, where: str) -> str:
         if len(bytes.fromhex(version)) != hashlib.sha256().digest_size:
             raise ValueError(f"version {version!r}")
     except (ValueError, KeyError, TypeError) as error:
-        raise RefusedError(f"{where}/{POINTER}: {error!r}; publish a bundle there again") from error
+        raise RefusedError(f"{where}/{POINTER}: {error!r}; delete the object and publish again") from error
     return str(version).lower()
 
 
@@ -95,8 +95,19 @@ def _same_in(local: Path | None, manifest: Manifest) -> list[str]:
     """Return which files of the model another bundle has too."""
     if local is None or not (local / MANIFEST).is_file():
         return []
-    files = read_manifest(local).files
-    return [name for name in OF_MODEL if name in manifest.files and files.get(name) == manifest.files[name]]
+    try:
+        files = read_manifest(local).files
+    except BundleError:  # of another release: then all files are fetched
+        return []
+    return [
+        name
+        for name in OF_MODEL
+        if name in manifest.files and files.get(name) == manifest.files[name] and _is_whole(local / name, files[name])
+    ]
+
+
+def _is_whole(path: Path, info: FileInfo) -> bool:
+    return path.is_file() and path.stat().st_size == info.bytes
 
 
 def _link(path: Path, existing: Path) -> None:
@@ -145,4 +156,5 @@ def _check(objects: Objects, path: Path, info: FileInfo) -> None:
         found = hashlib.sha256(content).hexdigest()
     if found != info.sha256:
         expected = f"the manifest says {info.sha256[:12]}"
-        raise RefusedError(f"{objects.url}: {path.name} is damaged: SHA-256 {found[:12]}, {expected}; publish it again")
+        wrong = f"{path.name} is damaged: SHA-256 {found[:12]}, {expected}"
+        raise RefusedError(f"{objects.url}: {wrong}; delete the object and publish again")

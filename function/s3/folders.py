@@ -1,6 +1,7 @@
 """Folders that the processes of a machine share: the first one fills a folder, the last one that uses it removes it.
 
 TMPDIR/semantic-search-USER/NAME/      a whole bundle; its files are mapped
+TMPDIR/semantic-search-USER/NAME.part/ the same while it is filled
 TMPDIR/semantic-search-USER/NAME.lock  locked as shared by each process that uses the folder
 """
 
@@ -14,6 +15,7 @@ from pathlib import Path
 from function.engine.bundle import BundleError
 
 LOCK = ".lock"
+PART = ".part"
 
 
 class SharedFolder:
@@ -39,6 +41,7 @@ class SharedFolder:
             with suppress(BlockingIOError):
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while other processes use the folder
                 shutil.rmtree(self.path, ignore_errors=True)
+                shutil.rmtree(self.path.with_suffix(PART), ignore_errors=True)  # of a process that was killed
                 self.path.with_suffix(LOCK).unlink(missing_ok=True)
         os.close(self._lock)
 
@@ -73,7 +76,7 @@ def open_shared(path: Path, fill: Callable[[Path], None]) -> SharedFolder:
         folder = SharedFolder(path, _lock(path.with_suffix(LOCK), fcntl.LOCK_EX))
         try:
             if not path.is_dir():  # nobody else has filled it in between
-                with _removed_if_unfinished(path.with_suffix(".part")) as part:
+                with _removed_if_unfinished(path.with_suffix(PART)) as part:
                     fill(part)
                     part.rename(path)
         except BaseException:

@@ -26,6 +26,7 @@ PAUSE = 0.1  # seconds after the first failure; doubled after each other
 TIMEOUT = 5.0  # seconds without a byte
 LONGEST = 30.0  # seconds for one answer
 READ_AT_ONCE = 1 << 18  # bytes
+OF_CREDENTIALS = (b"ExpiredToken", b"InvalidAccessKeyId", b"InvalidToken", b"SignatureDoesNotMatch")
 TRANSIENT = (408, 429, 500, 502, 503, 504)
 LARGEST_DOCUMENT = 16 * 1024 * 1024  # bytes of a pointer or a manifest
 
@@ -131,6 +132,12 @@ class Objects:
         found = f"{reply.status} {code[1].decode() if code else reply.reason}"
         if reply.status in TRANSIENT:
             raise _TransientError(found)
+        if code and code[1] in OF_CREDENTIALS:
+            raise RemoteError(f"{self.url}/{name}: {found}; get new credentials")
+        if reply.status in (301, 307, 400):
+            raise RemoteError(
+                f"{self.url}/{name}: {found}; is the bucket in {self._region}? Set AWS_REGION to its region"
+            )
         if reply.status in (403, 404):  # without s3:ListBucket, 403 means either
             raise RemoteError(f"{self.url}/{name}: {found}; publish a bundle there, or allow s3:GetObject")
         raise RemoteError(f"{self.url}/{name}: {found}, expected {expected}; does {self._endpoint.host} speak S3?")

@@ -1,5 +1,6 @@
 """When S3 is asked for a newer bundle: at most every so many seconds, in a thread, and never twice at once."""
 
+import math
 from collections.abc import Callable
 from threading import Event, Lock, Thread
 from time import monotonic
@@ -30,6 +31,10 @@ class Polls:
         if monotonic() - self._last >= self._seconds and not self._one.locked():
             self._last = monotonic()
             Thread(target=self.run, name="poll", daemon=True).start()
+
+    def make_due(self) -> None:
+        """Let the next `start_if_due` start a poll."""
+        self._last = -math.inf
 
     def start_forever(self) -> None:
         """Start a thread that polls until the process ends."""

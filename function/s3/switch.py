@@ -66,6 +66,7 @@ class Switch:
         self._own_folder = own_folder(environment)
         self._local = local
         self._etag: str | None = None
+        self._refused: str | None = None  # why the bundle that the pointer names cannot be served
         self._polls = Polls(self._poll, seconds)
         self._report: Report = lambda status: None
         self._execution: Execution | None = None
@@ -130,6 +131,10 @@ class Switch:
         """Switch to the bundle that the pointer names, if it is another one; report one that cannot be used."""
         self._polls.run()
 
+    def poll_at_next_request(self) -> None:
+        """Let the next request start a poll: this process may have stood still for weeks."""
+        self._polls.make_due()
+
     def poll_forever(self) -> None:
         """Start a thread that polls until the process ends."""
         self._polls.start_forever()
@@ -139,13 +144,16 @@ class Switch:
             _remove_all(self._unused)  # of requests that have ended since; a newer bundle needs the room
             answer = self._objects.read(POINTER, self._etag)
             if answer is None:
+                self.status = replace(self.status, error=self._refused)
                 return
+            self._refused = None
             try:
                 self._switch(parse_version(answer.content, self._objects.url))
             except (RefusedError, TensorsError) as error:  # the next poll would find the same
                 self._fail(error)
+                self._refused = self.status.error
             self._etag = answer.etag
-        except (BundleError, OSError) as error:
+        except Exception as error:  # noqa: BLE001  reported, and the next poll may succeed
             self._fail(error)
         finally:
             self._objects.close()
@@ -186,11 +194,14 @@ class Switch:
         same = [manifest.files.get(name) == open_now.files[name] for name in (MODEL, TOKENIZER)]
         if manifest.model != open_now.model or not all(same):
             found = f"the bundle's model is {manifest.model.name} or was exported otherwise"
-            advice = f"expected {open_now.model.name} as it is open here; start the function again to change the model"
-            raise RefusedError(f"{self._objects.url}: {found}, {advice}")
+            expected = f"expected {open_now.model.name} as it is open here"
+            advice = "roll back, and publish another model under another prefix"
+            raise RefusedError(f"{self._objects.url}: {found}, {expected}; {advice}")
 
     def _fail(self, error: Exception) -> None:
-        self.status = replace(self.status, failures=self.status.failures + 1, error=f"{error}")
+        is_foreseen = isinstance(error, BundleError | TensorsError | OSError)
+        text = str(error) if is_foreseen else repr(error)
+        self.status = replace(self.status, failures=self.status.failures + 1, error=text)
         self._report(self.status)
 
     def info(self) -> dict[str, object]:

@@ -8,7 +8,7 @@ import pytest
 
 from function.aws import endpoint as endpoint_module
 from function.s3.objects import Objects, RemoteError
-from tests.publishing.faults import Exchange, Proxy
+from tests.publishing.faults import Exchange, Proxy, refuse
 
 KEYS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing-secret"}
 
@@ -51,6 +51,25 @@ def test_a_request_goes_to_amazons_address_of_the_bucket_or_to_the_one_that_a_va
     with pytest.raises(KeyboardInterrupt):
         Objects(url, KEYS | environment).read("current.json")
     assert asked == [(host, path)]
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "advice"),
+    [
+        (301, "PermanentRedirect", "is the bucket in eu-central-1? Set AWS_REGION to its region"),
+        (400, "AuthorizationHeaderMalformed", "is the bucket in eu-central-1? Set AWS_REGION to its region"),
+        (400, "ExpiredToken", "get new credentials"),
+        (403, "InvalidAccessKeyId", "get new credentials"),
+        (403, "AccessDenied", "publish a bundle there, or allow s3:GetObject"),
+    ],
+)
+def test_what_s3_refuses_is_told_with_what_to_do(
+    url: str, environment: dict[str, str], proxy: Proxy, status: int, code: str, advice: str
+) -> None:
+    proxy.fail("current.json", refuse(status, code))
+    with pytest.raises(RemoteError) as raised:
+        Objects(url, environment).read("current.json")
+    assert str(raised.value) == f"{url}/current.json: {status} {code}; {advice}"
 
 
 def whole(exchange: Exchange) -> None:

@@ -33,7 +33,7 @@ def test_what_s3_does_wrong_is_told_and_the_old_bundle_serves_on(
     if fault is dawdle:
         monkeypatch.setattr(objects, "TIMEOUT", 0.1)
     if where == "current.json" and fault is shorten:
-        message = "publish a bundle there again"  # it is whole for all one knows
+        message = "delete the object and publish again"  # it is whole for all one knows
     elif where == "manifest.json" and fault is shorten:
         message = "is damaged, its SHA-256"
     proxy.fail(where, fault)
@@ -92,6 +92,34 @@ def test_wrong_bytes_are_refused_once(
     assert len(proxy.asked) == 1
     assert switch.status.failures == 1
     assert switch.status.error
+
+
+def test_the_error_of_a_poll_is_gone_when_the_next_one_is_answered(
+    start: Start, publish: Publish, bundle: Path, proxy: Proxy
+) -> None:
+    publish(bundle)
+    switch, _ = start()
+    proxy.fail("current.json", refuse(503, "SlowDown"), objects.TRIES)
+    switch.poll()
+    assert "503 SlowDown" in str(switch.status.error)
+    switch.poll()
+    assert switch.status.error is None
+    assert switch.status.failures == 1
+
+
+def test_an_unforeseen_error_is_reported_and_the_next_poll_tries_again(
+    start: Start, publish: Publish, bundles: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(bundles[0])
+    switch, client = start()
+    version = publish(bundles[1])
+    with monkeypatch.context() as patch:
+        patch.setattr("function.s3.switch.load", lambda folder, embedder: 1 / 0)
+        switch.poll()
+    assert switch.status.error == "ZeroDivisionError('division by zero')"
+    switch.poll()
+    assert ask(client)[0] == version[:12]
+    assert switch.status.error is None
 
 
 def test_a_pointer_to_nothing_is_refused(

@@ -137,6 +137,37 @@ def test_two_processes_share_what_is_fetched_and_the_last_one_removes_it(
     assert left(environment) == [versions[1]]
 
 
+def test_a_local_bundle_of_another_release_does_not_hinder_a_start(
+    start: Start, publish: Publish, bundle: Path, own_bundle: Path
+) -> None:
+    version = publish(bundle)
+    manifest = own_bundle / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"format_version": 4', '"format_version": 3'))
+    _, client = start(own_bundle)
+    assert ask(client)[0] == version[:12]
+
+
+def test_a_local_bundle_without_its_model_does_not_hinder_a_start(
+    start: Start, publish: Publish, bundle: Path, own_bundle: Path
+) -> None:
+    version = publish(bundle)
+    (own_bundle / "model.ort").unlink()
+    _, client = start(own_bundle)
+    assert ask(client)[0] == version[:12]
+
+
+def test_what_a_killed_process_had_fetched_in_part_is_removed(
+    start: Start, publish: Publish, bundle: Path, environment: dict[str, str]
+) -> None:
+    version = publish(bundle)
+    folder = folders.own_folder(environment)
+    (folder / "0123.part").mkdir()
+    (folder / "0123.part" / "index.safetensors").touch()
+    (folder / "0123.lock").touch()
+    start()
+    assert sorted(path.name for path in folder.iterdir()) == [version, f"{version}.lock"]
+
+
 def test_a_process_that_ends_removes_what_it_fetched(
     publish: Publish, bundle: Path, url: str, environment: dict[str, str]
 ) -> None:

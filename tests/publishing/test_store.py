@@ -13,6 +13,7 @@ import export.publishing.store as module
 from export.publishing.bucket import Bucket
 from export.publishing.errors import PublishError
 from export.publishing.store import Store
+from function.engine.bundle import BundleError
 
 Publish = Callable[[Path], str]
 
@@ -41,6 +42,31 @@ def test_a_file_that_is_there_is_not_sent_again(store: Store, s3: Any, url: str,
     bucket, _, prefix = url.removeprefix("s3://").partition("/")
     s3.delete_object(Bucket=bucket, Key=f"{prefix}/bundles/{version}/tokenizer.txt")
     assert store.send(bundle, silent)[1] == 1
+
+
+def test_a_damaged_file_is_not_sent(store: Store, own_bundle: Path) -> None:
+    path = own_bundle / "index.safetensors"
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(BundleError, match=r"index.safetensors: sha256 .* it is damaged"):
+        store.send(own_bundle, silent)
+    assert store.versions() == []
+
+
+def test_a_bundle_that_is_replaced_while_it_is_sent_is_not_published(
+    store: Store, own_bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send_file = Bucket.send_file
+
+    def send_and_replace(*arguments: Any) -> None:
+        send_file(*arguments)
+        manifest = own_bundle / "manifest.json"
+        manifest.write_text(manifest.read_text().replace("stories.csv", "others.csv"))
+
+    monkeypatch.setattr(Bucket, "send_file", send_and_replace)
+    with pytest.raises(BundleError, match="was replaced while it was published"):
+        store.send(own_bundle, silent)
+    assert store.versions() == []
 
 
 def test_the_manifest_is_sent_last(store: Store, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,12 +147,14 @@ def test_rollback_finds_the_version_that_was_served_before(store: Store, publish
     assert store.find(versions[0][:6].upper(), pointer).name == versions[0]
 
 
-@pytest.mark.parametrize("start", ["0000000", "abc"])
+@pytest.mark.parametrize(
+    ("start", "message"), [("0000000", "0 versions begin with '0000000', expected one"), ("abc", "'abc' is too short")]
+)
 def test_a_version_that_is_not_there_or_too_short_is_refused(
-    store: Store, publish: Publish, bundle: Path, start: str
+    store: Store, publish: Publish, bundle: Path, start: str, message: str
 ) -> None:
     publish(bundle)
-    with pytest.raises(PublishError, match=f"start with '{start}', expected one"):
+    with pytest.raises(PublishError, match=message):
         store.find(start, store.pointer())
 
 

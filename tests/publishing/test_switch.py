@@ -151,6 +151,21 @@ def test_requests_do_not_wait_for_a_switch(start: Start, publish: Publish, bundl
     assert ask(client)[0] == versions[1][:12]
 
 
+def test_after_a_restore_the_next_request_starts_a_poll(
+    start: Start, publish: Publish, bundles: list[Path], proxy: Proxy
+) -> None:
+    publish(bundles[0])
+    switch, client = start(by_requests=True, seconds=3600)
+    version = publish(bundles[1])
+    switch.poll_at_next_request()
+    proxy.may_pass.clear()
+    ask(client)
+    (poll,) = [thread for thread in threading.enumerate() if thread.name == "poll"]
+    proxy.may_pass.set()
+    poll.join(30)
+    assert ask(client)[0] == version[:12]
+
+
 def test_no_poll_is_started_before_it_is_due(start: Start, publish: Publish, bundle: Path, proxy: Proxy) -> None:
     publish(bundle)
     _, client = start(by_requests=True, seconds=3600)

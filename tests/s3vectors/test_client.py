@@ -3,6 +3,7 @@
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -12,7 +13,7 @@ import httpx
 import numpy as np
 import pytest
 
-from function.aws import endpoint
+from function.aws import connections, endpoint
 from function.engine.bundle import VectorsInfo
 from function.s3vectors import client as client_module
 from function.s3vectors.client import VectorsClient, VectorsError
@@ -105,6 +106,18 @@ def test_a_connection_that_was_closed_meanwhile_is_replaced(asking: VectorsClien
     faulty.replies = [(200, {}, FOUND), None, (200, {}, FOUND)]
     asking.query(QUERY, 1)
     assert len(asking.query(QUERY, 1)) == 1
+    assert faulty.connections == 2
+
+
+def test_a_connection_that_was_idle_for_long_is_not_used_again(
+    asking: VectorsClient, faulty: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking.query(QUERY, 1)
+    asking.query(QUERY, 1)
+    assert faulty.connections == 1
+    later = time.time() + connections.SECONDS_IDLE + 1
+    monkeypatch.setattr("function.aws.connections.time.time", lambda: later)
+    asking.query(QUERY, 1)
     assert faulty.connections == 2
 
 

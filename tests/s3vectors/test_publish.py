@@ -246,6 +246,13 @@ def test_the_bundle_with_the_texts_is_not_replaced(bundle_copy: Path, send: Send
         send(bundle_copy, "itself", bundle_copy)
 
 
+def test_another_bundle_with_texts_is_not_replaced(bundle: Path, bundle_copy: Path, send: Send) -> None:
+    before = {path.name: path.read_bytes() for path in bundle_copy.iterdir()}
+    with pytest.raises(PublishError, match="is a bundle with texts, which would be deleted"):
+        send(bundle, "another", bundle_copy)
+    assert {path.name: path.read_bytes() for path in bundle_copy.iterdir()} == before
+
+
 def test_a_bundle_without_texts_of_its_own_is_neither_published_nor_updated_from(
     published: Path, send: Send, tmp_path: Path
 ) -> None:
