@@ -29,7 +29,7 @@ Turn a sentence-transformer and a file of texts into a bundle that the function 
 """
 EXPORT_COMMANDS = """\
 embed only the texts that the bundle lacks:
-  python -m export --update bundle/ --corpus headlines.csv --out bundle/
+  python -m export --update bundle/ --corpus headlines.csv --text-column title --out bundle/
 
 each step alone; add --help to read more:
   python -m export model [MODEL] --out bundle/          the model, without texts

@@ -1,6 +1,6 @@
 """Embed the shards of a corpus on a Ray cluster: `python -m export --ray`.
 
-Ray Data hands each shard to a pool of actors, one session for each core of the cluster. The model and this code reach
+Ray Data hands each shard to a pool of actors, one worker for each core of the cluster. The model and this code reach
 the nodes through Ray, so they need neither a shared disk nor a hub; they need the packages of requirements.txt. A
 shard carries its number, because Ray returns them in any order. Ray repeats what a killed worker or node had in hand.
 
@@ -42,7 +42,7 @@ class Cluster:
         self._bundle = bundle
         self._began = 0.0
         self._processor = _processor()
-        self.nodes = self.sessions = 0
+        self.nodes = self.workers = 0
         self.compared = self.different = 0  # rows from other processors, compared with what this one makes of the text
         self.seconds_before = 0.0  # until the first shard was begun: Ray starts, and the nodes get the model
 
@@ -61,14 +61,14 @@ class Cluster:
             if not shards:
                 return
             self.nodes = sum(node["Alive"] for node in ray.nodes())
-            self.sessions = min(len(shards), max(1, int(ray.cluster_resources().get("CPU", 0))))
+            self.workers = min(len(shards), max(1, int(ray.cluster_resources().get("CPU", 0))))
             model = {name: (self._bundle / name).read_bytes() for name in (MODEL, TOKENIZER)}
             embedded = ray.data.from_arrow_refs(shards).map_batches(
                 ShardEmbedder,
                 fn_constructor_args=(ray.put(model), embedder.model),
                 batch_size=1,  # a row is a whole shard
                 batch_format="pyarrow",
-                compute=ActorPoolStrategy(size=self.sessions),
+                compute=ActorPoolStrategy(size=self.workers),
                 num_cpus=1,
             )
             for row in embedded.iter_rows():
@@ -84,9 +84,9 @@ class Cluster:
 
     def describe(self) -> str:
         """Return what the summary says of the cluster."""
-        sessions = f"{self.sessions} session{'s' * (self.sessions != 1)}"
+        workers = f"{self.workers} worker{'s' * (self.workers != 1)}"
         nodes = f"{self.nodes} node{'s' * (self.nodes != 1)}"
-        described = f"{sessions} on {nodes} of Ray, which began after {self.seconds_before:.1f} s"
+        described = f"{workers} on {nodes} of Ray, which began after {self.seconds_before:.1f} s"
         if self.compared:
             described += (
                 f"; {self.different:,} of {self.compared:,} rows from other processors differ in their last bits"

@@ -6,12 +6,12 @@ from pathlib import Path
 S3_VECTORS = "s3vectors"  # for --to
 
 PUBLISH = """\
-Send a bundle to S3 and let the pointer there name it, so that running functions switch to it:
+Send a bundle to S3 and make it the current version there. Running functions switch to it:
 
   python -m export publish bundle/ s3://BUCKET/PREFIX
 
 Or send its texts and embeddings to an index of Amazon S3 Vectors, for a corpus that one function cannot hold. This
-writes a second, small bundle: the model, and where the texts are. That one is deployed, or published to S3.
+writes a second, small bundle: the model, and where the texts are. Deploy that one, or publish it to S3.
 
   python -m export publish bundle/ --to s3vectors BUCKET/INDEX
 
@@ -24,12 +24,12 @@ List the versions of a bundle in S3, the one that was published last first.
   python -m export history s3://BUCKET/PREFIX
 """
 ROLLBACK = """\
-Let the pointer name another version: one that `history` lists, or the one before the current one.
+Make another version the current one: one that `history` lists, or the one before the current one.
 
   python -m export rollback s3://BUCKET/PREFIX [VERSION]
 """
 PRUNE = """\
-Delete versions, but neither the newest ones nor those that the pointer names: the current one and the one before.
+Delete old versions, but neither the newest ones nor the current one and the one before it.
 
   python -m export prune s3://BUCKET/PREFIX --keep 5
 """
@@ -40,7 +40,7 @@ DEFAULT_KEPT = 5
 def publishing_options(command: str) -> tuple[str, list[argparse.ArgumentParser]]:
     """Return the description and the options of one of these commands."""
     options = argparse.ArgumentParser(add_help=False)
-    where = "where the versions and the pointer are"
+    where = "the place in S3 that holds the versions"
     if command == "publish":
         options.add_argument(
             "bundle", nargs="?", type=Path, default=Path("bundle"), help="the bundle's folder (default: bundle/)"
@@ -50,15 +50,22 @@ def publishing_options(command: str) -> tuple[str, list[argparse.ArgumentParser]
     else:
         options.add_argument("url", metavar="s3://BUCKET/PREFIX", help=where)
     if command == "rollback":
-        options.add_argument("version", nargs="?", metavar="VERSION", help="its first characters, as history shows")
+        options.add_argument(
+            "version",
+            nargs="?",
+            metavar="VERSION",
+            help="its first characters, as `history` shows them (default: the one before the current one)",
+        )
     if command == "prune":
-        text = f"newest versions to keep beside the current one and the one before it (default: {DEFAULT_KEPT})"
+        text = f"how many of the newest versions to keep (default: {DEFAULT_KEPT})"
         options.add_argument("--keep", type=_count, default=DEFAULT_KEPT, metavar="N", help=text)
     options.add_argument(
-        "--endpoint", metavar="URL", help="of another service that speaks the same protocol (default: Amazon's)"
+        "--endpoint", metavar="URL", help="URL of another service that speaks the same protocol (default: Amazon's)"
     )
-    options.add_argument("--profile", help="of ~/.aws/config (default: AWS_PROFILE)")
-    options.add_argument("--region", help="default: AWS_REGION, or the profile's")
+    options.add_argument("--profile", help="a profile of ~/.aws/config (default: AWS_PROFILE)")
+    options.add_argument(
+        "--region", help="the region of the bucket (default: AWS_REGION, AWS_DEFAULT_REGION or the profile's)"
+    )
     return DESCRIPTIONS[command], [options]
 
 

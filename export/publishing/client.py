@@ -1,5 +1,6 @@
 """boto3's client of one service, with the profile, the region and the endpoint that the user named."""
 
+import os
 from typing import Any
 
 from export.publishing.errors import PublishError
@@ -21,7 +22,8 @@ def connect(service: str, endpoint: str | None = None, profile: str | None = Non
         raise PublishError(f"boto3 is not installed, which publishing needs; {advice}") from None
     retries: Any = {"mode": "standard", "max_attempts": ATTEMPTS}
     try:
-        session = boto3.Session(profile_name=profile, region_name=region)
+        # boto3 itself does not read AWS_REGION, which the function and the other SDKs do
+        session = boto3.Session(profile_name=profile, region_name=region or os.environ.get("AWS_REGION"))
         return session.client(service, endpoint_url=endpoint, config=Config(retries=retries))
     except (BotoCoreError, ValueError) as error:
         raise PublishError(f"AWS: {error}; check --profile, --region and --endpoint") from error

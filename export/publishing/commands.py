@@ -47,9 +47,11 @@ def _publish(store: "Store", options: argparse.Namespace, console: Console) -> N
     with showing_progress(console) as progress:
         version, files, sent = store.send(options.bundle, lambda name, share: progress(f"send {name}", share))
     store.switch(version, before)
-    console.print(f"{store.url} serves {version[:12]} now; {files} files were sent, {sent / MEGABYTE:,.1f} MB")
+    console.print(
+        f"{version[:12]} is the current version of {store.url}; {files} files were sent, {sent / MEGABYTE:,.1f} MB"
+    )
     if before.version not in (None, version):
-        console.print(f"Back: {python_module('export', 'rollback', store.url)}", markup=False)
+        console.print(f"To undo this: {python_module('export', 'rollback', store.url)}", markup=False)
 
 
 def _publish_vectors(options: argparse.Namespace, console: Console) -> None:
@@ -76,7 +78,7 @@ def _rollback(store: "Store", options: argparse.Namespace, console: Console) -> 
     before = store.pointer()
     version = store.find(options.version, before)
     store.switch(version.name, before)
-    console.print(f"{store.url} serves {version.name[:12]} now")
+    console.print(f"{version.name[:12]} is the current version of {store.url}")
 
 
 def _prune(store: "Store", options: argparse.Namespace, console: Console) -> None:

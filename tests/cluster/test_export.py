@@ -49,7 +49,7 @@ def test_two_nodes_write_the_bytes_of_an_export_without_ray(nodes: Any, start_ex
     process, out = start_export("cluster", "--ray", nodes.address)
     output = finish(process)
     assert contents(out) == contents(local)
-    assert "2 sessions on 2 nodes of Ray" in output
+    assert "2 workers on 2 nodes of Ray" in output
     assert f"{TEXTS:,} texts" in output
 
 

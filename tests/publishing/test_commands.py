@@ -20,7 +20,7 @@ def test_publish_history_rollback_and_prune(
 ) -> None:
     for bundle in bundles:
         assert main(["publish", str(bundle), *where]) == 0
-    assert "serves" in capsys.readouterr().out
+    assert "is the current version of" in capsys.readouterr().out
     assert main(["history", *where]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
@@ -29,7 +29,7 @@ def test_publish_history_rollback_and_prune(
     served = capsys.readouterr().out.split()[2]
     assert served != current
     assert main(["rollback", where[0], current, *where[1:]]) == 0
-    assert f"serves {current} now" in capsys.readouterr().out
+    assert f"{current} is the current version of" in capsys.readouterr().out
     assert main(["prune", *where, "--keep", "0"]) == 0
     assert "1 versions were deleted" in capsys.readouterr().out
 
