@@ -10,6 +10,7 @@ export on one machine. The machine that runs the export reads the corpus, as it 
 
 import os
 import platform
+import socket
 import time
 from collections.abc import Iterator, Sequence
 from itertools import count
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 PROJECT = Path(__file__).parents[1]
 CODE = ("export", "function")  # the packages that the nodes get from here
 COMPARED = 16  # texts of each shard of another kind of processor that are embedded here too
+SECONDS_TO_ANSWER = 10
 ENVIRONMENT = {"TOKENIZERS_PARALLELISM": "false"}  # each actor has one core
 
 
@@ -137,14 +139,22 @@ def _connect(address: str) -> None:
     import ray
 
     packages = [str(PROJECT / name) for name in CODE]
+    where = address or os.environ.get("RAY_ADDRESS") or "this machine"
     try:
+        _check_answer(where)
         ray.init(address or None, runtime_env={"py_modules": packages, "env_vars": ENVIRONMENT})
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        where = address or os.environ.get("RAY_ADDRESS") or "this machine"
+    except (OSError, ValueError, RuntimeError) as error:
         raise ClusterError(
             f"--ray: no cluster at {where} ({error}), expected a running one; `ray status` shows it, and "
             "docs/cluster.md says how to start one"
         ) from error
+
+
+def _check_answer(address: str) -> None:
+    """Raise OSError if nobody listens at HOST:PORT, which Ray itself would wait minutes for; leave names to Ray."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), SECONDS_TO_ANSWER).close()
 
 
 def _put_shards(texts: Iterator[str]) -> Iterator[Any]:

@@ -93,7 +93,8 @@ def imported_files() -> list[str]:
     return [export.embed.__file__, function.engine.embedder.__file__]
 
 
-def test_the_nodes_run_the_code_that_was_sent_to_them(nodes: Any, monkeypatch: Any) -> None:
+def test_the_nodes_run_the_code_that_was_sent_to_them(nodes: Any, monkeypatch: Any, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)  # Ray's workers look for modules in the folder of whoever connects, if they have it
     import ray
 
     from export.cluster import _connect
