@@ -147,7 +147,7 @@ def _connect(address: str) -> None:
         raise ClusterError(
             f"--ray: no cluster at {where} ({error}), expected a running one; `ray status` shows it, and "
             "docs/cluster.md says how to start one"
-        ) from error
+        ) from None  # a cause that is an OSError would be taken for the disk's
 
 
 def _check_answer(address: str) -> None:

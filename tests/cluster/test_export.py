@@ -86,18 +86,17 @@ def test_what_a_stopped_export_on_a_cluster_finished_is_taken_over_without_one(
     assert contents(out) == contents(local)
 
 
-def imported_files() -> list[str]:
-    import export.embed
-    import function.engine.embedder
-
-    return [export.embed.__file__, function.engine.embedder.__file__]
-
-
 def test_the_nodes_run_the_code_that_was_sent_to_them(nodes: Any, monkeypatch: Any, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)  # Ray's workers look for modules in the folder of whoever connects, if they have it
     import ray
 
     from export.cluster import _connect
+
+    def imported_files() -> list[str]:  # sent as it is, unlike a function of a module
+        import export.embed
+        import function.engine.embedder
+
+        return [export.embed.__file__, function.engine.embedder.__file__]
 
     _connect(nodes.address)
     try:
