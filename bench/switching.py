@@ -101,7 +101,7 @@ def run(options: argparse.Namespace) -> int:
         "slowest_ms": max(others),
         "slowest_during_ms": max(during),
     }
-    source = make_provenance(str(options.data))
+    source = make_provenance(texts.description())
     report("switching", ("", "measured"), rows, details, source)
     with serving(bundles[0]) as environment:
         seen = measure_starts(environment, bundles[0], options.rounds)
