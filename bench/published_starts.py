@@ -7,12 +7,11 @@ import json
 import os
 import statistics
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.folders import PROJECT
+from bench.environments import function_package, function_python
 from bench.published import WHERE
 
 START = """
@@ -26,15 +25,21 @@ print(json.dumps({"whole": whole, "fetch": 0.0} | dict(function.handler.cold_sta
 PHASES = ("import-engine", "import-http", "fetch", "model", "app", "warm-up", "whole")
 
 
-def measure_starts(environment: dict[str, str], bundle: Path, rounds: int) -> dict[str, list[dict[str, float]]]:
-    """Return the milliseconds of each phase of each start, from the "image" and from "S3"; the bundle is published."""
-    places = {"image": os.environ | {"BUNDLE_DIR": str(bundle)}}
-    places["S3"] = environment | {"BUNDLE_DIR": WHERE, "LOCAL_BUNDLE_DIR": str(bundle)}
+def measure_starts(
+    work: Path, environment: dict[str, str], bundle: Path, rounds: int
+) -> dict[str, list[dict[str, float]]]:
+    """Return the milliseconds of each phase of each start, from the "image" and from "S3"; the bundle is published.
+
+    The function is as an image has it, with the packages of requirements.txt alone.
+    """
+    python, package = function_python(work), function_package(work)
+    places = {"image": os.environ | {"BUNDLE_DIR": str(bundle.absolute())}}
+    places["S3"] = environment | {"BUNDLE_DIR": WHERE, "LOCAL_BUNDLE_DIR": str(bundle.absolute())}
     seen: dict[str, list[dict[str, float]]] = {place: [] for place in places}
     for number in range(rounds + 1):
         for place, variables in places.items():
             done = subprocess.run(
-                [sys.executable, "-c", START], cwd=PROJECT, env=variables, capture_output=True, text=True, check=True
+                [python, "-c", START], cwd=package, env=variables, capture_output=True, text=True, check=True
             )
             if number:  # the first start compiles what pip has not
                 seen[place].append(json.loads(done.stdout.splitlines()[-1]))

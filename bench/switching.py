@@ -104,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
     source = make_provenance(texts.description())
     report("switching", ("", "measured"), rows, details, source)
     with serving(bundles[0]) as environment:
-        seen = measure_starts(environment, bundles[0], options.rounds)
+        seen = measure_starts(options.work, environment, bundles[0], options.rounds)
     report("switching_starts", *starts_table(seen), {"rounds": options.rounds, "seen": seen}, source)
     return 0
 
