@@ -28,7 +28,7 @@ class SharedFolder:
         self._process = os.getpid()
 
     def release(self) -> None:
-        """Give the folder up and remove nothing."""
+        """Release the folder and remove nothing."""
         os.close(self._lock)
 
     def share(self) -> None:
@@ -36,7 +36,7 @@ class SharedFolder:
         fcntl.flock(self._lock, fcntl.LOCK_SH)
 
     def close(self) -> None:
-        """Give the folder up. Files that are mapped stay readable until their map is gone."""
+        """Release the folder, and remove it if no other process uses it. Mapped files stay readable."""
         if self._process == os.getpid():  # a forked process shares its parent's lock, and the parent uses the folder
             with suppress(BlockingIOError):
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while other processes use the folder
