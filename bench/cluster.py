@@ -102,7 +102,7 @@ def _embed(
 def _embed_on_ray(
     bundle: Path, embedder: Embedder, texts: Sequence[str], cores: int, kill_at: float = 2.0
 ) -> tuple[Embedded, float]:
-    """Embed on this many nodes of one core; return that, and how many of its seconds passed before it began.
+    """Embed the texts on this many nodes of one core; return the result, and the seconds until the first shard began.
 
     The last node is killed when kill_at of the texts are embedded; more than 1: none is.
     """

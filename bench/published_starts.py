@@ -41,7 +41,7 @@ def measure_starts(
             done = subprocess.run(
                 [python, "-c", START], cwd=package, env=variables, capture_output=True, text=True, check=True
             )
-            if number:  # the first start compiles what pip has not
+            if number:  # the first start also compiles modules, so it does not count
                 seen[place].append(json.loads(done.stdout.splitlines()[-1]))
     return seen
 

@@ -21,7 +21,7 @@ RELATIVE, FULL = "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDEN
 TOKEN, TOKEN_FILE = "AWS_CONTAINER_AUTHORIZATION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"
 CONTAINER = "http://169.254.170.2"  # where RELATIVE is asked for
 LOCAL_HOSTS = ("127.0.0.1", "::1", "localhost", "169.254.170.2", "169.254.170.23", "fd00:ec2::23")  # asked without TLS
-SECONDS = 2.0  # that the address may take
+SECONDS = 2.0  # to wait for the answer of the address
 EARLY = timedelta(minutes=5)  # before they expire, credentials are asked for again
 
 
