@@ -8,6 +8,7 @@ from bench.load import Load
 mpl.use("Agg")
 
 from matplotlib import pyplot as plt  # after the backend was chosen
+from matplotlib.ticker import FuncFormatter
 
 
 def draw(seen: dict[str, dict[str, Load]]) -> None:
@@ -26,12 +27,16 @@ def draw(seen: dict[str, dict[str, Load]]) -> None:
                 axes.plot(list(points), list(points.values()), marker="o", markersize=3, label=name)
         axes.set_title(panel, fontsize=9)
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda connections, place: f"{connections:,.0f}"))
         axes.set_ylim(bottom=0)
         axes.set_xlabel("connections")
         axes.grid(visible=True, linewidth=0.3)
         axes.spines[["top", "right"]].set_visible(False)
     grid[0][0].set_ylabel("requests a second")
-    grid[0][0].legend(frameon=False, fontsize=7)
+    lines, names = grid[0][0].get_legend_handles_labels()
     figure.tight_layout()
-    figure.savefig(RESULTS / "serve.svg", metadata={"Date": None})
+    figure.legend(
+        lines, names, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(names), frameon=False, fontsize=9
+    )
+    figure.savefig(RESULTS / "serve.svg", metadata={"Date": None}, bbox_inches="tight")
     plt.close(figure)
