@@ -19,7 +19,7 @@ from bench.models import is_current, made_from
 from bench.needs import Missing
 from bench.passages import write_corpus
 from bench.report import console
-from export.locked_folder import NAME
+from export.files.locked_folder import NAME
 from function.engine.bundle import INDEX, open_bundle
 from function.engine.index import Index
 from function.engine.quantization import Codes, Scales, dequantize

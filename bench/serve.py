@@ -34,7 +34,7 @@ from bench.servers import (
     wait_until_idle,
 )
 from bench.texts import Texts, read_texts
-from export.source import find_model
+from export.model.source.source import find_model
 from function.engine.bundle import read_manifest
 from function.engine.embedder import Embedder
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from export.columns import TYPES
 from export.corpus import corpus_place
+from export.index.columns import TYPES
+from export.model.source.source import POOLINGS
 from export.publishing.arguments import DESCRIPTIONS, check_publish, publishing_options
-from export.source import POOLINGS
 from function.engine.bundle import CONVEX, FUSIONS
 
 PUBLISHING = tuple(DESCRIPTIONS)

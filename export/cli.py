@@ -16,7 +16,7 @@ from rich.markup import escape
 from export.arguments import NO_STEMS, PUBLISHING, parse_arguments
 from export.cluster_error import ClusterError, require_ray
 from export.corpus import Corpus, CorpusError, fetching_corpus, read_corpus, read_texts
-from export.disk_errors import explain
+from export.corpus.passages import writing_passages
 from export.disk_space import (
     check_space,
     corpus_bytes,
@@ -26,20 +26,20 @@ from export.disk_space import (
     shards_bytes,
     temporary_bytes,
 )
-from export.locked_folder import FINISHED, find_kept
-from export.model_files import ModelError
-from export.own_process import in_own_process
-from export.passages import writing_passages
+from export.files.disk_errors import explain
+from export.files.locked_folder import FINISHED, find_kept
+from export.files.replace import replacing
+from export.model.source.model_files import ModelError
+from export.model.source.source import find_model, read_source
 from export.progress import ProgressLines, ShowProgress, showing_progress
-from export.replace import replacing
 from export.shell import python_module
-from export.source import find_model, read_source
+from export.subprocess_call import in_own_process
 from export.summary import Rows, corpus_rows, print_bundle_summary, print_checks, print_model_summary
 from function.engine.bundle import CONVEX, MANIFEST, PASSAGES, BundleError, Manifest, read_manifest
 from function.engine.tensors import TensorsError
 
 if TYPE_CHECKING:
-    from export.verify import Check
+    from export.index.verify import Check
 
 CHANGE_NO_BUNDLE = ("verify", *PUBLISHING)
 
@@ -111,8 +111,8 @@ def _export(options: argparse.Namespace) -> int:
     own_texts = with_texts and options.corpus is not None
     _note_shadowed_model(options)
 
-    from export.indexer import take_model
-    from export.removal import refuse_to_remove_texts
+    from export.index.indexer import take_model
+    from export.overwrite_guard import refuse_to_remove_texts
 
     with replacing(options.out) as fresh:
         if not (own_texts or options.remove_corpus):
@@ -135,7 +135,7 @@ def _export(options: argparse.Namespace) -> int:
 
 def _make_model(options: argparse.Namespace, fresh: Path, corpus: Corpus | None, progress: ShowProgress) -> Manifest:
     """Write the model into the unfinished bundle and return the manifest; reuse the model of a stopped export."""
-    from export.kept_model import make_model
+    from export.model.cached_model import make_model
 
     documentation = corpus if corpus is not None and options.corpus is None else None
     calibration = _read_calibration(options, progress, documentation)
@@ -173,7 +173,7 @@ def _replace_corpus(options: argparse.Namespace) -> int:
     """Replace the texts of an existing bundle."""
     started = time.perf_counter()
 
-    from export.indexer import take_model
+    from export.index.indexer import take_model
 
     if not options.out.is_dir():
         read_manifest(options.out)  # raises the error that says how to make a bundle
@@ -189,12 +189,12 @@ def _replace_corpus(options: argparse.Namespace) -> int:
 
 def _verify(options: argparse.Namespace) -> int:
     """Check a bundle and, if its source model is named, how close the 8-bit model is to it."""
-    from export.verify import verify
+    from export.index.verify import verify
 
     def checks(progress: ShowProgress) -> "Iterator[Check]":
         yield from verify(options.bundle, progress)
         if options.model is not None:
-            from export.closeness import check_closeness
+            from export.model.fidelity import check_closeness
 
             progress("compare with float32", 0)
             yield check_closeness(options.bundle, options.model)
@@ -213,8 +213,8 @@ def _read_corpus(options: argparse.Namespace, fresh: Path, progress: ShowProgres
 
     They are written into the unfinished bundle, which the texts of a file are read from again.
     """
-    from export.columns import choose_types
-    from export.python_documentation import NAME, python_documentation
+    from export.corpus.python_documentation import NAME, python_documentation
+    from export.index.columns import choose_types
 
     step = "read texts"
     progress(step, 0)
@@ -238,7 +238,7 @@ def _read_calibration(
     """Return the texts of the file that --calibration names, or else Python's documentation, read already or now."""
     if options.calibration is None and documentation is not None:
         return documentation.texts
-    from export.python_documentation import python_documentation
+    from export.corpus.python_documentation import python_documentation
 
     progress("read calibration", 0)
     texts: Sequence[str]
@@ -258,13 +258,13 @@ def _write_corpus(
     Raises BundleError if a check fails.
     """
     from export.cluster import Cluster
-    from export.embed import embed_corpus, embed_here
-    from export.indexer import write_index
-    from export.keywords import FUSION_WEIGHT, STEMMING, KeywordOptions
-    from export.python_documentation import NAME
-    from export.shards import name_model
-    from export.update import open_older_rows
-    from export.verify import verify_export
+    from export.corpus.python_documentation import NAME
+    from export.index.embed import embed_corpus, embed_here
+    from export.index.indexer import write_index
+    from export.index.keywords import FUSION_WEIGHT, STEMMING, KeywordOptions
+    from export.index.shards import name_model
+    from export.index.update import open_older_rows
+    from export.index.verify import verify_export
     from function.engine.embedder import Embedder
 
     name = NAME if options.corpus is None else options.corpus.name

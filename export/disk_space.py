@@ -4,8 +4,8 @@ import shutil
 from pathlib import Path
 
 from export.corpus import Corpus
-from export.disk_errors import OTHER_FOLDER, OTHER_SCRATCH, DiskError, in_words, scratch_folder
-from export.source import Source
+from export.files.disk_errors import OTHER_FOLDER, OTHER_SCRATCH, DiskError, in_words, scratch_folder
+from export.model.source.source import Source
 from function.engine.tensors import map_tensors
 
 MODEL_MARGIN = 4_000_000  # bytes: tokenizer, manifest, and the small tables that stay float32

@@ -14,8 +14,8 @@ from export.shell import python_module
 from function.engine.bundle import CONVEX, IndexInfo, KeywordsInfo, Manifest
 
 if TYPE_CHECKING:
-    from export.embed import EmbeddedCorpus
-    from export.verify import Check
+    from export.index.embed import EmbeddedCorpus
+    from export.index.verify import Check
 
 Rows = list[tuple[str, str]]  # name and value
 

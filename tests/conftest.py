@@ -26,10 +26,10 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 
 from export.corpus import Corpus
-from export.embed import embed_corpus
-from export.indexer import KEYWORDS_BY_DEFAULT, write_index, write_model
-from export.keywords import KeywordOptions
-from export.quantize import save_ort
+from export.index.embed import embed_corpus
+from export.index.indexer import KEYWORDS_BY_DEFAULT, write_index, write_model
+from export.index.keywords import KeywordOptions
+from export.model.quantize import save_ort
 from function.app import create_app
 from function.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, Manifest, ModelInfo, open_bundle
 from function.engine.embedder import Embedder

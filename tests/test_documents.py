@@ -20,8 +20,8 @@ from starlette.routing import Route
 from bench.documents import FIGURE, TABLE, documents, fill
 from bench.folders import RESULTS
 from export.arguments import COMMANDS, parse_arguments
-from export.columns import TYPES, column_tensors
 from export.corpus import Corpus
+from export.index.columns import TYPES, column_tensors
 from function import query
 from function.engine import bundle as layout
 from function.engine.columns import PARTS, Columns
@@ -51,16 +51,16 @@ MEASURED = re.compile(rf"[$€]\s?\d[\d,.]*|\b\d[\d,.]*\s?(?:%|\u00d7|(?:{UNITS}
 # What looks like a measured figure and is none: where it comes from. Whatever is measured gets a marker instead.
 NOT_MEASURED = {
     "Python 3.11": "pyproject.toml: requires-python",
-    "weight of 0.6": "export/keywords.py: FUSION_WEIGHT",
+    "weight of 0.6": "export/index/keywords.py: FUSION_WEIGHT",
     "`3.11`": "an example of a code",
     "512 MB": "tests/image: the limit that the image is tested with",
     "1,769 MB": "https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html: one whole core",
     "512 KB": "https://aws.amazon.com/api-gateway/pricing/: how much of a request is billed as one",
-    "least 0.9999": "export/original.py: LEAST_COSINE",
+    "least 0.9999": "export/model/reference.py: LEAST_COSINE",
     "95 %": "bench/ablation.py: from the 2.5th percentile to the 97.5th",
-    "99 % of the ten best": "export/stages.py: RECALL_WITH_LISTS",
-    "98 %": "export/recall.py: LEAST_RECALL",
-    "99.8 % where": "export/stages.py: RECALL_WITHOUT_LISTS",
+    "99 % of the ten best": "export/index/stages.py: RECALL_WITH_LISTS",
+    "98 %": "export/index/recall.py: LEAST_RECALL",
+    "99.8 % where": "export/index/stages.py: RECALL_WITHOUT_LISTS",
     "20 MiB": "https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-limitations.html, like 40 KB",
     "10 GB": "https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html: of an image and of /tmp",
     "some 100 ms": "https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-best-practices.html",

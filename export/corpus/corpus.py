@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from export.digests import count_distinct
+from export.corpus.digests import count_distinct
 
 Append = Callable[[str, str, str], object]  # takes the text, the id and the metadata of a passage
 Told = Callable[[float], None]  # takes the share of a file that has been read, 0 to 1
@@ -37,7 +37,7 @@ class Corpus:
     empty_texts: int  # rows skipped because their text was empty, blank or null
     blank_ids: int = 0  # passages whose row number is their id, although the file has a column of ids
     non_finite: int = 0  # values of Parquet that are NaN or infinite, which JSON cannot hold
-    columns: dict[str, str] = field(default_factory=dict)  # type of each column of the metadata: see export/columns.py
+    columns: dict[str, str] = field(default_factory=dict)  # types of the metadata columns: see index/columns.py
 
     @property
     def repeated_ids(self) -> int:

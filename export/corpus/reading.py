@@ -6,13 +6,13 @@ from pathlib import Path
 
 from export.corpus.columns import Columns
 from export.corpus.corpus import Append, Corpus, Counts, Told, corpus_error
-from export.corpus.csv_rows import csv_rows
-from export.corpus.json_rows import json_rows
-from export.corpus.parquet import read_parquet
+from export.corpus.formats.csv_rows import csv_rows
+from export.corpus.formats.json_rows import json_rows
+from export.corpus.formats.parquet import read_parquet
+from export.corpus.passages import writing_passages
 from export.corpus.rows import read_rows
 from export.corpus.stored import stored_columns
 from export.corpus.unchanged import refusing_changes
-from export.passages import writing_passages
 
 SUFFIXES = ".csv, .tsv, .jsonl, .ndjson or .json (each also as .gz), or .parquet"
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from export.corpus.columns import Columns, find_id_column, find_text_column
-from export.corpus.compressed import is_gzipped, require_whole_gzip
 from export.corpus.corpus import Append, CorpusError, Counts, Told, corpus_error
+from export.corpus.formats.compressed import is_gzipped, require_whole_gzip
+from export.corpus.formats.json_rows import compact_json
 from export.corpus.ids import Ids, id_of_number
-from export.corpus.json_rows import compact_json
 
 JSON_TYPES = {bool: "a boolean", int: "a number", float: "a number", list: "an array", dict: "an object"}
 

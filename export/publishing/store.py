@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from export.indexer import check_checksum
+from export.index.indexer import check_checksum
 from export.publishing.bucket import Bucket, ChangedError, Entry, Show
 from export.publishing.errors import PublishError
 from function.engine.bundle import FORMAT_VERSION, MANIFEST, BundleError, open_bundle

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from export.columns import stored_values
+from export.index.columns import stored_values
 from function.engine.bundle import COLUMNS, INDEX, PASSAGES, BundleError, Manifest
 from function.engine.index import Index
 from function.engine.passages import Passages

@@ -51,7 +51,7 @@ class ModelInfo:
     max_tokens: int  # special tokens included; longer texts are truncated
     prompts: dict[str, str]  # "query" and "document": put before a text of that role
     quantization: str
-    accuracy: dict[str, float] = field(default_factory=dict)  # against float32: see `compare` in export/model.py
+    accuracy: dict[str, float] = field(default_factory=dict)  # against float32: see export/model/export_model.py
 
 
 @dataclass(frozen=True, slots=True)

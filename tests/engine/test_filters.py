@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from export.columns import column_tensors
+from export.index.columns import column_tensors
 from function.engine.columns import Columns
 from function.engine.filters import MOST_LEVELS, MOST_VALUES, FilterError, allowed_rows
 

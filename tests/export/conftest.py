@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from onnx import ModelProto
 from safetensors.numpy import load_file, save_file
 
-from export import cli, model
+from export import cli
 from export.corpus import Corpus
-from export.graph import export_graph
-from export.model import export_model
-from export.source import Source, read_source
-from export.tokenizer import write_tokenizer
+from export.model import export_model as model
+from export.model.export_model import export_model
+from export.model.graph import export_graph
+from export.model.source.source import Source, read_source
+from export.model.source.tokenizer import write_tokenizer
 from function.engine.bundle import ModelInfo
 from function.engine.embedder import TokenIds
 from function.engine.quantization import Embeddings

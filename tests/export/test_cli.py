@@ -24,8 +24,8 @@ from safetensors.numpy import load_file, save_file
 from export.arguments import parse_arguments
 from export.cli import main
 from export.corpus import Corpus
+from export.index.verify import Check
 from export.shell import python_module
-from export.verify import Check
 from function.engine.bundle import (
     COLUMNS,
     INDEX,
@@ -160,7 +160,7 @@ def test_an_export_that_failed_late_leaves_its_model_and_rows_to_the_next(
     columns = ("--text-column", "title", "--id-column", "number")
     options = ("--calibration", calibration, "--out", tmp_path / "bundle")
     with monkeypatch.context() as patch:
-        patch.setattr("export.indexer.write_index", fail)
+        patch.setattr("export.index.indexer.write_index", fail)
         line = error_line(run(TINY_BERT, "--corpus", stories, *columns, *options))
     assert "No space left on device" in line
     assert "keeps what is finished for the next export; delete it to start afresh)" in line
@@ -221,7 +221,7 @@ def test_each_step_is_shown_with_its_progress(whole: tuple[Path, Run]) -> None:
 def test_without_a_corpus_the_texts_are_pythons_own_documentation(
     corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("export.python_documentation.python_documentation", lambda: corpus)
+    monkeypatch.setattr("export.corpus.python_documentation.python_documentation", lambda: corpus)
     done = run(TINY_BERT, "--out", tmp_path / "bundle")
     assert done.code == 0
     assert "200 from Python's own documentation, 0 empty ones skipped" in done.out
@@ -234,7 +234,7 @@ def test_without_calibration_the_documentation_calibrates_whatever_the_corpus(
     stories: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = Corpus(corpus.texts[:64], corpus.ids[:64], corpus.metadata[:64], 0)
-    monkeypatch.setattr("export.python_documentation.python_documentation", lambda: texts)
+    monkeypatch.setattr("export.corpus.python_documentation.python_documentation", lambda: texts)
     assert run(TINY_BERT, "--corpus", stories, "--text-column", "title", "--out", tmp_path / "bundle").code == 0
     assert open_bundle(tmp_path / "bundle").model.accuracy["texts"] == 32
 
@@ -351,7 +351,7 @@ def test_an_export_whose_own_check_fails_ends_with_exit_code_1_and_leaves_the_ol
     bundle_of_stories: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing = [Check("recall@10 against exact search", "0.5", ">= 0.98", False)]
-    monkeypatch.setattr("export.verify.verify_export", lambda *arguments: iter(failing))
+    monkeypatch.setattr("export.index.verify.verify_export", lambda *arguments: iter(failing))
     before = contents(bundle_of_stories)
     done = run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories)
     assert done.code == 1
@@ -376,7 +376,7 @@ def test_with_its_source_a_bundle_is_held_against_float32_again(whole: tuple[Pat
 def test_a_model_that_strays_from_its_source_fails(
     bundle_of_stories: Path, calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("export.closeness.LEAST_QUANTIZED_COSINE", 0.9999999)
+    monkeypatch.setattr("export.model.fidelity.LEAST_QUANTIZED_COSINE", 0.9999999)
     done = run("verify", bundle_of_stories, "--model", TINY_BERT)
     assert done.code == 1
     assert any(line.startswith("model against float32") and "FAILED" in line for line in done.out.splitlines())
@@ -442,7 +442,7 @@ def test_a_corpus_file_replaces_other_texts_without_a_question(bundle_of_stories
 def test_pythons_own_documentation_is_replaced_by_itself_but_not_removed(
     bundle_of_stories: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("export.python_documentation.python_documentation", lambda: corpus)
+    monkeypatch.setattr("export.corpus.python_documentation.python_documentation", lambda: corpus)
     assert run(TINY_BERT, "--out", bundle_of_stories, "--remove-corpus").code == 0
     assert run(TINY_BERT, "--out", bundle_of_stories).code == 0
     line = error_line(run("model", TINY_BERT, "--out", bundle_of_stories))
@@ -570,7 +570,7 @@ def test_an_error_late_in_the_export_leaves_the_old_bundle_byte_for_byte(
     def fail(*arguments: object) -> None:
         raise BundleError("the disk: is full")
 
-    monkeypatch.setattr("export.indexer.write_index", fail)
+    monkeypatch.setattr("export.index.indexer.write_index", fail)
     options = ("--corpus", stories, "--text-column", "title", "--calibration", calibration)
     line = error_line(run(TINY_BERT, *options, "--out", bundle_of_stories))
     assert line.startswith(f"error: the disk: is full ({bundle_of_stories}/.semantic-search-")
@@ -587,7 +587,7 @@ def test_an_interruption_leaves_the_old_bundle_byte_for_byte(
     def interrupt(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("export.embed.embed_corpus", interrupt)
+    monkeypatch.setattr("export.index.embed.embed_corpus", interrupt)
     done = run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories)
     assert (done.code, done.err) == (130, "interrupted: nothing was changed\n")
     assert contents(bundle_of_stories) == before
@@ -703,8 +703,8 @@ def test_new_texts_repair_a_bundle_whose_export_was_killed_while_files_moved(
 @pytest.mark.parametrize(
     ("step", "function"),
     [
-        (["verify"], "export.verify.verify"),
-        (["corpus"], "export.indexer.write_index"),
+        (["verify"], "export.index.verify.verify"),
+        (["corpus"], "export.index.indexer.write_index"),
         (["corpus"], "export.cli.read_corpus"),
     ],
 )
@@ -727,7 +727,7 @@ def test_an_error_of_the_disk_is_one_line_that_names_the_place(
 def test_a_disk_without_room_is_an_error_before_any_work_and_leaves_nothing(
     stories: Path, calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("export.model.export_model", None)  # an error of another kind if it were called
+    monkeypatch.setattr("export.model.export_model.export_model", None)  # an error of another kind if it were called
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10**12, 10**12 - 2_000_000, 2_000_000))
     options = ("--calibration", calibration, "--out", tmp_path / "new" / "bundle")
     line = error_line(run("model", TINY_BERT, *options))
@@ -739,7 +739,7 @@ def test_new_texts_without_room_are_an_error_before_they_are_embedded(
     bundle_of_stories: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = contents(bundle_of_stories)
-    monkeypatch.setattr("export.embed.embed_corpus", None)  # an error of another kind if it were called
+    monkeypatch.setattr("export.index.embed.embed_corpus", None)  # an error of another kind if it were called
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10**12, 10**12 - 2_000, 2_000))
     line = error_line(run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories))
     assert line.startswith(f"error: {bundle_of_stories}: 2.0 kB are free, expected ")

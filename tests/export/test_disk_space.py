@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from export.corpus import Corpus
-from export.disk_errors import DiskError
 from export.disk_space import (
     MODEL_MARGIN,
     check_space,
@@ -20,9 +19,10 @@ from export.disk_space import (
     shards_bytes,
     temporary_bytes,
 )
-from export.embed import embed_corpus
-from export.locked_folder import FINISHED
-from export.source import Source
+from export.files.disk_errors import DiskError
+from export.files.locked_folder import FINISHED
+from export.index.embed import embed_corpus
+from export.model.source.source import Source
 from function.engine.bundle import COLUMNS, INDEX, KEYWORDS, MODEL, PASSAGES, TOKENIZER, ModelInfo
 from function.engine.embedder import Embedder
 from tests.conftest import DIM
