@@ -27,8 +27,8 @@ from export.disk_space import (
     temporary_bytes,
 )
 from export.files.disk_errors import explain
-from export.files.locked_folder import FINISHED, find_kept
 from export.files.replace import replacing
+from export.files.resume import FINISHED, find_kept
 from export.model.source.model_files import ModelError
 from export.model.source.source import find_model, read_source
 from export.progress import ProgressLines, ShowProgress, showing_progress
@@ -141,26 +141,24 @@ def _make_model(options: argparse.Namespace, fresh: Path, corpus: Corpus | None,
     calibration = _read_calibration(options, progress, documentation)
     folder, name, revision = find_model(options.model, options.revision)
     source = read_source(folder, name, revision, options.pooling)
-    _check_space(options, fresh, corpus, source.hidden_size, 2 * model_bytes(source), temporary_bytes(source))
+    _check_space(options, fresh, corpus, source.hidden_size, 2 * model_bytes(source) + temporary_bytes(source))
     manifest, is_kept = make_model(source, calibration, fresh, progress)
     if is_kept:
         console.print("The model is taken over from an export that was stopped.")
     return manifest
 
 
-def _check_space(
-    options: argparse.Namespace, fresh: Path, corpus: Corpus | None, dim: int, model: int = 0, temporary: int = 0
-) -> None:
+def _check_space(options: argparse.Namespace, fresh: Path, corpus: Corpus | None, dim: int, model: int = 0) -> None:
     """Raise DiskError unless there is room for what has not been written yet.
 
-    model and temporary are the bytes of the model, once finished and once in the bundle, and of its temporary files.
+    model is the bytes of the model, once finished and once in the bundle, and of its temporary files.
     """
     bundle = model - folder_bytes(fresh / FINISHED)
     if corpus is not None:
         passages = fresh / PASSAGES
         bundle += corpus_bytes(corpus, passages, dim) + shards_bytes(len(corpus.texts), dim) - passages.stat().st_size
         bundle += 0 if options.no_keywords else keywords_bytes(passages)
-    check_space(options.out, bundle, temporary)
+    check_space(options.out, bundle)
 
 
 def _note_shadowed_model(options: argparse.Namespace) -> None:

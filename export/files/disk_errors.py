@@ -8,19 +8,15 @@ import errno
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-from export.files.locked_folder import remove_abandoned, unfinished_folder
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 DISK_ERRORS = (*FULL, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
 SPENT = 1_000_000  # bytes; a disk with less counts as full, because file systems keep some in reserve
 QUOTED = re.compile(r"\(os error (\d+)\)")  # an errno in the errors of libraries written in Rust
 OTHER_FOLDER = "choose another folder with --out"
-OTHER_SCRATCH = "set TMPDIR to a folder on another disk"
 
 _PERMISSION = "expected a place that this user may read and write; change its permissions or choose another place"
 _SPACE = "expected free space; delete what you no longer need there or choose another place"
@@ -100,23 +96,3 @@ def _find_os_error(error: BaseException) -> OSError | None:
             return OSError(codes[0], os.strerror(codes[0]))
         link = link.__cause__
     return None
-
-
-def scratch_folder() -> Path:
-    """Return the folder for temporary files. Raises DiskError if none can be written to."""
-    try:
-        return Path(tempfile.gettempdir())
-    except FileNotFoundError as error:
-        raise DiskError(f"TMPDIR: {error.strerror}; expected one that can be written; {OTHER_SCRATCH}") from error
-
-
-@contextmanager
-def temporary_folder() -> Iterator[Path]:
-    """Yield an empty folder that is deleted at the end; first delete the folders of killed exports.
-
-    Raises DiskError if the block fills the disk it is on.
-    """
-    scratch = scratch_folder()
-    remove_abandoned(scratch)
-    with unfinished_folder(scratch) as folder, explaining_disk(scratch, OTHER_SCRATCH):
-        yield folder.path

@@ -1,35 +1,25 @@
 """Replace all files of a bundle's folder, or none of them.
 
-The export writes new files into a hidden folder inside the bundle's folder, `.semantic-search-….partial`. When the disk
-has stored all of them, the hidden folder is renamed to `.semantic-search.whole`, and its files move into the bundle's
-folder one by one. The old manifest.json is removed first and the new one moves last, so that a half-replaced bundle
-never opens. If an export is killed while files move, the next export moves the rest. If it is stopped earlier, the next
-export takes over what is finished (export/files/finished.py) and removes the other files.
+An export writes into the folder `.partial` inside the bundle's folder, which it locks. The system releases the lock of
+a killed process, and the next export into the folder continues with the finished pieces (resume.py).
 
-The bundle's folder itself is never renamed. It may be a mount point or a shell's current folder, its parent may be
+When the disk has stored all new files, the marker `.partial/complete` is written, and the files move into the bundle's
+folder one by one. The old manifest.json is removed first and the new one moves last, so a half-replaced bundle never
+opens. If an export is killed while files move, the next export moves the rest.
+
+The bundle's folder itself is never renamed. It can be a mount point or a shell's current folder, its parent can be
 read-only, and a container that mounted it sees the new files.
-
-All exports into a folder use the same name, `.semantic-search.whole`, so simultaneous exports wait for each other.
 """
 
-import errno
+import fcntl
+import os
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from export.files import locked_folder
 from export.files.disk_errors import OTHER_FOLDER, explaining_disk
-from export.files.finished import flush, flush_one
-from export.files.locked_folder import (
-    FINISHED,
-    LockedFolder,
-    has_name,
-    remove_abandoned,
-    trying_lock,
-    unfinished_folder,
-)
+from export.files.resume import FINISHED, PARTIAL, find_kept, flush, flush_one
 from function.engine import bundle as layout
 from function.engine.bundle import BundleError
 
@@ -37,30 +27,37 @@ BUNDLE_FILES = {
     *(layout.MANIFEST, layout.MODEL, layout.TOKENIZER, layout.INDEX),
     *(layout.PASSAGES, layout.COLUMNS, layout.KEYWORDS),
 }
-WHOLE = ".semantic-search.whole"
+LOCK = "lock"
+COMPLETE = "complete"  # the marker: all files are stored, and only have to move
 LOST_AND_FOUND = "lost+found"  # in the root of each ext4 file system
-LONGEST_TURN = 60.0  # seconds; moving its files takes milliseconds
-PAUSE = 0.05  # seconds between two looks at another export's turn
 
 
 @contextmanager
 def replacing(out: Path) -> Iterator[Path]:
-    """Yield a folder whose files take the place of those in `out` when the block ends without an error.
+    """Yield a folder whose files replace those in `out` when the block ends without an error.
 
-    It is empty but for what an export that was stopped has finished. After an error or an interruption of the block,
-    the old bundle is unchanged, and what is finished stays for the next export.
-    Raises BundleError if `out` is a file, if it holds anything but a bundle, or if the process is stopped while files
-    move; DiskError if the disk is full; another OSError, which names the path, if nothing can be written there.
+    The folder is empty except for the finished pieces of a stopped export. After an error or an interruption of the
+    block, the old bundle is unchanged, and finished pieces stay for the next export.
+    Raises BundleError if `out` is a file, if it holds anything but a bundle, if another export writes into it, or if
+    the process is stopped while files move; DiskError if the disk is full; another OSError, which names the path, if
+    nothing can be written there.
     """
     out = _resolve(out)
     made = [folder for folder in (out, *out.parents) if not folder.exists()]
     try:
         _prepare(out, is_new=bool(made))
-        with unfinished_folder(out) as fresh, explaining_disk(out, OTHER_FOLDER):
-            remove_abandoned(out, heir=fresh.path)
-            yield fresh.path
-            flush(fresh.path)
-            _put_in_place(fresh, out)
+        with _locking(out) as partial, explaining_disk(out, OTHER_FOLDER):
+            _finish_move(partial, out)
+            _check_model(out)
+            _empty(partial)
+            try:
+                yield partial
+                flush(partial)
+                _move(partial, out)
+            except BaseException:  # raised again
+                if not (partial / COMPLETE).exists():
+                    _empty(partial)
+                raise
     except BaseException:  # Ctrl-C and SIGTERM too; always raised again
         for folder in made:
             if folder.is_dir() and not any(folder.iterdir()):
@@ -84,103 +81,114 @@ def _resolve(out: Path) -> Path:
 
 
 def _prepare(out: Path, is_new: bool) -> None:
-    """Make the folder if it is new; otherwise refuse foreign files in it, and end what a killed export was moving."""
+    """Create the folder if it is new, and otherwise refuse a folder with other files than a bundle's."""
     out.mkdir(parents=True, exist_ok=True)
     if is_new:
         out.chmod(0o755)  # whatever the umask, because a container has another user
-    _refuse_other_contents(out)
-    repair(out)
+    for path in sorted(out.iterdir()):
+        is_of_bundle = path.name in BUNDLE_FILES and path.is_file()
+        is_of_file_system = path.name == LOST_AND_FOUND and out.is_mount()
+        if not (is_of_bundle or is_of_file_system or path.name == PARTIAL):
+            raise BundleError(f"{out}: holds {path.name}, so it is not a bundle; choose an empty or new folder")
+
+
+def _check_model(out: Path) -> None:
     names = sorted(path.name for path in out.iterdir() if path.name in BUNDLE_FILES)
     if names and layout.MODEL not in names:
         raise BundleError(f"{out}: holds {names[0]} and no {layout.MODEL}, so it is not a bundle; empty it yourself")
 
 
-def _refuse_other_contents(out: Path) -> None:
-    for path in sorted(out.iterdir()):
-        is_of_bundle = path.name in BUNDLE_FILES and path.is_file()
-        is_of_export = path.name == WHOLE or locked_folder.NAME.fullmatch(path.name) is not None
-        is_of_file_system = path.name == LOST_AND_FOUND and out.is_mount()
-        if not (is_of_bundle or is_of_export or is_of_file_system):
-            raise BundleError(f"{out}: holds {path.name}, so it is not a bundle; choose an empty or new folder")
+@contextmanager
+def _locking(out: Path) -> Iterator[Path]:
+    """Yield the folder PARTIAL of `out`, locked. At the end, remove it unless it holds finished pieces or has to move.
 
-
-def repair(out: Path) -> None:
-    """Move the rest of the files if an export was killed while they moved into `out`; wait for a running export.
-
-    Raises BundleError if another export moves files for longer than LONGEST_TURN, or as _move_files does.
+    Raises BundleError if another export holds the lock.
     """
-    whole = out / WHOLE
-    end = time.monotonic() + LONGEST_TURN
-    while whole.exists():
-        with trying_lock(whole) as is_abandoned:
-            if is_abandoned:
-                _move_files(whole, out)
-        if not whole.exists():
-            break
-        if time.monotonic() > end:
-            raise BundleError(
-                f"{whole}: holds files that another export has been moving for {LONGEST_TURN:.0f} s; expected it to "
-                "end; if none is running, move them to the folder above, manifest.json last, and delete this one"
-            )
-        time.sleep(PAUSE)
-
-
-def _put_in_place(fresh: LockedFolder, out: Path) -> None:
-    """Move the files of a flushed folder into `out` when no other export moves any. Raises as _move_files does."""
-    whole = _take_turn(fresh.path, out)
+    partial = out / PARTIAL
     try:
-        _move_files(whole, out)
-    except (OSError, KeyboardInterrupt, SystemExit):
-        if has_name(fresh.descriptor, whole):
-            whole.rename(fresh.path)  # nothing has moved yet, or all has
+        partial.mkdir(exist_ok=True)
+        descriptor = os.open(partial / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        error.filename = str(out)  # the folder that the user named
         raise
-
-
-def _take_turn(fresh: Path, out: Path) -> Path:
-    """Rename the folder to WHOLE as soon as no other export's folder has that name; return the new path."""
-    while True:
-        repair(out)
+    try:
+        _lock(descriptor, out)
         try:
-            return fresh.rename(out / WHOLE)
-        except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                raise
+            yield partial
+        finally:
+            if find_kept(out) is None and not (partial / COMPLETE).exists():
+                shutil.rmtree(partial, ignore_errors=True)  # whatever stays is removed by the next export
+    finally:
+        os.close(descriptor)
 
 
-def _move_files(whole: Path, out: Path) -> None:
-    """Replace the bundle's files by those in `whole`, or the rest of them if an earlier export was stopped.
+def _lock(descriptor: int, out: Path) -> None:
+    """Lock the open file LOCK without waiting. Raises BundleError if another export holds the lock."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(descriptor), (out / PARTIAL / LOCK).stat()):
+            return
+    except (BlockingIOError, FileNotFoundError):  # FileNotFoundError: the other export has just removed the file
+        pass
+    except OSError as error:  # a network file system without locks
+        error.filename = str(out)
+        raise
+    raise BundleError(
+        f"{out}: another export is writing into this folder; expected to be the only one; wait until it ends, or "
+        f"{OTHER_FOLDER}"
+    )
+
+
+def _empty(partial: Path) -> None:
+    """Remove everything from the folder except its lock and the finished pieces."""
+    for path in partial.iterdir():
+        if path.name in (LOCK, FINISHED):
+            continue
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def _move(partial: Path, out: Path) -> None:
+    """Replace the bundle's files by those in `partial`, which the disk has stored. Raises as _finish_move does."""
+    (partial / COMPLETE).touch()
+    flush_one(partial)
+    _finish_move(partial, out)
+
+
+def _finish_move(partial: Path, out: Path) -> None:
+    """Move the files that a complete export has not moved yet, if there is one.
 
     Raises BundleError if it is stopped when some files have moved and others have not. The next export moves the rest.
     """
-    try:
-        _move_each_file(whole, out)
-    except (OSError, KeyboardInterrupt, SystemExit) as error:
-        if (whole / layout.MANIFEST).exists() and not (out / layout.MANIFEST).exists():
-            reason = error if isinstance(error, OSError) else "interrupted"
-            raise BundleError(
-                f"{out}: stopped while the new files moved into it ({reason}), so the bundle does not open now; "
-                f"expected all files to move; run `python -m export --out {out}` again, which moves the rest first"
-            ) from error
-        raise
-    shutil.rmtree(whole / FINISHED, ignore_errors=True)
-    try:
-        whole.rmdir()
-    except OSError as error:  # another export has begun its turn already, or ended it
-        if error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST):
-            raise
-
-
-def _move_each_file(whole: Path, out: Path) -> None:
-    if not (whole / layout.MANIFEST).exists():
+    if not (partial / COMPLETE).exists():
         return
-    listed = layout.read_manifest(whole).files.keys()
+    try:
+        if (partial / layout.MANIFEST).exists():
+            _move_files(partial, out)
+        shutil.rmtree(partial / FINISHED, ignore_errors=True)  # first, so that a stop here leaves nothing to take over
+        (partial / COMPLETE).unlink()
+    except (OSError, KeyboardInterrupt, SystemExit) as error:
+        if (out / layout.MANIFEST).exists():  # nothing has moved yet, or everything has
+            (partial / COMPLETE).unlink(missing_ok=True)
+            raise
+        reason = error if isinstance(error, OSError) else "interrupted"
+        raise BundleError(
+            f"{out}: stopped while the new files moved into it ({reason}), so the bundle does not open now; "
+            f"expected all files to move; run `python -m export --out {out}` again, which moves the rest first"
+        ) from error
+
+
+def _move_files(partial: Path, out: Path) -> None:
+    listed = layout.read_manifest(partial).files.keys()
     (out / layout.MANIFEST).unlink(missing_ok=True)
     flush_one(out)  # before anything else moves, since a bundle without manifest never opens
     for name in sorted(BUNDLE_FILES - {layout.MANIFEST}):
         if name not in listed:
             (out / name).unlink(missing_ok=True)
-        elif (whole / name).exists():
-            (whole / name).replace(out / name)
+        elif (partial / name).exists():
+            (partial / name).replace(out / name)
     flush_one(out)
-    (whole / layout.MANIFEST).replace(out / layout.MANIFEST)
+    (partial / layout.MANIFEST).replace(out / layout.MANIFEST)
     flush_one(out)

@@ -15,8 +15,7 @@ from tempfile import TemporaryFile
 import numpy as np
 
 from export.corpus.digests import BYTES, Digests, Places, find_digests
-from export.files.finished import finishing
-from export.files.locked_folder import FINISHED
+from export.files.resume import FINISHED, finishing
 from export.files.tensor_file import save_tensors
 from function.engine.arrays import Array
 from function.engine.bundle import MODEL, TOKENIZER, Manifest

@@ -14,8 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from export.corpus.digests import digest_texts
-from export.files.finished import finishing
-from export.files.locked_folder import FINISHED
+from export.files.resume import FINISHED, finishing
 from export.index.indexer import take_model, write_model
 from export.model.export_model import export_model
 from export.model.source.source import Source

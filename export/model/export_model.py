@@ -7,11 +7,11 @@ layer of a container image.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import onnx
 
-from export.files.disk_errors import temporary_folder
 from export.index.embed import embed_texts
 from export.index.recall import TOP_K, Scores, neighbour_recall
 from export.model.graph import export_graph
@@ -46,9 +46,9 @@ def export_model(
     """
     calibration, held_out = _split(texts)
     write_tokenizer(source, folder / TOKENIZER)
-    with temporary_folder() as workdir:
+    with TemporaryDirectory(dir=folder) as scratch:
         progress("export graph", 0)
-        graph, exact = _export_exact(source, folder / TOKENIZER, workdir)
+        graph, exact = _export_exact(source, folder / TOKENIZER, Path(scratch))
         progress("export graph", 1)
         tokens = exact.tokenize(calibration)
         quantized = quantize_graph(onnx.load(graph), tokens, lambda share: progress("quantize", share))
@@ -73,8 +73,8 @@ def measure_closeness(source: Source, texts: Sequence[str], folder: Path, model:
     Raises ModelError if the source cannot be exported.
     """
     _, held_out = _split(texts)
-    with temporary_folder() as workdir:
-        _, exact = _export_exact(source, folder / TOKENIZER, workdir)
+    with TemporaryDirectory() as scratch:
+        _, exact = _export_exact(source, folder / TOKENIZER, Path(scratch))
         expected = embed_texts(exact, held_out)
     return compare(expected, embed_texts(Embedder.open(folder, model), held_out))
 

@@ -19,7 +19,7 @@ from bench.scale_contest import FILTERS, with_less_recall
 from bench.scale_tables import peers_table, sizes_table
 from bench.searches import HYBRID, SEMANTIC, with_stages
 from export.corpus import Corpus
-from export.files.locked_folder import unfinished_folder
+from export.files.replace import replacing
 from export.index.index_file import write_index_file
 from export.index.recall import LEAST_RECALL, own_queries, search_exactly
 from function.engine.loading import load_bundle
@@ -77,7 +77,7 @@ def test_the_pieces_of_an_export_that_was_stopped_or_runs_are_not_deleted(work: 
     folder = work / "scale" / "passages-70"
     folder.mkdir()
     with (
-        unfinished_folder(folder),
+        replacing(folder),
         pytest.raises(SystemExit, match=r"partial: an export runs or was stopped; finish it"),
     ):
         make_bundles(work / "scale", work, [70, 100], keep=True)

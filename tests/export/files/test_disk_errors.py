@@ -4,10 +4,6 @@ import errno
 import os
 import resource
 import shutil
-import signal
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +11,7 @@ import pytest
 from onnx import ModelProto
 from safetensors import SafetensorError
 
-from export.files.disk_errors import DiskError, explain, explaining_disk, find_disk_error, temporary_folder
+from export.files.disk_errors import DiskError, explain, explaining_disk, find_disk_error
 from export.files.tensor_file import save_tensors
 from export.model.quantize import save_ort
 from export.model.source.model_files import ModelError
@@ -105,41 +101,6 @@ def test_a_full_disk_is_recognized_while_tensors_or_a_model_are_written(tiny_gra
             save_tensors(disk / "index.safetensors", {"codes": np.zeros(100_000, np.int8)})
         with pytest.raises(DiskError, match=f"{disk}: No space left on device"), explaining_disk(disk, REMEDY):
             save_ort(tiny_graph, disk / "model.ort")
-
-
-def test_a_full_temporary_folder_names_the_variable_that_moves_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with pytest.raises(DiskError, match=rf"^{tmp_path}: No space .*set TMPDIR to a folder"), temporary_folder():
-        raise system_error(errno.ENOSPC)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_temporary_files_of_a_killed_export_are_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    code = (
-        "import os, signal; from export.files.disk_errors import temporary_folder\nwith temporary_folder() as folder:\n"
-    )
-    code += "    (folder / 'exact.onnx').write_text('half'); os.kill(os.getpid(), signal.SIGKILL)\n"
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, check=False)
-    assert done.returncode == -signal.SIGKILL
-    assert len(list(tmp_path.glob("*/exact.onnx"))) == 1
-    with temporary_folder() as folder:
-        assert list(tmp_path.iterdir()) == [folder]
-        with temporary_folder():
-            assert folder.is_dir()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_missing_temporary_folder_is_an_error_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail() -> str:
-        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
-
-    monkeypatch.setattr(tempfile, "gettempdir", fail)
-    with pytest.raises(DiskError, match=r"^TMPDIR: No usable temporary directory found .*; set TMPDIR"):
-        temporary_folder().__enter__()
 
 
 def test_a_model_file_that_the_system_refuses_is_named(tiny_graph: ModelProto, tmp_path: Path) -> None:

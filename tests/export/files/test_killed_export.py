@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from export.files.replace import repair
+from export.files.resume import PARTIAL
 from export.index import embed, shards
 from function.engine.bundle import open_bundle
 from tests.export.test_cli import Run, contents, run, write_csv
@@ -104,7 +104,6 @@ def test_an_export_killed_again_and_again_embeds_no_finished_shard_twice(
     out = Path(shutil.copytree(bundle, tmp_path / "out"))
     for moment in (45, 50, 55):
         assert run_until(moment, out, texts).returncode == -signal.SIGKILL
-        repair(out)
         assert open_bundle(out) == open_bundle(bundle)
     (kept,) = [path for path in out.iterdir() if path.is_dir()]
     shards = len(list((kept / "finished").iterdir()))
@@ -155,7 +154,7 @@ def test_a_terminated_export_keeps_finished_shards_and_says_where(bundle_copy: P
     many = write_csv(tmp_path / "many.csv", [{"text": f"story {row} of a goose"} for row in range(100_000)])
     command = [sys.executable, "-m", "export", "corpus", "--corpus", str(many), "--out", str(bundle_copy)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-        while not list(bundle_copy.glob(".semantic-search-*.partial/finished/*")):
+        while not list(bundle_copy.glob(f"{PARTIAL}/finished/*")):
             assert process.poll() is None
         process.terminate()
         _, err = process.communicate()

@@ -1,6 +1,7 @@
 """A bundle's folder changes whole or not at all, wherever it is and whenever the export stops."""
 
 import errno
+import fcntl
 import os
 import shutil
 import signal
@@ -12,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from export.files import replace as replace_module
-from export.files.replace import WHOLE, repair, replacing
+from export.files.replace import COMPLETE, replacing
+from export.files.resume import PARTIAL
 from function.engine.bundle import (
     COLUMNS,
     INDEX,
@@ -29,6 +30,7 @@ from function.engine.bundle import (
 from tests.export.disks import mounted, small_disk
 
 ROOT = Path(__file__).parents[3]
+DESCRIPTORS = Path("/proc/self/fd")
 Contents = dict[str, bytes]
 Stop = Callable[..., None]
 
@@ -74,7 +76,7 @@ def new_model(new: Path) -> Path:
 def test_a_new_bundle_stands_under_its_name_when_all_is_written(new: Path, tmp_path: Path) -> None:
     out = tmp_path / "not" / "yet" / "there"
     with replacing(out) as fresh:
-        assert names(fresh) == []
+        assert names(fresh) == ["lock"]
         assert fresh.parent == out  # the same file system, whatever is mounted where
         copy_into(fresh, new)
         with pytest.raises(BundleError, match=r"holds no manifest\.json"):
@@ -365,7 +367,8 @@ def test_a_stop_while_files_move_is_reported_and_the_next_export_moves_the_rest(
 def test_a_stop_while_a_killed_exports_files_move_is_reported(
     bundle_copy: Path, new: Path, stop: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copy_into(bundle_copy / WHOLE, new)
+    copy_into(bundle_copy / PARTIAL, new)
+    (bundle_copy / PARTIAL / COMPLETE).touch()
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", stopping_after(1, stop()))
         with pytest.raises(BundleError, match="stopped while the new files moved into it"):
@@ -392,8 +395,12 @@ def test_a_manifest_that_cannot_be_removed_leaves_the_old_bundle(
 ) -> None:
     before = contents(bundle_copy)
 
+    unlink = Path.unlink
+
     def refuse(self: Path, missing_ok: bool = False) -> None:
-        raise PermissionError(errno.EPERM, "Operation not permitted", str(self))
+        if self.parent == bundle_copy:
+            raise PermissionError(errno.EPERM, "Operation not permitted", str(self))
+        unlink(self, missing_ok)
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "unlink", refuse)
@@ -413,7 +420,7 @@ def test_an_error_of_the_disk_while_it_keeps_the_files_names_the_path_and_leaves
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(OSError, match="Input/output error") as caught, replacing(bundle_copy) as fresh:
         copy_into(fresh, new)
-    assert Path(caught.value.filename).name in names(bundle_copy)
+    assert Path(caught.value.filename).parent == bundle_copy / PARTIAL
     assert contents(bundle_copy) == before
 
 
@@ -476,75 +483,66 @@ def test_a_bundle_whose_process_was_killed_while_files_moved_does_not_open_until
     run_killed(KILLED_WHILE_MOVING, bundle_copy, new_model, moved)
     with pytest.raises(BundleError, match=r"holds no manifest\.json"):
         open_bundle(bundle_copy)
-    repair(bundle_copy)
+    with pytest.raises(RuntimeError):
+        stop_half_way(bundle_copy, RuntimeError)
     assert contents(bundle_copy) == contents(new_model)
 
 
-def test_the_empty_folder_of_an_export_killed_at_its_end_is_removed(bundle_copy: Path) -> None:
+def test_the_folder_of_an_export_killed_at_its_end_is_removed(bundle_copy: Path) -> None:
     before = contents(bundle_copy)
-    (bundle_copy / WHOLE).mkdir()
-    repair(bundle_copy)
+    (bundle_copy / PARTIAL).mkdir()
+    (bundle_copy / PARTIAL / COMPLETE).touch()
+    with pytest.raises(RuntimeError):
+        stop_half_way(bundle_copy, RuntimeError)
     assert contents(bundle_copy) == before
 
 
 # Two at once
 
 
-def test_exports_at_the_same_time_leave_each_others_folder_and_the_last_one_stays(
-    bundle_copy: Path, bundle: Path, new: Path
-) -> None:
-    with replacing(bundle_copy) as first:
-        copy_into(first, new)
-        with replacing(bundle_copy) as second:
-            copy_into(second, bundle)
-            assert contents(first) == contents(new)
-        assert {name: (bundle_copy / name).read_bytes() for name in names(bundle)} == contents(bundle)
-        assert contents(first) == contents(new)
+def test_a_second_export_into_the_folder_is_refused_and_disturbs_nothing(bundle_copy: Path, new: Path) -> None:
+    with replacing(bundle_copy) as fresh:
+        copy_into(fresh, new)
+        with pytest.raises(BundleError, match="bundle: another export is writing into this folder"):
+            replacing(bundle_copy).__enter__()
     assert contents(bundle_copy) == contents(new)
 
 
-def test_an_error_of_one_export_does_not_remove_a_new_folder_that_another_writes_into(
-    tmp_path: Path, new: Path
-) -> None:
-    failing, other = replacing(tmp_path / "out"), replacing(tmp_path / "out")
-    failing.__enter__()
-    copy_into(other.__enter__(), new)
-    assert not failing.__exit__(RuntimeError, RuntimeError(), None)
-    other.__exit__(None, None, None)
+def test_a_second_export_into_a_new_folder_leaves_it_to_the_first(tmp_path: Path, new: Path) -> None:
+    with replacing(tmp_path / "out") as fresh:
+        with pytest.raises(BundleError, match="another export is writing"):
+            replacing(tmp_path / "out").__enter__()
+        copy_into(fresh, new)
     assert contents(tmp_path / "out") == contents(new)
 
 
-def test_an_export_waits_for_one_that_moves_its_files_and_says_so_when_that_does_not_end(
-    bundle_copy: Path, new: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_lock_on_a_file_that_another_export_has_removed_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replace_module, "LONGEST_TURN", 0.0)
-    monkeypatch.setattr(replace_module, "PAUSE", 0.0)
-    with replacing(bundle_copy) as first:
-        copy_into(first, new)
-        whole = first.rename(bundle_copy / WHOLE)
-        with pytest.raises(BundleError, match=r"\.whole: holds files that another export has been moving"):
-            replacing(bundle_copy).__enter__()
-        whole.rename(first)
-    assert contents(bundle_copy) == contents(new)
+    flock = fcntl.flock
+
+    def end_meanwhile(descriptor: int, operation: int) -> None:
+        (tmp_path / "out" / PARTIAL / "lock").unlink()
+        flock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", end_meanwhile)
+    with pytest.raises(BundleError, match="another export is writing"):
+        replacing(tmp_path / "out").__enter__()
 
 
-def test_an_export_takes_its_turn_when_another_has_ended_its_own(
-    bundle_copy: Path, bundle: Path, new: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Between the look at the one name and the renaming, another export has taken the name."""
-    repair_really = replace_module.repair
+def test_a_file_system_without_locks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
 
-    def let_the_other_in(out: Path) -> None:
-        repair_really(out)
-        if first_files and not other:
-            other.append(out / WHOLE)
-            copy_into(out / WHOLE, bundle)
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(OSError, match="No locks available") as caught:
+        replacing(tmp_path / "out").__enter__()
+    assert caught.value.filename == str(tmp_path / "out")
 
-    first_files: list[str] = []
-    other: list[Path] = []
-    monkeypatch.setattr(replace_module, "repair", let_the_other_in)
-    with replacing(bundle_copy) as first:
-        copy_into(first, new)
-        first_files += names(first)
-    assert other
-    assert contents(bundle_copy) == contents(new)
+
+@pytest.mark.skipif(not DESCRIPTORS.is_dir(), reason="lists its descriptors on Linux alone")
+def test_no_descriptor_stays_open(bundle_copy: Path) -> None:
+    before = len(list(DESCRIPTORS.iterdir()))
+    with pytest.raises(RuntimeError):
+        stop_half_way(bundle_copy, RuntimeError)
+    assert len(list(DESCRIPTORS.iterdir())) == before

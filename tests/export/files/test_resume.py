@@ -9,16 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from export.files.finished import finishing
-from export.files.locked_folder import FINISHED, find_kept
-from export.files.replace import WHOLE, replacing
+from export.files.replace import COMPLETE, replacing
+from export.files.resume import FINISHED, PARTIAL, find_kept, finishing
 from function.engine.bundle import MANIFEST, MODEL
 from tests.export.files.test_replace import ROOT, copy_into
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from export.files.finished import finishing
+from export.files.resume import finishing
 from export.files.replace import replacing
 with replacing(Path(sys.argv[1])) as fresh:
     (fresh / "model.ort").write_text("not finished")
@@ -59,10 +58,9 @@ def test_the_next_export_takes_over_what_a_killed_one_has_finished(tmp_path: Pat
     (kept,) = (tmp_path / "out").iterdir()
     assert find_kept(tmp_path / "out") == kept
     with replacing(tmp_path / "out") as fresh:
-        assert [path.name for path in fresh.iterdir()] == [FINISHED]
+        assert {path.name for path in fresh.iterdir()} == {FINISHED, "lock"}
         assert finished(fresh) == ["model", "shard"]
         assert (fresh / FINISHED / "model" / "model.ort").read_text() == "whole"
-        assert not kept.exists()
         copy_into(fresh, bundle)
     assert {path.name for path in (tmp_path / "out").iterdir()} == {path.name for path in bundle.iterdir()}
 
@@ -82,40 +80,16 @@ def test_an_error_and_an_interruption_keep_what_is_finished_and_remove_the_rest(
         stop_after(bundle_copy, stop, work)
     kept = find_kept(bundle_copy)
     assert kept is not None
-    assert [path.name for path in kept.iterdir()] == [FINISHED]
+    assert {path.name for path in kept.iterdir()} == {FINISHED, "lock"}
     assert {path.name: path.read_bytes() for path in bundle_copy.iterdir() if path.is_file()} == before
 
 
-def test_an_export_leaves_alone_what_one_that_runs_has_finished(tmp_path: Path, bundle: Path) -> None:
-    with replacing(tmp_path / "out") as first:
-        finish(first, "shard")
-        with replacing(tmp_path / "out") as second:
-            assert finished(second) == []
-            assert find_kept(tmp_path / "out") is None
-            copy_into(second, bundle)
-        assert finished(first) == ["shard"]
-        copy_into(first, bundle)
-    assert find_kept(tmp_path / "out") is None
-
-
-def test_what_two_exports_have_finished_comes_together(tmp_path: Path) -> None:
-    first, second = replacing(tmp_path / "out"), replacing(tmp_path / "out")
-    for export, name in ((first, "a"), (second, "b")):
-        finish(export.__enter__(), name)
-    for export in (first, second):
-        assert not export.__exit__(RuntimeError, RuntimeError(), None)
-    found: list[str] = []
-    with pytest.raises(RuntimeError):
-        stop_after(tmp_path / "out", RuntimeError, lambda fresh: found.extend(finished(fresh)))
-    assert found == ["a", "b"]
-    assert len(list((tmp_path / "out").iterdir())) == 1
-
-
 def test_files_of_an_export_killed_while_they_moved_leave_nothing_finished(tmp_path: Path, bundle: Path) -> None:
-    whole = tmp_path / "out" / WHOLE
-    copy_into(whole, bundle)
-    (whole / FINISHED).mkdir()
-    (whole / FINISHED / "shard").write_text("whole")
+    partial = tmp_path / "out" / PARTIAL
+    copy_into(partial, bundle)
+    (partial / COMPLETE).touch()
+    (partial / FINISHED).mkdir()
+    (partial / FINISHED / "shard").write_text("whole")
     with pytest.raises(RuntimeError):
         stop_after(tmp_path / "out", RuntimeError, lambda fresh: None)
     assert {path.name for path in (tmp_path / "out").iterdir()} == {path.name for path in bundle.iterdir()}
