@@ -25,8 +25,9 @@ demo: bundle/manifest.json
 bundle/manifest.json: | $(VENV)/installed
 	$(BIN)/python -m export --out bundle
 
+# On all cores; a file stays in one process, so that its fixtures are made once.
 test: $(VENV)/installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 check: $(VENV)/checks
 	$(BIN)/ruff format --check .
