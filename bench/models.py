@@ -14,6 +14,7 @@ from bench.embed import INFO
 from bench.folders import PROJECT
 from bench.report import console
 from export.corpus.python_documentation import python_documentation
+from export.model.calibration_texts import split_documentation
 from export.model.export_model import export_model
 from export.model.graph import export_graph
 from export.model.source.source import find_model, read_source
@@ -61,7 +62,7 @@ def make_models(work: Path) -> dict[str, Path]:
     blocks = MatMulNBitsQuantizer(graph, algo_config=config)
     blocks.process()
     blocks.model.save_model_to_file(str(paths[BLOCKS]), False)
-    info = export_model(source, python_documentation().texts, paths[SHIPPED].parent)
+    info = export_model(source, split_documentation(python_documentation()), paths[SHIPPED].parent)
     (paths[SHIPPED].parent / INFO).write_text(json.dumps(asdict(info)), encoding="utf-8")
     write_tokenizer(source, paths[SHIPPED].parent / TOKENIZER)
     mark.write_text(made_from(), encoding="utf-8")

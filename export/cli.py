@@ -40,6 +40,7 @@ from function.engine.tensors import TensorsError
 
 if TYPE_CHECKING:
     from export.index.verify import Check
+    from export.model.calibration_texts import CalibrationTexts
 
 CHANGE_NO_BUNDLE = ("verify", *PUBLISHING)
 
@@ -138,9 +139,9 @@ def _make_model(options: argparse.Namespace, fresh: Path, corpus: Corpus | None,
     from export.model.cached_model import make_model
 
     documentation = corpus if corpus is not None and options.corpus is None else None
-    calibration = _read_calibration(options, progress, documentation)
     folder, name, revision = find_model(options.model, options.revision)
     source = read_source(folder, name, revision, options.pooling)
+    calibration = _read_calibration(options, progress, documentation)
     _check_space(options, fresh, corpus, source.hidden_size, 2 * model_bytes(source) + temporary_bytes(source))
     manifest, is_kept = make_model(source, calibration, fresh, progress)
     if is_kept:
@@ -232,18 +233,18 @@ def _read_corpus(options: argparse.Namespace, fresh: Path, progress: ShowProgres
 
 def _read_calibration(
     options: argparse.Namespace, progress: ShowProgress, documentation: Corpus | None
-) -> Sequence[str]:
+) -> "CalibrationTexts":
     """Return the texts of the file that --calibration names, or else Python's documentation, read already or now."""
-    if options.calibration is None and documentation is not None:
-        return documentation.texts
     from export.corpus.python_documentation import python_documentation
+    from export.model.calibration_texts import split_documentation, split_texts
 
+    if options.calibration is None and documentation is not None:
+        return split_documentation(documentation)
     progress("read calibration", 0)
-    texts: Sequence[str]
     if options.calibration is None:
-        texts = in_own_process(python_documentation).texts
+        texts = split_documentation(in_own_process(python_documentation))
     else:
-        texts = read_texts(options.calibration, options.calibration_column, "--calibration-column")
+        texts = split_texts(read_texts(options.calibration, options.calibration_column, "--calibration-column"))
     progress("read calibration", 1)
     return texts
 

@@ -7,6 +7,7 @@ graph, a real tokenizer and real files. Texts that share words are alike; that i
 import asyncio
 import json
 import logging
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -41,6 +42,8 @@ from function.engine.tokenizer import save_tokenizer
 from function.settings import Settings
 from function.startup import ColdStart
 from tests.passage_files import write_passages
+
+os.environ.pop("COLUMNS", None)  # pytest-xdist sets it, and rich would wrap what the tests read
 
 hypothesis.settings.register_profile("tests", derandomize=True, deadline=None, max_examples=50, database=None)
 hypothesis.settings.register_profile("thorough", hypothesis.settings.get_profile("tests"), max_examples=2000)

@@ -6,9 +6,8 @@ and the versions of the libraries.
 
 import hashlib
 import json
-import platform
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 from export.corpus.digests import digest_texts
 from export.files.resume import FINISHED, finishing
 from export.index.indexer import take_model, write_model
+from export.model.calibration_texts import CalibrationTexts
 from export.model.export_model import export_model
 from export.model.source.source import Source
 from function.engine.bundle import BundleError, Manifest
@@ -25,7 +25,10 @@ CODE = ("export", "function/engine")
 
 
 def make_model(
-    source: Source, texts: Sequence[str], fresh: Path, progress: Callable[[str, float], None] = lambda step, share: None
+    source: Source,
+    texts: CalibrationTexts,
+    fresh: Path,
+    progress: Callable[[str, float], None] = lambda step, share: None,
 ) -> tuple[Manifest, bool]:
     """Write the model part of a bundle into the unfinished folder.
 
@@ -49,9 +52,9 @@ def make_model(
     return take_model(kept, fresh), False
 
 
-def _digest(source: Source, texts: Sequence[str]) -> str:
+def _digest(source: Source, texts: CalibrationTexts) -> str:
     """Return a digest of all that the model depends on."""
-    stated = asdict(source) | {"folder": None, "python": platform.python_version()}
+    stated = asdict(source) | {"folder": None}
     digest = hashlib.sha256(json.dumps(stated, sort_keys=True).encode())
     for package in PACKAGES:
         digest.update(f"{package} {version(package)}".encode())
@@ -59,5 +62,5 @@ def _digest(source: Source, texts: Sequence[str]) -> str:
     code = [path for folder in CODE for path in sorted((root / folder).rglob("*.py"))]
     for path in [*code, *sorted(source.folder.glob("*.json")), *sorted(source.folder.glob("*.txt"))]:
         digest.update(path.read_bytes())
-    digest.update(digest_texts(texts).tobytes())
+    digest.update(digest_texts([*texts.calibration, *texts.held_out]).tobytes())
     return digest.hexdigest()[:32]

@@ -13,7 +13,8 @@ import numpy as np
 import onnx
 
 from export.index.embed import embed_texts
-from export.index.recall import TOP_K, Scores, neighbour_recall
+from export.index.recall import Scores, neighbour_recall
+from export.model.calibration_texts import CalibrationTexts
 from export.model.graph import export_graph
 from export.model.quantize import RECIPE, quantize_graph, save_ort
 from export.model.reference import Original, check_agreement, run_original
@@ -26,37 +27,34 @@ from function.engine.embedder import Embedder, open_session
 from function.engine.quantization import Embeddings
 from function.engine.tokenizer import read_tokenizer
 
-CALIBRATION_TEXTS = 512
-ACCURACY_TEXTS = 1_000  # at most; none of them is used for calibration
 LEAST_QUANTIZED_COSINE = 0.995  # on average, to float32; a model below this would find other neighbours
 
 
 def export_model(
     source: Source,
-    texts: Sequence[str],
+    texts: CalibrationTexts,
     folder: Path,
     progress: Callable[[str, float], None] = lambda step, share: None,
 ) -> ModelInfo:
     """Write model.ort and tokenizer.txt into the folder and return the manifest's entry for them.
 
-    texts, a few hundred at least, calibrate the 8-bit model and measure how close it is. `progress` gets the name of a
-    step and the share of it that is done, 0 to 1.
+    texts calibrate the 8-bit model and measure how close it is. `progress` gets the name of a step and the share of it
+    that is done, 0 to 1.
     Raises ModelError if the model cannot be exported, if its float32 graph differs from the original model, or if the
     8-bit model differs too much from the float32 graph.
     """
-    calibration, held_out = _split(texts)
     write_tokenizer(source, folder / TOKENIZER)
     with TemporaryDirectory(dir=folder) as scratch:
         progress("export graph", 0)
         graph, exact = _export_exact(source, folder / TOKENIZER, Path(scratch))
         progress("export graph", 1)
-        tokens = exact.tokenize(calibration)
+        tokens = exact.tokenize(texts.calibration)
         quantized = quantize_graph(onnx.load(graph), tokens, lambda share: progress("quantize", share))
         save_ort(quantized, folder / MODEL)
         del quantized
         progress("compare with float32", 0)
-        expected = embed_texts(exact, held_out)
-    accuracy = compare(expected, embed_texts(Embedder.open(folder, exact.model), held_out))
+        expected = embed_texts(exact, texts.held_out)
+    accuracy = compare(expected, embed_texts(Embedder.open(folder, exact.model), texts.held_out))
     progress("compare with float32", 1)
     if not accuracy["cosine_mean"] >= LEAST_QUANTIZED_COSINE:  # refuses NaN too
         raise ModelError(
@@ -67,16 +65,14 @@ def export_model(
 
 
 def measure_closeness(source: Source, texts: Sequence[str], folder: Path, model: ModelInfo) -> dict[str, float]:
-    """Compare the embeddings of the exported model with those of its float32 source, on a sample of the texts.
+    """Compare the embeddings of the exported model with those of its float32 source, on these texts.
 
-    If the texts are those of the export, the ones that calibrated the model are left out.
     Raises ModelError if the source cannot be exported.
     """
-    _, held_out = _split(texts)
     with TemporaryDirectory() as scratch:
         _, exact = _export_exact(source, folder / TOKENIZER, Path(scratch))
-        expected = embed_texts(exact, held_out)
-    return compare(expected, embed_texts(Embedder.open(folder, model), held_out))
+        expected = embed_texts(exact, texts)
+    return compare(expected, embed_texts(Embedder.open(folder, model), texts))
 
 
 def _export_exact(source: Source, tokenizer: Path, workdir: Path) -> tuple[Path, Embedder]:
@@ -106,28 +102,6 @@ def write_exact(source: Source, workdir: Path, path: Path) -> Original:
     original = run_original(source)
     onnx.save(export_graph(source, workdir), path)
     return original
-
-
-def _split(texts: Sequence[str]) -> tuple[Sequence[str], list[str]]:
-    """Return texts to calibrate with and different texts to measure with, both spread over all texts."""
-    if len(texts) < 64:
-        raise ModelError(
-            f"{len(texts)} calibration texts; expected at least 64, better {CALIBRATION_TEXTS}; name a file with more "
-            "texts: --calibration FILE"
-        )
-    step = max(1, len(texts) // (CALIBRATION_TEXTS + ACCURACY_TEXTS))
-    spread = texts[::step]
-    count = min(CALIBRATION_TEXTS, len(spread) // 2)
-    every = len(spread) // count
-    calibration = spread[::every][:count]
-    taken = set(calibration)
-    held_out = [text for text in spread if text not in taken][:ACCURACY_TEXTS]
-    if len(held_out) <= TOP_K:
-        raise ModelError(
-            f"{len(held_out)} calibration texts unlike the others; expected more than {TOP_K}; name a file with more "
-            "texts: --calibration FILE"
-        )
-    return calibration, held_out
 
 
 def compare(exact: Embeddings, found: Embeddings) -> dict[str, float]:

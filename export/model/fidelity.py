@@ -4,6 +4,7 @@ from pathlib import Path
 
 from export.corpus.python_documentation import python_documentation
 from export.index.verify import Check
+from export.model.calibration_texts import split_documentation
 from export.model.export_model import LEAST_QUANTIZED_COSINE, measure_closeness
 from export.model.source.model_files import ModelError
 from export.model.source.source import find_model, read_source
@@ -23,7 +24,8 @@ def check_closeness(bundle: Path, model: str) -> Check:
             f"{folder}: weights with sha256 {source.weights_sha256[:12]}, those of the bundle's model have "
             f"{manifest.model.source_sha256[:12]}; name the model that it was exported from"
         )
-    accuracy = measure_closeness(source, python_documentation().texts, bundle, manifest.model)
+    held_out = split_documentation(python_documentation()).held_out
+    accuracy = measure_closeness(source, held_out, bundle, manifest.model)
     found = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in accuracy.items())
     return Check(
         "model against float32",

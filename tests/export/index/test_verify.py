@@ -343,7 +343,7 @@ def change_columns(bundle: Path, change: Callable[[dict[str, NDArray[Any]]], obj
         ("told.present", lambda tensors: tensors.pop("told.present")),
         ("more.values", lambda tensors: tensors.update({"more.values": np.zeros(200)})),
     ],
-    ids=str,
+    ids=["who", "told", "more"],
 )
 def test_columns_that_differ_from_the_metadata_fail_a_check_that_names_them(
     bundle_copy: Path, name: str, change: Callable[[dict[str, NDArray[Any]]], object]

@@ -11,6 +11,7 @@ from export.corpus import Corpus
 from export.files.resume import FINISHED
 from export.model import cached_model
 from export.model.cached_model import make_model
+from export.model.calibration_texts import split_texts
 from export.model.source.source import Source, read_source
 from function.engine.bundle import MANIFEST, MODEL, TOKENIZER, ModelInfo, read_manifest
 from tests.export.conftest import edit_json
@@ -34,11 +35,11 @@ def made(tiny_export: tuple[Path, ModelInfo], monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_finished_model_is_taken_over(made: Made, tiny_source: Source, corpus: Corpus, tmp_path: Path) -> None:
-    first, was_there = make_model(tiny_source, corpus.texts, tmp_path)
+    first, was_there = make_model(tiny_source, split_texts(corpus.texts), tmp_path)
     assert not was_there
     for name in (MODEL, TOKENIZER, MANIFEST):
         (tmp_path / name).unlink()
-    assert make_model(tiny_source, corpus.texts, tmp_path) == (first, True)
+    assert make_model(tiny_source, split_texts(corpus.texts), tmp_path) == (first, True)
     assert made == ["mean"]
     assert read_manifest(tmp_path) == first
     assert (tmp_path / MODEL).is_file()
@@ -47,12 +48,12 @@ def test_a_finished_model_is_taken_over(made: Made, tiny_source: Source, corpus:
 def test_another_pooling_other_texts_and_another_library_make_another_model(
     made: Made, tiny_source: Source, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_model(tiny_source, corpus.texts, tmp_path)
-    make_model(tiny_source, corpus.texts[1:], tmp_path)
+    make_model(tiny_source, split_texts(corpus.texts), tmp_path)
+    make_model(tiny_source, split_texts(corpus.texts[1:]), tmp_path)
     other = replace(tiny_source, pooling="cls")
-    make_model(other, corpus.texts[1:], tmp_path)
+    make_model(other, split_texts(corpus.texts[1:]), tmp_path)
     monkeypatch.setattr(cached_model, "version", lambda package: "0")
-    make_model(other, corpus.texts[1:], tmp_path)
+    make_model(other, split_texts(corpus.texts[1:]), tmp_path)
     assert made == ["mean", "mean", "cls", "cls"]
     assert len(list((tmp_path / FINISHED).iterdir())) == 1  # the last one
 
@@ -61,9 +62,9 @@ def test_another_file_of_the_source_makes_another_model(
     made: Made, tiny_copy: Path, corpus: Corpus, tmp_path: Path
 ) -> None:
     (tmp_path / "fresh").mkdir()
-    make_model(read_source(tiny_copy, "tiny"), corpus.texts, tmp_path / "fresh")
+    make_model(read_source(tiny_copy, "tiny"), split_texts(corpus.texts), tmp_path / "fresh")
     edit_json(tiny_copy / "config.json", layer_norm_eps=1e-6)
-    make_model(read_source(tiny_copy, "tiny"), corpus.texts, tmp_path / "fresh")
+    make_model(read_source(tiny_copy, "tiny"), split_texts(corpus.texts), tmp_path / "fresh")
     assert len(made) == 2
 
 
@@ -71,10 +72,10 @@ def test_another_file_of_the_source_makes_another_model(
 def test_a_damaged_model_is_made_again(
     made: Made, tiny_source: Source, corpus: Corpus, name: str, tmp_path: Path
 ) -> None:
-    make_model(tiny_source, corpus.texts, tmp_path)
+    make_model(tiny_source, split_texts(corpus.texts), tmp_path)
     (kept,) = (tmp_path / FINISHED).iterdir()
     (kept / name).write_bytes(b"")
-    manifest, was_there = make_model(tiny_source, corpus.texts, tmp_path)
+    manifest, was_there = make_model(tiny_source, split_texts(corpus.texts), tmp_path)
     assert not was_there
     assert len(made) == 2
     assert read_manifest(kept) == manifest

@@ -11,8 +11,10 @@ import pytest
 from onnx import ModelProto
 
 from export.corpus import Corpus
+from export.corpus.python_documentation import python_documentation
 from export.model import export_model as export_model_module
-from export.model.export_model import ACCURACY_TEXTS, CALIBRATION_TEXTS, _split, compare, export_model
+from export.model.calibration_texts import ACCURACY_TEXTS, CALIBRATION_TEXTS, split_documentation, split_texts
+from export.model.export_model import compare, export_model
 from export.model.quantize import quantize_graph
 from export.model.source.model_files import ModelError
 from export.model.source.source import Source
@@ -75,7 +77,7 @@ def exported_again(
     tiny_source: Source, corpus: Corpus, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, ModelInfo]:
     folder = tmp_path_factory.mktemp("again")
-    return folder, export_model(tiny_source, corpus.texts, folder)
+    return folder, export_model(tiny_source, split_texts(corpus.texts), folder)
 
 
 def test_the_same_model_and_texts_give_the_same_tokenizer_and_the_same_embeddings(
@@ -96,7 +98,7 @@ def test_the_same_model_and_texts_give_the_same_graph_byte_for_byte(
 
 def test_each_step_tells_its_progress_up_to_one(tiny_source: Source, corpus: Corpus, tmp_path: Path) -> None:
     told: list[tuple[str, float]] = []
-    export_model(tiny_source, corpus.texts[:80], tmp_path, lambda step, share: told.append((step, share)))
+    export_model(tiny_source, split_texts(corpus.texts[:80]), tmp_path, lambda step, share: told.append((step, share)))
     assert list(Counter(step for step, _ in told)) == ["export graph", "quantize", "compare with float32"]
     for step in ("export graph", "quantize", "compare with float32"):
         shares = [share for name, share in told if name == step]
@@ -117,7 +119,7 @@ def test_an_export_that_strayed_from_float32_is_refused(
 
     monkeypatch.setattr(export_model_module, "quantize_graph", flip_the_signs)
     with pytest.raises(ModelError, match=r"in 8 bit the mean cosine to float32 is .*, expected at least 0\.995"):
-        export_model(tiny_source, corpus.texts, tmp_path)
+        export_model(tiny_source, split_texts(corpus.texts), tmp_path)
 
 
 # Texts to calibrate and to measure with
@@ -125,18 +127,19 @@ def test_an_export_that_strayed_from_float32_is_refused(
 
 def test_too_few_texts_are_refused(tiny_source: Source, corpus: Corpus, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="63 calibration texts; expected at least 64, better 512"):
-        export_model(tiny_source, corpus.texts[:63], tmp_path)
+        export_model(tiny_source, split_texts(corpus.texts[:63]), tmp_path)
 
 
 def test_too_few_different_texts_are_refused(tiny_source: Source, corpus: Corpus, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="0 calibration texts unlike the others; expected more than 10"):
-        export_model(tiny_source, [corpus.texts[0]] * 64, tmp_path)
+        export_model(tiny_source, split_texts([corpus.texts[0]] * 64), tmp_path)
 
 
 @pytest.mark.parametrize("count", [64, 65, 200, 1024, 1025, 1511, 1512, 6_000, 100_000])
 def test_calibration_and_measurement_share_no_text_and_spread_over_all(count: int) -> None:
     texts = [str(number) for number in range(count)]
-    calibration, held_out = _split(texts)
+    split = split_texts(texts)
+    calibration, held_out = split.calibration, split.held_out
     assert not set(calibration) & set(held_out)
     assert len(set(calibration)) == len(calibration) == min(CALIBRATION_TEXTS, count // 2)
     assert min(count // 2, 512) <= len(held_out) <= ACCURACY_TEXTS
@@ -144,6 +147,15 @@ def test_calibration_and_measurement_share_no_text_and_spread_over_all(count: in
         numbers = np.array([int(text) for text in part])
         assert numbers.min() < 0.1 * count
         assert np.abs(np.median(numbers) / count - 0.5) < 0.2
+
+
+def test_every_python_calibrates_with_the_same_documentation() -> None:
+    split = split_documentation(python_documentation())
+    digest = hashlib.sha256("\n".join(split.calibration).encode()).hexdigest()
+    assert digest == "ed80db4b0055d0ddeb7d30a3f550e32ed5a592017959c5cb6678c865d032fd37"
+    assert len(set(split.calibration)) == CALIBRATION_TEXTS
+    assert len(split.held_out) == ACCURACY_TEXTS
+    assert not set(split.calibration) & set(split.held_out)
 
 
 # Comparing
