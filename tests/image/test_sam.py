@@ -83,7 +83,7 @@ def scratch_image() -> Iterator[Callable[[str], str]]:
 
 @pytest.mark.parametrize(
     ("environment", "architecture", "docker_architecture"),
-    [("default", "x86_64", "amd64"), ("arm64", "arm64", "arm64")],
+    [("default", "x86_64", "amd64"), ("arm64", "arm64", "arm64"), ("ci", "x86_64", "amd64")],
 )
 def test_an_environment_builds_for_the_processor_that_it_deploys_on(
     sam: object,
