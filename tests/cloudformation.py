@@ -32,8 +32,9 @@ class Stack:
 
     def __init__(self, template: Mapping[str, Any], **parameters: str) -> None:
         self._template = template
-        self.parameters = {name: str(one["Default"]) for name, one in template["Parameters"].items()}
-        unknown = parameters.keys() - self.parameters.keys()
+        declared = template["Parameters"]
+        self.parameters = {name: str(one["Default"]) for name, one in declared.items() if "Default" in one}
+        unknown = parameters.keys() - declared.keys()
         if unknown:
             raise KeyError(f"no parameters of the template: {sorted(unknown)}")
         self.parameters |= parameters

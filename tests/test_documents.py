@@ -53,6 +53,7 @@ NOT_MEASURED = {
     "Python 3.11": "pyproject.toml: requires-python",
     "weight of 0.6": "export/keywords.py: FUSION_WEIGHT",
     "`3.11`": "an example of a code",
+    "ubuntu-24.04": "a name of GitHub's",
     "512 MB": "tests/image: the limit that the image is tested with",
     "1,769 MB": "https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html: one whole core",
     "512 KB": "https://aws.amazon.com/api-gateway/pricing/: how much of a request is billed as one",
