@@ -56,8 +56,10 @@ def corpus_rows(manifest: Manifest, corpus: Corpus, rows: "EmbeddedCorpus", seco
     skipped = f"{corpus.empty_texts:,} empty ones skipped"
     not_counted = ", not counting the rows of --update" if rows.updated else ""
     replaced = f"{corpus.blank_ids:,} blank ones replaced by the row number"
+    files = [("files", "; ".join([f"{corpus.files:,} read", *map(str, corpus.skipped)]))]
     return [
         ("texts", f"{manifest.index.rows:,} from {manifest.index.corpus}, {skipped}"),
+        *(files if corpus.files > 1 or corpus.skipped else []),
         ("ids", f"{corpus.repeated_ids:,} the same as an earlier one, {replaced}"),
         ("metadata", f"{corpus.non_finite:,} NaN or infinite values left out"),
         ("filters", ", ".join(f"{name} ({kind})" for name, kind in corpus.columns.items()) or "no columns"),

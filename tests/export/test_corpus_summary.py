@@ -29,6 +29,22 @@ def test_repeated_and_blank_ids_are_said(bundle_copy: Path, tmp_path: Path, caps
     assert said["ids"] == "1 the same as an earlier one, 3 blank ones replaced by the row number"
 
 
+def test_the_files_of_a_folder_are_counted_and_those_that_are_skipped(
+    bundle_copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    write(folder, "a.csv", b"text\none\n")
+    assert "files" not in summary(capsys, folder, bundle_copy)
+    for name in ("_SUCCESS", "_metadata"):
+        write(folder, name, b"")
+    (folder / "latest.csv").symlink_to("a.csv")
+    assert summary(capsys, folder, bundle_copy)["files"] == (
+        "1 read; 1 skipped: a link leads to what is read already, such as latest.csv; "
+        "2 skipped: the name begins with a dot or an underscore, such as _SUCCESS"
+    )
+
+
 def test_values_that_json_cannot_hold_are_said(
     bundle_copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
