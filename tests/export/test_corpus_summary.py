@@ -1,5 +1,6 @@
 """What `python -m export corpus` says of the texts that it read."""
 
+from decimal import Decimal
 from pathlib import Path
 
 import polars as pl
@@ -7,6 +8,8 @@ import pytest
 
 from export.cli import main
 from function.engine.bundle import COLUMNS, open_bundle
+from function.engine.columns import Columns
+from function.engine.filters import allowed_rows
 from tests.export.corpus_files import write
 
 
@@ -101,3 +104,20 @@ def test_a_value_of_another_type_than_was_asked_for_stops_the_export(
     message = f"{corpus}, text 1 (from 0, id 'y'): found 'MMXX' in the column 'year', expected a number; "
     assert message in capsys.readouterr().err
     assert open_bundle(bundle_copy) == before
+
+
+def test_numbers_of_parquet_are_compared_exactly(
+    bundle_copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    numbers = [2**64 - 1, 2**64 - 2, 2**63]
+    columns = {
+        "hash": pl.Series(numbers, dtype=pl.UInt64),
+        "amount": pl.Series([Decimal(number) for number in numbers], dtype=pl.Decimal(38, 0)),
+    }
+    pl.DataFrame({"text": ["one", "two", "three"]} | columns).write_parquet(tmp_path / "a.parquet")
+    said = summary(capsys, tmp_path / "a.parquet", bundle_copy, "--column", "amount=number")["filters"]
+    assert said == "amount (number), hash (number)"
+    found = Columns(bundle_copy / COLUMNS, {"amount": "number", "hash": "number"}, 3)
+    for name in ("amount", "hash"):
+        kept = [allowed_rows({name: number}, found).nonzero()[0].tolist() for number in numbers]
+        assert kept == [[0], [1], [2]]
