@@ -32,6 +32,7 @@ NO_ROUTE = "Not Found"  # how Starlette says that no route has this path
 OPENAI_PATHS = "/v1/"  # whose clients read OpenAI's errors
 TEI_PATHS = ("/", "/embed", "/similarity", "/tokenize")  # where nothing to embed is a 400
 EMPTY = ("too_short", "string_too_short")
+REPEATED_KEY = "repeated_key"  # the type of the error for a key that an object has twice
 OPENAI_MODELS = "/v1/models/"
 OPENAI_TYPES = {401: ("invalid_request_error", "invalid_api_key"), 429: ("requests", "rate_limit_exceeded")}
 
@@ -154,7 +155,7 @@ def describe(error: dict[str, Any]) -> str:
     parts = [str(part) for part in error["loc"][1:]]  # "body" or "arguments" comes first
     field = cut(".".join(part for part in parts if part != union_tag(part[1:-1]))) or "body"
     message = error["msg"][:1].lower() + error["msg"][1:]
-    if error["type"] in ("missing", "extra_forbidden"):
+    if error["type"] in ("missing", "extra_forbidden", REPEATED_KEY):
         return f"{field}: {message}"
     return f"{field}: {message}, found {cut(repr(error['input']))}"
 

@@ -18,6 +18,7 @@ from pydantic_core import from_json
 from starlette.datastructures import Headers
 
 from function.errors import FAILED, ErrorReply, Replies, cut
+from function.repeated_keys import RepeatedKeyError, refuse_repeated_keys
 from function.routes.replies import json_reply
 from function.settings import Settings
 from function.telemetry import Stopwatch, stopwatch_of
@@ -152,6 +153,10 @@ def _read(body: bytes) -> Object:
         message = from_json(body, allow_inf_nan=False)  # unlike Python's, it refuses what could not be sent back
     except ValueError as error:
         raise RpcError(PARSE_ERROR, f"body: not readable: {error}; expected JSON") from None
+    try:
+        refuse_repeated_keys(body)
+    except RepeatedKeyError as error:
+        raise RpcError(INVALID_REQUEST, f"{cut('.'.join(error.place))}: {error.found}") from None
     if isinstance(message, list):
         raise RpcError(INVALID_REQUEST, "body: found a list, expected one message; send each by itself")
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
