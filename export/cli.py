@@ -263,6 +263,7 @@ def _write_corpus(
     from export.keywords import FUSION_WEIGHT, STEMMING, KeywordOptions
     from export.python_documentation import NAME
     from export.shards import name_model
+    from export.truncated import write_truncated
     from export.update import open_older_rows
     from export.verify import verify_export
     from function.engine.embedder import Embedder
@@ -289,10 +290,11 @@ def _write_corpus(
         rows = embed_corpus(embedder, corpus.texts, fresh, name_model(manifest), older, show, embed)
         seconds = time.perf_counter() - began
         progress("write the index", 0)
+        write_truncated(fresh, corpus.ids, rows.is_truncated)
         manifest = write_index(fresh, manifest, corpus, rows.codes, rows.scales, name, keywords)
         progress("write the index", 1)
     if not print_checks(console, lambda progress: verify_export(fresh, rows.codes, rows.scales, progress)):
         shutil.rmtree(fresh / FINISHED, ignore_errors=True)  # whatever is wrong with it, the next export makes it again
         raise BundleError(f"{options.out}: the new bundle failed a check above; what was there before stays as it was")
     on_cluster = [] if cluster is None else [("cluster", cluster.describe())]
-    return manifest, [*corpus_rows(manifest, corpus, rows, seconds), *on_cluster]
+    return manifest, [*corpus_rows(options.out, manifest, corpus, rows, seconds), *on_cluster]

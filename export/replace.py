@@ -28,7 +28,7 @@ from function.engine.bundle import BundleError
 
 BUNDLE_FILES = {
     *(layout.MANIFEST, layout.MODEL, layout.TOKENIZER, layout.INDEX),
-    *(layout.PASSAGES, layout.COLUMNS, layout.KEYWORDS),
+    *(layout.PASSAGES, layout.COLUMNS, layout.KEYWORDS, layout.TRUNCATED),
 }
 WHOLE = ".semantic-search.whole"
 LOST_AND_FOUND = "lost+found"  # in the root of each ext4 file system
