@@ -261,6 +261,7 @@ def _write_corpus(
     from export.embed import embed_corpus, embed_here
     from export.indexer import write_index
     from export.keywords import FUSION_WEIGHT, STEMMING, KeywordOptions
+    from export.language import warn_of_language
     from export.python_documentation import NAME
     from export.shards import name_model
     from export.truncated import write_truncated
@@ -272,6 +273,9 @@ def _write_corpus(
     stemming = None if options.stem == NO_STEMS else options.stem or STEMMING
     weight = FUSION_WEIGHT if options.fusion_weight is None else options.fusion_weight
     keywords = None if options.no_keywords else KeywordOptions(stemming, options.fusion or CONVEX, weight)
+    has_default_stems = keywords is not None and options.stem is None
+    if warning := warn_of_language(corpus.texts, name, manifest.model, has_default_stems):
+        errors.print(f"[yellow]warning:[/] {escape(warning)}")
     embedder = Embedder.open(fresh, manifest.model)
     cluster = None if options.ray is None else Cluster(options.ray, fresh)
     # Ray shows bars of its own, which would write over ours

@@ -11,6 +11,7 @@ from rich.table import Table
 from export.corpus import Corpus
 from export.progress import ShowProgress, showing_progress
 from export.shell import python_module
+from export.source import DEFAULT_MODEL_SHA256
 from function.engine.bundle import CONVEX, TRUNCATED, IndexInfo, KeywordsInfo, Manifest
 
 if TYPE_CHECKING:
@@ -102,9 +103,13 @@ def _describe_keywords(keywords: KeywordsInfo | None) -> str:
 
 def _model_rows(manifest: Manifest) -> Rows:
     model = manifest.model
+    language = ", trained with English" if model.source_sha256 == DEFAULT_MODEL_SHA256 else ""
     accuracy = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in model.accuracy.items())
     return [
-        ("model", f"{model.name}, {model.dim} dimensions, {model.pooling} pooling, {model.max_tokens} tokens"),
+        (
+            "model",
+            f"{model.name}, {model.dim} dimensions, {model.pooling} pooling, {model.max_tokens} tokens{language}",
+        ),
         (model.quantization, f"against float32: {accuracy}"),
     ]
 
