@@ -21,7 +21,7 @@ class NumberRange:
 
     def __init__(self) -> None:
         self.rounded: int | None = None  # the first whole number that float64 would round
-        self._least = self._most = 0  # of the whole numbers
+        self._least = self._most = 0  # the range of the whole numbers, 0 included
         self._has_fraction = False
 
     def add(self, number: int | float) -> int | float:
@@ -100,9 +100,9 @@ class Words:
     """
 
     def __init__(self, kind: str) -> None:
-        self._rows = array("I")  # that have a value
-        self._content, self._ends = bytearray(), array("Q", [0])  # of the stored strings
-        self._numbers: dict[Stored, int] = {}  # of those that are looked up
+        self._rows = array("I")  # rows that have a value
+        self._content, self._ends = bytearray(), array("Q", [0])  # stored strings, one after the other
+        self._numbers: dict[Stored, int] = {}  # numbers of the strings that are looked up
         self._occurrences = array("I")  # the number of each string
         self._rows_of_lists = array("I") if kind == "list" else None  # the row of each string
 

@@ -22,7 +22,7 @@ from function.engine.quantization import Codes, Embeddings, Scales, quantize
 from function.engine.tensors import TensorsError
 
 TEXTS_PER_SHARD = 4096  # some 15 seconds of work for one core; more would be lost when the export is stopped
-TEXTS_AT_ONCE, CHARACTERS_AT_ONCE = 1024, 1_000_000  # that are tokenized together: each character takes many bytes
+TEXTS_AT_ONCE, CHARACTERS_AT_ONCE = 1024, 1_000_000  # tokenized together: a character takes many bytes
 
 Quantized = tuple[Codes, Scales]
 Count = Callable[[int], None]  # takes the number of texts embedded since its last call

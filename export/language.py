@@ -19,7 +19,7 @@ BLOCKS, TEXTS_PER_BLOCK, CHARACTERS = 20, 50, 500  # the sample: blocks of texts
 # Python's documentation, and the names of 20,000 products of Flipkart. In German it is 1.0 for articles (10kGNAD), 0.92
 # for their first sentences, 0.78 for the names of 102 products of a shop, and 0.40 for Django's short messages.
 LEAST_SHARE = 0.1
-LEAST_TEXTS = 3  # of another language in the sample; fewer are no evidence
+LEAST_TEXTS = 3  # texts in another language; fewer are no evidence
 SHORTEST_WORD = 3  # letters, so that a unit such as µF or kΩ is no foreign word
 WORD = re.compile(r"[^\W\d_]+")
 
@@ -58,7 +58,7 @@ MULTILINGUAL = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
 class OtherLanguage:
     """The language of a corpus that is mostly not English."""
 
-    share: float  # of the sampled texts, 0 to 1
+    share: float  # share of the sampled texts that are in it, 0 to 1
     name: str | None  # one of COMMON, None if too few texts have common words of one
 
 

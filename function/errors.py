@@ -22,7 +22,7 @@ ERROR_TYPES = {
     429: "overloaded",
     503: "unhealthy",
 }
-MOST_DESCRIBED = 3  # of one body's errors
+MOST_DESCRIBED = 3  # errors of one body that are described
 CLOSE = (
     0.75  # how alike a wrong path and a route's must be: /v1/similar is 0.84 like /similar, /redoc 0.71 like /predict
 )
@@ -93,7 +93,7 @@ def add_error_replies(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> JSONResponse:
-        if isinstance(error.__cause__, ValueError | RecursionError):  # of reading the body; FastAPI does not tell
+        if isinstance(error.__cause__, ValueError | RecursionError):  # raised while FastAPI read the body
             found = describe_unreadable(error.__cause__)
             return error_reply(400, f"body: not readable: {found}; {RIGHT_BODY}", request.scope["path"])
         if error.status_code == 405:

@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
     except (BundleError, TensorsError, SettingsError, SearchError, BackendError, _QueryError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    except BrokenPipeError:  # of `| head`; what is left to write goes nowhere (docs.python.org, "Note on SIGPIPE")
+    except BrokenPipeError:  # `| head` ended; what is left to write goes nowhere (docs.python.org, "Note on SIGPIPE")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 

@@ -29,11 +29,11 @@ from function.engine.vectors import (
 )
 
 MOST_DIMENSIONS = 4_096
-MOST_KEYS = 50  # of metadata
-MOST_BYTES, MOST_FILTERABLE_BYTES = 40 * 1024, 2 * 1024  # of a vector's metadata
+MOST_KEYS = 50  # metadata keys of a vector
+MOST_BYTES, MOST_FILTERABLE_BYTES = 40 * 1024, 2 * 1024  # bytes of a vector's metadata
 LONGEST_NAME = 63  # characters of a metadata key
 ROWS_AT_ONCE = 4_096
-DIGITS = 16  # of the SHA-256 that the keys of a bundle begin with, so that two bundles' vectors are told apart
+DIGITS = 16  # hexadecimal digits of a SHA-256 that all keys of a bundle begin with, and those of no other bundle
 
 Vector = dict[str, Any]
 

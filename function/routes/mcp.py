@@ -134,7 +134,7 @@ def _check_origin(origin: str | None, settings: Settings) -> None:
     """Raise HTTPException with status 403 for a web page's request that did not come from this machine.
 
     A page may lead a browser to a server on the same machine by another name (DNS rebinding), and then its origin is
-    the only thing that tells.
+    the only sign of it.
     """
     if origin is None or origin in settings.mcp_origins or "*" in settings.mcp_origins:
         return

@@ -25,7 +25,7 @@ from function.s3.objects import Objects
 PART = 8 * 1024 * 1024  # bytes of one request
 POINTER = "current.json"  # like BUNDLES written by export/publishing/store.py
 BUNDLES = "bundles"
-OF_MODEL = (MODEL, TOKENIZER)  # of which another bundle may have the same
+OF_MODEL = (MODEL, TOKENIZER)  # files that another bundle may share
 
 Check = Callable[[Manifest], None]
 UseModel = Callable[[Path, Manifest], None]
@@ -108,7 +108,7 @@ def _same_in(local: Path | None, manifest: Manifest) -> list[str]:
         return []
     try:
         files = read_manifest(local).files
-    except BundleError:  # of another release: then all files are fetched
+    except BundleError:  # another release wrote it, so all files are fetched
         return []
     return [
         name
@@ -162,7 +162,7 @@ def _fetch_files(
 
 
 def _check(objects: Objects, path: Path, info: FileInfo) -> None:
-    # one call for the whole file: in it, other threads run
+    # one call hashes the whole file: it releases the GIL, so other threads run meanwhile
     with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
         found = hashlib.sha256(content).hexdigest()
     if found != info.sha256:
