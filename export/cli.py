@@ -262,14 +262,19 @@ def _write_corpus(
     from export.index.indexer import write_index
     from export.index.keywords import FUSION_WEIGHT, STEMMING, KeywordOptions
     from export.index.shards import name_model
+    from export.index.truncated import write_truncated
     from export.index.update import open_older_rows
     from export.index.verify import verify_export
+    from export.model.language import warn_of_language
     from function.engine.embedder import Embedder
 
     name = NAME if options.corpus is None else options.corpus.name
     stemming = None if options.stem == NO_STEMS else options.stem or STEMMING
     weight = FUSION_WEIGHT if options.fusion_weight is None else options.fusion_weight
     keywords = None if options.no_keywords else KeywordOptions(stemming, options.fusion or CONVEX, weight)
+    has_default_stems = keywords is not None and options.stem is None
+    if warning := warn_of_language(corpus.texts, name, manifest.model, has_default_stems):
+        errors.print(f"[yellow]warning:[/] {escape(warning)}")
     embedder = Embedder.open(fresh, manifest.model)
     cluster = None if options.ray is None else Cluster(options.ray, fresh)
     # Ray shows bars of its own, which would write over ours
@@ -288,10 +293,11 @@ def _write_corpus(
         rows = embed_corpus(embedder, corpus.texts, fresh, name_model(manifest), older, show, embed)
         seconds = time.perf_counter() - began
         progress("write the index", 0)
+        write_truncated(fresh, corpus.ids, rows.is_truncated)
         manifest = write_index(fresh, manifest, corpus, rows.codes, rows.scales, name, keywords)
         progress("write the index", 1)
     if not print_checks(console, lambda progress: verify_export(fresh, rows.codes, rows.scales, progress)):
         shutil.rmtree(fresh / FINISHED, ignore_errors=True)  # whatever is wrong with it, the next export makes it again
         raise BundleError(f"{options.out}: the new bundle failed a check above; what was there before stays as it was")
     on_cluster = [] if cluster is None else [("cluster", cluster.describe())]
-    return manifest, [*corpus_rows(manifest, corpus, rows, seconds), *on_cluster]
+    return manifest, [*corpus_rows(options.out, manifest, corpus, rows, seconds), *on_cluster]

@@ -15,6 +15,7 @@ from function.engine.loading import Loaded, load
 from function.engine.tensors import TensorsError
 from function.engine.words import WORD, Stem, find_stemmer, split_terms
 from function.execution import InlineExecution
+from function.repeated_keys import RepeatedKeyError, refuse_repeated_keys
 from function.search import BackendError, Found, Query, SearchError, make_search
 from function.settings import SettingsError, read_settings
 
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
     except (BundleError, TensorsError, SettingsError, SearchError, BackendError, _QueryError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    except BrokenPipeError:  # of `| head`; what is left to write goes nowhere (docs.python.org, "Note on SIGPIPE")
+    except BrokenPipeError:  # `| head` ended; what is left to write goes nowhere (docs.python.org, "Note on SIGPIPE")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
@@ -97,6 +98,9 @@ def _count(text: str) -> int:
 def _filter(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
+        refuse_repeated_keys(text.encode())
+    except RepeatedKeyError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
     except (ValueError, RecursionError) as error:
         raise argparse.ArgumentTypeError(f"not JSON: {error}; expected such as '{{\"year\": 2014}}'") from error
     if not isinstance(found, dict):

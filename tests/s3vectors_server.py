@@ -3,7 +3,7 @@
 The filters have the semantics of
 https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-metadata-filtering.html. Where that page leaves room,
 this server is as unkind as it may be: `$ne` and `$nin` do not keep vectors without the key, `$ne` keeps an array with
-another element, and comparing anything but numbers is an error.
+another element, comparing anything but numbers is an error, and numbers are float64.
 """
 
 import operator
@@ -131,7 +131,7 @@ def _operator(found: Any, operator: str, operand: Any) -> bool:
         if isinstance(operand, bool) or not isinstance(operand, int | float):
             raise ValidationError(f"Invalid filter: {operator} expects a number")
         compared = [each for each in values if isinstance(each, int | float) and not isinstance(each, bool)]
-        return any(COMPARISONS[operator](each, operand) for each in compared)
+        return any(COMPARISONS[operator](float(each), float(operand)) for each in compared)
     if operator in ("$in", "$nin"):
         if not isinstance(operand, list) or not operand:
             raise ValidationError(f"Invalid filter: {operator} expects a list that is not empty")
@@ -147,6 +147,8 @@ def _operator(found: Any, operator: str, operand: Any) -> bool:
 def _are_equal(one: object, other: object) -> bool:
     if isinstance(one, list | dict) or isinstance(other, list | dict):
         raise ValidationError("Invalid filter: expected a string, a number or a boolean")
+    if isinstance(one, bool) == isinstance(other, bool) and isinstance(one, int) and isinstance(other, int):
+        return float(one) == float(other)
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 

@@ -335,6 +335,7 @@ def test_the_bundles_files_and_format_are_those_of_the_code() -> None:
         layout.PASSAGES,
         layout.COLUMNS,
         layout.KEYWORDS,
+        layout.TRUNCATED,
     }
     assert f"format version is {layout.FORMAT_VERSION}," in page
 

@@ -21,6 +21,18 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
+class Skipped:
+    """Entries of a folder that were not read for one reason: how many, and one of them, relative to the folder."""
+
+    reason: str
+    count: int
+    example: str
+
+    def __str__(self) -> str:
+        return f"{self.count:,} skipped: {self.reason}, such as {self.example}"
+
+
+@dataclass(frozen=True, slots=True)
 class Corpus:
     """Passages ready to embed: texts, ids and metadata have one entry for each passage, in the file's order.
 
@@ -37,6 +49,8 @@ class Corpus:
     empty_texts: int  # rows skipped because their text was empty, blank or null
     blank_ids: int = 0  # passages whose row number is their id, although the file has a column of ids
     non_finite: int = 0  # values of Parquet that are NaN or infinite, which JSON cannot hold
+    files: int = 1
+    skipped: tuple[Skipped, ...] = ()  # entries of the folder, if the corpus is one
     columns: dict[str, str] = field(default_factory=dict)  # types of the metadata columns: see index/columns.py
 
     @property

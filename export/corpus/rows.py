@@ -15,11 +15,11 @@ Rows = Iterator[tuple[int, dict[str, object]]]  # the line that each starts on, 
 
 
 def read_rows(
-    path: Path, rows: Callable[[Told], Rows], asked: Columns, append: Append, told: Told, rows_before: int
+    path: Path, rows: Callable[[Told], Rows], asked: Columns, append: Append, told: Told, ids: Ids, rows_before: int
 ) -> Counts:
-    """Append the passages of a text file; rows(told) reads it from the first row on and tells how far it is.
+    """Append the passages of a text file; rows(told) reads it from the first row on and reports its progress.
 
-    rows_before is the number of its first row.
+    `ids` has the ids of the files before it, and rows_before is the number of its first row.
     Raises CorpusError for a damaged gzip file, and for texts and ids that are not text.
     """
     if is_gzipped(path):
@@ -36,7 +36,7 @@ def read_rows(
     text = find_text_column(path, columns, asked)
     identifier = find_id_column(path, columns, text, asked)
 
-    ids = Ids(path, lambda line: f"line {line}")
+    ids.begin(path, lambda line: f"line {line}")
     number, passages = -1, 0
     has_ids = False
     for number, (line, row) in enumerate(rows(told)):

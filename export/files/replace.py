@@ -25,7 +25,7 @@ from function.engine.bundle import BundleError
 
 BUNDLE_FILES = {
     *(layout.MANIFEST, layout.MODEL, layout.TOKENIZER, layout.INDEX),
-    *(layout.PASSAGES, layout.COLUMNS, layout.KEYWORDS),
+    *(layout.PASSAGES, layout.COLUMNS, layout.KEYWORDS, layout.TRUNCATED),
 }
 LOCK = "lock"
 COMPLETE = "complete"  # the marker: all files are stored, and only have to move

@@ -22,7 +22,7 @@ from function.engine.quantization import Codes, Embeddings, Scales, quantize
 from function.engine.tensors import TensorsError
 
 TEXTS_PER_SHARD = 4096  # some 15 seconds of work for one core; more would be lost when the export is stopped
-TEXTS_AT_ONCE, CHARACTERS_AT_ONCE = 1024, 1_000_000  # that are tokenized together: each character takes many bytes
+TEXTS_AT_ONCE, CHARACTERS_AT_ONCE = 1024, 1_000_000  # tokenized together: a character takes many bytes
 
 Quantized = tuple[Codes, Scales]
 Count = Callable[[int], None]  # takes the number of texts embedded since its last call
@@ -48,7 +48,7 @@ class EmbeddedCorpus:
     codes: Codes  # (rows, dim) int8, memory-mapped
     scales: Scales  # (rows,) float32
     embedded: int  # texts that were embedded now
-    truncated: int  # rows whose text was longer than the model reads; rows of an older bundle are not counted
+    is_truncated: Truncated  # (rows,): whether the text is longer than the model reads
     resumed: int  # rows taken over from an export that was stopped
     updated: int  # rows taken over from an older bundle
 
@@ -140,9 +140,9 @@ def embed_corpus(
     places = find_digests(digests, join_digests(known))
     if (places < 0).any():
         raise TensorsError(f"{fresh}: a shard is damaged that was just written; expected a disk that works; check it")
-    truncated = np.concatenate([rows.is_truncated for rows in known])[places]
+    is_truncated = np.concatenate([rows.is_truncated for rows in known])[places]
     codes, scales = gather_rows(known, places, embedder.model.dim, fresh)
-    return EmbeddedCorpus(codes, scales, embedded, int(np.count_nonzero(truncated)), resumed, updated)
+    return EmbeddedCorpus(codes, scales, embedded, is_truncated, resumed, updated)
 
 
 def _embed_batch(embedder: Embedder, tokens: list[TokenIds], rows: list[int]) -> Quantized:

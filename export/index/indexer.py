@@ -36,6 +36,7 @@ def write_index(
 ) -> Manifest:
     """Write the index, columns and keywords beside the model and the passages, then the manifest, and return that.
 
+    A truncated.jsonl that is in the folder is listed in the manifest.
     codes (rows, dim) int8 and scales (rows,) float32 are in the corpus's order, and may be memory-mapped.
     keywords is None for a bundle without them.
     """
@@ -49,6 +50,8 @@ def write_index(
     if described is not None:
         save_tensors(folder / layout.KEYWORDS, postings)
         written.append(layout.KEYWORDS)
+    if (folder / layout.TRUNCATED).exists():
+        written.append(layout.TRUNCATED)
     files = {file: describe_file(folder / file) for file in written}
     index = IndexInfo(
         rows=len(codes),

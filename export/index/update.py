@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-import numpy as np
-
 from export.corpus.digests import digest_texts
 from export.corpus.stored import stored_columns
 from export.index.indexer import check_checksum
 from export.index.shards import KnownRows, name_model
+from export.index.truncated import read_truncated
 from function.engine.bundle import INDEX, PASSAGES, BundleError, Manifest, open_bundle, read_manifest
 from function.engine.index import Index
 
@@ -32,10 +31,11 @@ def open_older_rows(bundle: Path, manifest: Manifest) -> KnownRows:
         check_checksum(bundle, name, older)
     assert older.index is not None  # open_bundle checked it
     index = Index.open(bundle / INDEX, older.index.stages)
+    is_truncated = read_truncated(bundle, older, older.index.rows)
     digests = digest_texts(stored_columns(bundle / PASSAGES)[0])
     if read_manifest(bundle) != older:
         raise BundleError(f"{bundle}: was replaced while it was read; run the command again when no other export runs")
-    return KnownRows(digests, np.zeros(len(digests), bool), index.codes_of)
+    return KnownRows(digests, is_truncated, index.codes_of)
 
 
 def _shown(manifest: Manifest) -> str:

@@ -1,7 +1,7 @@
 """Our filters as those of Amazon S3 Vectors: the same grammar, and the same rows wherever its page leaves room.
 
 Its page does not say what `$ne` and `$nin` do with vectors that lack the key, nor what `$ne` does with an array. So
-both are asked for in a way that leaves no doubt. Dates are numbers there, microseconds since 1970. Rows with an empty
+both are written in a form that leaves no doubt. Dates are numbers there, microseconds since 1970. Rows with an empty
 list name the column in EMPTY, since an array without elements matches nothing.
 S3 Vectors compares only numbers with $gt, $gte, $lt and $lte: those filters over other columns are refused.
 Source: https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-metadata-filtering.html
@@ -14,9 +14,10 @@ import numpy as np
 
 from function.engine.columns import COMPARED, Columns, Mask, stored_value
 from function.engine.filters import FilterError, allowed_rows
-from function.engine.vectors import EMPTY, metadata_value
+from function.engine.vectors import EMPTY, LARGEST_NUMBER, metadata_value
 
 COMPARABLE = ("number", "date")
+BEYOND = LARGEST_NUMBER + 2
 
 Filter = dict[str, Any]
 
@@ -56,13 +57,27 @@ def _operator(where: str, name: str, kind: str, operator: str, operand: Any) -> 
     if operator == "$exists":
         return _exists(name, kind, operand)
     if operator in ("$in", "$nin"):
-        value: Any = [metadata_value(kind, stored_value(kind, each)) for each in operand]
+        value: Any = [_value(kind, each) for each in operand]
     else:
-        value = metadata_value(kind, stored_value(kind, operand))
+        value = _value(kind, operand)
     if operator == "$ne" and kind == "list":
         operator, value = "$nin", [value]
     found = {name: {operator: value}}
     return _any([found, {name: {"$exists": False}}]) if operator in ("$ne", "$nin") else found
+
+
+def _value(kind: str, operand: object) -> str | int | float | bool:
+    """Return a value as S3 Vectors compares it.
+
+    No vector has a number beyond LARGEST_NUMBER. One float64 beyond it compares with all of them as larger numbers do,
+    and is not rounded.
+    """
+    value = metadata_value(kind, stored_value(kind, operand))
+    if isinstance(value, str):
+        return value
+    if abs(value) <= LARGEST_NUMBER:
+        return value
+    return BEYOND if value > 0 else -BEYOND
 
 
 def _exists(name: str, kind: str, wanted: bool) -> Filter:

@@ -10,13 +10,22 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from threading import Lock
 
-from function.engine.bundle import MANIFEST, MODEL, TOKENIZER, BundleError, FileInfo, Manifest, read_manifest
+from function.engine.bundle import (
+    MANIFEST,
+    MODEL,
+    TOKENIZER,
+    TRUNCATED,
+    BundleError,
+    FileInfo,
+    Manifest,
+    read_manifest,
+)
 from function.s3.objects import Objects
 
 PART = 8 * 1024 * 1024  # bytes of one request
 POINTER = "current.json"  # like BUNDLES written by export/publishing/store.py
 BUNDLES = "bundles"
-OF_MODEL = (MODEL, TOKENIZER)  # of which another bundle may have the same
+OF_MODEL = (MODEL, TOKENIZER)  # files that another bundle may share
 
 Check = Callable[[Manifest], None]
 UseModel = Callable[[Path, Manifest], None]
@@ -46,7 +55,9 @@ def fetch(
     check: Check = lambda manifest: None,
     use_model: UseModel = lambda folder, manifest: None,
 ) -> None:
-    """Fill an empty folder with all files of a version, and verify them, with so many requests at once.
+    """Fill an empty folder with the files of a version that a function reads, and verify them.
+
+    `at_once` is the number of simultaneous requests.
 
     `check` gets the manifest first, and may raise RefusedError. `use_model` is called as soon as the model's files are
     there. These are taken from `local`, another bundle, if they are the same there.
@@ -56,7 +67,7 @@ def fetch(
     where = f"{objects.url}/{BUNDLES}/{version[:12]}"
     manifest = _fetch_manifest(objects, version, folder, where)
     check(manifest)
-    missing = dict(manifest.files)
+    missing = {name: info for name, info in manifest.files.items() if name != TRUNCATED}
     for name in _same_in(local, manifest):
         assert local is not None
         _link(folder / name, (local / name).resolve())
@@ -97,7 +108,7 @@ def _same_in(local: Path | None, manifest: Manifest) -> list[str]:
         return []
     try:
         files = read_manifest(local).files
-    except BundleError:  # of another release: then all files are fetched
+    except BundleError:  # another release wrote it, so all files are fetched
         return []
     return [
         name
@@ -151,7 +162,7 @@ def _fetch_files(
 
 
 def _check(objects: Objects, path: Path, info: FileInfo) -> None:
-    # one call for the whole file: in it, other threads run
+    # one call hashes the whole file: it releases the GIL, so other threads run meanwhile
     with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
         found = hashlib.sha256(content).hexdigest()
     if found != info.sha256:

@@ -22,7 +22,7 @@ DATES = ["1969-12-31", "2024-02-29", "2024-02-29T00:00:01Z", "2024-02-29T01:00:0
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "author": st.sampled_from(WORDS),
     "year": st.integers(2019, 2024) | st.sampled_from([-(2**63), 2**63 - 1, 2**53 + 1]),
-    "price": st.sampled_from([-1.5, 0.0, 1, 2, 2.5, 1e300]),
+    "price": st.sampled_from([-1.5, 0.0, 1, 2, 2.5, 2**64, 1e300]),
     "is_new": st.booleans(),
     "told": st.sampled_from(DATES),
     "tags": st.sampled_from(WORDS),
@@ -219,6 +219,45 @@ def test_filters_may_be_nested_so_deep_and_no_deeper(tmp_path: Path) -> None:
 
 def test_a_half_surrogate_equals_no_string(tmp_path: Path) -> None:
     assert not allowed_rows({"author": "\ud800"}, columns_of(tmp_path / "columns", ROWS)).any()
+
+
+EDGES = [0, 2**52, 2**53, 2**62, 2**63, 2**64, 2**70, 10**30]
+EDGES = [sign * edge + step for edge in EDGES for sign in (1, -1) for step in (-2, -1, 0, 1, 2)]
+INTS = st.sampled_from(EDGES)
+FLOATS = INTS.map(float) | st.sampled_from([0.5, -0.5, 2.0**52 - 0.5, 1e300, -1e300, 5e-324])
+
+
+def fits_a_dtype(numbers: list[float]) -> bool:
+    """Say by Python's exact comparison whether int64, uint64 or float64 has all these numbers."""
+    are_whole = all(number == int(number) for number in numbers)
+    ranges = (-(2**63), 2**63 - 1), (0, 2**64 - 1)
+    in_a_range = any(all(least <= number <= most for number in numbers) for least, most in ranges)
+    return (are_whole and in_a_range) or all(float(number) == number for number in numbers)
+
+
+@settings(max_examples=150)
+@given(
+    numbers=st.one_of(
+        [
+            st.lists(each, min_size=1, max_size=4)
+            for each in (INTS, FLOATS, FLOATS | st.integers(-9, 9), INTS.filter(lambda number: 0 <= number < 2**64))
+        ]
+    ),
+    wanted=st.lists(INTS | FLOATS | st.just(10**400), min_size=1, max_size=12),
+    times=st.sampled_from([1, 40]),
+)
+def test_numbers_are_compared_as_exactly_as_by_python(
+    scratch: Path, numbers: list[float], wanted: list[float], times: int
+) -> None:
+    rows = [{"year": number} for number in numbers] * times
+    if not fits_a_dtype(numbers):
+        with pytest.raises(ValueError, match="no dtype holds"):
+            column_tensors(rows, KINDS)
+        return
+    columns = columns_of(scratch, rows)
+    operators: list[dict[str, Any]] = [{each: wanted[0]} for each in ("$eq", "$ne", *COMPARED)]
+    for condition in ({"year": each} for each in [*operators, {"$in": wanted}, {"$nin": wanted}]):
+        assert allowed_rows(condition, columns).tolist() == [holds(condition, row) for row in rows], condition
 
 
 @pytest.mark.parametrize("times", [1, 100], ids=["each row has its value", "a dictionary"])

@@ -33,6 +33,7 @@ from function.engine.bundle import (
     MODEL,
     PASSAGES,
     TOKENIZER,
+    TRUNCATED,
     BundleError,
     describe_file,
     open_bundle,
@@ -134,7 +135,7 @@ def test_one_command_makes_a_bundle_that_opens(whole: tuple[Path, Run]) -> None:
     out, done = whole
     assert (done.code, done.err) == (0, "")
     manifest = open_bundle(out)
-    names = [MANIFEST, MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS]
+    names = [MANIFEST, MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS, TRUNCATED]
     assert sorted(path.name for path in out.iterdir()) == sorted(names)
     assert manifest.index is not None
     assert (manifest.index.corpus, manifest.index.rows, manifest.model.name) == ("stories.csv", 147, "tiny-bert")
@@ -193,7 +194,8 @@ def test_counts_of_texts_of_empty_and_of_truncated_ones_are_printed(whole: tuple
     texts = [f"passage: {passages.text(row)}" for row in range(len(passages))]
     too_long = sum(len(ids) > 32 for ids in tokenizer(texts, truncation=False, padding=False)["input_ids"])
     assert 0 < too_long < len(texts)
-    assert f"{too_long} texts longer than 32 tokens" in done.out
+    assert f"{too_long} texts longer than 32 tokens, listed in {out / TRUNCATED}" in done.out
+    assert len((out / TRUNCATED).read_text().splitlines()) == too_long
     assert "tiny-bert, 32 dimensions, mean pooling, 32 tokens" in done.out
 
 
@@ -202,10 +204,10 @@ def test_sizes_accuracy_and_checks_are_printed(whole: tuple[Path, Run]) -> None:
     accuracy = read_manifest(out).model.accuracy
     assert f"cosine mean {accuracy['cosine_mean']:g}" in done.out
     assert f"recall at 10 {accuracy['recall_at_10']:g}" in done.out
-    for name in (MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS):
+    for name in (MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS, TRUNCATED):
         assert f"checksum of {name}" in done.out
         assert f"{name} {(out / name).stat().st_size / 1e6:.1f} MB" in done.out
-    assert done.out.count(" ok\n") == 12
+    assert done.out.count(" ok\n") == 13
     assert "FAILED" not in done.out
     assert f"{out}/ is ready. Try it: {python_module('function', '--bundle', out)}\n" in done.out
 
@@ -289,7 +291,7 @@ def test_the_steps_make_the_same_rows_as_the_one_command(
 def test_a_good_bundle_is_verified_with_exit_code_0(whole: tuple[Path, Run]) -> None:
     done = run("verify", whole[0])
     assert (done.code, done.err) == (0, "")
-    assert done.out.count(" ok\n") == 11
+    assert done.out.count(" ok\n") == 12
     assert "least cosine of 147 rows to their texts" in done.out
 
 
@@ -695,7 +697,7 @@ def test_new_texts_repair_a_bundle_whose_export_was_killed_while_files_moved(
     for name in (MANIFEST, MODEL, PASSAGES):
         (bundle_of_stories / name).rename(partial / name)
     assert run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories).code == 0
-    assert len(contents(bundle_of_stories)) == 7
+    assert len(contents(bundle_of_stories)) == 8
     open_bundle(bundle_of_stories)
 
 

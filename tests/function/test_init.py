@@ -126,7 +126,7 @@ def test_columns_are_opened_and_their_modules_imported_by_the_first_filter(
     assert not {"function.engine.columns", "function.engine.filters"} & set(without["init"])
     assert with_filter["opened"].count(columns) == 1
     ours = [name for name in with_filter["later"] if name.startswith("function")]
-    assert ours == ["function.engine.columns", "function.engine.filters"]
+    assert ours == ["function.engine.columns", "function.engine.filters", "function.repeated_keys"]
 
 
 def test_the_page_is_read_by_the_first_request_for_it(start: Callable[..., Seen]) -> None:

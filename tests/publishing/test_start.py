@@ -5,12 +5,15 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
-from function.engine.bundle import BundleError, ModelInfo
+from export.index.indexer import write_manifest
+from function.engine.bundle import TRUNCATED, BundleError, ModelInfo, describe_file, read_manifest
 from function.engine.embedder import Embedder
 from function.s3 import fetch as fetching
 from function.s3 import folders, objects
@@ -44,6 +47,22 @@ def test_a_function_serves_the_bundle_that_the_pointer_names(
     }
     shown = client.get("/info").json()["bundle"]
     assert (shown["version"], shown["switches"], shown["error"]) == (version, 0, None)
+
+
+def test_a_list_of_truncated_texts_is_published_and_no_function_fetches_it(
+    start: Start, publish: Publish, own_bundle: Path, proxy: Proxy, s3: Any, url: str
+) -> None:
+    manifest = read_manifest(own_bundle)
+    (own_bundle / TRUNCATED).write_text('{"index": 3, "id": "story-003"}\n')
+    listed = manifest.files | {TRUNCATED: describe_file(own_bundle / TRUNCATED)}
+    write_manifest(own_bundle, replace(manifest, files=listed))
+    version = publish(own_bundle)
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    sent = s3.get_object(Bucket=bucket, Key=f"{prefix}/bundles/{version}/{TRUNCATED}")["Body"].read()
+    assert sent == (own_bundle / TRUNCATED).read_bytes()
+    _, client = start()
+    assert client.post("/similar", json={"text": "goose"}).headers["x-bundle"] == version[:12]
+    assert not [path for path, _, _ in proxy.asked if path.endswith(TRUNCATED)]
 
 
 def test_files_come_in_parts_that_are_put_together(

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 65_536
 
 
-def read_parquet(path: Path, asked: Columns, append: Append, told: Told, rows_before: int) -> Counts:
+def read_parquet(path: Path, asked: Columns, append: Append, told: Told, ids: Ids, rows_before: int) -> Counts:
     """Append the passages of a Parquet file, ROWS_AT_ONCE at a time.
 
-    `told` is called with the share of the rows that was read. rows_before is the number of the first row. Raises
-    CorpusError if the file is broken or a value fits no passage.
+    `told` is called with the share of the rows that was read. `ids` has the ids of the files before it, and rows_before
+    is the number of its first row. Raises CorpusError if the file is broken or a value fits no passage.
     """
     import polars as pl  # slow to import, and only this format needs it
 
@@ -40,7 +40,7 @@ def read_parquet(path: Path, asked: Columns, append: Append, told: Told, rows_be
     if identifier not in schema.names():
         identifier = None
 
-    ids = Ids(path, _place)
+    ids.begin(path, _place)
     passages = non_finite = 0
     for begin in range(0, rows, ROWS_AT_ONCE):
         try:

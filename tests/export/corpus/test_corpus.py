@@ -259,7 +259,6 @@ def test_ten_thousand_rows_read_as_polars_reads_them(tmp_path: Path) -> None:
 def test_a_missing_file_and_a_folder_without_files_say_so(tmp_path: Path) -> None:
     expected = "ending in .csv, .tsv, .jsonl, .ndjson or .json (each also as .gz), or .parquet; check the path"
     assert complaint(tmp_path / "no.csv") == f": found no file, expected a file {expected}"
-    write(tmp_path, "_SUCCESS", b"")
     assert complaint(tmp_path) == f": found a folder without files, expected files {expected}"
 
 

@@ -30,17 +30,15 @@ def test_a_blank_id_whose_row_number_is_the_id_of_another_row_is_refused(tmp_pat
     rows: list[dict[str, str | None]] = [{"id": "x", "text": "t"}, {"id": None, "text": "t"}, {"id": "y", "text": "t"}]
     rows[row_of_the_id]["id"] = "1"
     csv_file, json_file, parquet_file = write_each_format(tmp_path, rows)
-    remedy = "expected a different id for each; write an id where it is blank, or name another column with --id-column"
+    remedy = "expected a different id for each; write an id in each row, or name another column with --id-column"
     assert complaint(csv_file) == (
-        ", line 3: found a blank id, and the row number 1 that replaces it"
-        f" is the id of line {row_of_the_id + 2}, {remedy}"
+        f", line 3: found no id, and the row number 1 that replaces it is the id of line {row_of_the_id + 2}, {remedy}"
     )
     assert complaint(json_file) == (
-        ", line 2: found a blank id, and the row number 1 that replaces it"
-        f" is the id of line {row_of_the_id + 1}, {remedy}"
+        f", line 2: found no id, and the row number 1 that replaces it is the id of line {row_of_the_id + 1}, {remedy}"
     )
     assert complaint(parquet_file) == (
-        ", row 1 (from 0): found a blank id, and the row number 1 that replaces it"
+        ", row 1 (from 0): found no id, and the row number 1 that replaces it"
         f" is the id of row {row_of_the_id} (from 0), {remedy}"
     )
 
@@ -49,9 +47,7 @@ def test_the_lines_of_colliding_ids_are_those_of_the_uncompressed_file(tmp_path:
     content = b'id,text\n,"two\nlines"\n\n0,t\n'
     for path in (write(tmp_path, "a.csv", content), write(tmp_path, "a.csv.gz", gzip.compress(content))):
         message = complaint(path)
-        assert message.startswith(
-            ", line 2: found a blank id, and the row number 0 that replaces it is the id of line 5,"
-        )
+        assert message.startswith(", line 2: found no id, and the row number 0 that replaces it is the id of line 5,")
 
 
 def test_ids_of_rows_without_text_cannot_collide(tmp_path: Path) -> None:
@@ -78,7 +74,7 @@ def test_a_json_line_without_the_id_column_has_a_blank_id(tmp_path: Path) -> Non
     corpus = read_corpus(write(tmp_path, "a.jsonl", b'{"text":"a"}\n{"text":"b","id":"x"}\n'))
     assert (corpus.ids, corpus.blank_ids) == (["0", "x"], 1)
     message = complaint(write(tmp_path, "b.jsonl", b'{"text":"a"}\n{"text":"b","id":0}\n'))
-    assert message.startswith(", line 1: found a blank id, and the row number 0 that replaces it is the id of line 2,")
+    assert message.startswith(", line 1: found no id, and the row number 0 that replaces it is the id of line 2,")
 
 
 def test_a_whole_number_is_one_id_however_json_writes_it(tmp_path: Path) -> None:
@@ -105,7 +101,7 @@ def test_a_short_float_keeps_its_digits_as_an_id(tmp_path: Path) -> None:
 def test_a_float_beside_blank_ids_collides_as_a_whole_number_does(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pl.DataFrame({"id": [1.0, None], "text": ["a", "b"]}).write_parquet(path)
-    assert complaint(path).startswith(", row 1 (from 0): found a blank id")
+    assert complaint(path).startswith(", row 1 (from 0): found no id")
 
 
 def test_an_infinite_id_is_refused_with_its_row(tmp_path: Path) -> None:
@@ -132,7 +128,7 @@ def test_booleans_are_not_ids(tmp_path: Path) -> None:
 def test_texts_alone_are_read_whatever_their_ids_are(tmp_path: Path) -> None:
     path = tmp_path / "calibration.csv"
     path.write_text("id,text\n1,first\n,second\n")
-    with pytest.raises(CorpusError, match="a blank id"):
+    with pytest.raises(CorpusError, match="no id"):
         read_corpus(path)
     assert read_texts(path, None, "--calibration-column") == ["first", "second"]
     with pytest.raises(CorpusError, match="name another with --calibration-column"):

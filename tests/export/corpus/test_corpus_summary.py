@@ -1,5 +1,6 @@
 """What `python -m export corpus` says of the texts that it read."""
 
+from decimal import Decimal
 from pathlib import Path
 
 import polars as pl
@@ -7,6 +8,8 @@ import pytest
 
 from export.cli import main
 from function.engine.bundle import COLUMNS, open_bundle
+from function.engine.columns import Columns
+from function.engine.filters import allowed_rows
 from tests.export.corpus_files import write
 
 
@@ -27,6 +30,22 @@ def test_repeated_and_blank_ids_are_said(bundle_copy: Path, tmp_path: Path, caps
     said = summary(capsys, corpus, bundle_copy)
     assert said["texts"] == "5 from a.csv, 1 empty ones skipped"
     assert said["ids"] == "1 the same as an earlier one, 3 blank ones replaced by the row number"
+
+
+def test_the_files_of_a_folder_are_counted_and_those_that_are_skipped(
+    bundle_copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    write(folder, "a.csv", b"text\none\n")
+    assert "files" not in summary(capsys, folder, bundle_copy)
+    for name in ("_SUCCESS", "_metadata"):
+        write(folder, name, b"")
+    (folder / "latest.csv").symlink_to("a.csv")
+    assert summary(capsys, folder, bundle_copy)["files"] == (
+        "1 read; 1 skipped: a link leads to what is read already, such as latest.csv; "
+        "2 skipped: the name begins with a dot or an underscore, such as _SUCCESS"
+    )
 
 
 def test_values_that_json_cannot_hold_are_said(
@@ -85,3 +104,20 @@ def test_a_value_of_another_type_than_was_asked_for_stops_the_export(
     message = f"{corpus}, text 1 (from 0, id 'y'): found 'MMXX' in the column 'year', expected a number; "
     assert message in capsys.readouterr().err
     assert open_bundle(bundle_copy) == before
+
+
+def test_numbers_of_parquet_are_compared_exactly(
+    bundle_copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    numbers = [2**64 - 1, 2**64 - 2, 2**63]
+    columns = {
+        "hash": pl.Series(numbers, dtype=pl.UInt64),
+        "amount": pl.Series([Decimal(number) for number in numbers], dtype=pl.Decimal(38, 0)),
+    }
+    pl.DataFrame({"text": ["one", "two", "three"]} | columns).write_parquet(tmp_path / "a.parquet")
+    said = summary(capsys, tmp_path / "a.parquet", bundle_copy, "--column", "amount=number")["filters"]
+    assert said == "amount (number), hash (number)"
+    found = Columns(bundle_copy / COLUMNS, {"amount": "number", "hash": "number"}, 3)
+    for name in ("amount", "hash"):
+        kept = [allowed_rows({name: number}, found).nonzero()[0].tolist() for number in numbers]
+        assert kept == [[0], [1], [2]]

@@ -14,6 +14,7 @@ import pytest
 
 from export.corpus import Corpus, CorpusError
 from export.corpus.python_documentation import MOST_WORDS, python_documentation
+from export.model.language import find_other_language
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +35,10 @@ def test_there_are_some_six_thousand_passages_with_all_parts(documentation: Corp
     assert 5_000 < len(documentation.texts) < 8_000
     assert len(documentation.texts) == len(documentation.ids) == len(documentation.metadata)
     assert documentation.empty_texts == 0
+
+
+def test_it_is_not_taken_for_another_language_than_english(documentation: Corpus) -> None:
+    assert find_other_language(documentation.texts) is None
 
 
 def test_ids_are_sorted_and_unique(documentation: Corpus) -> None:

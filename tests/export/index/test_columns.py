@@ -38,7 +38,8 @@ def type_of(*values: object, asked: str | None = None) -> str:
         (["20240531"], "string"),
         (["5"], "string"),
         ([5, None, 2.5], "number"),
-        ([10**30], "number"),
+        ([2**64 - 1, 0], "number"),
+        ([2**64, 2.0**70, -1e300], "number"),
         ([True, False], "boolean"),
         ([["a"], [], ["b", "c"]], "list"),
         ([["a", None]], "list"),
@@ -48,7 +49,7 @@ def type_of(*values: object, asked: str | None = None) -> str:
         (["2024-02-30"], "string"),
         ([1, "a"], "none"),
         ([1, True], "none"),
-        ([10**400], "none"),
+        ([10**400, "a"], "none"),
         ([[1]], "none"),
         (["a", ["a"]], "none"),
         ([{"a": 1}], "none"),
@@ -71,6 +72,7 @@ def test_columns_are_in_alphabetical_order() -> None:
         (['["a", "b"]', "[]"], "list"),
         (["20240531", "2024-05-31"], "date"),
         (["2024-05-31"], "string"),
+        ([2**64 + 1, 0.5, "a"], "string"),
         ([1, "a", {}], "none"),
     ],
     ids=str,
@@ -87,7 +89,7 @@ def test_a_type_that_was_asked_for_is_taken_if_all_values_fit(values: list[objec
         ("1e999", "number", "found '1e999' in the column 'column', expected a number; "),
         (True, "number", "found True in the column 'column', expected a number; "),
         ("yes", "boolean", "found 'yes' in the column 'column', expected true or false; "),
-        (5, "string", "found 5 in the column 'column', expected a string; "),
+        (True, "string", "found True in the column 'column', expected a string; "),
         ("a,b", "list", "found 'a,b' in the column 'column', expected a list of strings; "),
         ("[" * 100_000, "list", f"found '{'[' * 39}... in the column 'column', expected a list of strings; "),
         ("31.5.2024", "date", "found '31.5.2024' in the column 'column', expected an ISO 8601 date or time, such as"),
@@ -99,6 +101,51 @@ def test_a_value_that_does_not_fit_is_refused_with_its_row_and_id(value: object,
         type_of(None, value, asked=asked)
     assert str(caught.value).startswith(f"stories.jsonl, text 1 (from 0, id 'id-1'): {message}")
     assert str(caught.value).endswith("; correct it, or choose another type with --column column=TYPE")
+
+
+INEXACT = [
+    ([1, 2**64 + 1], 2**64 + 1),
+    ([2**53 + 1, 0.5], 2**53 + 1),
+    ([0.5, 2**53, -(2**53) - 1], -(2**53) - 1),
+    ([2**63 + 1, -1], 2**63 + 1),
+    ([10**30], 10**30),
+    ([10**400], 10**400),
+]
+
+
+@pytest.mark.parametrize("asked", [None, "number"])
+@pytest.mark.parametrize("as_strings", [False, True], ids=["json", "csv"])
+@pytest.mark.parametrize(("values", "found"), INEXACT, ids=range(len(INEXACT)))
+def test_numbers_that_filters_could_not_tell_apart_are_refused(
+    values: list[object], found: int, as_strings: bool, asked: str | None
+) -> None:
+    if as_strings and asked is None:
+        assert type_of(*map(str, values)) == "string"
+        return
+    with pytest.raises(CorpusError) as caught:
+        type_of(None, *map(str, values) if as_strings else values, asked=asked)
+    row, shown = values.index(found) + 1, str(found) if found < 10**40 else f"{str(found)[:40]}..."
+    assert str(caught.value) == (
+        f"stories.jsonl, text {row} (from 0, id 'id-{row}'): found {shown} in the column 'column', expected whole "
+        "numbers that all fit into 64 bits, or numbers that float64 holds exactly, so that filters can tell it from "
+        "its neighbours; compare the column as strings with --column column=string, or leave it out of filters with "
+        "--column column=none"
+    )
+    for kind in ("string", "none"):
+        assert type_of(*values, asked=kind) == kind
+
+
+def test_a_column_whose_name_filters_take_for_an_operator_is_refused() -> None:
+    for name in ("$and", "$or", "$set"):
+        corpus = corpus_of({"a": 1}, {name: "x"})
+        with pytest.raises(CorpusError) as caught:
+            choose_types(corpus, {}, SOURCE)
+        assert str(caught.value) == (
+            f"stories.jsonl: found the column '{name}', expected no $ at the beginning of a name, because $and and the "
+            f"like are operators of filters; rename it, or leave it out of filters with --column '{name}=none'"
+        )
+        assert choose_types(corpus, {name: "none"}, SOURCE) == {name: "none", "a": "number"}
+    assert choose_types(corpus_of({"$x": 1}, {"$x": "mixed"}), {}, SOURCE) == {"$x": "none"}
 
 
 def test_an_unknown_column_is_refused_with_the_nearest_name() -> None:
@@ -150,7 +197,26 @@ def test_dates_are_microseconds_since_1970_in_utc() -> None:
 def test_numbers_are_whole_where_they_can_be() -> None:
     assert listed([{"a": 1}, {"a": 2**63 - 1}], a="number") == {"a.values": ("int64", [1, 2**63 - 1])}
     assert listed([{"a": 1}, {"a": 2.5}], a="number") == {"a.values": ("float64", [1.0, 2.5])}
-    assert listed([{"a": 1}, {"a": 2**63}], a="number") == {"a.values": ("float64", [1.0, 2.0**63])}
+    assert listed([{"a": 1}, {"a": 2.0}], a="number") == {"a.values": ("int64", [1, 2])}
+    assert listed([{"a": 1}, {"a": 2**63}], a="number") == {"a.values": ("uint64", [1, 2**63])}
+    assert listed([{"a": 2**63}, {"a": -1}], a="number") == {"a.values": ("float64", [2.0**63, -1.0])}
+    assert listed([{"a": 2**64}, {"a": 1}], a="number") == {"a.values": ("float64", [2.0**64, 1.0])}
+
+
+@given(st.permutations([0, -1, 2**53 + 1, 2**63, 2**64 - 1, 2**64, 0.5, 1e300]), st.integers(1, 8))
+def test_the_dtype_of_numbers_does_not_depend_on_their_order(numbers: list[float], count: int) -> None:
+    rows = [{"a": number} for number in numbers[:count]]
+
+    def dtype_of(rows: list[dict[str, float]]) -> str:
+        try:
+            return column_tensors(rows, {"a": "number"})["a.values"].dtype.name
+        except ValueError:
+            return "none"
+
+    found = dtype_of(rows)
+    assert dtype_of(rows[::-1]) == found
+    exact = {"int64": range(-(2**63), 2**63), "uint64": range(2**64)}.get(found, [float(each) for each in numbers])
+    assert (found == "none") != all(number in exact for number in numbers[:count])
 
 
 @pytest.mark.parametrize("distinct", [1, 2, 255, 256, 257, 700, 875, 1000])
@@ -172,8 +238,8 @@ def test_codes_are_as_small_as_the_dictionary_allows(distinct: int, dtype: str) 
 
 
 def test_a_wrong_value_is_refused() -> None:
-    with pytest.raises(ValueError, match="row 1: 5 in the column 'a'"):
-        column_tensors([{"a": "x"}, {"a": 5}], {"a": "string"})
+    with pytest.raises(ValueError, match="row 1: True in the column 'a'"):
+        column_tensors([{"a": "x"}, {"a": True}], {"a": "string"})
 
 
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=3)

@@ -57,7 +57,8 @@ def test_equal_texts_are_embedded_once_and_have_equal_rows(
     codes, scales = quantize(tiny_embedder.embed(tiny_embedder.tokenize(texts, role="document")))
     np.testing.assert_array_equal(rows.codes, codes)  # each row is its own text's
     np.testing.assert_array_equal(rows.scales, scales)
-    assert (rows.embedded, rows.resumed, rows.updated, rows.truncated) == (5, 0, 0, 2)
+    assert (rows.embedded, rows.resumed, rows.updated) == (5, 0, 0)
+    assert np.flatnonzero(rows.is_truncated).tolist() == [2, 5]
     assert told[0] == (3 / 8, 0)  # every text counts, also one that was embedded before
     assert told[-1] == (1.0, 5)
 
@@ -75,13 +76,13 @@ def tiny_embedder(tiny_export: tuple[Path, object]) -> Embedder:
     return Embedder.open(*tiny_export)  # type: ignore[arg-type]
 
 
-def test_texts_whose_end_was_cut_off_are_counted(
+def test_texts_whose_end_was_cut_off_are_marked(
     embedder: Embedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embed, "TEXTS_PER_SHARD", 2)  # one of them in each shard
     room = embedder.model.max_tokens - 2
     texts = ["the " * room, "the " * (room + 1), "the", "the " * 500]
-    assert embed_corpus(embedder, texts, tmp_path, "tests").truncated == 2
+    assert embed_corpus(embedder, texts, tmp_path, "tests").is_truncated.tolist() == [False, True, False, True]
 
 
 def test_progress_gets_the_number_of_texts_embedded_while_a_shard_is_embedded(

@@ -85,6 +85,22 @@ def test_rows_of_another_model_are_refused_and_nothing_is_changed(bundle_copy: P
     assert contents(bundle_copy) == before
 
 
+def test_a_new_row_whose_number_cannot_be_compared_exactly_leaves_the_older_bundle(
+    bundle_copy: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "one", "n": 9007199254740993}\n')
+    assert run("corpus", "--corpus", path, "--out", bundle_copy).code == 0
+    before = contents(bundle_copy)
+    with path.open("a") as file:
+        file.write('{"text": "two", "n": 0.5}\n')
+    line = error_line(run("corpus", "--corpus", path, "--update", bundle_copy, "--out", bundle_copy))
+    assert f"{path}, text 0 (from 0, id '0'): found 9007199254740993 in the column 'n', expected whole numbers" in line
+    assert contents(bundle_copy) == before
+    remedy = line.partition("compare the column as strings with ")[2].partition(",")[0].split()
+    assert run("corpus", "--corpus", path, "--update", bundle_copy, "--out", bundle_copy, *remedy).code == 0
+
+
 @pytest.mark.parametrize("name", [INDEX, PASSAGES, MODEL])
 def test_rows_of_a_damaged_bundle_are_refused(bundle_copy: Path, changed: Path, name: str) -> None:
     content = bytearray((bundle_copy / name).read_bytes())
