@@ -9,7 +9,6 @@ from function.engine.loading import load
 from function.execution import InlineExecution, Result
 from function.search import Found, Query, make_search
 
-
 Run = Callable[[Query], Coroutine[Any, Any, Found]]
 
 
