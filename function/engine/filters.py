@@ -45,16 +45,19 @@ def allowed_rows(condition: dict[str, Any], columns: Columns) -> Mask:
 
 
 def _count_values(value: object) -> int:
-    """Return how many values a JSON value holds, itself and those of all levels included."""
+    """Return how many values a JSON value holds, itself and those of all levels included.
+
+    A number above MOST_VALUES is a lower bound, since counting all values of a large filter takes long.
+    """
     pending, count = [value], 0
-    while pending:
+    while pending and count <= MOST_VALUES:
         value = pending.pop()
         count += 1
         if isinstance(value, dict):
             pending += value.values()
         elif isinstance(value, list):
             pending += value
-    return count
+    return count + len(pending)
 
 
 def _all_hold(where: str, condition: object, columns: Columns, level: int) -> Mask:

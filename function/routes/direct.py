@@ -1,7 +1,9 @@
 """A FastAPI route that validates a plain JSON body in one step and leaves everything else to FastAPI."""
 
 import inspect
+import json
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any
 
 from fastapi import Request, Response
@@ -10,18 +12,18 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 
 from function.errors import REPEATED_KEY
+from function.routes.texts import MOST_FIELDS, refuse_fields
 
 Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class DirectRoute(APIRoute):
-    """A route that reads a body of JSON once, straight into its model, and calls its function.
+    """A route that reads a JSON body once, straight into its model, and calls its function.
 
-    FastAPI reads the body as Python's objects first, and looks for dependencies, parameters, files and background
-    tasks, which takes longer. The route is FastAPI's own in everything else: in the OpenAPI document, and for each
-    request that is not plain valid JSON, which FastAPI reads again to refuse it, so that errors are the same. Only a
-    repeated key is refused here, since FastAPI takes the last value. A function that this class does not suit is called
-    by FastAPI alone: see `arguments`.
+    FastAPI reads the body into Python objects first, and looks for dependencies, parameters, files and background
+    tasks, which takes longer. FastAPI still describes the route in the OpenAPI document. It also reads each body that
+    is not plain valid JSON, so its errors are the same. Only a repeated key is refused here, since FastAPI takes the
+    last value. Functions that `arguments` rejects are called by FastAPI alone.
     """
 
     def get_route_handler(self) -> Endpoint:
@@ -32,16 +34,22 @@ class DirectRoute(APIRoute):
             return through_fastapi
         function, (request_name, body_name, model) = self.endpoint, names
 
+        async def read_by_fastapi(request: Request, body: bytes) -> Response:
+            if len(body) > MOST_FIELDS:  # each field takes at least a byte
+                with suppress(ValueError, RecursionError):  # FastAPI refuses a body that is not JSON
+                    refuse_fields(json.loads(body), "body")
+            return await through_fastapi(request)
+
         async def answer(request: Request) -> Response:
             values: dict[str, Any] = {request_name: request} if request_name else {}
             if model is not None:
                 body = await request.body()
                 found = _read(model, body) if _is_json(request.headers.get("content-type", "")) else None
-                # each key has a colon: where there are no more colons than fields, no key is repeated
+                # each key has a colon: if there are no more colons than fields, no key is repeated
                 if found is None or body.count(b":") > len(found.model_fields_set):
                     _check_keys(body)
                 if found is None:
-                    return await through_fastapi(request)
+                    return await read_by_fastapi(request, body)
                 values[body_name] = found
             response: Response = await function(**values)
             return response
@@ -52,8 +60,8 @@ class DirectRoute(APIRoute):
 def arguments(function: Callable[..., Any]) -> tuple[str, str, type[BaseModel] | None] | None:
     """Return the names of a function's arguments for the request ("": none) and for the body, and the body's model.
 
-    None if it is not a coroutine function, does not say that it returns a Response, or takes anything else than a
-    Request and a pydantic model, each at most once.
+    Return None unless it is a coroutine function that is annotated to return a Response and takes nothing but a Request
+    and a pydantic model, each at most once.
     """
     signature = inspect.signature(function)
     request_name, body_name, model = "", "", None

@@ -5,7 +5,6 @@ import errno
 import os
 import signal
 import socket
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -23,6 +22,7 @@ from function.engine.tensors import TensorsError
 from function.server.workers import run_workers
 from function.settings import SettingsError, read_settings
 from function.startup import no_garbage_collection
+from function.terminal import fail
 
 LAST_PORT = 65535  # TCP has 16 bits for it
 MOST_PROCESSES = 1_000
@@ -39,13 +39,11 @@ def main(arguments: Sequence[str] | None = None, environment: Mapping[str, str] 
     options = _parser(environment).parse_args(arguments)
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         advice = "run `pip install 'semantic-search-lambda[server]'`"
-        print(f"error: {missing[0]} is not installed; {advice}", file=sys.stderr)
-        return 1
+        return fail(f"{missing[0]} is not installed; {advice}")
     try:
         listeners = bind(options.host, options.port, options.workers)  # before the bundle is loaded, which takes time
     except OSError as error:
-        print(f"error: {options.host}:{options.port}: {_reason(error)}", file=sys.stderr)
-        return 1
+        return fail(f"{options.host}:{options.port}: {_reason(error)}")
     with (
         ExitStack() as stack,
         suppress(KeyboardInterrupt),
@@ -126,8 +124,7 @@ def _serve(options: argparse.Namespace, listeners: Sequence[socket.socket], coun
         with no_garbage_collection():  # nor later of what is loaded here: to mark it would copy its pages
             app = make_app(settings, batching, is_shared)
     except (BundleError, TensorsError, SettingsError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+        return fail(error)
     if is_shared:
         run_workers(listeners, partial(serve, app), mark_process_dead)
     else:

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 
 from export.corpus import Corpus
 from function.engine.embedder import TOKENS_PER_BATCH, Embedder, TokenIds
-from function.engine.loading import load
 from function.engine.quantization import Embeddings
-from function.execution import InlineExecution, Result
-from function.search import Query, make_search
+from function.search import SHORT_QUERY, Query
 from function.server.batching import FEW_CHARACTERS, BatchedExecution, QueueFull
 from tests.conftest import MAX_TOKENS
+from tests.watched import watched_search
 
 
 class Counts:
@@ -252,26 +251,25 @@ def test_long_work_is_done_in_another_thread(embedder: Embedder, is_long: bool) 
 def test_filters_are_long_work_and_so_is_a_search_of_a_large_corpus(
     bundle: Path, embedder: Embedder, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    was_long = []
-
-    class Watched(InlineExecution):
-        async def run(self, work: Callable[[], Result], *, is_long: bool = False) -> Result:
-            was_long.append(is_long)
-            return await super().run(work, is_long=is_long)
-
+    search, was_long = watched_search(bundle, embedder)
     query = Query("an angry goose", mode=mode, filter={"chapter": 5})
-    loaded, execution = load(bundle, embedder), Watched(embedder)
-
-    async def ask() -> None:
-        await make_search(loaded, execution)(query, lambda phase: None)
-
-    asyncio.run(ask())
+    asyncio.run(search(query))
     assert was_long.pop(0)
     assert set(was_long) == {False}
     was_long.clear()
     monkeypatch.setattr("function.search.FEW_ROWS", 199)
-    asyncio.run(ask())
+    asyncio.run(search(query))
     assert set(was_long) == {True}
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+@pytest.mark.parametrize("characters", [SHORT_QUERY, SHORT_QUERY + 1])
+def test_looking_up_the_words_of_a_long_text_is_long_work(
+    bundle: Path, embedder: Embedder, mode: str, characters: int
+) -> None:
+    search, was_long = watched_search(bundle, embedder)
+    asyncio.run(search(Query("goose " + "x" * (characters - 6), mode=mode)))
+    assert was_long == [characters > SHORT_QUERY, False]
 
 
 def test_batches_and_the_queue_are_counted(gated: GatedEmbedder) -> None:

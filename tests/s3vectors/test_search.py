@@ -1,13 +1,18 @@
 """A search in S3 Vectors finds what a search in the bundle finds; what it cannot do is refused clearly."""
 
+import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from function.engine.embedder import Embedder
+from function.search import Query
 from tests.conftest import WHAT, WHO
 from tests.s3vectors_server import StandIn
+from tests.watched import watched_search
 
 Ask = Callable[..., httpx.Response]
 
@@ -96,3 +101,9 @@ def test_a_wrong_filter_gets_the_error_that_the_bundle_gives(ask: Ask, condition
     here, there = ask("goose", local=True, filter=condition), ask("goose", filter=condition)
     assert (there.status_code, there.json()) == (here.status_code, here.json())
     assert there.status_code == 422
+
+
+def test_a_filter_is_translated_as_long_work(published: Path, embedder: Embedder) -> None:
+    search, was_long = watched_search(published, embedder)
+    asyncio.run(search(Query("an angry goose", filter={"chapter": 5})))
+    assert was_long == [True]
