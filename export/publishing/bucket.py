@@ -12,6 +12,7 @@ from boto3.exceptions import S3UploadFailedError
 from botocore.exceptions import BotoCoreError, ClientError
 
 from export.publishing.errors import PublishError
+from function.engine.published import LARGEST_DOCUMENT
 
 DELETED_AT_ONCE = 1000  # objects; the most that DeleteObjects takes
 
@@ -46,13 +47,19 @@ class Bucket:
         self._prefix = f"{prefix}/" if prefix else ""
 
     def read(self, name: str) -> tuple[bytes, str] | None:
-        """Return an object and its ETag, None if it is not there. Raises PublishError."""
+        """Return a small object and its ETag, None if it is not there. Raises PublishError."""
         with self._explained(name):
             try:
                 reply = self._client.get_object(Bucket=self._bucket, Key=self._prefix + name)
             except self._client.exceptions.NoSuchKey:
                 return None
-            return reply["Body"].read(), reply["ETag"]
+            content = reply["Body"].read(LARGEST_DOCUMENT + 1)
+        if len(content) > LARGEST_DOCUMENT:
+            found = f"has more than {LARGEST_DOCUMENT} bytes"
+            raise PublishError(
+                f"{self.url}/{name}: {found}, expected a small document; delete the object and publish again"
+            )
+        return content, reply["ETag"]
 
     def entries(self, folder: str) -> Iterator[Entry]:
         """Yield the objects whose names begin so. Raises PublishError."""

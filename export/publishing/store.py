@@ -18,9 +18,8 @@ from export.indexer import check_checksum
 from export.publishing.bucket import Bucket, ChangedError, Entry, Show
 from export.publishing.errors import PublishError
 from function.engine.bundle import FORMAT_VERSION, MANIFEST, BundleError, open_bundle
+from function.engine.published import BUNDLES, POINTER, is_version, parse_pointer
 
-POINTER = "current.json"
-BUNDLES = "bundles"
 SHORTEST_VERSION = 4  # characters of a version that name it
 SECONDS_UNFINISHED = 24 * 60 * 60  # an unfinished version that is older is taken for abandoned
 
@@ -37,8 +36,8 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Pointer:
-    """Which version is served, which one was before, and the ETag of the object that says so; None where none is."""
+class Current:
+    """The current version, the one before it, and the ETag of the pointer that names them; None if there is none."""
 
     version: str | None = None
     previous: str | None = None
@@ -53,18 +52,14 @@ class Store:
         self._bucket = Bucket(client, url)
         self.url = self._bucket.url
 
-    def pointer(self) -> Pointer:
-        """Return the pointer. Raises PublishError if it cannot be read or is not one."""
+    def pointer(self) -> Current:
+        """Return what the pointer names. Raises PublishError if it cannot be read, BundleError if it is not one."""
         reply = self._bucket.read(POINTER)
         if reply is None:
-            return Pointer()
+            return Current()
         content, etag = reply
-        try:
-            found = json.loads(content)
-            return Pointer(str(found["version"]), found["previous"], etag)
-        except (ValueError, KeyError, TypeError) as error:
-            where = f"{self.url}/{POINTER}: {error!r} in {content[:60]!r}"
-            raise PublishError(f"{where}; delete the object and publish again") from error
+        pointer = parse_pointer(content, f"{self.url}/{POINTER}")
+        return Current(pointer.version, pointer.previous, etag)
 
     def send(self, bundle: Path, show: Show) -> tuple[str, int, int]:
         """Send a bundle's files, except those that are there; return its version, and the files and bytes sent.
@@ -86,7 +81,7 @@ class Store:
         self._bucket.write(folder + MANIFEST, content)
         return version, len(missing), sum(info.bytes for info in missing.values())
 
-    def switch(self, version: str, before: Pointer) -> None:
+    def switch(self, version: str, before: Current) -> None:
         """Let the pointer name a version, unless it is no longer the one that was read before.
 
         Raises PublishError if somebody else has switched it to another version since.
@@ -119,7 +114,7 @@ class Store:
         ]
         return sorted(found, key=lambda version: version.published, reverse=True)
 
-    def find(self, start: str | None, pointer: Pointer) -> Version:
+    def find(self, start: str | None, pointer: Current) -> Version:
         """Return the version whose name starts so, or else the one that was served before the current one.
 
         Raises PublishError if there is no such version, or more than one.
@@ -159,11 +154,12 @@ class Store:
         return deleted, freed
 
     def _folders(self) -> dict[str, dict[str, Entry]]:
-        """Return the objects of each version, by file name."""
+        """Return the objects of each version, by file name. What else is there was not published, and is left alone."""
         found: dict[str, dict[str, Entry]] = {}
         for entry in self._bucket.entries(f"{BUNDLES}/"):
             version, _, name = entry.name.removeprefix(f"{BUNDLES}/").partition("/")
-            found.setdefault(version, {})[name] = entry
+            if is_version(version):
+                found.setdefault(version, {})[name] = entry
         return found
 
 

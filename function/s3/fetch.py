@@ -1,8 +1,8 @@
 """The files of a published bundle, fetched into a folder of this machine and verified before anything reads them."""
 
 import hashlib
-import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -10,13 +10,22 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from threading import Lock
 
-from function.engine.bundle import MANIFEST, MODEL, TOKENIZER, BundleError, FileInfo, Manifest, read_manifest
+from function.engine.bundle import (
+    MANIFEST,
+    MODEL,
+    TOKENIZER,
+    BundleError,
+    FileInfo,
+    Manifest,
+    parse_manifest,
+    read_manifest,
+)
+from function.engine.published import BUNDLES, POINTER, parse_pointer
 from function.s3.objects import Objects
 
 PART = 8 * 1024 * 1024  # bytes of one request
-POINTER = "current.json"  # like BUNDLES written by export/publishing/store.py
-BUNDLES = "bundles"
-OF_MODEL = (MODEL, TOKENIZER)  # of which another bundle may have the same
+FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")  # no path, and nothing that a URL or a folder changes
+MODEL_FILES = (MODEL, TOKENIZER)  # another bundle may have the same
 
 Check = Callable[[Manifest], None]
 UseModel = Callable[[Path, Manifest], None]
@@ -29,12 +38,9 @@ class RefusedError(BundleError):
 def parse_version(content: bytes, where: str) -> str:
     """Return the version that a pointer names. Raises RefusedError if it is not a pointer."""
     try:
-        version = json.loads(content)["version"]
-        if len(bytes.fromhex(version)) != hashlib.sha256().digest_size:
-            raise ValueError(f"version {version!r}")
-    except (ValueError, KeyError, TypeError) as error:
-        raise RefusedError(f"{where}/{POINTER}: {error!r}; delete the object and publish again") from error
-    return str(version).lower()
+        return parse_pointer(content, f"{where}/{POINTER}").version
+    except BundleError as error:
+        raise RefusedError(str(error)) from error
 
 
 def fetch(
@@ -65,15 +71,15 @@ def fetch(
     if needed > free:
         found = f"{needed / 1e6:,.0f} MB to fetch, and {folder.parent} has room for {free / 1e6:,.0f}"
         raise BundleError(f"{where}: {found}; give the function more ephemeral storage, or set TMPDIR to a larger disk")
-    of_model = {name for name in OF_MODEL if name in missing}
-    if not of_model:
+    left_of_model = {name for name in MODEL_FILES if name in missing}
+    if not left_of_model:
         use_model(folder, manifest)
     try:
         with ThreadPoolExecutor(at_once) as pool:
             for name in _fetch_files(objects, f"{BUNDLES}/{version}", folder, missing, pool):
-                if name in of_model:
-                    of_model.remove(name)
-                    if not of_model:
+                if name in left_of_model:
+                    left_of_model.remove(name)
+                    if not left_of_model:
                         use_model(folder, manifest)
     except OSError as error:
         raise BundleError(f"{where}: {error.strerror} while writing to {folder.parent}; make room there") from error
@@ -84,11 +90,15 @@ def _fetch_manifest(objects: Objects, version: str, folder: Path, where: str) ->
     assert answer is not None  # it was asked for without a condition
     if hashlib.sha256(answer.content).hexdigest() != version:
         raise RefusedError(f"{where}/{MANIFEST}: is damaged, its SHA-256 is not its folder's name; publish it again")
+    (folder / MANIFEST).write_bytes(answer.content)
     try:
-        (folder / MANIFEST).write_bytes(answer.content)
-        return read_manifest(folder)
+        manifest = parse_manifest(answer.content, f"{where}/{MANIFEST}")
     except BundleError as error:
-        raise RefusedError(str(error).replace(str(folder), where)) from error
+        raise RefusedError(str(error)) from error
+    for name in manifest.files:
+        if not FILE_NAME.fullmatch(name) or name == MANIFEST:
+            raise RefusedError(f"{where}/{MANIFEST}: lists {name!r}, expected the name of a file; publish it again")
+    return manifest
 
 
 def _same_in(local: Path | None, manifest: Manifest) -> list[str]:
@@ -101,7 +111,7 @@ def _same_in(local: Path | None, manifest: Manifest) -> list[str]:
         return []
     return [
         name
-        for name in OF_MODEL
+        for name in MODEL_FILES
         if name in manifest.files and files.get(name) == manifest.files[name] and _is_whole(local / name, files[name])
     ]
 
@@ -136,8 +146,6 @@ def _fetch_files(
         return name if is_last else None
 
     for name, info in files.items():
-        if Path(name).name != name:
-            raise RefusedError(f"{objects.url}: {MANIFEST} lists {name!r}, which is not a file's name")
         with (folder / name).open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, info.bytes)
     parts = [(name, begin) for name, info in files.items() for begin in range(0, info.bytes, PART)]

@@ -19,6 +19,7 @@ from function.aws.credentials import CredentialsError, CredentialSource
 from function.aws.endpoint import make_endpoint, named_endpoint
 from function.aws.signature import UNRESERVED, sign
 from function.engine.bundle import BundleError
+from function.engine.published import LARGEST_DOCUMENT
 
 SERVICE = "s3"
 TRIES = 4
@@ -28,7 +29,6 @@ LONGEST = 30.0  # seconds for one answer
 READ_AT_ONCE = 1 << 18  # bytes
 OF_CREDENTIALS = (b"ExpiredToken", b"InvalidAccessKeyId", b"InvalidToken", b"SignatureDoesNotMatch")
 TRANSIENT = (408, 429, 500, 502, 503, 504)
-LARGEST_DOCUMENT = 16 * 1024 * 1024  # bytes of a pointer or a manifest
 
 Received = TypeVar("Received")
 

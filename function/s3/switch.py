@@ -20,9 +20,10 @@ from time import perf_counter
 from function.engine.bundle import MODEL, TOKENIZER, BundleError, Manifest
 from function.engine.embedder import Embedder
 from function.engine.loading import Loaded, load
+from function.engine.published import POINTER
 from function.engine.tensors import TensorsError
 from function.execution import Execution
-from function.s3.fetch import POINTER, RefusedError, fetch, parse_version
+from function.s3.fetch import RefusedError, fetch, parse_version
 from function.s3.folders import SharedFolder, open_shared, own_folder, remove_unused
 from function.s3.objects import Objects
 from function.s3.polls import Polls
