@@ -86,12 +86,14 @@ class Bucket:
         """Write a document of JSON. Raises PublishError."""
         self._put(name, content, {})
 
-    def replace(self, name: str, content: bytes, etag: str | None) -> None:
-        """Write a document of JSON, unless the object's ETag is another one; None: unless the object is there.
+    def replace(self, name: str, content: bytes, etag: str | None) -> str:
+        """Write a document of JSON and return its ETag, unless the object's ETag is another one than `etag`.
+
+        If etag is None, the object must not be there.
 
         Raises ChangedError if it was changed, PublishError if it cannot be written.
         """
-        self._put(name, content, {"IfNoneMatch": "*"} if etag is None else {"IfMatch": etag})
+        return self._put(name, content, {"IfNoneMatch": "*"} if etag is None else {"IfMatch": etag})
 
     def delete(self, names: Sequence[str]) -> None:
         """Delete objects, in this order. Raises PublishError."""
@@ -102,9 +104,10 @@ class Bucket:
             if failed := reply.get("Errors"):
                 raise PublishError(f"{self.url}: {failed[0]['Key']}: {failed[0].get('Message')}; prune again")
 
-    def _put(self, name: str, content: bytes, condition: dict[str, str]) -> None:
+    def _put(self, name: str, content: bytes, condition: dict[str, str]) -> str:
+        """Write a document of JSON and return its ETag."""
         with self._explained(name):
-            self._client.put_object(
+            reply = self._client.put_object(
                 Bucket=self._bucket,
                 Key=self._prefix + name,
                 Body=content,
@@ -112,6 +115,8 @@ class Bucket:
                 ChecksumAlgorithm="SHA256",
                 **condition,
             )
+        etag: str = reply["ETag"]
+        return etag
 
     @contextmanager
     def _explained(self, name: str) -> Iterator[None]:
