@@ -190,8 +190,9 @@ class Store:
         An unfinished version is deleted a day after its last file was sent, since somebody may still be sending it.
         Raises PublishError if S3 refuses, or if an unfinished version was published while it was deleted.
         """
-        folders = self._folders()
-        kept = {version.name for version in _finished(folders, None)[:keep]}
+        pointer, folders = self.pointer(), self._folders()
+        newest = _finished(folders, pointer.version)[:keep]
+        kept = {pointer.version, pointer.previous, *(version.name for version in newest)}
         oldest_unfinished = datetime.now(UTC) - timedelta(seconds=SECONDS_UNFINISHED)
         deleted, freed = [], 0
         for version, files in folders.items():

@@ -10,12 +10,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from http.client import HTTPConnection, HTTPException, HTTPResponse
+from http.client import HTTPException, HTTPResponse
 from typing import NoReturn, TypeVar
 from urllib.parse import quote, urlsplit
 
 from function.aws.connections import Connections
 from function.aws.credentials import CredentialsError, CredentialSource
+from function.aws.deadline import TimedConnection
 from function.aws.endpoint import make_endpoint, named_endpoint
 from function.aws.signature import UNRESERVED, sign
 from function.engine.bundle import BundleError
@@ -25,7 +26,7 @@ SERVICE = "s3"
 TRIES = 4
 PAUSE = 0.1  # seconds after the first failure; doubled after each other
 TIMEOUT = 5.0  # seconds without a byte
-LONGEST = 30.0  # seconds for one answer
+LONGEST = 30.0  # seconds for one answer, from connecting to its last byte
 READ_AT_ONCE = 1 << 18  # bytes
 OF_CREDENTIALS = (b"ExpiredToken", b"InvalidAccessKeyId", b"InvalidToken", b"SignatureDoesNotMatch")
 TRANSIENT = (408, 429, 500, 502, 503, 504)
@@ -72,8 +73,13 @@ class Objects:
         """Return an object, or None if its ETag is still newer_than. Raises RemoteError."""
 
         def read_document(reply: HTTPResponse) -> Answer:
-            length = min(int(reply.headers.get("content-length") or 0), LARGEST_DOCUMENT)
-            return Answer(b"".join(_parts(reply, length)), reply.headers.get("etag", ""))
+            content = reply.read(LARGEST_DOCUMENT + 1)
+            if len(content) > LARGEST_DOCUMENT:
+                found = f"has more than {LARGEST_DOCUMENT} bytes"
+                raise RemoteError(f"{self.url}/{name}: {found}; delete the object and publish again")
+            if reply.length:  # what is left of it
+                raise _TransientError(f"ended after {len(content)} of {len(content) + reply.length} bytes")
+            return Answer(content, reply.headers.get("etag", ""))
 
         return self._ask(name, {"if-none-match": newer_than} if newer_than else {}, 200, read_document)
 
@@ -100,7 +106,7 @@ class Objects:
         """Return what `receive` makes of an answer with the expected status, None if the object has not changed."""
         for number in range(1, TRIES + 1):
             try:
-                with self._connections.borrow(TIMEOUT) as connection:
+                with self._connections.borrow() as connection:
                     reply = self._send(connection, name, headers)
                     if reply.status == 304:
                         reply.read()
@@ -116,7 +122,7 @@ class Objects:
                 time.sleep(PAUSE * 2 ** (number - 1))
         raise AssertionError("the last try returns or raises")
 
-    def _send(self, connection: HTTPConnection, name: str, headers: dict[str, str]) -> HTTPResponse:
+    def _send(self, connection: TimedConnection, name: str, headers: dict[str, str]) -> HTTPResponse:
         path, now = quote(self._folder + name, safe=f"/{UNRESERVED}"), datetime.now(UTC)
         try:
             credentials = self._credentials.get(now)
@@ -124,8 +130,7 @@ class Objects:
             raise RemoteError(f"{self.url}: {error}") from error
         host = self._endpoint.host
         signed = sign("GET", host, path, headers, b"", credentials, self._region, SERVICE, now)
-        connection.request("GET", path, headers=signed)
-        return connection.getresponse()
+        return connection.ask("GET", path, signed, LONGEST, TIMEOUT)
 
     def _refuse(self, name: str, reply: HTTPResponse, expected: int) -> NoReturn:
         code = re.search(rb"<Code>(\w+)</Code>", reply.read(4096))
@@ -144,16 +149,13 @@ class Objects:
 
 
 def _parts(reply: HTTPResponse, length: int) -> Iterator[bytes]:
-    """Yield exactly `length` bytes. Raises _TransientError if there are fewer or more, or if it takes too long."""
-    end, place = time.monotonic() + LONGEST, 0
+    """Yield exactly `length` bytes, as they come. Raises _TransientError if there are fewer or more."""
+    place = 0
     while place < length:
-        # one read of the socket, unlike readinto, so that the clock is looked at however slowly the bytes come
         part = reply.read1(min(READ_AT_ONCE, length - place))
         if not part:
             raise _TransientError(f"ended after {place} of {length} bytes")
-        if time.monotonic() > end:
-            raise _TransientError(f"sent {place} of {length} bytes in {LONGEST:.0f} s")
         yield part
         place += len(part)
-    if reply.read():
+    if reply.length or reply.read(1):
         raise _TransientError(f"sent more than {length} bytes")

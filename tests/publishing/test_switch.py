@@ -3,7 +3,6 @@
 import gc
 import shutil
 import threading
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from export.publishing.store import Store
+from function.aws.deadline import TimedConnection
 from function.aws.endpoint import Endpoint
 from tests.conftest import InProcess
 from tests.publishing.asking import Publish, Start, ask, left
@@ -84,8 +84,8 @@ def test_no_connection_stays_open_between_polls(
     connections = []
     connect = Endpoint.connect
 
-    def remember(endpoint: Endpoint, seconds: float) -> HTTPConnection:
-        connections.append(connect(endpoint, seconds))
+    def remember(endpoint: Endpoint) -> TimedConnection:
+        connections.append(connect(endpoint))
         return connections[-1]
 
     monkeypatch.setattr(Endpoint, "connect", remember)
