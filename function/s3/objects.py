@@ -6,8 +6,10 @@ configuration. An answer that may be better a moment later (a broken connection,
 
 import os
 import re
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http.client import HTTPException, HTTPResponse
@@ -68,6 +70,8 @@ class Objects:
         self._folder = f"{folder}{prefix}/" if prefix else folder
         self._credentials = CredentialSource(environment)
         self._connections = Connections(self._endpoint)
+        self._asking: set[TimedConnection] = set()
+        self._is_aborted = False
 
     def read(self, name: str, newer_than: str | None = None) -> Answer | None:
         """Return an object, or None if its ETag is still newer_than. Raises RemoteError."""
@@ -100,13 +104,21 @@ class Objects:
         """Close the connections; the next request makes one again."""
         self._connections.close()
 
+    def abort(self) -> None:
+        """Break off the requests of other threads, and refuse further ones: the process ends."""
+        self._is_aborted = True
+        for connection in list(self._asking):
+            if connection.sock is not None:
+                with suppress(OSError):
+                    connection.sock.shutdown(socket.SHUT_RDWR)
+
     def _ask(
         self, name: str, headers: dict[str, str], expected: int, receive: Callable[[HTTPResponse], Received]
     ) -> Received | None:
         """Return what `receive` makes of an answer with the expected status, None if the object has not changed."""
         for number in range(1, TRIES + 1):
             try:
-                with self._connections.borrow() as connection:
+                with self._connections.borrow() as connection, self._abortable(connection):
                     reply = self._send(connection, name, headers)
                     if reply.status == 304:
                         reply.read()
@@ -115,12 +127,25 @@ class Objects:
                         self._refuse(name, reply, expected)
                     return receive(reply)
             except (_TransientError, OSError, HTTPException) as error:
+                if self._is_aborted:
+                    raise RemoteError(f"{self.url}/{name}: broken off, since the process ends") from error
                 if number == TRIES:
                     reason = str(error) or type(error).__name__
                     where = f"{self.url}/{name}"
                     raise RemoteError(f"{where}: {reason}, {TRIES} times; is {self._endpoint.host} up?") from error
                 time.sleep(PAUSE * 2 ** (number - 1))
         raise AssertionError("the last try returns or raises")
+
+    @contextmanager
+    def _abortable(self, connection: TimedConnection) -> Iterator[None]:
+        """Let `abort` break off what the block does. Raises _TransientError if that was called before."""
+        self._asking.add(connection)
+        try:
+            if self._is_aborted:
+                raise _TransientError
+            yield
+        finally:
+            self._asking.discard(connection)
 
     def _send(self, connection: TimedConnection, name: str, headers: dict[str, str]) -> HTTPResponse:
         path, now = quote(self._folder + name, safe=f"/{UNRESERVED}"), datetime.now(UTC)

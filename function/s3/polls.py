@@ -5,6 +5,8 @@ from collections.abc import Callable
 from threading import Event, Lock, Thread
 from time import monotonic
 
+SECONDS_TO_STOP = 2.0  # for a poll that was broken off to remove what it has written
+
 
 class Polls:
     """The polls of a process, started by its requests or by a thread of their own."""
@@ -15,6 +17,8 @@ class Polls:
         self._seconds = seconds
         self._one = Lock()
         self._last = monotonic()
+        self._is_stopped = Event()
+        self._thread: Thread | None = None
 
     def run(self) -> None:
         """Poll now, unless another thread does."""
@@ -37,11 +41,18 @@ class Polls:
         self._last = -math.inf
 
     def start_forever(self) -> None:
-        """Start a thread that polls until the process ends."""
+        """Start a thread that polls until `stop`, now for the first time."""
 
         def run() -> None:
-            pause = Event()
-            while not pause.wait(self._seconds):
+            self.run()
+            while not self._is_stopped.wait(self._seconds):
                 self.run()
 
-        Thread(target=run, name="poll", daemon=True).start()
+        self._thread = Thread(target=run, name="poll", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Start no more polls, and wait a moment until the one that runs has ended."""
+        self._is_stopped.set()
+        if self._thread is not None:
+            self._thread.join(SECONDS_TO_STOP)

@@ -15,9 +15,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from time import perf_counter
+from time import monotonic, perf_counter
 
-from function.engine.bundle import MODEL, TOKENIZER, BundleError, Manifest
+from function.engine.bundle import MODEL, TOKENIZER, BundleError, Manifest, read_manifest
 from function.engine.embedder import Embedder
 from function.engine.loading import Loaded, load
 from function.engine.published import POINTER
@@ -28,12 +28,17 @@ from function.s3.folders import SharedFolder, open_shared, own_folder, remove_un
 from function.s3.objects import Objects
 from function.s3.polls import Polls
 from function.s3.served import Served, served_to_request
+from function.s3.shared_version import SharedVersion
 from function.search import Found, Lap, Query, make_search
 
 AT_ONCE_TO_START = 8  # requests to S3
 AT_ONCE_BESIDE = 2  # while others are answered: each thread takes time from them
 
 Report = Callable[["Status"], None]
+
+
+class _GoneError(Exception):
+    """The files of a version are in no shared folder any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,9 @@ class Switch:
         self._execution: Execution | None = None
         self._opening: Future[Embedder] | None = None
         self._unused: deque[SharedFolder] = deque()
-        weakref.finalize(self, _remove_all, self._unused)  # when the process ends: after those of Served, made later
+        self._shared = None if by_requests else SharedVersion()  # in Lambda no process is forked
+        # Runs when the process ends. Finalizers run newest first, so each Served has queued its folder by then.
+        weakref.finalize(self, _leave_nothing, self._unused, self._own_folder)
 
     def fetch(self) -> None:
         """Fetch the bundle to start with, and begin to open its model when that is there. Raises BundleError."""
@@ -100,8 +107,12 @@ class Switch:
 
     def load(self) -> Loaded:
         """Open the bundle to start with, once it is fetched. Raises BundleError or TensorsError."""
-        embedder = None if self._opening is None else self._opening.result()
-        bundle = load(self._fetched.path, embedder)
+        try:
+            embedder = None if self._opening is None else self._opening.result()
+            bundle = load(self._fetched.path, embedder)
+        except BaseException:
+            self._fetched.close()
+            raise
         self.served = Served(bundle, self.status.version, self._fetched, self._unused)
         del self._fetched  # another bundle may take its place
         self._opening = None
@@ -137,33 +148,65 @@ class Switch:
         self._polls.make_due()
 
     def poll_forever(self) -> None:
-        """Start a thread that polls until the process ends."""
+        """Start a thread that polls until `stop`."""
         self._polls.start_forever()
 
+    def stop(self) -> None:
+        """Break off a poll that runs: otherwise the process would end after all that it fetches."""
+        self._objects.abort()
+        self._polls.stop()
+
+    def catch_up(self) -> None:
+        """Switch to the version that the other processes of this server serve, which were forked earlier.
+
+        Its files are in a shared folder, so this needs no answer of S3. If no process has them any more, this process
+        starts like a server: with the version that the pointer names.
+        Raises BundleError, TensorsError or OSError if it cannot be opened.
+        """
+        while self._shared is not None and (version := self._shared.get()) not in (None, self.served.version):
+            self._etag = None  # of the version that was open so far
+            try:
+                self._switch(version, _find_nothing)
+            except _GoneError:
+                if self._shared.get() != version:  # the others have switched meanwhile
+                    continue
+                asked_at = monotonic()
+                try:
+                    answer = self._objects.read(POINTER)
+                    assert answer is not None  # it was asked for without a condition
+                    self._switch(parse_version(answer.content, self._objects.url))
+                finally:
+                    self._objects.close()
+                self._shared.set(self.served.version, asked_at)
+
     def _poll(self) -> None:
+        asked_at = monotonic()
         try:
             _remove_all(self._unused)  # of requests that have ended since; a newer bundle needs the room
             answer = self._objects.read(POINTER, self._etag)
             if answer is None:
                 self.status = replace(self.status, error=self._refused)
-                return
-            self._refused = None
-            try:
-                self._switch(parse_version(answer.content, self._objects.url))
-            except (RefusedError, TensorsError) as error:  # the next poll would find the same
-                self._fail(error)
-                self._refused = self.status.error
-            self._etag = answer.etag
+            else:
+                self._refused = None
+                try:
+                    self._switch(parse_version(answer.content, self._objects.url))
+                except (RefusedError, TensorsError) as error:  # the next poll would find the same
+                    self._fail(error)
+                    self._refused = self.status.error
+                self._etag = answer.etag
+            if self._shared is not None:
+                self._shared.set(self.served.version, asked_at)
         except Exception as error:  # noqa: BLE001  reported, and the next poll may succeed
             self._fail(error)
         finally:
             self._objects.close()
             _remove_all(self._unused)
 
-    def _switch(self, version: str) -> None:
+    def _switch(self, version: str, fill: Callable[[Path], None] | None = None) -> None:
+        """Serve another version. `fill` gets an empty folder if no process has its files; the default fetches them."""
         if version != self.served.version:
             began = perf_counter()
-            self.served = self._open_beside(version)
+            self.served = self._open_beside(version, fill or partial(self._fill_beside, version))
             milliseconds, switches = _milliseconds(began), self.status.switches + 1
             self.status = replace(
                 self.status, version=version, fetch_milliseconds=milliseconds, switches=switches, error=None
@@ -171,14 +214,17 @@ class Switch:
             self._report(self.status)
         self.status = replace(self.status, error=None)
 
-    def _open_beside(self, version: str) -> Served:
-        """Fetch another bundle and open it with the model that is open already."""
-        before = self.served.bundle
-        filling = partial(fetch, self._objects, version, local=before.folder, at_once=AT_ONCE_BESIDE, check=self._check)
-        folder = open_shared(self._own_folder / version, filling)
+    def _fill_beside(self, version: str, folder: Path) -> None:
+        local = self.served.bundle.folder
+        fetch(self._objects, version, folder, local, AT_ONCE_BESIDE, self._check)
+
+    def _open_beside(self, version: str, fill: Callable[[Path], None]) -> Served:
+        """Open another bundle with the model that is open already."""
+        folder = open_shared(self._own_folder / version, fill)
         try:
             assert self._execution is not None  # connect comes first
-            bundle = load(folder.path, before.embedder)
+            self._check(read_manifest(folder.path))  # it may be there from a server with another model
+            bundle = load(folder.path, self.served.bundle.embedder)
             return Served(bundle, version, folder, self._unused, make_search(bundle, self._execution))
         except BundleError as error:  # its files are as they were published: fetching them again would not help
             folder.close()
@@ -208,6 +254,16 @@ class Switch:
     def info(self) -> dict[str, object]:
         """Return what GET /info shows; the version is that of the request that asks."""
         return asdict(replace(self.status, version=self.of_request().version))
+
+
+def _find_nothing(folder: Path) -> None:
+    raise _GoneError
+
+
+def _leave_nothing(unused: deque[SharedFolder], own_folder: Path) -> None:
+    """Remove the folders that this process uses, and those of its workers, which have ended."""
+    _remove_all(unused)
+    remove_unused(own_folder)
 
 
 def _remove_all(unused: deque[SharedFolder]) -> None:
