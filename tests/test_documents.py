@@ -69,6 +69,9 @@ NOT_MEASURED = {
     "recall of 0.98": "bench/scale_contest.py: TARGETS",
     "reach 0.99": "bench/scale_contest.py: TARGETS",
     "25 seconds": "function/server/serving.py: SECONDS_TO_FINISH",
+    "0.4 to 0.7 seconds": "what users of SnapStart have published; not measured here",
+    "2 GB": "Amazon: from which memory on a function has more network, 625 Mbit/s by default",
+    "700 MB": "calculated: at 625 Mbit/s",
     "20 ms": "bench/memory.py: PERIOD, over which Docker counts a share of a core",
 }
 
