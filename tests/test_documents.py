@@ -339,7 +339,7 @@ def books(tmp_path: Path) -> Columns:
 def test_each_filter_that_is_shown_keeps_some_rows_and_not_others(books: Columns) -> None:
     shown = [json.loads(code) for code in [*BLOCK.findall(FILTERS), *CODE.findall(FILTERS)] if code.startswith("{")]
     filters = [one.get("filter", one) for one in shown if "error" not in one and one != {"$exists": False}]
-    assert len(filters) == 11
+    assert len(filters) == 12
     for one in filters:
         kept = allowed_rows(one, books).sum()
         assert 0 < kept < 3 or one == {"year": {"$gte": 2014, "$lt": 2018}, "category": "ARTS"}, one
