@@ -1,6 +1,6 @@
 """HTTP connections on which each request has a deadline, from connecting to the last byte of its answer.
 
-A timeout of a socket starts anew with each byte, so an answer that arrives byte by byte would never end. http.client
+The timeout of a socket starts again with each byte, so an answer that arrives byte by byte would never end. http.client
 has no other timeout. Left out: looking up the host's name, which the resolver's own timeouts end.
 """
 

@@ -1,4 +1,4 @@
-"""The files of a published bundle, fetched into a folder of this machine and verified before anything reads them."""
+"""Fetch the files of a published bundle into a local folder, and verify them before anything reads them."""
 
 import hashlib
 import os
@@ -23,9 +23,9 @@ from function.engine.bundle import (
 from function.engine.published import BUNDLES, POINTER, parse_pointer
 from function.s3.objects import Objects
 
-PART = 8 * 1024 * 1024  # bytes of one request
+PART = 8 * 1024 * 1024  # bytes that one request fetches
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")  # no path, and nothing that a URL or a folder changes
-MODEL_FILES = (MODEL, TOKENIZER)  # another bundle may have the same
+MODEL_FILES = (MODEL, TOKENIZER)  # linked instead of fetched if a local bundle has the same
 
 Check = Callable[[Manifest], None]
 UseModel = Callable[[Path, Manifest], None]
@@ -52,11 +52,11 @@ def fetch(
     check: Check = lambda manifest: None,
     use_model: UseModel = lambda folder, manifest: None,
 ) -> None:
-    """Fill an empty folder with all files of a version, and verify them, with so many requests at once.
+    """Fetch all files of a version into an empty folder and verify them, with at most `at_once` requests at a time.
 
-    `check` gets the manifest first, and may raise RefusedError. `use_model` is called as soon as the model's files are
-    there. These are taken from `local`, another bundle, if they are the same there.
-    Raises RefusedError if the version is damaged, BundleError if there is no room for it, RemoteError if S3 does not
+    `check` receives the manifest before any other file is fetched, and can raise RefusedError. `use_model` is called
+    as soon as the model's files are complete. If `local`, another bundle, has the same model files, they are linked.
+    Raises RefusedError if the version is damaged, BundleError if the disk is too small, RemoteError if S3 does not
     answer.
     """
     where = f"{objects.url}/{BUNDLES}/{version[:12]}"
@@ -87,7 +87,7 @@ def fetch(
 
 def _fetch_manifest(objects: Objects, version: str, folder: Path, where: str) -> Manifest:
     answer = objects.read(f"{BUNDLES}/{version}/{MANIFEST}")
-    assert answer is not None  # it was asked for without a condition
+    assert answer is not None  # only a conditional request returns None
     if hashlib.sha256(answer.content).hexdigest() != version:
         raise RefusedError(f"{where}/{MANIFEST}: is damaged, its SHA-256 is not its folder's name; publish it again")
     (folder / MANIFEST).write_bytes(answer.content)
@@ -102,12 +102,12 @@ def _fetch_manifest(objects: Objects, version: str, folder: Path, where: str) ->
 
 
 def _same_in(local: Path | None, manifest: Manifest) -> list[str]:
-    """Return which files of the model another bundle has too."""
+    """Return the model files that a local bundle has with the same content."""
     if local is None or not (local / MANIFEST).is_file():
         return []
     try:
         files = read_manifest(local).files
-    except BundleError:  # of another release: then all files are fetched
+    except BundleError:  # another release wrote it: fetch all files
         return []
     return [
         name
@@ -122,16 +122,16 @@ def _is_whole(path: Path, info: FileInfo) -> bool:
 
 def _link(path: Path, existing: Path) -> None:
     try:
-        path.hardlink_to(existing)  # outlives the other bundle
-    except OSError:  # on another disk, as an image's files are, or not ours
+        path.hardlink_to(existing)  # stays valid after the other bundle is removed
+    except OSError:  # the file is on another disk, as those of an image are, or belongs to another user
         path.symlink_to(existing)
 
 
 def _fetch_files(
     objects: Objects, place: str, folder: Path, files: Mapping[str, FileInfo], pool: ThreadPoolExecutor
 ) -> Iterator[str]:
-    """Fetch files in parts, several at once, compare their SHA-256, and yield the name of each that is finished."""
-    left = {name: len(range(0, info.bytes, PART)) for name, info in files.items()}  # parts
+    """Fetch files in parts, several at once, compare their SHA-256, and yield the name of each finished file."""
+    left = {name: len(range(0, info.bytes, PART)) for name, info in files.items()}  # parts that are still missing
     counting = Lock()
 
     def fetch_part(name: str, begin: int) -> str | None:
@@ -159,7 +159,7 @@ def _fetch_files(
 
 
 def _check(objects: Objects, path: Path, info: FileInfo) -> None:
-    # one call for the whole file: in it, other threads run
+    # hashing the whole file in one call releases the interpreter lock, so other threads run meanwhile
     with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
         found = hashlib.sha256(content).hexdigest()
     if found != info.sha256:

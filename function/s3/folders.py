@@ -1,4 +1,4 @@
-"""Folders that the processes of a machine share: the first one fills a folder, the last one that uses it removes it.
+"""Folders that processes on this machine share: the first process fills a folder, and the last user removes it.
 
 TMPDIR/semantic-search-USER/NAME/        a whole bundle; its files are mapped
 TMPDIR/semantic-search-USER/NAME.part/   the same while it is filled
@@ -31,11 +31,11 @@ class SharedFolder:
 
     def close(self) -> None:
         """Release the folder, and remove it if no other process uses it. Mapped files stay readable."""
-        if self._process == os.getpid():  # a forked process shares its parent's lock, and the parent uses the folder
+        if self._process == os.getpid():  # a forked process shares the lock of its parent, which still uses the folder
             with suppress(BlockingIOError):
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while other processes use the folder
                 if os.fstat(self._lock).st_nlink:  # otherwise another process removed it, and the name may be taken
-                    # a process that was killed while it filled the folder leaves these two
+                    # a process that was killed while it filled the folder leaves the next two
                     shutil.rmtree(self.path.with_suffix(PART), ignore_errors=True)
                     self.path.with_suffix(FILLING).unlink(missing_ok=True)
                     shutil.rmtree(self.path, ignore_errors=True)
@@ -54,23 +54,23 @@ def own_folder(environment: Mapping[str, str]) -> Path:
 
 
 def remove_unused(folder: Path) -> None:
-    """Remove the shared folders in a folder that no process uses: those of processes that were killed."""
+    """Remove the shared folders that no process uses: those of killed processes."""
     for path in folder.glob(f"*{LOCK}"):
         with suppress(FileNotFoundError):
             SharedFolder(path.with_suffix(""), os.open(path, os.O_RDWR)).close()
 
 
 def open_shared(path: Path, fill: Callable[[Path], None]) -> SharedFolder:
-    """Return a shared folder. If it is not there, `fill` gets an empty folder, which then takes its place.
+    """Return a shared folder. If it does not exist, call `fill` with an empty folder and rename that to `path`.
 
-    Other processes wait meanwhile. What `fill` raises is raised, and what it wrote is removed.
+    Other processes that open the same folder wait meanwhile. If `fill` raises, what it wrote is removed.
     """
     folder = SharedFolder(path, _lock(path.with_suffix(LOCK), fcntl.LOCK_SH))
     try:
         if not path.is_dir():
             filling = _lock(path.with_suffix(FILLING), fcntl.LOCK_EX)
             try:
-                if not path.is_dir():  # nobody else has filled it in between
+                if not path.is_dir():  # no other process filled it while this one waited
                     with _removed_if_unfinished(path.with_suffix(PART)) as part:
                         fill(part)
                         part.rename(path)
@@ -84,7 +84,7 @@ def open_shared(path: Path, fill: Callable[[Path], None]) -> SharedFolder:
 
 
 def _lock(path: Path, kind: int) -> int:
-    """Return a file that is open and locked, and that nobody has removed in between."""
+    """Open and lock a file, and return its descriptor. The file still has its name when it is locked."""
     while True:
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(lock, kind)
@@ -95,7 +95,7 @@ def _lock(path: Path, kind: int) -> int:
 
 @contextmanager
 def _removed_if_unfinished(part: Path) -> Iterator[Path]:
-    shutil.rmtree(part, ignore_errors=True)  # of a process that was killed
+    shutil.rmtree(part, ignore_errors=True)  # a killed process left it
     part.mkdir()
     try:
         yield part

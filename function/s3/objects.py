@@ -1,7 +1,7 @@
-"""The three requests that a function makes of S3: an object, a part of one, and one that has changed.
+"""The three requests that a function sends to S3: GET, GET of a part, and GET if the object has changed.
 
-http.client and our own signature are what an import can afford in a cold start; no retries of boto3's, no others'
-configuration. An answer that may be better a moment later (a broken connection, 500, 503) is asked for again.
+boto3 would double a cold start, so this uses http.client and our own signature, without boto3's retries and its
+configuration files. After a broken connection, a 500 or a 503, the same request is sent again.
 """
 
 import os
@@ -26,22 +26,22 @@ from function.engine.published import LARGEST_DOCUMENT
 
 SERVICE = "s3"
 TRIES = 4
-PAUSE = 0.1  # seconds after the first failure; doubled after each other
-TIMEOUT = 5.0  # seconds without a byte
+PAUSE = 0.1  # seconds to wait after the first failure; doubled after each further one
+TIMEOUT = 5.0  # seconds that one answer can pause
 LONGEST = 30.0  # seconds for one answer, from connecting to its last byte
-READ_AT_ONCE = 1 << 18  # bytes
-OF_CREDENTIALS = (b"ExpiredToken", b"InvalidAccessKeyId", b"InvalidToken", b"SignatureDoesNotMatch")
+READ_AT_ONCE = 1 << 18  # bytes of one read
+CREDENTIAL_ERRORS = (b"ExpiredToken", b"InvalidAccessKeyId", b"InvalidToken", b"SignatureDoesNotMatch")
 TRANSIENT = (408, 429, 500, 502, 503, 504)
 
 Received = TypeVar("Received")
 
 
 class RemoteError(BundleError):
-    """S3 did not answer as expected: the message says which object, what was found and what to do."""
+    """S3 did not answer as expected: the message names the object, what was found and what to do."""
 
 
 class _TransientError(Exception):
-    """An answer that may be better a moment later."""
+    """A failure after which the same request can succeed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Answer:
 
 
 class Objects:
-    """The objects under one prefix of a bucket. Several threads may ask; connections stay open until `close`."""
+    """The objects under one prefix of a bucket. Safe to use in several threads; connections stay open until `close`."""
 
     def __init__(self, url: str, environment: Mapping[str, str]) -> None:
         """Take s3://BUCKET/PREFIX, and the endpoint, the region and the credentials from the environment."""
@@ -63,7 +63,7 @@ class Objects:
         self._region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or "us-east-1"
         domain = f"s3.{self._region}.amazonaws.com{'.cn' * self._region.startswith('cn-')}"
         named = named_endpoint(environment, SERVICE)
-        # Amazon wants the bucket before the domain, but the certificate is for names with one label there
+        # Amazon expects the bucket before the domain, but its certificate does not cover bucket names with dots
         is_label = named is None and "." not in bucket
         self._endpoint = make_endpoint(named or f"https://{f'{bucket}.' if is_label else ''}{domain}")
         folder = f"{self._endpoint.path}{'' if is_label else f'/{bucket}'}/"
@@ -81,7 +81,7 @@ class Objects:
             if len(content) > LARGEST_DOCUMENT:
                 found = f"has more than {LARGEST_DOCUMENT} bytes"
                 raise RemoteError(f"{self.url}/{name}: {found}; delete the object and publish again")
-            if reply.length:  # what is left of it
+            if reply.length:  # bytes that are still missing
                 raise _TransientError(f"ended after {len(content)} of {len(content) + reply.length} bytes")
             return Answer(content, reply.headers.get("etag", ""))
 
@@ -90,22 +90,22 @@ class Objects:
     def copy_part(self, name: str, begin: int, length: int, file: int) -> None:
         """Write `length` bytes of an object, from `begin` on, to the same place of an open file. Raises RemoteError.
 
-        The file has its length already, so there is room for them.
+        The file must have its final length already.
         """
 
         def write(reply: HTTPResponse) -> None:
             place = begin
             for part in _parts(reply, length):
-                place += os.pwrite(file, part, place)  # other threads run meanwhile, as they would not with a map
+                place += os.pwrite(file, part, place)  # unlike a write to a map, this lets other threads run
 
         self._ask(name, {"range": f"bytes={begin}-{begin + length - 1}"}, 206, write)
 
     def close(self) -> None:
-        """Close the connections; the next request makes one again."""
+        """Close the connections; the next request opens a new one."""
         self._connections.close()
 
     def abort(self) -> None:
-        """Break off the requests of other threads, and refuse further ones: the process ends."""
+        """Abort the requests of other threads, and refuse new ones: the process ends."""
         self._is_aborted = True
         for connection in list(self._asking):
             if connection.sock is not None:
@@ -115,7 +115,7 @@ class Objects:
     def _ask(
         self, name: str, headers: dict[str, str], expected: int, receive: Callable[[HTTPResponse], Received]
     ) -> Received | None:
-        """Return what `receive` makes of an answer with the expected status, None if the object has not changed."""
+        """Return what `receive` returns for an answer with the expected status, None if the object has not changed."""
         for number in range(1, TRIES + 1):
             try:
                 with self._connections.borrow() as connection, self._abortable(connection):
@@ -128,7 +128,7 @@ class Objects:
                     return receive(reply)
             except (_TransientError, OSError, HTTPException) as error:
                 if self._is_aborted:
-                    raise RemoteError(f"{self.url}/{name}: broken off, since the process ends") from error
+                    raise RemoteError(f"{self.url}/{name}: aborted, since the process ends") from error
                 if number == TRIES:
                     reason = str(error) or type(error).__name__
                     where = f"{self.url}/{name}"
@@ -138,7 +138,7 @@ class Objects:
 
     @contextmanager
     def _abortable(self, connection: TimedConnection) -> Iterator[None]:
-        """Let `abort` break off what the block does. Raises _TransientError if that was called before."""
+        """Let `abort` end the request that the block sends. Raises _TransientError if `abort` was called before."""
         self._asking.add(connection)
         try:
             if self._is_aborted:
@@ -162,19 +162,19 @@ class Objects:
         found = f"{reply.status} {code[1].decode() if code else reply.reason}"
         if reply.status in TRANSIENT:
             raise _TransientError(found)
-        if code and code[1] in OF_CREDENTIALS:
+        if code and code[1] in CREDENTIAL_ERRORS:
             raise RemoteError(f"{self.url}/{name}: {found}; get new credentials")
         if reply.status in (301, 307, 400):
             raise RemoteError(
                 f"{self.url}/{name}: {found}; is the bucket in {self._region}? Set AWS_REGION to its region"
             )
-        if reply.status in (403, 404):  # without s3:ListBucket, 403 means either
+        if reply.status in (403, 404):  # without s3:ListBucket, S3 answers 403 for a missing object too
             raise RemoteError(f"{self.url}/{name}: {found}; publish a bundle there, or allow s3:GetObject")
         raise RemoteError(f"{self.url}/{name}: {found}, expected {expected}; does {self._endpoint.host} speak S3?")
 
 
 def _parts(reply: HTTPResponse, length: int) -> Iterator[bytes]:
-    """Yield exactly `length` bytes, as they come. Raises _TransientError if there are fewer or more."""
+    """Yield exactly `length` bytes as they arrive. Raises _TransientError if there are fewer or more."""
     place = 0
     while place < length:
         part = reply.read1(min(READ_AT_ONCE, length - place))

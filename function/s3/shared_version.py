@@ -1,7 +1,7 @@
 """The version that the processes of a server serve, in memory that they share.
 
-Workers are forked from a main process, which has the bundle of the start open. A worker that replaces another one looks
-here which bundle that has become meanwhile.
+Workers are forked from a main process, which has the bundle of the start open. A worker that replaces a dead one finds
+here which version the others have switched to since.
 """
 
 import fcntl
@@ -15,9 +15,9 @@ RECORD = struct.Struct("d64s")  # when the pointer was read, by time.monotonic, 
 
 
 class SharedVersion:
-    """The version that a process of this server has switched to last, None until one has polled.
+    """The version that the latest poll of any process of this server found to be current; None before the first poll.
 
-    The memory belongs to this process and to those that are forked from it, and is freed with the last one.
+    The memory belongs to this process and to those forked from it. The system frees it when the last one ends.
     """
 
     def __init__(self) -> None:
@@ -25,13 +25,13 @@ class SharedVersion:
         weakref.finalize(self, os.close, self._memory)
 
     def get(self) -> str | None:
-        """Return the version."""
+        """Return the version, 64 hexadecimal digits."""
         with self._locked(fcntl.LOCK_SH):
             content = os.pread(self._memory, RECORD.size, 0)
         return RECORD.unpack(content)[1].decode() if content else None
 
     def set(self, version: str, asked_at: float) -> None:
-        """Remember the version of a poll that began at this time, by time.monotonic, unless a later one was here."""
+        """Store the version of a poll that began at `asked_at` (time.monotonic), unless a later poll has stored one."""
         with self._locked(fcntl.LOCK_EX):
             content = os.pread(self._memory, RECORD.size, 0)
             if not content or RECORD.unpack(content)[0] <= asked_at:
@@ -39,7 +39,8 @@ class SharedVersion:
 
     @contextmanager
     def _locked(self, kind: int) -> Iterator[None]:
-        fcntl.lockf(self._memory, kind)  # of this process, unlike flock, and gone with it if it is killed
+        # unlike flock's, this lock excludes processes that share the descriptor; it ends with its process
+        fcntl.lockf(self._memory, kind)
         try:
             yield
         finally:
