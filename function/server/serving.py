@@ -9,8 +9,10 @@ from dataclasses import dataclass
 import uvicorn
 
 from function.app import create_app
+from function.engine.bundle import BundleError
 from function.engine.embedder import TOKENS_PER_BATCH
 from function.engine.loading import LoadedBundle, load
+from function.engine.tensors import TensorsError
 from function.routes.late import add_late_routes
 from function.server.batching import BatchedExecution
 from function.server.callers import CallerWatch
@@ -67,14 +69,19 @@ def make_app(settings: Settings, batching: Batching, is_shared: bool = False) ->
     add_late_routes(app)
     metrics.add_route(app)
     cold_start.report(cold_start.take())  # now: no request waited for this start
-    return CallerWatch(app, metrics.count_left, None if switch is None else switch.poll_forever)
+    if switch is None:
+        return CallerWatch(app, metrics.count_left)
+    return CallerWatch(app, metrics.count_left, switch.catch_up, switch.poll_forever, switch.stop)
 
 
 def serve(app: CallerWatch, listener: socket.socket, is_first: bool = True, is_alive: int | None = None) -> None:
     """Answer on a socket until SIGTERM or Ctrl-C, then raise KeyboardInterrupt once all that was accepted is answered.
 
-    The first worker prints the address. is_alive is a file whose end stops the server too.
+    The first worker prints the address. is_alive is a file whose end stops the server too; only a worker has one.
+    Raises SystemExit if a worker cannot open the bundle that the others serve.
     """
+    if is_alive is not None:
+        _prepare(app)
     config = uvicorn.Config(
         app,
         loop="uvloop",
@@ -85,7 +92,25 @@ def serve(app: CallerWatch, listener: socket.socket, is_first: bool = True, is_a
         access_log=False,
         timeout_graceful_shutdown=SECONDS_TO_FINISH,
     )
-    _Server(config, app, is_first, is_alive).run([listener])
+    try:
+        _Server(config, app, is_first, is_alive).run([listener])
+    finally:
+        app.stop()
+
+
+def _prepare(app: CallerWatch) -> None:
+    """Prepare a worker, which a signal ends at once meanwhile: it may have to fetch a bundle."""
+    handlers = {each: signal.signal(each, signal.SIG_DFL) for each in SIGNALS}
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    try:
+        app.prepare()
+    except (BundleError, TensorsError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(1) from error
+    finally:
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        for each, handler in handlers.items():
+            signal.signal(each, handler)
 
 
 class _Server(uvicorn.Server):

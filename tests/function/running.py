@@ -14,7 +14,7 @@ RUNNING = re.compile(r"running on (http://127\.0\.0\.1:\d+)")
 
 
 @contextmanager
-def started(bundle: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+def started(bundle: Path | str, *options: str) -> Iterator[subprocess.Popen[str]]:
     """Start a server on a free port, with one worker unless the options say more; kill it at the end of the block."""
     command = [sys.executable, "-m", "function", "--bundle", str(bundle), "--port", "0", "--workers", "1", *options]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
