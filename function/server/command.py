@@ -20,6 +20,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 from function.engine.bundle import BundleError
 from function.engine.embedder import TOKENS_PER_BATCH
 from function.engine.tensors import TensorsError
+from function.server.limits import DEFAULT_CONNECTIONS, Limits, allow_connections, most_connections
 from function.server.workers import run_workers
 from function.settings import SettingsError, read_settings
 from function.startup import no_garbage_collection
@@ -66,8 +67,8 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m function",
         description="Serve a bundle on this machine, with the app that runs in Lambda.",
-        epilog="You can also set these as environment variables: HOST, PORT, WORKERS, THREADS, MAX_QUEUED_TOKENS and "
-        "TOKENS_PER_BATCH.",
+        epilog="You can also set these as environment variables: HOST, PORT, WORKERS, THREADS, MAX_QUEUED_TOKENS, "
+        "TOKENS_PER_BATCH and MAX_CONNECTIONS.",
     )
     count = partial(_whole_number, least=1, most=MOST_PROCESSES)
     parser.add_argument(
@@ -105,6 +106,14 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         default=environment.get("TOKENS_PER_BATCH") or str(TOKENS_PER_BATCH),
         help=f"tokens of texts that are embedded together (default: {TOKENS_PER_BATCH}); 1 embeds each text alone",
     )
+    most = most_connections()
+    default = str(min(DEFAULT_CONNECTIONS, most))
+    parser.add_argument(
+        "--max-connections",
+        type=partial(_whole_number, least=1, most=most, advice="; the limit of open files (ulimit -Hn) allows no more"),
+        default=environment.get("MAX_CONNECTIONS") or default,
+        help=f"connections of each process (default: {default}); those above get 429",
+    )
     return parser
 
 
@@ -128,10 +137,12 @@ def _serve(options: argparse.Namespace, listeners: Sequence[socket.socket], coun
     except (BundleError, TensorsError, SettingsError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    limits = Limits(connections=options.max_connections, body_bytes=settings.max_body_bytes)
+    allow_connections(limits.connections)
     if is_shared:
-        run_workers(listeners, partial(serve, app), mark_process_dead)
+        run_workers(listeners, partial(serve, app, limits), mark_process_dead)
     else:
-        serve(app, listeners[0])
+        serve(app, limits, listeners[0])
     return 0
 
 

@@ -5,6 +5,7 @@ import signal
 import socket
 import sys
 from dataclasses import dataclass
+from functools import partial
 
 import uvicorn
 
@@ -15,6 +16,7 @@ from function.routes.late import add_late_routes
 from function.server.batching import BatchedExecution
 from function.server.callers import CallerWatch
 from function.server.http_protocol import HttpProtocol
+from function.server.limits import LargeBodies, Limits
 from function.server.metrics import CountingLog, Metrics
 from function.server.workers import SIGNALS
 from function.settings import Settings
@@ -24,6 +26,7 @@ from function.telemetry import Stopwatch, make_logger
 SECONDS_TO_LEAVE = 1.0  # for callers that keep a connection, so that they are told before it is closed
 SECONDS_TO_ACCEPT = 0.1  # what waits to be accepted when the server stops
 SECONDS_TO_FINISH = 25  # for requests when the server stops; Kubernetes kills it after 30
+TICKS_BETWEEN_CHECKS = 10  # of slow connections; uvicorn's main loop has ten ticks a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,28 +73,43 @@ def make_app(settings: Settings, batching: Batching, is_shared: bool = False) ->
     return CallerWatch(app, metrics.count_left, None if switch is None else switch.poll_forever)
 
 
-def serve(app: CallerWatch, listener: socket.socket, is_first: bool = True, is_alive: int | None = None) -> None:
+def serve(
+    app: CallerWatch,
+    limits: Limits,
+    listener: socket.socket,
+    is_first: bool = True,
+    is_alive: int | None = None,
+) -> None:
     """Answer on a socket until SIGTERM or Ctrl-C, then raise KeyboardInterrupt once all that was accepted is answered.
 
-    The first worker prints the address. is_alive is a file whose end stops the server too.
+    The first worker prints the address. is_alive is a file that ends with the main process; then the server stops too.
     """
+    large_bodies = LargeBodies()
     config = uvicorn.Config(
         app,
         loop="uvloop",
-        http=HttpProtocol,
+        http=partial(HttpProtocol, limits=limits, large_bodies=large_bodies),  # type: ignore[arg-type] # uvicorn calls it
         ws="none",
         proxy_headers=False,  # nobody reads them
         lifespan="off",
         access_log=False,
         timeout_graceful_shutdown=SECONDS_TO_FINISH,
     )
-    _Server(config, app, is_first, is_alive).run([listener])
+    _Server(config, app, large_bodies, is_first, is_alive).run([listener])
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, app: CallerWatch, is_first: bool, is_alive: int | None) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        app: CallerWatch,
+        large_bodies: LargeBodies,
+        is_first: bool,
+        is_alive: int | None,
+    ) -> None:
         super().__init__(config)
         self._app = app
+        self._large_bodies = large_bodies
         self._is_first = is_first
         self._is_alive = is_alive
 
@@ -110,6 +128,16 @@ class _Server(uvicorn.Server):
             address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
             # only now are connections accepted, and Ctrl-C handled by uvicorn
             print(f"running on {address} (Ctrl-C stops it)", file=sys.stderr)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look after the connections; uvicorn calls this ten times a second."""
+        if counter % TICKS_BETWEEN_CHECKS == 0:
+            now = asyncio.get_running_loop().time()
+            for connection in list(self.server_state.connections):
+                assert isinstance(connection, HttpProtocol)
+                connection.check(now)
+            self._large_bodies.trim()
+        return await super().on_tick(counter)
 
     def _stop(self) -> None:
         assert self._is_alive is not None
