@@ -18,14 +18,14 @@ from function.server.callers import CallerWatch
 from function.server.http_protocol import HttpProtocol
 from function.server.limits import LargeBodies, Limits
 from function.server.metrics import CountingLog, Metrics
-from function.server.workers import SIGNALS
+from function.server.workers import SECONDS_TO_STOP, SIGNALS, Beat
 from function.settings import Settings
 from function.startup import ColdStart
 from function.telemetry import Stopwatch, make_logger
 
 SECONDS_TO_LEAVE = 1.0  # for callers that keep a connection, so that they are told before it is closed
 SECONDS_TO_ACCEPT = 0.1  # what waits to be accepted when the server stops
-SECONDS_TO_FINISH = 25  # for requests when the server stops; Kubernetes kills it after 30
+SECONDS_TO_FINISH = SECONDS_TO_STOP - 3  # for requests when the server stops, after the seconds above
 TICKS_BETWEEN_CHECKS = 10  # of slow connections; uvicorn's main loop has ten ticks a second
 
 
@@ -79,10 +79,12 @@ def serve(
     listener: socket.socket,
     is_first: bool = True,
     is_alive: int | None = None,
+    beat: Beat = lambda: None,
 ) -> None:
     """Answer on a socket until SIGTERM or Ctrl-C, then raise KeyboardInterrupt once all that was accepted is answered.
 
     The first worker prints the address. is_alive is a file that ends with the main process; then the server stops too.
+    The event loop calls `beat` ten times a second.
     """
     large_bodies = LargeBodies()
     config = uvicorn.Config(
@@ -95,7 +97,7 @@ def serve(
         access_log=False,
         timeout_graceful_shutdown=SECONDS_TO_FINISH,
     )
-    _Server(config, app, large_bodies, is_first, is_alive).run([listener])
+    _Server(config, app, large_bodies, is_first, is_alive, beat).run([listener])
 
 
 class _Server(uvicorn.Server):
@@ -106,12 +108,14 @@ class _Server(uvicorn.Server):
         large_bodies: LargeBodies,
         is_first: bool,
         is_alive: int | None,
+        beat: Beat,
     ) -> None:
         super().__init__(config)
         self._app = app
         self._large_bodies = large_bodies
         self._is_first = is_first
         self._is_alive = is_alive
+        self._beat = beat
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept connections, then say so."""
@@ -130,7 +134,8 @@ class _Server(uvicorn.Server):
             print(f"running on {address} (Ctrl-C stops it)", file=sys.stderr)
 
     async def on_tick(self, counter: int) -> bool:
-        """Look after the connections; uvicorn calls this ten times a second."""
+        """Report to the main process, and look after the connections; uvicorn calls this ten times a second."""
+        self._beat()
         if counter % TICKS_BETWEEN_CHECKS == 0:
             now = asyncio.get_running_loop().time()
             for connection in list(self.server_state.connections):
