@@ -68,7 +68,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         "python -m function",
         description="Serve a bundle on this machine, with the app that runs in Lambda.",
         epilog="You can also set these as environment variables: HOST, PORT, WORKERS, THREADS, MAX_QUEUED_TOKENS, "
-        "TOKENS_PER_BATCH and MAX_CONNECTIONS.",
+        "TOKENS_PER_BATCH, MAX_CONNECTIONS and CORS_ORIGINS.",
     )
     count = partial(_whole_number, least=1, most=MOST_PROCESSES)
     parser.add_argument(
@@ -114,6 +114,10 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         default=environment.get("MAX_CONNECTIONS") or default,
         help=f"connections of each process (default: {default}); those above get 429",
     )
+    parser.add_argument(
+        "--cors-origins",
+        help="web pages on other origins that may ask, such as https://example.com, separated by commas, or * for all",
+    )
     return parser
 
 
@@ -129,8 +133,8 @@ def _serve(options: argparse.Namespace, listeners: Sequence[socket.socket], coun
 
     batching = Batching(options.threads, options.max_queued_tokens, options.tokens_per_batch)
     try:
-        given = {} if options.bundle is None else {"BUNDLE_DIR": options.bundle}
-        settings = read_settings(os.environ | given)
+        given = {"BUNDLE_DIR": options.bundle, "CORS_ORIGINS": options.cors_origins}
+        settings = read_settings(os.environ | {name: value for name, value in given.items() if value is not None})
         check_listener(listeners[0].getsockname()[0], settings, options.open)
         with no_garbage_collection():  # nor later of what is loaded here: to mark it would copy its pages
             app = make_app(settings, batching, is_shared)
