@@ -68,7 +68,12 @@ NOT_MEASURED = {
     "2 KB": "https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-limitations.html",
     "recall of 0.98": "bench/scale_contest.py: TARGETS",
     "reach 0.99": "bench/scale_contest.py: TARGETS",
-    "25 seconds": "function/server/serving.py: SECONDS_TO_FINISH",
+    "25 seconds": "function/server/workers.py: SECONDS_TO_STOP",
+    "30 seconds": "function/server/workers.py: CHECKS_IF_RUNNING",
+    "20 seconds": "function/server/limits.py: seconds_for_head and seconds_for_bytes",
+    "64 MB": "function/server/limits.py: large_bodies_bytes",
+    "64 KB": "function/server/limits.py: small_body_bytes",
+    "5 seconds without": "uvicorn's default for a connection without a request",
     "20 ms": "bench/memory.py: PERIOD, over which Docker counts a share of a core",
 }
 
@@ -269,7 +274,7 @@ def test_the_settings_are_all_described_with_their_defaults() -> None:
     assert set(described) == {field.name for field in fields(Settings)} - set_by_lambda - from_bundle_dir
     assert (described.pop("api_keys"), Settings().api_keys) == ("none", ())
     assert described.pop("bundle_dir") == "bundle/` beside `function/"
-    assert described.pop("mcp_origins") == ""
+    assert (described.pop("mcp_origins"), described.pop("cors_origins")) == ("", "")
     assert described == {name: str(getattr(read_settings({}), name)) for name in described}
 
 
