@@ -8,25 +8,22 @@ app sends the refusal, so it is logged and counted like every reply: `scope["ref
 import asyncio
 from enum import Enum, auto
 from typing import Any
-from urllib.parse import unquote
 
 import httptools
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from function.server.heads import (
+    FORM,
+    Refused,
+    check_head,
+    check_head_bytes,
+    head_bytes,
+    target_fields,
+    without_offer,
+)
 from function.server.limits import LargeBodies, Limits, Progress
-
-FORM = "expected HTTP/1.1 as in RFC 9112"
-
-
-class Refused(Exception):  # noqa: N818  it is answered, and no error of the server
-    """A request that cannot be read, or is not read because of a limit."""
-
-    def __init__(self, status: int, message: str) -> None:
-        """Answer with this status; the message has the four parts of an error."""
-        super().__init__(message)
-        self.status = status
 
 
 class Place(Enum):
@@ -103,8 +100,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._unused_bytes += len(data)
         try:
             self._parse(data)
-            if self._unused_bytes > self._limits.head_bytes:
-                self._check_head_bytes(self._unused_bytes)
+            check_head_bytes(self._unused_bytes, self._limits.head_bytes)
         except Refused as refused:
             self._refuse(refused)
         except httptools.HttpParserCallbackError as error:
@@ -133,20 +129,21 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Read a whole head. Raises Refused if the request cannot be answered."""
-        self._is_offer = self.parser.should_upgrade()
-        method = self.parser.get_method().decode("ascii")
-        if self._is_offer and method != "CONNECT":
+        method, version = self.parser.get_method(), self.parser.get_http_version()
+        self._is_offer = self.parser.should_upgrade() and method != b"CONNECT"
+        if self._is_offer:
             return
         self._unused_bytes = 0
-        self.scope["method"] = method
-        self.scope["http_version"] = self.parser.get_http_version()
-        body_bytes = self._check_head()
-        self._set_path()
-        self._check_room(body_bytes)
+        check_head_bytes(head_bytes(self.url, self.headers), self._limits.head_bytes)
+        self.scope.update(target_fields(method, self.url), http_version=version)
+        check_head(version, self.headers, self._limits.body_bytes)
+        if len(self.pipeline) == self._limits.pipelined:
+            found = f"connection: more than {self._limits.pipelined} requests wait for replies"
+            raise Refused(429, f"{found}, expected that many at most; wait for replies before sending more")
         self.headers = []  # the scope keeps its own; headers that follow a body in chunks are ignored
         self._place = Place.BODY
         self._receiving.restart(self.loop.time(), 0)
-        self._begin(keep_alive=self.scope["http_version"] != "1.0" and self.parser.should_keep_alive())
+        self._begin(keep_alive=version != "1.0" and self.parser.should_keep_alive())
 
     def on_body(self, body: bytes) -> None:
         """Read a part of a body. Raises Refused if the large bodies of all connections take too much memory."""
@@ -212,8 +209,9 @@ class HttpProtocol(HttpToolsProtocol):
     def _parse(self, data: bytes) -> None:
         """Pass bytes to httptools.
 
-        httptools takes an offer of another protocol for accepted: it skips the body and reads what follows as a new
-        request. So a head with an offer is read again without the offer, by a parser that has seen nothing else.
+        httptools takes an offer of another protocol (`Upgrade`) for accepted: it skips the body and reads what follows
+        as a new request (https://github.com/Kludex/uvicorn/issues/2722). So a head with an offer is read again without
+        the offer, by a parser that has seen nothing else. Java's HttpClient makes an offer with each request.
         """
         while data:
             try:
@@ -221,63 +219,10 @@ class HttpProtocol(HttpToolsProtocol):
                 return
             except httptools.HttpParserUpgrade as upgrade:
                 data = data[upgrade.args[0] :]
-            head = self._head_without_offer()
+            method, version = self.parser.get_method(), self.parser.get_http_version()
             self.parser = httptools.HttpRequestParser(self)
             self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
-            self.parser.feed_data(head)
-
-    def _head_without_offer(self) -> bytes:
-        first = b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
-        headers = [name + b": " + value for name, value in self.headers if name != b"upgrade"]
-        return b"\r\n".join([first, *headers, b"", b""])
-
-    def _set_path(self) -> None:
-        """Put the path and the query into the scope. Raises Refused if there is no path."""
-        try:
-            url = httptools.parse_url(self.url)
-            path = (url.path or b"/").decode("ascii")
-        except (httptools.HttpParserInvalidURLError, UnicodeDecodeError) as error:
-            raise Refused(400, f"request: its target has no path, {FORM}; correct the client") from error
-        self.scope.update(path=unquote(path), raw_path=path.encode(), query_string=url.query or b"")
-
-    def _check_head(self) -> int:
-        """Return the bytes of the body, if they are stated. Raises Refused for what httptools accepts and must not."""
-        hosts = body_bytes = 0
-        head_bytes = len(self.url)
-        for name, value in self.headers:
-            head_bytes += len(name) + len(value) + 4
-            if name == b"host":
-                hosts += 1
-            elif name == b"content-length":
-                body_bytes = int(value)
-            elif name == b"transfer-encoding" and value.strip().lower() != b"chunked":
-                raise Refused(
-                    400,
-                    f"transfer-encoding: {value[:20].decode('latin-1')!r}, expected chunked or none; change the header",
-                )
-        version = self.scope["http_version"]
-        if version not in ("1.0", "1.1"):
-            raise Refused(400, f"request: HTTP/{version}, expected HTTP/1.1; correct the client")
-        if self.scope["method"] == "CONNECT":
-            raise Refused(400, "request: CONNECT, expected a method for a path, such as GET; this server is no proxy")
-        if hosts > 1 or (not hosts and version == "1.1"):
-            raise Refused(400, f"host: {hosts} such headers, expected one; correct the client")
-        self._check_head_bytes(head_bytes)
-        return body_bytes
-
-    def _check_room(self, body_bytes: int) -> None:
-        """Raise Refused for a body that is too large, and for one request too many."""
-        if body_bytes > self._limits.body_bytes:
-            found = f"body: {body_bytes} bytes, at most {self._limits.body_bytes}"
-            raise Refused(413, f"{found}; send fewer or shorter texts")
-        if len(self.pipeline) == self._limits.pipelined:
-            found = f"connection: more than {self._limits.pipelined} requests wait for replies"
-            raise Refused(429, f"{found}, expected that many at most; wait for replies before sending more")
-
-    def _check_head_bytes(self, found: int) -> None:
-        most = self._limits.head_bytes
-        if found > most:
-            raise Refused(431, f"headers: {found} bytes, expected {most} at most; send fewer or shorter headers")
+            self.parser.feed_data(without_offer(method, self.url, version, self.headers))
 
     def _check_body(self, now: float) -> None:
         """Refuse a body that comes too slowly; time in which the server itself does not read is not counted."""
