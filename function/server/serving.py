@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import uvicorn
+from starlette.middleware import Middleware
 
 from function.app import create_app
 from function.engine.bundle import BundleError
@@ -16,6 +17,7 @@ from function.engine.embedder import TOKENS_PER_BATCH
 from function.engine.loading import LoadedBundle, load
 from function.engine.tensors import TensorsError
 from function.routes.late import add_late_routes
+from function.server.admission import Admission
 from function.server.batching import BatchedExecution
 from function.server.callers import CallerWatch
 from function.server.http_protocol import HttpProtocol
@@ -71,6 +73,8 @@ def make_app(settings: Settings, batching: Batching, is_shared: bool = False) ->
         metrics,
     )
     app = create_app(bundle, settings, log, cold_start, execution, switch)
+    # just outside RequestLimits, which is the innermost and keeps a whole body in memory
+    app.user_middleware.insert(-1, Middleware(Admission, execution=execution))
     add_late_routes(app)
     metrics.add_route(app)
     cold_start.report(cold_start.take())  # now: no request waited for this start
