@@ -20,8 +20,8 @@ from bench.needs import Missing
 from bench.provenance import make_provenance
 from bench.ranking import TOP_K, ndcg
 from bench.report import console, report
-from export.embed import embed_texts
-from export.recall import neighbour_recall
+from export.index.embed import embed_texts
+from export.index.recall import neighbour_recall
 from function.engine.embedder import Embedder
 from function.engine.quantization import Embeddings
 

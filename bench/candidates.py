@@ -34,7 +34,7 @@ from bench.needs import docker_problem
 from bench.report import console
 from bench.revision import check_out, export_there
 from bench.texts import Texts
-from export.source import find_model
+from export.model.source.source import find_model
 from function.engine.bundle import INDEX
 from function.engine.quantization import dequantize
 from function.engine.tensors import map_tensors

@@ -24,7 +24,7 @@ from bench.provenance import make_provenance
 from bench.report import console, report
 from bench.texts import read_texts
 from export.cluster import Cluster
-from export.embed import EmbedShards, embed_corpus, embed_here
+from export.index.embed import EmbedShards, embed_corpus, embed_here
 from function.engine.bundle import read_manifest
 from function.engine.embedder import Embedder
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from export.recall import ROUNDING, TOP_K, Scores
+from export.index.recall import ROUNDING, TOP_K, Scores
 from function.engine.quantization import Embeddings
 
 

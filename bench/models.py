@@ -13,11 +13,12 @@ from onnx import TensorProto
 from bench.embed import INFO
 from bench.folders import PROJECT
 from bench.report import console
-from export.graph import export_graph
-from export.model import export_model
-from export.python_documentation import python_documentation
-from export.source import find_model, read_source
-from export.tokenizer import write_tokenizer
+from export.corpus.python_documentation import python_documentation
+from export.model.calibration_texts import split_documentation
+from export.model.export_model import export_model
+from export.model.graph import export_graph
+from export.model.source.source import find_model, read_source
+from export.model.source.tokenizer import write_tokenizer
 from function.engine.bundle import MODEL, TOKENIZER
 
 EXACT, NAIVE, BLOCKS, SHIPPED = "float32", "naive dynamic int8", "MatMulNBits 8 bit, block 32", "w8a14 (shipped)"
@@ -27,7 +28,7 @@ FILES = {EXACT: "float32.onnx", NAIVE: "naive.onnx", BLOCKS: "blocks.onnx", SHIP
 def made_from() -> str:
     """Return a digest of the code that makes models and indexes: what other code made is not measured."""
     digest = hashlib.sha256()
-    for path in sorted([*(PROJECT / "export").glob("*.py"), *(PROJECT / "function" / "engine").glob("*.py")]):
+    for path in sorted([*(PROJECT / "export").rglob("*.py"), *(PROJECT / "function" / "engine").glob("*.py")]):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -61,7 +62,7 @@ def make_models(work: Path) -> dict[str, Path]:
     blocks = MatMulNBitsQuantizer(graph, algo_config=config)
     blocks.process()
     blocks.model.save_model_to_file(str(paths[BLOCKS]), False)
-    info = export_model(source, python_documentation().texts, paths[SHIPPED].parent)
+    info = export_model(source, split_documentation(python_documentation()), paths[SHIPPED].parent)
     (paths[SHIPPED].parent / INFO).write_text(json.dumps(asdict(info)), encoding="utf-8")
     write_tokenizer(source, paths[SHIPPED].parent / TOKENIZER)
     mark.write_text(made_from(), encoding="utf-8")

@@ -15,8 +15,8 @@ from bench.needs import Missing
 from bench.provenance import make_provenance
 from bench.ranking import TOP_K, ndcg
 from bench.report import console, report
-from export.embed import embed_texts
-from export.keywords import KeywordOptions, keyword_tensors
+from export.index.embed import embed_texts
+from export.index.keywords import KeywordOptions, keyword_tensors
 from function.engine.bundle import KEYWORDS, MODEL, RRF, BundleError, read_manifest
 from function.engine.embedder import Embedder
 from function.engine.hybrid import fuse
@@ -25,7 +25,7 @@ from function.engine.keywords import Keywords
 from function.engine.quantization import Embeddings, quantize
 
 WRITES: tuple[str, ...] = ("modes",)
-MEASURES: tuple[str, ...] = ("function/engine", "export/keywords.py", "requirements.txt")
+MEASURES: tuple[str, ...] = ("function/engine", "export/index/keywords.py", "requirements.txt")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

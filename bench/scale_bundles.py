@@ -19,7 +19,7 @@ from bench.models import is_current, made_from
 from bench.needs import Missing
 from bench.passages import write_corpus
 from bench.report import console
-from export.locked_folder import NAME
+from export.files.resume import PARTIAL
 from function.engine.bundle import INDEX, open_bundle
 from function.engine.index import Index
 from function.engine.quantization import Codes, Scales, dequantize
@@ -64,8 +64,7 @@ def make_bundles(work: Path, data: Path, sizes: Sequence[int], keep: bool) -> di
 
 def _find_unfinished(bundle: Path) -> Path | None:
     """Return the folder of an export that runs or was stopped, None if there is none."""
-    found = bundle.iterdir() if bundle.is_dir() else ()
-    return next((path for path in found if NAME.fullmatch(path.name)), None)
+    return bundle / PARTIAL if (bundle / PARTIAL).is_dir() else None
 
 
 def export_measured(corpus: Path, bundle: Path) -> Spent:

@@ -17,8 +17,8 @@ from bench.nearest_peers import SCRIPT, Built, build, chosen_peers, fastest
 from bench.passages import LOTS
 from bench.scale_bundles import CODES, EMBEDDINGS, SCALES
 from bench.searches import EXACT, FILTER, FORMER, HYBRID, KEYWORD, SCAN, SEMANTIC, STAGES
-from export.recall import own_queries, search_exactly
-from export.stages import choose_stages
+from export.index.recall import own_queries, search_exactly
+from export.index.stages import choose_stages
 from function.engine.bundle import INDEX, PASSAGES, read_manifest
 from function.engine.embedder import Embedder
 from function.engine.passages import Passages

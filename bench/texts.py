@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.data import HEADLINES, read_headlines
 from bench.needs import Missing
 from bench.report import console
-from export.python_documentation import python_documentation
+from export.corpus.python_documentation import python_documentation
 
 SEED = 7
 FIRST_HELD_OUT = 190_000  # headlines from here on are in no measured index

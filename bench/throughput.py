@@ -20,8 +20,8 @@ from bench.models import NAIVE, SHIPPED, make_models
 from bench.provenance import make_provenance
 from bench.report import console, report
 from bench.texts import read_texts
-from export.embed import embed_corpus
-from export.source import find_model
+from export.index.embed import embed_corpus
+from export.model.source.source import find_model
 
 WRITES: tuple[str, ...] = ("throughput",)
 MEASURES: tuple[str, ...] = ("function/engine", "export", "requirements.txt")

@@ -30,8 +30,8 @@ WARM_UP = 100  # requests that are not counted
 EVENT = "event to request, and reply to event (Mangum)"
 # what a part is called, the object that holds it, and its names there; "" stands for the handler's module
 PARTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("check of the event", "function.events.adapter", ("checked_event",)),
-    ("round of the event loop", "function.events.adapter", ("_answer",)),
+    ("check of the event", "function.events.adapter:CheckedEvent", ("__init__",)),
+    ("round of the event loop", "mangum.protocols.http:HTTPCycle", ("__call__",)),
     (EVENT, "mangum.protocols.http:HTTPCycle", ("send",)),
     ("log, limits and HEAD", "function.middleware:RequestLog", ("__call__",)),
     ("log, limits and HEAD", "function.middleware:RequestLimits", ("__call__",)),

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from export.disk_errors import DiskError
+from export.files.disk_errors import DiskError
 
 NO_READER = 141  # the exit code in a shell of a command that SIGPIPE ends
 _OVERRIDES = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))  # change the direction of the characters after them

@@ -16,13 +16,15 @@ ERROR_TYPES = {
     403: "forbidden",
     404: "not_found",
     405: "method_not_allowed",
+    408: "timeout",
     413: "too_large",
     415: "media_type",
     424: "backend",
     429: "overloaded",
+    431: "too_large",
     503: "unhealthy",
 }
-MOST_DESCRIBED = 3  # of one body's errors
+MOST_DESCRIBED = 3  # errors of one body that are described
 CLOSE = (
     0.75  # how alike a wrong path and a route's must be: /v1/similar is 0.84 like /similar, /redoc 0.71 like /predict
 )
@@ -32,6 +34,7 @@ NO_ROUTE = "Not Found"  # how Starlette says that no route has this path
 OPENAI_PATHS = "/v1/"  # whose clients read OpenAI's errors
 TEI_PATHS = ("/", "/embed", "/similarity", "/tokenize")  # where nothing to embed is a 400
 EMPTY = ("too_short", "string_too_short")
+REPEATED_KEY = "repeated_key"  # the type of the error for a key that an object has twice
 OPENAI_MODELS = "/v1/models/"
 OPENAI_TYPES = {401: ("invalid_request_error", "invalid_api_key"), 429: ("requests", "rate_limit_exceeded")}
 
@@ -92,7 +95,7 @@ def add_error_replies(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> JSONResponse:
-        if isinstance(error.__cause__, ValueError | RecursionError):  # of reading the body; FastAPI does not tell
+        if isinstance(error.__cause__, ValueError | RecursionError):  # raised while FastAPI read the body
             found = describe_unreadable(error.__cause__)
             return error_reply(400, f"body: not readable: {found}; {RIGHT_BODY}", request.scope["path"])
         if error.status_code == 405:
@@ -154,7 +157,7 @@ def describe(error: dict[str, Any]) -> str:
     parts = [str(part) for part in error["loc"][1:]]  # "body" or "arguments" comes first
     field = cut(".".join(part for part in parts if part != union_tag(part[1:-1]))) or "body"
     message = error["msg"][:1].lower() + error["msg"][1:]
-    if error["type"] in ("missing", "extra_forbidden"):
+    if error["type"] in ("missing", "extra_forbidden", REPEATED_KEY):
         return f"{field}: {message}"
     return f"{field}: {message}, found {echo(error['input'])}"
 

@@ -16,6 +16,7 @@ from function.engine.loading import Loaded, load
 from function.engine.tensors import TensorsError
 from function.engine.words import WORD, Stem, find_stemmer, split_terms
 from function.execution import InlineExecution
+from function.repeated_keys import RepeatedKeyError, refuse_repeated_keys
 from function.search import BackendError, Found, Query, SearchError, make_search
 from function.settings import CHARACTERS_PER_TEXT, S3, SettingsError, read_settings
 from function.terminal import UNSAFE, fail, visible
@@ -99,6 +100,9 @@ def _count(text: str) -> int:
 def _filter(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
+        refuse_repeated_keys(text.encode())
+    except RepeatedKeyError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
     except (ValueError, RecursionError) as error:
         raise argparse.ArgumentTypeError(f"not JSON: {error}; expected such as '{{\"year\": 2014}}'") from error
     if not isinstance(found, dict):

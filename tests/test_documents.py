@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -20,8 +21,8 @@ from starlette.routing import Route
 from bench.documents import FIGURE, TABLE, documents, fill
 from bench.folders import RESULTS
 from export.arguments import COMMANDS, parse_arguments
-from export.columns import TYPES, column_tensors
 from export.corpus import Corpus
+from export.index.columns import TYPES, column_tensors
 from function import query
 from function.engine import bundle as layout
 from function.engine.columns import PARTS, Columns
@@ -51,16 +52,17 @@ MEASURED = re.compile(rf"[$€]\s?\d[\d,.]*|\b\d[\d,.]*\s?(?:%|\u00d7|(?:{UNITS}
 # What looks like a measured figure and is none: where it comes from. Whatever is measured gets a marker instead.
 NOT_MEASURED = {
     "Python 3.11": "pyproject.toml: requires-python",
-    "weight of 0.6": "export/keywords.py: FUSION_WEIGHT",
+    "weight of 0.6": "export/index/keywords.py: FUSION_WEIGHT",
     "`3.11`": "an example of a code",
+    "ubuntu-24.04": "a name of GitHub's",
     "512 MB": "tests/image: the limit that the image is tested with",
     "1,769 MB": "https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html: one whole core",
     "512 KB": "https://aws.amazon.com/api-gateway/pricing/: how much of a request is billed as one",
-    "least 0.9999": "export/original.py: LEAST_COSINE",
+    "least 0.9999": "export/model/reference.py: LEAST_COSINE",
     "95 %": "bench/ablation.py: from the 2.5th percentile to the 97.5th",
-    "99 % of the ten best": "export/stages.py: RECALL_WITH_LISTS",
-    "98 %": "export/recall.py: LEAST_RECALL",
-    "99.8 % where": "export/stages.py: RECALL_WITHOUT_LISTS",
+    "99 % of the ten best": "export/index/stages.py: RECALL_WITH_LISTS",
+    "98 %": "export/index/recall.py: LEAST_RECALL",
+    "99.8 % where": "export/index/stages.py: RECALL_WITHOUT_LISTS",
     "20 MiB": "https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-limitations.html, like 40 KB",
     "10 GB": "https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html: of an image and of /tmp",
     "some 100 ms": "https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-best-practices.html",
@@ -68,7 +70,16 @@ NOT_MEASURED = {
     "2 KB": "https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-limitations.html",
     "recall of 0.98": "bench/scale_contest.py: TARGETS",
     "reach 0.99": "bench/scale_contest.py: TARGETS",
-    "25 seconds": "function/server/serving.py: SECONDS_TO_FINISH",
+    "0.4 to 0.7 seconds": "published restores of SnapStart: of one Python function whose INIT took 93 ms, 622 ms",
+    "10 seconds": "https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html: the limit of INIT",
+    "700 MB": "what 625 Mbit/s are in nine seconds, less than the limit of INIT",
+    "2 GB": "Amazon: from which memory on a function has more network, 625 Mbit/s by default",
+    "25 seconds": "function/server/workers.py: SECONDS_TO_STOP",
+    "30 seconds": "function/server/workers.py: CHECKS_IF_RUNNING",
+    "20 seconds": "function/server/limits.py: seconds_for_head and seconds_for_bytes",
+    "64 MB": "function/server/limits.py: large_bodies_bytes",
+    "64 KB": "function/server/limits.py: small_body_bytes",
+    "5 seconds without": "uvicorn's default for a connection without a request",
     "20 ms": "bench/memory.py: PERIOD, over which Docker counts a share of a core",
 }
 
@@ -265,12 +276,28 @@ def test_the_settings_are_all_described_with_their_defaults() -> None:
     rows = re.findall(r"^\| `([A-Z_]+)` \| ([^|]*)\|", PAGES["docs/api.md"], re.MULTILINE)
     described = {name.lower(): default.strip(" `") for name, default in rows}
     set_by_lambda = {"aws_lambda_initialization_type"}
-    from_bundle_dir = {"bundle_url"}
-    assert set(described) == {field.name for field in fields(Settings)} - set_by_lambda - from_bundle_dir
+    from_bundle_dir, into_bundle_dir = {"bundle_url"}, {"local_bundle_dir"}
+    names = {field.name for field in fields(Settings)}
+    assert set(described) == names - set_by_lambda - from_bundle_dir | into_bundle_dir
     assert (described.pop("api_keys"), Settings().api_keys) == ("none", ())
-    assert described.pop("bundle_dir") == "bundle/` beside `function/"
-    assert described.pop("mcp_origins") == ""
+    assert described.pop("bundle_dir") == described.pop("local_bundle_dir") == "bundle/` beside `function/"
+    assert (described.pop("mcp_origins"), described.pop("cors_origins")) == ("", "")
     assert described == {name: str(getattr(read_settings({}), name)) for name in described}
+
+
+def test_each_variable_that_the_settings_read_is_described() -> None:
+    class Environment(dict[str, str]):
+        """An environment that keeps the names that were looked up."""
+
+        def get(self, name: str, default: Any = None) -> Any:
+            read.add(name)
+            return super().get(name, default)
+
+    read: set[str] = set()
+    read_settings(Environment(BUNDLE_DIR="s3://bucket/prefix"))
+    read -= {"AWS_LAMBDA_INITIALIZATION_TYPE"}  # set by Lambda itself
+    assert len(read) > 10
+    assert [name for name in sorted(read) if f"`{name}`" not in PAGES["docs/api.md"]] == []
 
 
 def routes_in(page: str) -> list[str]:
@@ -314,6 +341,7 @@ def test_the_bundles_files_and_format_are_those_of_the_code() -> None:
         layout.PASSAGES,
         layout.COLUMNS,
         layout.KEYWORDS,
+        layout.TRUNCATED,
     }
     assert f"format version is {layout.FORMAT_VERSION}," in page
 
@@ -336,7 +364,7 @@ def books(tmp_path: Path) -> Columns:
 def test_each_filter_that_is_shown_keeps_some_rows_and_not_others(books: Columns) -> None:
     shown = [json.loads(code) for code in [*BLOCK.findall(FILTERS), *CODE.findall(FILTERS)] if code.startswith("{")]
     filters = [one.get("filter", one) for one in shown if "error" not in one and one != {"$exists": False}]
-    assert len(filters) == 11
+    assert len(filters) == 12
     for one in filters:
         kept = allowed_rows(one, books).sum()
         assert 0 < kept < 3 or one == {"year": {"$gte": 2014, "$lt": 2018}, "category": "ARTS"}, one
@@ -358,8 +386,17 @@ def test_the_types_and_tensors_of_columns_are_those_of_the_code() -> None:
     assert rows == [*TYPES, *PARTS]
 
 
+PARAMETERS = load_template(PROJECT / "template.yaml")["Parameters"]
+PARAMETERS_OF_ROLES = load_template(PROJECT / "deploy" / "github.yaml")["Parameters"]
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_each_parameter_of_the_deployment_exists(page: str) -> None:
-    parameters = load_template(PROJECT / "template.yaml")["Parameters"].keys()
-    named = set(re.findall(r"`([A-Z][a-z]+[A-Za-z]*)=\w+`", PAGES[page]))
-    assert named <= parameters
+    named = set(re.findall(r"`([A-Z][a-z]+[A-Za-z]*)=[^`\s]+`", PAGES[page]))
+    assert named <= PARAMETERS.keys() | PARAMETERS_OF_ROLES.keys()
+
+
+def test_each_parameter_of_the_deployment_is_described_with_its_default() -> None:
+    (table,) = re.findall(r"^## All parameters\n(.*?)^## ", PAGES["docs/deploy.md"], re.DOTALL | re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| (?:`([^`]*)`)? ?\| \S", table, re.MULTILINE)
+    assert dict(rows) == {name: str(parameter["Default"]) for name, parameter in PARAMETERS.items()}

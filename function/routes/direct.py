@@ -7,9 +7,11 @@ from contextlib import suppress
 from typing import Any
 
 from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 
+from function.errors import REPEATED_KEY
 from function.routes.texts import MOST_FIELDS, refuse_fields
 
 Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -20,7 +22,8 @@ class DirectRoute(APIRoute):
 
     FastAPI reads the body into Python objects first, and looks for dependencies, parameters, files and background
     tasks, which takes longer. FastAPI still describes the route in the OpenAPI document. It also reads each body that
-    is not plain valid JSON, so its errors are the same. Functions that `arguments` rejects are called by FastAPI alone.
+    is not plain valid JSON, so its errors are the same. Only a repeated key is refused here, since FastAPI takes the
+    last value. Functions that `arguments` rejects are called by FastAPI alone.
     """
 
     def get_route_handler(self) -> Endpoint:
@@ -41,12 +44,13 @@ class DirectRoute(APIRoute):
             values: dict[str, Any] = {request_name: request} if request_name else {}
             if model is not None:
                 body = await request.body()
-                if not _is_json(request.headers.get("content-type", "")):
+                found = _read(model, body) if _is_json(request.headers.get("content-type", "")) else None
+                # each key has a colon: if there are no more colons than fields, no key is repeated
+                if found is None or body.count(b":") > len(found.model_fields_set):
+                    _check_keys(body)
+                if found is None:
                     return await read_by_fastapi(request, body)
-                try:
-                    values[body_name] = model.model_validate_json(body)
-                except ValidationError:
-                    return await read_by_fastapi(request, body)
+                values[body_name] = found
             response: Response = await function(**values)
             return response
 
@@ -72,6 +76,25 @@ def arguments(function: Callable[..., Any]) -> tuple[str, str, type[BaseModel] |
     if not inspect.iscoroutinefunction(function) or signature.return_annotation is not Response:
         return None
     return request_name, body_name, model
+
+
+def _read(model: type[BaseModel], body: bytes) -> BaseModel | None:
+    """Return a body of JSON as its model, None if it is not valid."""
+    try:
+        return model.model_validate_json(body)
+    except ValidationError:
+        return None
+
+
+def _check_keys(body: bytes) -> None:
+    """Raise RequestValidationError if an object in a body of JSON has a key twice."""
+    from function.repeated_keys import RepeatedKeyError, refuse_repeated_keys  # most requests do not need it
+
+    try:
+        refuse_repeated_keys(body)
+    except RepeatedKeyError as error:
+        described = {"type": REPEATED_KEY, "loc": ("body", *error.place), "msg": error.found, "input": None}
+        raise RequestValidationError([described]) from None
 
 
 def _is_json(content_type: str) -> bool:

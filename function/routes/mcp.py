@@ -17,7 +17,8 @@ from fastapi import FastAPI, HTTPException, Request, Response
 from pydantic_core import from_json
 from starlette.datastructures import Headers
 
-from function.errors import FAILED, ErrorReply, Replies, echo
+from function.errors import FAILED, ErrorReply, Replies, cut, echo
+from function.repeated_keys import RepeatedKeyError, refuse_repeated_keys
 from function.routes.replies import json_reply
 from function.settings import Settings
 from function.telemetry import Stopwatch, stopwatch_of
@@ -131,7 +132,7 @@ def _check_origin(origin: str | None, settings: Settings) -> None:
     """Raise HTTPException with status 403 for a web page's request that did not come from this machine.
 
     A page may lead a browser to a server on the same machine by another name (DNS rebinding), and then its origin is
-    the only thing that tells.
+    the only sign of it.
     """
     if origin is None or origin in settings.mcp_origins or "*" in settings.mcp_origins:
         return
@@ -150,6 +151,10 @@ def _read(body: bytes) -> Object:
         message = from_json(body, allow_inf_nan=False)  # unlike Python's, it refuses what could not be sent back
     except ValueError as error:
         raise RpcError(PARSE_ERROR, f"body: not readable: {error}; expected JSON") from None
+    try:
+        refuse_repeated_keys(body)
+    except RepeatedKeyError as error:
+        raise RpcError(INVALID_REQUEST, f"{cut('.'.join(error.place))}: {error.found}") from None
     if isinstance(message, list):
         raise RpcError(INVALID_REQUEST, "body: found a list, expected one message; send each by itself")
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":

@@ -17,16 +17,6 @@ from function.search import BackendError, Search, SearchError
 from function.settings import Settings
 from function.telemetry import Stopwatch
 
-PARAMETERS = {
-    "text": "What to look for, in a few words or a sentence.",
-    "num_results": "How many texts to return.",
-    "mode": "semantic: texts with a similar meaning. keyword: texts with these words, for names and codes; words "
-    "between quotation marks must occur. hybrid: both.",
-    "exact": "Compare with every text, where a very large corpus is otherwise searched in part.",
-    "filter": "Only texts whose metadata pass are found.",
-    "include": "The parts of each result to return beside index, id and score.",
-}
-
 
 def make_tool(current: Callable[[], IndexInfo]) -> Callable[[], dict[str, Any]]:
     """Return what describes the tool for the current corpus."""
@@ -56,8 +46,6 @@ def input_schema(info: IndexInfo) -> dict[str, Any]:
     """Return the JSON Schema of a call: that of a request to /similar, with only what this corpus has."""
     schema = SimilarRequest.model_json_schema()
     properties = schema["properties"]
-    for name, description in PARAMETERS.items():
-        properties[name]["description"] = description
     if info.keywords is None:
         properties["mode"] |= {"enum": ["semantic"], "description": "Texts with a similar meaning."}
     if info.columns:

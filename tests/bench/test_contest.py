@@ -16,7 +16,7 @@ from bench.nearest_peers import fastest
 from bench.scale_bundles import write_stored_rows
 from bench.searches import EXACT, FORMER, HYBRID, KEYWORD, SCAN, SEMANTIC
 from export.corpus import Corpus
-from export.recall import TOP_K, neighbour_recall
+from export.index.recall import TOP_K, neighbour_recall
 from function.engine.hybrid import fuse
 from function.engine.loading import load_bundle
 from function.engine.quantization import Embeddings, dequantize, quantize

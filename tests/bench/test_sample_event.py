@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from bench.sample_event import sample_event
-from function.events.http import http_event
+from function.events.adapter import HttpApi, format_of
 
 SAMPLE = Path(__file__).parents[2] / "deploy" / "events" / "http-api.json"
 
@@ -26,4 +26,4 @@ def test_an_event_without_a_body_is_a_get() -> None:
     event = sample_event("/info")
     assert event["requestContext"]["http"]["method"] == "GET"
     assert event["body"] is None
-    assert http_event(event) is not None
+    assert format_of(event) is HttpApi

@@ -19,9 +19,9 @@ from bench.scale_contest import FILTERS, with_less_recall
 from bench.scale_tables import peers_table, sizes_table
 from bench.searches import HYBRID, SEMANTIC, with_stages
 from export.corpus import Corpus
-from export.index_file import write_index_file
-from export.locked_folder import unfinished_folder
-from export.recall import LEAST_RECALL, own_queries, search_exactly
+from export.files.replace import replacing
+from export.index.index_file import write_index_file
+from export.index.recall import LEAST_RECALL, own_queries, search_exactly
 from function.engine.loading import load_bundle
 from function.engine.quantization import quantize
 from tests.export.conftest import clustered_rows
@@ -77,7 +77,7 @@ def test_the_pieces_of_an_export_that_was_stopped_or_runs_are_not_deleted(work: 
     folder = work / "scale" / "passages-70"
     folder.mkdir()
     with (
-        unfinished_folder(folder),
+        replacing(folder),
         pytest.raises(SystemExit, match=r"partial: an export runs or was stopped; finish it"),
     ):
         make_bundles(work / "scale", work, [70, 100], keep=True)
@@ -132,7 +132,7 @@ def test_one_part_alone_is_printed_and_writes_no_result(
 def test_stages_that_miss_more_are_measured_beside_the_bundles_own(
     bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("export.index_file.LEAST_ROWS_OF_LISTS", 10_000)
+    monkeypatch.setattr("export.index.index_file.LEAST_ROWS_OF_LISTS", 10_000)
     codes, scales = quantize(clustered_rows(10_000))
     stages, recall = write_index_file(tmp_path / "index.safetensors", codes, scales)
     loaded = load_bundle(bundle)

@@ -19,7 +19,7 @@ from safetensors.numpy import load_file, save_file
 
 from bench.data import read_scifact
 from bench.ranking import ndcg
-from export.keywords import KeywordOptions, keyword_tensors
+from export.index.keywords import KeywordOptions, keyword_tensors
 from function.engine.arrays import AnyArray
 from function.engine.bundle import KeywordsInfo
 from function.engine.keywords import MOST_TERMS, Keywords

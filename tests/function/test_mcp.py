@@ -273,6 +273,7 @@ def test_the_tool_names_the_corpus_and_its_columns(client: httpx.Client) -> None
             "filter": {"chapter": {"$gte": 3}, "$or": [{"who": "the baker"}, {}]},
         },
         {"text": "angry goose", "num_results": 3, "include": []},
+        {"text": "angry goose", "filter": {"who": {"$startsWith": "the "}, "places": {"$startsWith": "s"}}},
         {"text": "angry goose", "mode": "keyword", "filter": None},
     ],
 )
