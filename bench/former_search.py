@@ -9,7 +9,7 @@ import simsimd
 
 from function.engine.arrays import AnyArray, Array
 from function.engine.quantization import Codes, Embeddings, Scales, quantize_query
-from function.engine.signs import signs
+from function.engine.semantic.binary import signs
 
 CANDIDATES = 2_000
 ROWS_PER_CANDIDATE = 100

@@ -29,8 +29,8 @@ from bench.provenance import make_provenance
 from bench.report import report
 from bench.texts import read_texts
 from function.engine.bundle import read_manifest
-from function.engine.filters import MOST_VALUES
-from function.engine.words import split_terms
+from function.engine.keyword.analyzer import split_terms
+from function.engine.metadata.filters import MOST_VALUES
 from function.settings import CHARACTERS_PER_TEXT, LAMBDA_TOKENS, Settings
 
 WRITES: tuple[str, ...] = ("limits",)
@@ -186,8 +186,8 @@ def repeat(text: str, length: int) -> str:
 
 def measure(settings: Settings, requests: Sequence[Request], rounds: int) -> list[Seen]:
     """Return what was seen of each request. Raises SystemExit if a reply's status is not 200."""
-    from function.server.command import DEFAULT_QUEUE  # sets the threads of libraries
-    from function.server.serving import Batching, make_app
+    from function.server.cli import DEFAULT_QUEUE  # sets the threads of libraries
+    from function.server.uvicorn_server import Batching, make_app
 
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):  # log lines are written, as to a log
         app = make_app(settings, Batching(1, DEFAULT_QUEUE))

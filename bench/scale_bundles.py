@@ -21,8 +21,8 @@ from bench.passages import write_corpus
 from bench.report import console
 from export.files.resume import PARTIAL
 from function.engine.bundle import INDEX, open_bundle
-from function.engine.index import Index
 from function.engine.quantization import Codes, Scales, dequantize
+from function.engine.semantic.index import Index
 
 LOT = ("--column", "lot=number")
 ROWS_AT_ONCE = 65_536  # of float32 rows that are written: 100 MB at 384 dimensions

@@ -16,11 +16,11 @@ from bench.answering import Search, answer
 from bench.former_search import scan_all, scan_signs, sign_bits
 from bench.scale_bundles import CODES, SCALES
 from function.engine.bundle import INDEX, StagesInfo, read_manifest
-from function.engine.filters import allowed_rows
 from function.engine.hybrid import fuse
-from function.engine.index import Hit, Index
 from function.engine.loading import LoadedBundle, load_bundle
+from function.engine.metadata.filters import allowed_rows
 from function.engine.quantization import Embeddings
+from function.engine.semantic.index import Hit, Index
 
 TOP_K = 10
 SEMANTIC, EXACT, KEYWORD, HYBRID = "semantic", "exact", "keyword", "hybrid"

@@ -39,7 +39,7 @@ PARTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("route and validation (FastAPI)", "starlette.middleware.exceptions:ExceptionMiddleware", ("__call__",)),
     ("tokens", "function.engine.embedder:Embedder", ("tokenize",)),
     ("model", "function.engine.embedder:Embedder", ("embed",)),
-    ("search", "function.engine.index:Index", ("search",)),
+    ("search", "function.engine.semantic.index:Index", ("search",)),
     ("texts and metadata of the hits", "function.engine.passages:Passages", ("id", "text", "metadata")),
     ("JSON of the reply", "function.routes.similar", ("json_reply",)),
 )

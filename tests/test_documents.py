@@ -23,12 +23,12 @@ from bench.folders import RESULTS
 from export.arguments import COMMANDS, parse_arguments
 from export.corpus import Corpus
 from export.index.columns import TYPES, column_tensors
-from function import query
+from function.commands import query
 from function.engine import bundle as layout
-from function.engine.columns import PARTS, Columns
-from function.engine.filters import allowed_rows
+from function.engine.metadata.columns import PARTS, Columns
+from function.engine.metadata.filters import allowed_rows
 from function.errors import ERROR_TYPES, FAILED, REFUSED
-from function.server import command as server_command
+from function.server import cli as server_command
 from function.settings import Settings, read_settings
 from tests.cloudformation import load_template
 from tests.conftest import write_bundle

@@ -13,8 +13,8 @@ from fastapi.routing import APIRoute
 from bench.limits import LOTS, Request, costly_texts, make_requests, measure
 from export.corpus import Corpus
 from function.engine.bundle import Manifest
-from function.engine.filters import MOST_VALUES
-from function.routes.late import add_late_routes
+from function.engine.metadata.filters import MOST_VALUES
+from function.routes.lazy_routes import add_lazy_routes
 from function.settings import CHARACTERS_PER_TEXT, Settings
 from tests.conftest import write_bundle
 
@@ -37,7 +37,7 @@ def requests(corpus: Corpus, manifest: Manifest) -> list[Request]:
 
 def test_each_route_has_its_costliest_requests(make_app: Callable[..., FastAPI], requests: list[Request]) -> None:
     app = make_app()
-    add_late_routes(app)
+    add_lazy_routes(app)
     routes = {(method, each.path) for each in app.routes if isinstance(each, APIRoute) for method in each.methods or ()}
     measured = {(request.method, request.path) for request in requests}
     assert routes <= measured | {("GET", "/v1/models/{name:path}")}  # which does what /v1/models does

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from function.engine.columns import COMPARED, EXPECTED, Columns, Mask, Stored, stored_value
+from function.engine.metadata.columns import COMPARED, EXPECTED, Columns, Mask, Stored, stored_value
 
 OPERATORS = ("$eq", "$ne", *COMPARED, "$in", "$nin", "$startsWith", "$exists")
 STRINGS = ("string", "list")  # types of columns whose values are strings

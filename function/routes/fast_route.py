@@ -15,7 +15,7 @@ from function.routes.texts import MOST_FIELDS, refuse_fields
 Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
-class DirectRoute(APIRoute):
+class FastRoute(APIRoute):
     """A route that reads a JSON body once, straight into its model, and calls its function.
 
     FastAPI reads the body into Python objects first, and looks for dependencies, parameters, files and background
@@ -86,7 +86,7 @@ def _check_keys(body: bytes) -> None:
 
     Raises HTTPException if the body has more fields than `refuse_fields` accepts.
     """
-    from function.repeated_keys import RepeatedKeyError, refuse_repeated_keys  # most requests do not need it
+    from function.routes.repeated_keys import RepeatedKeyError, refuse_repeated_keys  # most requests do not need it
 
     try:
         refuse_fields(refuse_repeated_keys(body), "body")
