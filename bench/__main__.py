@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from bench import documents, everything, fetch, page, stale
+from bench import documents, everything, fetch, stale
 from bench.measurements import MEASUREMENTS, Command
 from bench.needs import EXIT_CODE, Missing
 
@@ -14,7 +14,6 @@ COMMANDS: dict[str, Command] = {
     "data": fetch,
     "stale": stale,
     "documents": documents,
-    "page": page,
 }
 
 
