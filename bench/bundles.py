@@ -1,17 +1,31 @@
-"""Bundles of measured texts, kept between runs for as long as the code that made them stays the same."""
+"""Bundles of the measured texts, kept between runs for as long as the code that made them stays the same."""
 
 import csv
+import hashlib
 import shutil
 from pathlib import Path
 
-from bench.models import is_current, made_from
+from bench.report import PROJECT
 from bench.texts import Texts
+
+
+def made_from() -> str:
+    """Return a digest of the code that makes models and indexes; what other code made is made again."""
+    digest = hashlib.sha256()
+    for path in sorted([*(PROJECT / "export").rglob("*.py"), *(PROJECT / "function" / "engine").rglob("*.py")]):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def is_current(mark: Path) -> bool:
+    """Return whether today's code made the files that this mark belongs to."""
+    return mark.exists() and mark.read_text(encoding="utf-8") == made_from()
 
 
 def make_bundle(work: Path, texts: Texts, lots: int = 0) -> Path:
     """Return the bundle of these texts in `work`, exported unless today's code exported it before.
 
-    With `lots`, it has a column `lot` for filters, in which as many numbers take turns.
+    With `lots`, each text has a number below it in the column `lot`, for filters; the numbers take turns.
     """
     name = f"{texts.file_name}-{len(texts.texts)}" + (f"-{lots}-lots" if lots else "")
     bundle, mark = work / name, work / f"{name}.made-from.txt"

@@ -16,17 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from bench.bundles import make_bundle
-from bench.cost import ARCHITECTURES, compute
-from bench.data import add_data_argument
-from bench.provenance import make_provenance
-from bench.report import report
-from bench.sample_event import Context, sample_event
-from bench.texts import read_texts, short_queries
+from bench.function.emulator import Context, compute, sample_event
+from bench.report import make_provenance, report
+from bench.texts import add_data_argument, read_texts, short_queries
 from function.engine.bundle import read_manifest
+from function.engine.embedder import Embedder
 from function.settings import LAMBDA_TOKENS, Settings
 
 WRITES: tuple[str, ...] = ("limits",)
-MEASURES: tuple[str, ...] = ("function", "requirements.txt")
+MEASURES: tuple[str, ...] = ("function.handler", "requirements.txt")
 MEMORY = 1_769  # megabytes: one core; https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
 WORDS = 4  # in the ordinary search, as in `warm`
 JSON_AROUND_A_TEXT = 8  # bytes, rounded up: quotes, a comma, and a share of the braces
@@ -74,8 +72,7 @@ def run(options: argparse.Namespace) -> int:
     requests = make_requests(query, read_manifest(bundle).model.max_tokens)
     seen = measure(bundle, requests, options.rounds)
     medians = {name: statistics.median(one.seconds) for name, one in seen.items()}
-    price = ARCHITECTURES["x86_64"].gigabyte_second
-    dollars = {name: compute(seconds * 1e3, MEMORY, price) for name, seconds in medians.items()}
+    dollars = {name: compute(seconds * 1e3, MEMORY) for name, seconds in medians.items()}
     rows = [
         (
             name,
@@ -136,13 +133,13 @@ def measure(bundle: Path, requests: dict[str, Request], rounds: int) -> dict[str
     os.environ["BUNDLE_DIR"] = str(bundle)
     os.environ["MAX_TOKENS"] = str(FORMER_TEXTS * read_manifest(bundle).model.max_tokens)
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):  # log lines are written, as in Lambda
-        from function.handler import bundle as loaded
         from function.handler import handler
 
+        embedder = Embedder.open(bundle, read_manifest(bundle).model)
         seen = {}
         for name, request in requests.items():
             texts = request.text if isinstance(request.text, list) else [request.text]
-            seen[name] = Seen(sum(len(tokens.ids) for tokens in loaded.embedder.tokenize(texts)), [])
+            seen[name] = Seen(sum(len(tokens.ids) for tokens in embedder.tokenize(texts)), [])
         for _ in range(rounds):
             for name in [ORDINARY] * (SEARCHES - 1) + list(requests):
                 event = requests[name].event()

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.folders import PEERS
-from bench.needs import Missing
+from bench.report import PEERS, Missing
 
 TIMEOUT = 60  # seconds until wrk counts a request as an error
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What was seen at one number of connections; errors are counts by status or by kind."""
+    """The replies at one number of connections; errors are counts by status or by kind."""
 
     requests_per_second: float  # only requests that were answered with 200
     p50: float  # milliseconds, of all replies
@@ -38,7 +37,7 @@ def write_bodies(path: Path, bodies: Sequence[dict[str, Any]]) -> Path:
 
 
 def load(address: str, bodies: Path, connections: int, seconds: int) -> Load:
-    """Post the bodies in turn over so many connections, each of which waits for its reply; return what was seen.
+    """Post the bodies in turn over this many connections, each of which waits for its reply.
 
     Raises CalledProcessError if wrk cannot reach the server.
     """

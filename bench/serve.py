@@ -17,12 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.bundles import make_bundle
-from bench.candidates import peer_environment
-from bench.data import add_data_argument
 from bench.environments import infinity_python, peer_server_python
+from bench.function.candidates import peer_environment
 from bench.load import Load, load, require_wrk, write_bodies
-from bench.provenance import make_provenance
-from bench.report import console, report, show
+from bench.report import Panel, console, draw_lines, make_provenance, report, show
 from bench.servers import (
     PORT,
     ServerCommand,
@@ -33,20 +31,20 @@ from bench.servers import (
     this_server,
     wait_until_idle,
 )
-from bench.texts import Texts, read_texts
+from bench.texts import Texts, add_data_argument, read_texts
 from export.source import find_model
 from function.engine.bundle import read_manifest
 from function.engine.embedder import Embedder
 
 WRITES: tuple[str, ...] = ("serve",)
-MEASURES: tuple[str, ...] = ("function",)
+MEASURES: tuple[str, ...] = ("function.server.command", "function.server.serving", "requirements.txt")
 OURS, UNBATCHED, PEER, INFINITY = "this server", "this server (one text a batch)", "FastAPI + gunicorn", "infinity-emb"
 SERVERS = (OURS, UNBATCHED, PEER, INFINITY)
 KINDS = ("short", "128 tokens", "mixed")
-BODIES = 5_000  # of each kind
+BODIES = 5_000  # texts of each kind
 CASES = (*(("/predict", kind) for kind in KINDS), ("/similar", "short"))
 LONG = 128  # tokens
-WORKERS = 2  # of each server that has workers
+WORKERS = 2  # processes of each server that has workers
 SEED = 11
 
 
@@ -54,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's own arguments."""
     add_data_argument(parser)
     parser.add_argument("--rows", type=int, default=30_000, help="texts in the index")
-    parser.add_argument("--seconds", type=int, default=8, help="of each load")
+    parser.add_argument("--seconds", type=int, default=8, help="length of each load")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--connections", type=_numbers, default=[1, 10, 40, 100, 1000], help="such as 1,40")
     parser.add_argument("--only", metavar="SERVER,…", help="measure these servers, print the table and write no result")
@@ -75,8 +73,6 @@ def run(options: argparse.Namespace) -> int:
     if options.only:
         show(columns, rows)
         return 0
-    from bench.serve_picture import draw  # matplotlib is slow to import, and only this needs it
-
     details = {
         name: {case: [asdict(one) for one in loads] for case, loads in cases.items()} for name, cases in seen.items()
     }
@@ -84,7 +80,13 @@ def run(options: argparse.Namespace) -> int:
     multiples = {name: ratios(seen, name) for name in servers}
     measured = {"seconds": options.seconds, "megabytes": megabytes, "multiples": multiples, "seen": details}
     report("serve", columns, rows, measured, source)
-    draw({name: {case: median(loads) for case, loads in cases.items()} for name, cases in seen.items()})
+    panels: dict[str, dict[str, dict[int, float]]] = {}
+    for name, cases in seen.items():
+        for case, loads in cases.items():
+            panel, _, connections = case.rpartition(", ")
+            lines = panels.setdefault(panel, {})
+            lines.setdefault(name, {})[int(connections)] = median(loads).requests_per_second
+    draw_lines("serve", "connections", [Panel(title, "requests a second", lines) for title, lines in panels.items()])
     return 0
 
 
@@ -128,7 +130,7 @@ def make_texts(texts: Sequence[str], embedder: Embedder) -> dict[str, list[str]]
 def measure(
     servers: Mapping[str, ServerCommand], work: Path, texts: Mapping[str, Sequence[str]], options: argparse.Namespace
 ) -> dict[str, dict[str, list[Load]]]:
-    """Return what was seen of each server in each round, by "route, kind, connections"."""
+    """Return the loads of each server, one for each round, by "route, kind, connections"."""
     seen: dict[str, dict[str, list[Load]]] = {name: {} for name in servers}
     with ExitStack() as stack:
         processes = {
@@ -151,14 +153,14 @@ def measure(
 
 
 def ask(server: ServerCommand, work: Path, route: str, texts: Sequence[str], connections: int, seconds: int) -> Load:
-    """Return what is seen of a route when these texts are asked in turn."""
+    """Send these texts to a route in turn, and return the load that the server took."""
     field = server.routes[route][1]
     bodies = write_bodies(work / "serve.jsonl", [{field: text, **server.body} for text in texts])
     return load(server.address(route), bodies, connections, seconds)
 
 
 def memory(server: ServerCommand, work: Path, texts: Sequence[str], seconds: int) -> float:
-    """Return the megabytes of a server after both routes were asked; pages that its processes share count once."""
+    """Return the megabytes of a server after a load on each route; pages that its processes share count once."""
     with running(server, work / f"serve-{server.port}.log") as process:
         for route in server.routes:
             ask(server, work, route, texts, 40, seconds)
@@ -166,7 +168,7 @@ def memory(server: ServerCommand, work: Path, texts: Sequence[str], seconds: int
 
 
 def median(loads: Sequence[Load]) -> Load:
-    """Return the medians of what was seen in the rounds, and all errors."""
+    """Return the medians of the rounds, and the sum of their errors."""
     errors: Counter[str] = Counter()
     for one in loads:
         errors.update(one.errors)

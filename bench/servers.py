@@ -1,4 +1,4 @@
-"""Servers under test: how each is started and asked, and the memory of its processes."""
+"""Servers under test: the commands that start them, their routes, and the memory of their processes."""
 
 import os
 import signal
@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.contest import ONE_THREAD
-from bench.folders import PEERS, PROJECT
+from bench.environments import ONE_THREAD
+from bench.report import PEERS, PROJECT
 
 PORT = 8399
 STARTS_WITHIN = 180  # seconds
 IDLE_WITHIN = 600  # seconds
-IDLE = 0.1  # of a core
+IDLE = 0.1  # share of a core that an idle process may use
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class ServerCommand:
     routes: Mapping[str, tuple[str, str]]
     folder: Path = PROJECT
     environment: dict[str, str] = field(default_factory=dict)
-    body: Mapping[str, str] = field(default_factory=dict)  # more fields of each body
+    body: Mapping[str, str] = field(default_factory=dict)  # further fields of each request's body
     port: int = PORT
 
     def address(self, route: str) -> str:

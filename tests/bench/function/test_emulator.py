@@ -1,0 +1,42 @@
+"""The events that measurements send."""
+
+import json
+from pathlib import Path
+
+from bench.function.emulator import KINDS, LOTS, compute, mixed_request, sample_event
+from function.events.http import http_event
+
+SAMPLE = Path(__file__).parents[3] / "deploy" / "events" / "http-api.json"
+
+
+def test_an_event_is_the_sample_but_for_its_path_and_body() -> None:
+    event, sample = sample_event("/predict", {"text": "Zürich"}), json.loads(SAMPLE.read_text(encoding="utf-8"))
+    assert event["rawPath"] == event["requestContext"]["http"]["path"] == "/predict"
+    assert json.loads(event["body"]) == {"text": "Zürich"}
+    assert event["headers"]["content-length"] == str(len(event["body"].encode()))
+    for changed in (event, sample):
+        for key in ("rawPath", "routeKey", "body"):
+            del changed[key]
+        del changed["headers"]["content-length"], changed["requestContext"]["routeKey"]
+        del changed["requestContext"]["http"]["path"]
+    assert event == sample
+
+
+def test_an_event_without_a_body_is_a_get() -> None:
+    event = sample_event("/info")
+    assert event["requestContext"]["http"]["method"] == "GET"
+    assert event["body"] is None
+    assert http_event(event) is not None
+
+
+def test_mixed_requests_are_of_every_mode_with_filters_and_without() -> None:
+    bodies = [mixed_request(number, ["a", "b"]) for number in range(2 * len(KINDS))]
+    kinds = {(body["mode"], str(body.get("filter"))) for body in bodies}
+    assert len(kinds) == 9
+    assert {mode for mode, _ in kinds} == {"semantic", "keyword", "hybrid"}
+    assert {limit for _, limit in kinds} == {"None", f"{{'lot': {{'$lt': {LOTS // 2}}}}}", "{'lot': {'$lt': 1}}"}
+    assert {body["text"] for body in bodies} == {"a", "b"}
+
+
+def test_a_started_millisecond_is_billed_whole() -> None:
+    assert compute(2.1, 1024) == compute(3.0, 1024) == 0.003 * 0.0000166667
