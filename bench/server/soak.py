@@ -3,11 +3,11 @@
 import argparse
 from dataclasses import asdict
 
-from bench import serve
 from bench.bundles import make_bundle
-from bench.load import load, require_wrk, write_bodies
 from bench.report import console, make_provenance, report
-from bench.servers import proportional_megabytes, running, this_server
+from bench.server import serve
+from bench.server.load import load, require_wrk, write_bodies
+from bench.server.servers import proportional_megabytes, running, this_server
 from bench.texts import add_data_argument, read_texts
 
 WRITES: tuple[str, ...] = ("soak",)

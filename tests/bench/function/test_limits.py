@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import httpx
 import pytest
-from bench.limits import FORMER_BODY_LIMIT, FORMER_TEXTS, Request, make_requests
 
+from bench.function.limits import FORMER_BODY_LIMIT, FORMER_TEXTS, Request, make_requests
 from function.engine.bundle import Manifest
 from function.engine.embedder import Embedder
 from function.settings import Settings

@@ -2,8 +2,8 @@
 
 import json
 
-from bench.load import Load, parse
-from bench.serve import OURS, PEER, median, ratios, table
+from bench.server.load import Load, parse
+from bench.server.serve import OURS, PEER, median, ratios, table
 
 PRINTED = {"requests": 1_000, "seconds": 2.0, "p50": 3.0, "p99": 9.0}
 NO_ERRORS = {"statuses": "", "connect": 0, "read": 0, "write": 0, "timeout": 0}

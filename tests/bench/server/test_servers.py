@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from bench import servers
+from bench.server import servers
 
 CHILD = """
 import time

@@ -19,9 +19,9 @@ from typing import Any
 from bench.bundles import make_bundle
 from bench.environments import infinity_python, peer_server_python
 from bench.function.candidates import peer_environment
-from bench.load import Load, load, require_wrk, write_bodies
 from bench.report import Panel, console, draw_lines, make_provenance, report, show
-from bench.servers import (
+from bench.server.load import Load, load, require_wrk, write_bodies
+from bench.server.servers import (
     PORT,
     ServerCommand,
     infinity_server,
