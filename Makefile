@@ -6,7 +6,7 @@
 # make pin-base       the Dockerfile's base image by digest: the one that its tag names now; needs Docker
 # make test-image     the image, run in Lambda's emulator and by SAM; skipped where there is no Docker
 # make test-clients   the real clients of OpenAI, Hugging Face and MCP against a running server
-# make test-template  the template through checkov and SAM's translator, and the wheel
+# make test-template  the templates through checkov and SAM's translator, workflows, and the wheel
 # make test-cluster   the export on a Ray cluster of two nodes
 # make test-page      the page in a real browser; skipped where there is no Chromium
 PYTHON ?= python3
@@ -25,15 +25,16 @@ demo: bundle/manifest.json
 bundle/manifest.json: | $(VENV)/installed
 	$(BIN)/python -m export --out bundle
 
+# On all cores; a file stays in one process, so that its fixtures are made once.
 test: $(VENV)/installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 check: $(VENV)/checks
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/cfn-lint template.yaml
+	$(BIN)/cfn-lint template.yaml deploy/github.yaml
 
 format: $(VENV)/checks
 	$(BIN)/ruff format .

@@ -138,10 +138,8 @@ def short_queries(data: Path, words: int, count: int) -> list[str]:
     if (data / HEADLINES).is_file():
         texts = read_headlines(data, FIRST_HELD_OUT + count)[FIRST_HELD_OUT:]
         if not texts:
-            raise Missing(
-                f"{data / HEADLINES}: has at most {FIRST_HELD_OUT:,} rows, expected more, because queries come from "
-                "the rows beyond; use the file of docs/benchmarks.md, or remove it to use Python's documentation"
-            )
+            rows = f"has at most {FIRST_HELD_OUT:,} rows, expected more: the others are queries"
+            raise Missing(f"{data / HEADLINES}: {rows}; use the file of docs/benchmarks.md, or none")
     else:
         texts = documentation()[-HELD_OUT:][:count]
     return [" ".join(text.split()[:words]) for text in texts]
@@ -150,7 +148,7 @@ def short_queries(data: Path, words: int, count: int) -> list[str]:
 @cache
 def documentation() -> list[str]:
     """Return the texts of Python's own documentation, shuffled, because they are sorted by module."""
-    from export.python_documentation import python_documentation
+    from export.corpus.python_documentation import python_documentation
 
     texts = list(python_documentation().texts)
     random.Random(SEED).shuffle(texts)

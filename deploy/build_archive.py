@@ -29,14 +29,14 @@ archive.run_snippet = run_snippet
 archive.use_archive(sys.argv[1])
 import concurrent.futures.thread, pydantic.v1
 from types import SimpleNamespace
-import function.engine.loading
+from function.engine.loading import LoadedBundle
 from function.app import create_app
 from function.events import make_handler
 from function.settings import Settings
 from function.startup import WARM_UP, ColdStart
 from function.telemetry import make_logger
-bundle = SimpleNamespace(embedder=SimpleNamespace(model=SimpleNamespace(max_tokens=1)), index=None, passages=None,
-                         open_columns=print, open_keywords=print, manifest=None)
+embedder = SimpleNamespace(model=SimpleNamespace(max_tokens=1))
+bundle = LoadedBundle(manifest=None, embedder=embedder, index=None, passages=None, folder=None)
 app = create_app(bundle, Settings(), make_logger(Settings()), ColdStart(print))
 health = {**WARM_UP, "requestContext": {"http": {"method": "GET", "path": "/health", "sourceIp": "127.0.0.1"}}}
 assert make_handler(app, "/")(health, None)["statusCode"] == 200

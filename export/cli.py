@@ -10,13 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.markup import escape
 
 from export.arguments import NO_STEMS, PUBLISHING, parse_arguments
 from export.cluster_error import ClusterError, require_ray
 from export.corpus import Corpus, CorpusError, fetching_corpus, read_corpus, read_texts
-from export.disk_errors import explain
+from export.corpus.passages import writing_passages
 from export.disk_space import (
     check_space,
     corpus_bytes,
@@ -26,31 +25,34 @@ from export.disk_space import (
     shards_bytes,
     temporary_bytes,
 )
-from export.locked_folder import FINISHED, find_kept
-from export.model_files import ModelError
-from export.own_process import in_own_process
-from export.passages import writing_passages
+from export.files.disk_errors import explain
+from export.files.replace import replacing
+from export.files.resume import FINISHED, find_kept
+from export.model.source.model_files import ModelError
+from export.model.source.source import find_model, read_source
 from export.progress import ProgressLines, ShowProgress, showing_progress
-from export.replace import replacing
 from export.shell import python_module
-from export.source import find_model, read_source
+from export.subprocess_call import in_own_process
 from export.summary import Rows, corpus_rows, print_bundle_summary, print_checks, print_model_summary
+from export.terminal import TerminalConsole
 from function.engine.bundle import CONVEX, MANIFEST, PASSAGES, BundleError, Manifest, read_manifest
 from function.engine.tensors import TensorsError
 
 if TYPE_CHECKING:
-    from export.verify import Check
+    from export.index.verify import Check
+    from export.model.calibration_texts import CalibrationTexts
 
 CHANGE_NO_BUNDLE = ("verify", *PUBLISHING)
 
-console = Console(highlight=False, soft_wrap=True)
-errors = Console(highlight=False, soft_wrap=True, stderr=True)
+console = TerminalConsole()
+errors = TerminalConsole(stderr=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code.
 
-    0: done, 1: bad input or a failed check, 2: unusable arguments, 130: interrupted.
+    0: done, 1: bad input or a failed check, 2: unusable arguments, 130: interrupted. Raises SystemExit with 141 if the
+    reader of standard output has ended, and with 143 after SIGTERM.
     """
     options = parse_arguments(sys.argv[1:] if arguments is None else arguments)
     manifest_before = _manifest_bytes(options)
@@ -72,9 +74,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         errors.print(f"[red]error:[/] {escape(str(error) + _kept(options))}")
         return 1
     except OSError as error:
-        errors.print(f"[red]error:[/] {escape(explain(error) + _kept(options))}")
+        is_unchanged = _manifest_bytes(options) == manifest_before
+        state = _kept(options) if is_unchanged else f" ({options.out} was replaced before that, and is complete)"
+        errors.print(f"[red]error:[/] {escape(explain(error) + state)}")
         return 1
-    except (KeyboardInterrupt, SystemExit) as stop:  # SystemExit: __main__.py raises it on SIGTERM
+    except (KeyboardInterrupt, SystemExit) as stop:  # SystemExit after SIGTERM, or if nobody reads standard output
         is_unchanged = _manifest_bytes(options) == manifest_before
         state = "nothing was changed" if is_unchanged else f"{options.out} was replaced before that, and is complete"
         if options.command in PUBLISHING:
@@ -111,8 +115,8 @@ def _export(options: argparse.Namespace) -> int:
     own_texts = with_texts and options.corpus is not None
     _note_shadowed_model(options)
 
-    from export.indexer import take_model
-    from export.removal import refuse_to_remove_texts
+    from export.index.indexer import take_model
+    from export.overwrite_guard import refuse_to_remove_texts
 
     with replacing(options.out) as fresh:
         if not (own_texts or options.remove_corpus):
@@ -135,32 +139,30 @@ def _export(options: argparse.Namespace) -> int:
 
 def _make_model(options: argparse.Namespace, fresh: Path, corpus: Corpus | None, progress: ShowProgress) -> Manifest:
     """Write the model into the unfinished bundle and return the manifest; reuse the model of a stopped export."""
-    from export.kept_model import make_model
+    from export.model.cached_model import make_model
 
     documentation = corpus if corpus is not None and options.corpus is None else None
-    calibration = _read_calibration(options, progress, documentation)
     folder, name, revision = find_model(options.model, options.revision)
     source = read_source(folder, name, revision, options.pooling)
-    _check_space(options, fresh, corpus, source.hidden_size, 2 * model_bytes(source), temporary_bytes(source))
+    calibration = _read_calibration(options, progress, documentation)
+    _check_space(options, fresh, corpus, source.hidden_size, 2 * model_bytes(source) + temporary_bytes(source))
     manifest, is_kept = make_model(source, calibration, fresh, progress)
     if is_kept:
         console.print("The model is taken over from an export that was stopped.")
     return manifest
 
 
-def _check_space(
-    options: argparse.Namespace, fresh: Path, corpus: Corpus | None, dim: int, model: int = 0, temporary: int = 0
-) -> None:
+def _check_space(options: argparse.Namespace, fresh: Path, corpus: Corpus | None, dim: int, model: int = 0) -> None:
     """Raise DiskError unless there is room for what has not been written yet.
 
-    model and temporary are the bytes of the model, once finished and once in the bundle, and of its temporary files.
+    model is the bytes of the model, once finished and once in the bundle, and of its temporary files.
     """
     bundle = model - folder_bytes(fresh / FINISHED)
     if corpus is not None:
         passages = fresh / PASSAGES
         bundle += corpus_bytes(corpus, passages, dim) + shards_bytes(len(corpus.texts), dim) - passages.stat().st_size
         bundle += 0 if options.no_keywords else keywords_bytes(passages)
-    check_space(options.out, bundle, temporary)
+    check_space(options.out, bundle)
 
 
 def _note_shadowed_model(options: argparse.Namespace) -> None:
@@ -173,7 +175,7 @@ def _replace_corpus(options: argparse.Namespace) -> int:
     """Replace the texts of an existing bundle."""
     started = time.perf_counter()
 
-    from export.indexer import take_model
+    from export.index.indexer import take_model
 
     if not options.out.is_dir():
         read_manifest(options.out)  # raises the error that says how to make a bundle
@@ -189,12 +191,12 @@ def _replace_corpus(options: argparse.Namespace) -> int:
 
 def _verify(options: argparse.Namespace) -> int:
     """Check a bundle and, if its source model is named, how close the 8-bit model is to it."""
-    from export.verify import verify
+    from export.index.verify import verify
 
     def checks(progress: ShowProgress) -> "Iterator[Check]":
         yield from verify(options.bundle, progress)
         if options.model is not None:
-            from export.closeness import check_closeness
+            from export.model.fidelity import check_closeness
 
             progress("compare with float32", 0)
             yield check_closeness(options.bundle, options.model)
@@ -213,8 +215,8 @@ def _read_corpus(options: argparse.Namespace, fresh: Path, progress: ShowProgres
 
     They are written into the unfinished bundle, which the texts of a file are read from again.
     """
-    from export.columns import choose_types
-    from export.python_documentation import NAME, python_documentation
+    from export.corpus.python_documentation import NAME, python_documentation
+    from export.index.columns import choose_types
 
     step = "read texts"
     progress(step, 0)
@@ -234,18 +236,18 @@ def _read_corpus(options: argparse.Namespace, fresh: Path, progress: ShowProgres
 
 def _read_calibration(
     options: argparse.Namespace, progress: ShowProgress, documentation: Corpus | None
-) -> Sequence[str]:
+) -> "CalibrationTexts":
     """Return the texts of the file that --calibration names, or else Python's documentation, read already or now."""
-    if options.calibration is None and documentation is not None:
-        return documentation.texts
-    from export.python_documentation import python_documentation
+    from export.corpus.python_documentation import python_documentation
+    from export.model.calibration_texts import split_documentation, split_texts
 
+    if options.calibration is None and documentation is not None:
+        return split_documentation(documentation)
     progress("read calibration", 0)
-    texts: Sequence[str]
     if options.calibration is None:
-        texts = in_own_process(python_documentation).texts
+        texts = split_documentation(in_own_process(python_documentation))
     else:
-        texts = read_texts(options.calibration, options.calibration_column, "--calibration-column")
+        texts = split_texts(read_texts(options.calibration, options.calibration_column, "--calibration-column"))
     progress("read calibration", 1)
     return texts
 
@@ -258,19 +260,24 @@ def _write_corpus(
     Raises BundleError if a check fails.
     """
     from export.cluster import Cluster
-    from export.embed import embed_corpus, embed_here
-    from export.indexer import write_index
-    from export.keywords import FUSION_WEIGHT, STEMMING, KeywordOptions
-    from export.python_documentation import NAME
-    from export.shards import name_model
-    from export.update import open_older_rows
-    from export.verify import verify_export
+    from export.corpus.python_documentation import NAME
+    from export.index.embed import embed_corpus, embed_here
+    from export.index.indexer import write_index
+    from export.index.keywords import FUSION_WEIGHT, STEMMING, KeywordOptions
+    from export.index.shards import name_model
+    from export.index.truncated import write_truncated
+    from export.index.update import open_older_rows
+    from export.index.verify import verify_export
+    from export.model.language import warn_of_language
     from function.engine.embedder import Embedder
 
     name = NAME if options.corpus is None else options.corpus.name
     stemming = None if options.stem == NO_STEMS else options.stem or STEMMING
     weight = FUSION_WEIGHT if options.fusion_weight is None else options.fusion_weight
     keywords = None if options.no_keywords else KeywordOptions(stemming, options.fusion or CONVEX, weight)
+    has_default_stems = keywords is not None and options.stem is None
+    if warning := warn_of_language(corpus.texts, name, manifest.model, has_default_stems):
+        errors.print(f"[yellow]warning:[/] {escape(warning)}")
     embedder = Embedder.open(fresh, manifest.model)
     cluster = None if options.ray is None else Cluster(options.ray, fresh)
     # Ray shows bars of its own, which would write over ours
@@ -289,10 +296,11 @@ def _write_corpus(
         rows = embed_corpus(embedder, corpus.texts, fresh, name_model(manifest), older, show, embed)
         seconds = time.perf_counter() - began
         progress("write the index", 0)
+        write_truncated(fresh, corpus.ids, rows.is_truncated)
         manifest = write_index(fresh, manifest, corpus, rows.codes, rows.scales, name, keywords)
         progress("write the index", 1)
     if not print_checks(console, lambda progress: verify_export(fresh, rows.codes, rows.scales, progress)):
         shutil.rmtree(fresh / FINISHED, ignore_errors=True)  # whatever is wrong with it, the next export makes it again
         raise BundleError(f"{options.out}: the new bundle failed a check above; what was there before stays as it was")
     on_cluster = [] if cluster is None else [("cluster", cluster.describe())]
-    return manifest, [*corpus_rows(manifest, corpus, rows, seconds), *on_cluster]
+    return manifest, [*corpus_rows(options.out, manifest, corpus, rows, seconds), *on_cluster]

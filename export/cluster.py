@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from export.cluster_error import ClusterError
-from export.embed import Count, Shard, embed_shard, take_shard
+from export.index.embed import Count, Shard, embed_shard, take_shard
 from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
 from function.engine.embedder import Embedder
 

@@ -1,15 +1,15 @@
-"""Estimate what an export will write, and check before the work that the disks have room for it."""
+"""Estimate what an export will write, and check before the work that the disk has room for it."""
 
 import shutil
 from pathlib import Path
 
 from export.corpus import Corpus
-from export.disk_errors import OTHER_FOLDER, OTHER_SCRATCH, DiskError, in_words, scratch_folder
-from export.source import Source
+from export.files.disk_errors import OTHER_FOLDER, DiskError, in_words
+from export.model.source.source import Source
 from function.engine.tensors import map_tensors
 
 MODEL_MARGIN = 4_000_000  # bytes: tokenizer, manifest, and the small tables that stay float32
-FLOAT32_GRAPHS = 3  # in the temporary folder at once: as exported, with pooling, and fused
+FLOAT32_GRAPHS = 3  # on the disk at once: as exported, with pooling, and fused
 
 SHARD_BYTES = 4 + 16 + 1  # of a row in a shard, beside its codes: scale, digest, whether it is truncated
 COLUMN_BYTES = 16  # of a value in columns.safetensors, beside its text: its code, row, offset and bit
@@ -24,7 +24,7 @@ def model_bytes(source: Source) -> int:
 
 
 def temporary_bytes(source: Source) -> int:
-    """Return how many bytes the export of a model writes into the temporary folder."""
+    """Return how many bytes the export of a model writes beside the model, and removes again."""
     return FLOAT32_GRAPHS * _weights_bytes(source) + MODEL_MARGIN
 
 
@@ -62,24 +62,11 @@ def folder_bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def check_space(out: Path, bundle: int, temporary: int = 0) -> None:
-    """Raise DiskError unless `bundle` bytes fit into the folder `out` and `temporary` bytes where TMPDIR points."""
-    if not temporary:
-        _check_disk(out, bundle, "the new bundle", OTHER_FOLDER)
-        return
-    scratch = scratch_folder()
-    if out.stat().st_dev == scratch.stat().st_dev:
-        both = f"the new bundle and temporary files in {scratch}"
-        _check_disk(out, bundle + temporary, both, f"{OTHER_FOLDER}, or {OTHER_SCRATCH}")
-        return
-    _check_disk(out, bundle, "the new bundle", OTHER_FOLDER)
-    _check_disk(scratch, temporary, "the model's temporary files", OTHER_SCRATCH)
-
-
-def _check_disk(folder: Path, needed: int, purpose: str, remedy: str) -> None:
-    disk = shutil.disk_usage(folder)
+def check_space(out: Path, needed: int) -> None:
+    """Raise DiskError unless `needed` bytes fit on the disk of the folder `out`."""
+    disk = shutil.disk_usage(out)
     if disk.total and disk.free < needed:  # some network file systems report zeros only
         raise DiskError(
-            f"{folder}: {in_words(disk.free)} are free, expected {in_words(needed)} for {purpose}; delete what you "
-            f"no longer need there or {remedy}"
+            f"{out}: {in_words(disk.free)} are free, expected {in_words(needed)} for the new bundle; delete what you "
+            f"no longer need there or {OTHER_FOLDER}"
         )

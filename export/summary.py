@@ -9,13 +9,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from export.corpus import Corpus
+from export.model.source.source import DEFAULT_MODEL_SHA256
 from export.progress import ShowProgress, showing_progress
 from export.shell import python_module
-from function.engine.bundle import CONVEX, IndexInfo, KeywordsInfo, Manifest
+from function.engine.bundle import CONVEX, TRUNCATED, IndexInfo, KeywordsInfo, Manifest
 
 if TYPE_CHECKING:
-    from export.embed import EmbeddedCorpus
-    from export.verify import Check
+    from export.index.embed import EmbeddedCorpus
+    from export.index.verify import Check
 
 Rows = list[tuple[str, str]]  # name and value
 
@@ -50,19 +51,23 @@ def print_bundle_summary(console: Console, out: Path, manifest: Manifest, corpus
     console.print(f"{out}/ is ready. Try it: {python_module('function', '--bundle', out)}", markup=False)
 
 
-def corpus_rows(manifest: Manifest, corpus: Corpus, rows: "EmbeddedCorpus", seconds: float) -> Rows:
+def corpus_rows(out: Path, manifest: Manifest, corpus: Corpus, rows: "EmbeddedCorpus", seconds: float) -> Rows:
     """Return the rows of the summary that describe how the corpus was read, and embedded in this number of seconds."""
     assert manifest.index is not None
     skipped = f"{corpus.empty_texts:,} empty ones skipped"
-    not_counted = ", not counting the rows of --update" if rows.updated else ""
+    truncated = f"{rows.is_truncated.sum():,} texts longer than {manifest.model.max_tokens} tokens"
+    if TRUNCATED in manifest.files:
+        truncated += f", listed in {out / TRUNCATED}"
     replaced = f"{corpus.blank_ids:,} blank ones replaced by the row number"
+    files = [("files", "; ".join([f"{corpus.files:,} read", *map(str, corpus.skipped)]))]
     return [
         ("texts", f"{manifest.index.rows:,} from {manifest.index.corpus}, {skipped}"),
+        *(files if corpus.files > 1 or corpus.skipped else []),
         ("ids", f"{corpus.repeated_ids:,} the same as an earlier one, {replaced}"),
         ("metadata", f"{corpus.non_finite:,} NaN or infinite values left out"),
         ("filters", ", ".join(f"{name} ({kind})" for name, kind in corpus.columns.items()) or "no columns"),
         ("embedded", _describe_rows(rows)),
-        ("truncated", f"{rows.truncated:,} texts longer than {manifest.model.max_tokens} tokens{not_counted}"),
+        ("truncated", truncated),
         ("speed", f"{rows.embedded / seconds:,.0f} texts/s"),
         ("index", _describe_search(manifest.index)),
         ("keywords", _describe_keywords(manifest.index.keywords)),
@@ -98,9 +103,13 @@ def _describe_keywords(keywords: KeywordsInfo | None) -> str:
 
 def _model_rows(manifest: Manifest) -> Rows:
     model = manifest.model
+    language = ", trained with English" if model.source_sha256 == DEFAULT_MODEL_SHA256 else ""
     accuracy = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in model.accuracy.items())
     return [
-        ("model", f"{model.name}, {model.dim} dimensions, {model.pooling} pooling, {model.max_tokens} tokens"),
+        (
+            "model",
+            f"{model.name}, {model.dim} dimensions, {model.pooling} pooling, {model.max_tokens} tokens{language}",
+        ),
         (model.quantization, f"against float32: {accuracy}"),
     ]
 

@@ -1,6 +1,6 @@
 """Error replies: `{"error": …, "error_type": …}`, as text-embeddings-inference has it; under /v1/ OpenAI's shape."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -16,13 +16,15 @@ ERROR_TYPES = {
     403: "forbidden",
     404: "not_found",
     405: "method_not_allowed",
+    408: "timeout",
     413: "too_large",
     415: "media_type",
     424: "backend",
     429: "overloaded",
+    431: "too_large",
     503: "unhealthy",
 }
-MOST_DESCRIBED = 3  # of one body's errors
+MOST_DESCRIBED = 3  # errors of one body that are described
 CLOSE = (
     0.75  # how alike a wrong path and a route's must be: /v1/similar is 0.84 like /similar, /redoc 0.71 like /predict
 )
@@ -32,6 +34,7 @@ NO_ROUTE = "Not Found"  # how Starlette says that no route has this path
 OPENAI_PATHS = "/v1/"  # whose clients read OpenAI's errors
 TEI_PATHS = ("/", "/embed", "/similarity", "/tokenize")  # where nothing to embed is a 400
 EMPTY = ("too_short", "string_too_short")
+REPEATED_KEY = "repeated_key"  # the type of the error for a key that an object has twice
 OPENAI_MODELS = "/v1/models/"
 OPENAI_TYPES = {401: ("invalid_request_error", "invalid_api_key"), 429: ("requests", "rate_limit_exceeded")}
 
@@ -85,14 +88,14 @@ def add_error_replies(app: FastAPI) -> None:
             return error_reply(400, f"body: not JSON: {found}; {RIGHT_BODY}", path)
         if isinstance(first["input"], bytes):  # FastAPI parses a body only if it is said to be JSON
             content_type = request.headers.get("content-type", "")
-            return error_reply(415, f"body: content-type {cut(repr(content_type))}, expected application/json", path)
+            return error_reply(415, f"body: content-type {echo(content_type)}, expected application/json", path)
         field = cut(str(first["loc"][1])) if len(first["loc"]) > 1 else None
         is_empty = path in TEI_PATHS and first["type"] in EMPTY
         return error_reply(400 if is_empty else 422, describe_errors(errors), path, field)
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> JSONResponse:
-        if isinstance(error.__cause__, ValueError | RecursionError):  # of reading the body; FastAPI does not tell
+        if isinstance(error.__cause__, ValueError | RecursionError):  # raised while FastAPI read the body
             found = describe_unreadable(error.__cause__)
             return error_reply(400, f"body: not readable: {found}; {RIGHT_BODY}", request.scope["path"])
         if error.status_code == 405:
@@ -154,9 +157,9 @@ def describe(error: dict[str, Any]) -> str:
     parts = [str(part) for part in error["loc"][1:]]  # "body" or "arguments" comes first
     field = cut(".".join(part for part in parts if part != union_tag(part[1:-1]))) or "body"
     message = error["msg"][:1].lower() + error["msg"][1:]
-    if error["type"] in ("missing", "extra_forbidden"):
+    if error["type"] in ("missing", "extra_forbidden", REPEATED_KEY):
         return f"{field}: {message}"
-    return f"{field}: {message}, found {cut(repr(error['input']))}"
+    return f"{field}: {message}, found {echo(error['input'])}"
 
 
 def describe_unreadable(error: BaseException) -> str:
@@ -171,3 +174,33 @@ def describe_unreadable(error: BaseException) -> str:
 def cut(text: str) -> str:
     """Return the first characters of a text, which may be as long as a caller likes."""
     return text if len(text) <= LONGEST_ECHO else text[:LONGEST_ECHO] + "…"
+
+
+def echo(value: object) -> str:
+    """Return the first characters of a JSON value as Python writes it, without writing all of a large value."""
+    written = ""
+    for piece in _written(value):
+        written += piece
+        if len(written) > LONGEST_ECHO:
+            break
+    return cut(written)
+
+
+def _written(value: object) -> Iterator[str]:
+    """Yield the repr of a JSON value in pieces."""
+    if isinstance(value, str):
+        yield repr(value[: LONGEST_ECHO + 1])
+    elif isinstance(value, list):
+        for place, each in enumerate(value):
+            yield ", " if place else "["
+            yield from _written(each)
+        yield "]" if value else "[]"
+    elif isinstance(value, dict):
+        for place, (key, each) in enumerate(value.items()):
+            yield ", " if place else "{"
+            yield from _written(key)
+            yield ": "
+            yield from _written(each)
+        yield "}" if value else "{}"
+    else:
+        yield repr(value)

@@ -32,15 +32,18 @@ class Stack:
 
     def __init__(self, template: Mapping[str, Any], **parameters: str) -> None:
         self._template = template
-        self.parameters = {name: str(one["Default"]) for name, one in template["Parameters"].items()}
-        unknown = parameters.keys() - self.parameters.keys()
+        declared = template["Parameters"]
+        self.parameters = {name: str(one["Default"]) for name, one in declared.items() if "Default" in one}
+        unknown = parameters.keys() - declared.keys()
         if unknown:
             raise KeyError(f"no parameters of the template: {sorted(unknown)}")
         self.parameters |= parameters
         self.resources: dict[str, Any] = {
             name: self.resolve(one) for name, one in template["Resources"].items() if self._exists(one)
         }
-        self.outputs: dict[str, str] = {name: self.resolve(one["Value"]) for name, one in template["Outputs"].items()}
+        self.outputs: dict[str, str] = {
+            name: self.resolve(one["Value"]) for name, one in template["Outputs"].items() if self._exists(one)
+        }
 
     def of_type(self, kind: str) -> dict[str, Any]:
         """Return the properties of all resources of a type, by name."""
@@ -51,7 +54,7 @@ class Stack:
         return [
             assertion["AssertDescription"]
             for rule in self._template["Rules"].values()
-            if self._decide(rule["RuleCondition"])
+            if "RuleCondition" not in rule or self._decide(rule["RuleCondition"])
             for assertion in rule["Assertions"]
             if not self._decide(assertion["Assert"])
         ]
@@ -101,7 +104,7 @@ class Stack:
         if name in self.parameters:
             is_list = self._template["Parameters"][name]["Type"] == "CommaDelimitedList"
             return self.parameters[name].split(",") if is_list else self.parameters[name]
-        logical_id = name.removesuffix(".Alias")  # SAM's own
+        logical_id = name.removesuffix(".Alias").removesuffix(".Stage")  # SAM's own
         if not self._exists(self._template["Resources"][logical_id]):
             raise KeyError(f"{name}: its condition keeps it out of the stack")
         return f"<{name}>"
@@ -130,6 +133,9 @@ class Stack:
         ((function, argument),) = condition.items()
         if function == "Fn::Not":
             return not self._decide(argument[0])
+        if function in ("Fn::And", "Fn::Or"):
+            decisions = [self._decide(one) for one in argument]
+            return all(decisions) if function == "Fn::And" else any(decisions)
         if function == "Fn::Equals":
             left, right = self.resolve(argument)
             return str(left) == str(right)

@@ -7,6 +7,7 @@ graph, a real tokenizer and real files. Texts that share words are alike; that i
 import asyncio
 import json
 import logging
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,10 +27,10 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 
 from export.corpus import Corpus
-from export.embed import embed_corpus
-from export.indexer import KEYWORDS_BY_DEFAULT, write_index, write_model
-from export.keywords import KeywordOptions
-from export.quantize import save_ort
+from export.index.embed import embed_corpus
+from export.index.indexer import KEYWORDS_BY_DEFAULT, write_index, write_model
+from export.index.keywords import KeywordOptions
+from export.model.quantize import save_ort
 from function.app import create_app
 from function.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, Manifest, ModelInfo, open_bundle
 from function.engine.embedder import Embedder
@@ -41,6 +42,8 @@ from function.engine.tokenizer import save_tokenizer
 from function.settings import Settings
 from function.startup import ColdStart
 from tests.passage_files import write_passages
+
+os.environ.pop("COLUMNS", None)  # pytest-xdist sets it, and rich would wrap what the tests read
 
 hypothesis.settings.register_profile("tests", derandomize=True, deadline=None, max_examples=50, database=None)
 hypothesis.settings.register_profile("thorough", hypothesis.settings.get_profile("tests"), max_examples=2000)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from export.passages import writing_passages
+from export.corpus.passages import writing_passages
 
 
 def write_passages(path: Path, texts: Sequence[str], ids: Sequence[str], metadata: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi import FastAPI
@@ -148,19 +149,44 @@ def test_the_settings_are_all_described_with_their_defaults() -> None:
     rows = re.findall(r"^\| `([A-Z_]+)` \| ([^|]*)\|", PAGES["docs/api.md"], re.MULTILINE)
     described = {name.lower(): default.strip(" `") for name, default in rows}
     set_by_lambda = {"aws_lambda_initialization_type"}
-    from_bundle_dir = {"bundle_url"}
-    assert set(described) == {field.name for field in fields(Settings)} - set_by_lambda - from_bundle_dir
+    from_bundle_dir, into_bundle_dir = {"bundle_url"}, {"local_bundle_dir"}
+    names = {field.name for field in fields(Settings)}
+    assert set(described) == names - set_by_lambda - from_bundle_dir | into_bundle_dir
     assert (described.pop("api_keys"), Settings().api_keys) == ("none", ())
-    assert described.pop("bundle_dir") == "bundle/` beside `function/"
-    assert described.pop("mcp_origins") == ""
+    assert described.pop("bundle_dir") == described.pop("local_bundle_dir") == "bundle/` beside `function/"
+    assert (described.pop("mcp_origins"), described.pop("cors_origins")) == ("", "")
     assert described == {name: str(getattr(read_settings({}), name)) for name in described}
+
+
+PARAMETERS = load_template(PROJECT / "template.yaml")["Parameters"]
+PARAMETERS_OF_ROLES = load_template(PROJECT / "deploy" / "github.yaml")["Parameters"]
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_each_parameter_of_the_deployment_exists(page: str) -> None:
-    parameters = load_template(PROJECT / "template.yaml")["Parameters"].keys()
-    named = set(re.findall(r"`([A-Z][a-z]+[A-Za-z]*)=\w+`", PAGES[page]))
-    assert named <= parameters
+    named = set(re.findall(r"`([A-Z][a-z]+[A-Za-z]*)=[^`\s]+`", PAGES[page]))
+    assert named <= PARAMETERS.keys() | PARAMETERS_OF_ROLES.keys()
+
+
+def test_each_parameter_of_the_deployment_is_described_with_its_default() -> None:
+    (table,) = re.findall(r"^## All parameters\n(.*?)^## ", PAGES["docs/deploy.md"], re.DOTALL | re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| (?:`([^`]*)`)? ?\| \S", table, re.MULTILINE)
+    assert dict(rows) == {name: str(parameter["Default"]) for name, parameter in PARAMETERS.items()}
+
+
+def test_each_variable_that_the_settings_read_is_described() -> None:
+    class Environment(dict[str, str]):
+        """An environment that keeps the names that were looked up."""
+
+        def get(self, name: str, default: Any = None) -> Any:
+            read.add(name)
+            return super().get(name, default)
+
+    read: set[str] = set()
+    read_settings(Environment(BUNDLE_DIR="s3://bucket/prefix"))
+    read -= {"AWS_LAMBDA_INITIALIZATION_TYPE"}  # set by Lambda itself
+    assert len(read) > 10
+    assert [name for name in sorted(read) if f"`{name}`" not in PAGES["docs/api.md"]] == []
 
 
 def routes_in(page: str) -> list[str]:

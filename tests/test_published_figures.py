@@ -17,9 +17,9 @@ import onnxruntime as ort
 import pytest
 
 from bench.function.emulator import sample_event
-from export import model as export_model_module
 from export.cli import main
-from export.source import DEFAULT_MODEL_PACKAGE
+from export.model import export_model as export_model_module
+from export.model.source.source import DEFAULT_MODEL_PACKAGE
 from function.engine.bundle import PASSAGES, read_manifest
 from function.engine.embedder import Embedder, open_session
 from function.engine.passages import Passages

@@ -11,7 +11,7 @@ from tests.cloudformation import load_template
 ROOT = Path(__file__).parents[1]
 SETTINGS: dict[str, Any] = tomllib.loads((ROOT / "samconfig.toml").read_text(encoding="utf-8"))
 PARAMETERS = load_template(ROOT / "template.yaml")["Parameters"]
-ARCHITECTURES = {"default": "x86_64", "arm64": "arm64"}
+ARCHITECTURES = {"default": "x86_64", "arm64": "arm64", "ci": "x86_64"}
 
 each_environment = pytest.mark.parametrize("environment", ARCHITECTURES)
 
@@ -30,7 +30,7 @@ def overrides(environment: str, command: str) -> dict[str, str]:
 
 def test_there_is_an_environment_for_each_processor() -> None:
     assert SETTINGS.keys() - {"version"} == ARCHITECTURES.keys()
-    assert sorted(ARCHITECTURES.values()) == sorted(PARAMETERS["Architecture"]["AllowedValues"])
+    assert set(ARCHITECTURES.values()) == set(PARAMETERS["Architecture"]["AllowedValues"])
     assert ARCHITECTURES["default"] == PARAMETERS["Architecture"]["Default"]
 
 
@@ -49,10 +49,13 @@ def test_what_is_deployed_is_what_the_same_environment_has_built(environment: st
     assert settings(environment, "deploy")["template_file"] == f"{folder}/template.yaml"
 
 
-def test_the_environments_share_neither_folder_nor_stack() -> None:
-    for key, command in (("build_dir", "build"), ("template_file", "deploy"), ("stack_name", "deploy")):
+def test_the_environments_share_neither_folder_nor_stack_but_ci_which_deploys_the_default_stack() -> None:
+    for key, command in (("build_dir", "build"), ("template_file", "deploy")):
         values = [settings(environment, command)[key] for environment in ARCHITECTURES]
         assert len(set(values)) == len(values), key
+    stacks = {environment: settings(environment, "deploy")["stack_name"] for environment in ARCHITECTURES}
+    assert stacks.pop("ci") == stacks["default"]
+    assert len(set(stacks.values())) == len(stacks)
 
 
 @each_environment
@@ -61,3 +64,11 @@ def test_a_deployment_may_make_what_it_needs(environment: str) -> None:
     assert deploy["capabilities"] == "CAPABILITY_IAM"
     assert deploy["resolve_image_repos"] is True
     assert deploy["resolve_s3"] is True
+
+
+def test_ci_is_asked_nothing_and_people_are_asked_before_anything_changes() -> None:
+    for environment in ARCHITECTURES:
+        deploy = settings(environment, "deploy")
+        assert deploy["confirm_changeset"] is (environment != "ci")
+        assert deploy["fail_on_empty_changeset"] is False
+        assert "guided" not in deploy

@@ -174,7 +174,101 @@ def test_a_request_may_ask_for_less_work_where_everyone_may_ask() -> None:
     assert limits(Authorization="NONE", MaxTexts="3", MaxTokens="300") == ("3", "300")
 
 
+# --- a domain of one's own
+
+DOMAIN = {
+    "DomainName": "search.example.com",
+    "CertificateArn": "arn:aws:acm:eu-central-1:123456789012:certificate/1234abcd-12ab-34cd-56ef-1234567890ab",
+}
+
+
+def test_an_api_has_no_domain_unless_one_is_named() -> None:
+    stack = Stack(TEMPLATE)
+    kinds = {resource["Type"] for resource in stack.resources.values()}
+    assert not {kind for kind in kinds if kind.startswith(("AWS::ApiGatewayV2::", "AWS::Route53::"))}
+    assert "DomainTarget" not in stack.outputs
+    assert stack.outputs["Url"] == "https://<Api>.execute-api.eu-central-1.amazonaws.com"
+
+
+def test_a_domain_leads_to_the_api_under_its_certificate() -> None:
+    stack = Stack(TEMPLATE, **DOMAIN)
+    (domain,) = stack.of_type("AWS::ApiGatewayV2::DomainName").values()
+    assert domain["DomainName"] == DOMAIN["DomainName"]
+    (configuration,) = domain["DomainNameConfigurations"]
+    assert configuration["CertificateArn"] == DOMAIN["CertificateArn"]
+    assert (configuration["EndpointType"], configuration["SecurityPolicy"]) == ("REGIONAL", "TLS_1_2")
+    (mapping,) = stack.of_type("AWS::ApiGatewayV2::ApiMapping").values()
+    assert mapping == {"DomainName": "<Domain>", "ApiId": "<Api>", "Stage": "<Api.Stage>"}
+    assert not stack.of_type("AWS::Route53::RecordSet")
+    assert stack.outputs["DomainTarget"] == "<Domain.RegionalDomainName>"
+    assert stack.outputs["Url"] == "https://search.example.com"
+
+
+def test_a_hosted_zone_gets_the_record_of_the_domain() -> None:
+    stack = Stack(TEMPLATE, **DOMAIN, HostedZoneId="Z148QEXAMPLE8V")
+    (record,) = stack.of_type("AWS::Route53::RecordSet").values()
+    assert (record["HostedZoneId"], record["Name"], record["Type"]) == ("Z148QEXAMPLE8V", DOMAIN["DomainName"], "A")
+    assert record["AliasTarget"] == {
+        "DNSName": "<Domain.RegionalDomainName>",
+        "HostedZoneId": "<Domain.RegionalHostedZoneId>",
+    }
+
+
+def test_a_base_path_is_mapped_by_the_api_and_taken_off_by_the_function() -> None:
+    stack = Stack(TEMPLATE, **DOMAIN, ApiBasePath="search/v1")
+    (mapping,) = stack.of_type("AWS::ApiGatewayV2::ApiMapping").values()
+    assert mapping["ApiMappingKey"] == "search/v1"  # API Gateway wants it without a slash before it
+    assert base_path(stack) == "/search/v1"
+    assert stack.outputs["Url"] == "https://search.example.com/search/v1"
+    assert "https://search.example.com/search/v1/similar" in shlex.split(stack.outputs["Curl"])
+    # the API's own address takes no base path
+    assert stack_url(ApiBasePath="search") == "https://<Api>.execute-api.eu-central-1.amazonaws.com"
+    assert base_path(Stack(TEMPLATE)) == Settings().api_base_path
+
+
+def base_path(stack: Stack) -> str:
+    variables = stack.of_type("AWS::Serverless::Function")["Function"]["Environment"]["Variables"]
+    return read_settings({name: str(value) for name, value in variables.items()}).api_base_path
+
+
+def stack_url(**parameters: str) -> str:
+    return Stack(TEMPLATE, **parameters).outputs["Url"]
+
+
+@pytest.mark.parametrize(
+    ("name", "allowed", "refused"),
+    [
+        ("ApiBasePath", ["", "search", "search/v1", "v1.2_a-b"], ["/search", "search/", "a//b", "a b", "a" * 21]),
+        (
+            "DomainName",
+            ["", "search.example.com", "a-b.example.co.uk"],
+            ["localhost", "https://a.com", "a.com/", "*.a.com"],
+        ),
+        ("SubnetIds", ["", "subnet-0a1b2c3d"], ["subnet-0a1b2c3d, subnet-0a1b2c3e", "sg-0a1b2c3d"]),
+        ("SecurityGroupIds", ["", "sg-0a1b2c3d,sg-0a1b2c3e"], ["sg-0a1b2c3d,", "subnet-0a1b2c3d"]),
+        ("PermissionsBoundary", ["", "arn:aws:iam::123456789012:policy/a/b"], ["developers"]),
+        ("AlarmTopicArn", ["", "arn:aws:sns:eu-central-1:123456789012:operations"], ["operations", "a.fifo"]),
+    ],
+)
+def test_a_name_that_aws_would_refuse_later_is_refused_before_anything_is_made(
+    name: str, allowed: list[str], refused: list[str]
+) -> None:
+    parameter = TEMPLATE["Parameters"][name]
+
+    def fits(value: str) -> bool:
+        length = int(parameter.get("MaxLength", len(value)))
+        return bool(re.fullmatch(parameter["AllowedPattern"], value)) and len(value) <= length
+
+    assert [value for value in [*allowed, *refused] if fits(value)] == allowed
+
+
 # --- what the function may do and how it runs
+
+
+def statements(stack: Stack) -> list[dict[str, Any]]:
+    """Return the statements of the function's role."""
+    role = stack.of_type("AWS::IAM::Role")["FunctionRole"]
+    return [one for policy in role["Policies"] for one in policy["PolicyDocument"]["Statement"]]
 
 
 @pytest.mark.parametrize(
@@ -187,9 +281,8 @@ def test_the_function_may_write_its_own_logs_and_traces_and_nothing_else(
 ) -> None:
     stack = Stack(TEMPLATE, **parameters)
     (role,) = stack.of_type("AWS::IAM::Role").values()
-    assert "ManagedPolicyArns" not in role
-    statements = [one for policy in role["Policies"] for one in policy["PolicyDocument"]["Statement"]]
-    allowed = {action: one["Resource"] for one in statements for action in one["Action"]}
+    assert not {"ManagedPolicyArns", "PermissionsBoundary"} & role.keys()
+    allowed = {action: one["Resource"] for one in statements(stack) for action in one["Action"]}
     logs = {"logs:CreateLogStream": "<FunctionLogs.Arn>", "logs:PutLogEvents": "<FunctionLogs.Arn>"}
     assert allowed == logs | traces
     (function,) = stack.of_type("AWS::Serverless::Function").values()
@@ -199,9 +292,7 @@ def test_the_function_may_write_its_own_logs_and_traces_and_nothing_else(
 
 def test_a_function_with_a_bucket_may_read_its_prefix_and_nothing_else() -> None:
     stack = Stack(TEMPLATE, BundleBucket="texts", BundlePrefix="news/en")
-    (role,) = stack.of_type("AWS::IAM::Role").values()
-    statements = [one for policy in role["Policies"] for one in policy["PolicyDocument"]["Statement"]]
-    (reading,) = [one for one in statements if any(action.startswith("s3") for action in one["Action"])]
+    (reading,) = [one for one in statements(stack) if any(action.startswith("s3") for action in one["Action"])]
     assert reading["Action"] == ["s3:GetObject"]
     assert reading["Resource"].endswith(":s3:::texts/news/en/*")
     (function,) = stack.of_type("AWS::Serverless::Function").values()
@@ -212,13 +303,74 @@ def test_a_function_with_a_bucket_may_read_its_prefix_and_nothing_else() -> None
 
 def test_the_function_may_ask_the_one_index_of_s3_vectors_that_is_named() -> None:
     stack = Stack(TEMPLATE, VectorBucket="texts", VectorIndex="headlines")
-    (role,) = stack.of_type("AWS::IAM::Role").values()
-    statements = [one for policy in role["Policies"] for one in policy["PolicyDocument"]["Statement"]]
-    (found,) = [one for one in statements if "s3vectors:QueryVectors" in one["Action"]]
+    (found,) = [one for one in statements(stack) if "s3vectors:QueryVectors" in one["Action"]]
     assert found["Action"] == ["s3vectors:QueryVectors", "s3vectors:GetVectors"]
     assert found["Resource"].startswith("arn:")
     assert found["Resource"].endswith(":bucket/texts/index/headlines")
     assert "*" not in found["Resource"]
+
+
+KEY = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "service"),
+    [
+        ({"BundleBucket": "texts", "BundleKeyArn": KEY}, "s3.eu-central-1.amazonaws.com"),
+        (
+            {"VectorBucket": "texts", "VectorIndex": "headlines", "VectorKeyArn": KEY},
+            "s3vectors.eu-central-1.amazonaws.com",
+        ),
+    ],
+    ids=["the bundle's key", "the index's key"],
+)
+def test_the_function_may_decrypt_what_its_key_protects_and_only_through_that_service(
+    parameters: dict[str, str], service: str
+) -> None:
+    (found,) = [one for one in statements(Stack(TEMPLATE, **parameters)) if "kms:Decrypt" in one["Action"]]
+    assert found == {
+        "Effect": "Allow",
+        "Action": ["kms:Decrypt"],
+        "Resource": KEY,
+        "Condition": {"StringEquals": {"kms:ViaService": service}},
+    }
+
+
+@pytest.mark.parametrize("name", ["BundleKeyArn", "VectorKeyArn"])
+def test_a_key_is_named_by_the_arn_that_a_policy_can_name(name: str) -> None:
+    pattern = TEMPLATE["Parameters"][name]["AllowedPattern"]
+    alias = "arn:aws:kms:eu-central-1:123456789012:alias/texts"
+    assert [one for one in ("", KEY, alias, KEY.rpartition("/")[2]) if re.fullmatch(pattern, one)] == ["", KEY]
+
+
+def test_every_role_has_the_boundary_that_is_named() -> None:
+    boundary = "arn:aws:iam::123456789012:policy/developers"
+    roles = Stack(TEMPLATE, Canary="true", PermissionsBoundary=boundary).of_type("AWS::IAM::Role")
+    assert roles.keys() == {"FunctionRole", "CanaryRole"}
+    assert {role["PermissionsBoundary"] for role in roles.values()} == {boundary}
+
+
+NETWORK = {
+    "SubnetIds": "subnet-0a1b2c3d4e5f60718,subnet-1a1b2c3d4e5f60718",
+    "SecurityGroupIds": "sg-0a1b2c3d4e5f60718",
+}
+
+
+def test_a_function_is_in_no_network_unless_it_is_asked_for() -> None:
+    assert "VpcConfig" not in Stack(TEMPLATE).of_type("AWS::Serverless::Function")["Function"]
+    stack = Stack(TEMPLATE, **NETWORK)
+    assert stack.of_type("AWS::Serverless::Function")["Function"]["VpcConfig"] == {
+        "SubnetIds": ["subnet-0a1b2c3d4e5f60718", "subnet-1a1b2c3d4e5f60718"],
+        "SecurityGroupIds": ["sg-0a1b2c3d4e5f60718"],
+    }
+    role = stack.of_type("AWS::IAM::Role")["FunctionRole"]
+    assert role["ManagedPolicyArns"] == ["arn:aws:iam::aws:policy/service-role/AWSLambdaENIManagementAccess"]
+
+
+def test_only_lambda_and_not_the_functions_code_may_change_networks() -> None:
+    (found,) = [one for one in statements(Stack(TEMPLATE, **NETWORK)) if one["Effect"] == "Deny"]
+    assert found["Action"] == ["ec2:*"]
+    assert found["Condition"] == {"Null": {"lambda:SourceFunctionArn": "false"}}  # Lambda sets it for the code's calls
 
 
 def test_a_star_at_its_end_lets_a_function_switch_to_the_next_index() -> None:
@@ -252,25 +404,64 @@ def test_each_parameter_of_the_function_is_in_the_versions_description_so_that_i
     properties = TEMPLATE["Resources"]["Function"]["Properties"]
     versioned = json.dumps({name: value for name, value in properties.items() if name not in NOT_IN_A_VERSION})
     decided = json.dumps([TEMPLATE["Conditions"][name] for name in re.findall(r'"Fn::If": \["(\w+)"', versioned)])
-    names = set(re.findall(r'"Ref": "(\w+)"|\$\{(\w+)\}', versioned + decided))
-    parameters = {name for pair in names for name in pair} & TEMPLATE["Parameters"].keys()
-    assert {"MemorySize", "MaxTexts", "Authorization"} <= parameters
-    assert set(re.findall(r"\$\{(\w+)\}", properties["VersionDescription"]["Fn::Sub"])) == parameters
+    assert {"MemorySize", "MaxTexts", "Authorization", "SubnetIds", "ApiBasePath"} <= parameters_in(versioned)
+    assert parameters_in(json.dumps(properties["VersionDescription"])) == parameters_in(versioned + decided)
 
 
-def test_descriptions_are_as_short_as_lambda_wants_them_whatever_is_in_them() -> None:
-    longest = {"Release": "r" * 64, "MemorySize": "10240", "SnapStart": "PublishedVersions", "MaxTexts": "10000"}
-    stored = {
-        "EphemeralStorage": "10240",
-        "BundlePollSeconds": "86400",
-        "BundleBucket": "b" * 63,
-        "BundlePrefix": "p" * 40,
-    }
-    stack = Stack(TEMPLATE, **longest, **stored, MaxTokens="1000000", Tracing="PassThrough")
-    function = stack.of_type("AWS::Serverless::Function")["Function"]
-    longer_name = 128 - len("stories")  # CloudFormation's longest name of a stack
-    assert len(function["Description"]) + longer_name <= 256
+def parameters_in(text: str) -> set[str]:
+    names = {name for pair in re.findall(r'"Ref": "(\w+)"|\$\{(\w+)\}', text) for name in pair}
+    parameters: set[str] = set(TEMPLATE["Parameters"])
+    return names & parameters
+
+
+@pytest.mark.parametrize("parameters", [JWT, {"BundlePrefix": "news"}, {"MaxTexts": "2048"}])
+def test_each_new_version_has_another_function_behind_it(parameters: dict[str, str]) -> None:
+    """Lambda publishes no version of a function that has not changed, and CloudFormation then fails the deployment."""
+    before, after = (
+        Stack(TEMPLATE, **chosen).of_type("AWS::Serverless::Function")["Function"] for chosen in ({}, parameters)
+    )
+    assert before["VersionDescription"] != after["VersionDescription"]
+    assert before["Description"] != after["Description"]
+
+
+LONGEST = {
+    "Release": "r" * 40,
+    "MemorySize": "10240",
+    "SnapStart": "PublishedVersions",
+    "MaxTexts": "10000",
+    "MaxTokens": "1000000",
+    "Tracing": "PassThrough",
+    "EphemeralStorage": "10240",
+    "BundlePollSeconds": "86400",
+    "BundleBucket": "b" * 63,
+    "BundlePrefix": "p" * 40,
+    "ApiBasePath": "a" * 20,
+}
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        LONGEST,
+        {"Release": "r" * 40, "BundleBucket": "b" * 40, "BundlePrefix": "p" * 20, "ApiBasePath": "a" * 8}
+        | {"SubnetIds": ",".join(["subnet-" + "0" * 17] * 3), "SecurityGroupIds": ",".join(["sg-" + "0" * 17] * 2)},
+    ],
+    ids=["without a network", "with a network of five ids"],
+)
+def test_descriptions_are_as_short_as_lambda_wants_them(parameters: dict[str, str]) -> None:
+    for name, value in parameters.items():
+        parameter = TEMPLATE["Parameters"][name]
+        assert re.fullmatch(parameter.get("AllowedPattern", ".*"), value), name
+        assert len(value) <= int(parameter.get("MaxLength", 10_000)), name
+    function = Stack(TEMPLATE, **parameters).of_type("AWS::Serverless::Function")["Function"]
+    assert len(function["Description"]) <= 256
     assert len(function["VersionDescription"]) <= 256
+
+
+def test_names_that_share_the_description_are_no_longer_than_it_can_hold() -> None:
+    for name in ("Release", "BundlePrefix", "ApiBasePath"):
+        parameter = TEMPLATE["Parameters"][name]
+        assert int(parameter["MaxLength"]) == len(LONGEST[name]), name
 
 
 def test_the_function_gives_up_before_the_api_does() -> None:
@@ -364,13 +555,28 @@ def test_errors_ring_from_one_in_a_hundred_and_three(requests: int, crashes: int
     assert (rate >= alarm["Threshold"]) is is_alarm
 
 
-def test_alarms_are_sent_if_there_is_an_address() -> None:
-    for alarm in Stack(TEMPLATE).of_type("AWS::CloudWatch::Alarm").values():
-        assert "AlarmActions" not in alarm
-    stack = Stack(TEMPLATE, AlarmEmail=EMAIL, SilenceAlarm="true")
-    assert stack.of_type("AWS::SNS::Topic")["AlarmTopic"]["Subscription"] == [{"Protocol": "email", "Endpoint": EMAIL}]
+TOPIC = "arn:aws:sns:eu-central-1:123456789012:operations"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "receivers"),
+    [
+        ({}, []),
+        ({"AlarmEmail": EMAIL}, ["<AlarmTopic>"]),
+        ({"AlarmTopicArn": TOPIC}, [TOPIC]),
+        ({"AlarmEmail": EMAIL, "AlarmTopicArn": TOPIC}, ["<AlarmTopic>", TOPIC]),
+    ],
+    ids=["nowhere", "an address", "a topic", "both"],
+)
+def test_alarms_are_sent_to_the_address_and_the_topic_that_are_named(
+    parameters: dict[str, str], receivers: list[str]
+) -> None:
+    stack = Stack(TEMPLATE, SilenceAlarm="true", BundleBucket="texts", **parameters)
     for alarm in stack.of_type("AWS::CloudWatch::Alarm").values():
-        assert alarm["AlarmActions"] == alarm["OKActions"] == ["<AlarmTopic>"]
+        assert alarm["AlarmActions"] == alarm["OKActions"] == receivers
+    topics = stack.of_type("AWS::SNS::Topic").values()
+    subscriptions = [one for topic in topics for one in topic["Subscription"]]
+    assert subscriptions == ([{"Protocol": "email", "Endpoint": EMAIL}] if "AlarmEmail" in parameters else [])
 
 
 def test_a_canary_is_withdrawn_by_alarms_of_its_own_version_that_are_quicker_than_it() -> None:
@@ -401,10 +607,23 @@ def test_a_canary_is_withdrawn_by_alarms_of_its_own_version_that_are_quicker_tha
         ({"Canary": "true", "SnapStart": "PublishedVersions"}, None),
         ({"SnapStart": "PublishedVersions", "ProvisionedConcurrency": "1"}, "SnapStart does not work with"),
         ({"Canary": "true", "ProvisionedConcurrency": "1"}, "Canary does not work with ProvisionedConcurrency"),
-        ({"MonthlyBudget": "20"}, "MonthlyBudget needs AlarmEmail"),
+        ({"SnapStart": "PublishedVersions", "EphemeralStorage": "1024"}, "SnapStart works with an EphemeralStorage"),
+        ({"MonthlyBudget": "20"}, "MonthlyBudget needs AlarmEmail or AlarmTopicArn"),
+        ({"MonthlyBudget": "20", "AlarmTopicArn": TOPIC}, None),
         ({"VectorBucket": "texts"}, "VectorBucket needs VectorIndex"),
         ({"VectorBucket": "texts", "VectorIndex": "headlines"}, None),
         ({"MonthlyBudget": "20", "AlarmEmail": EMAIL}, None),
+        ({"BundleKeyArn": KEY}, "BundleKeyArn needs BundleBucket"),
+        ({"BundleKeyArn": KEY, "BundleBucket": "texts"}, None),
+        ({"VectorKeyArn": KEY}, "VectorKeyArn needs VectorBucket"),
+        (NETWORK, None),
+        ({"SubnetIds": NETWORK["SubnetIds"]}, "SubnetIds and SecurityGroupIds need each other"),
+        ({"SecurityGroupIds": NETWORK["SecurityGroupIds"]}, "SubnetIds and SecurityGroupIds need each other"),
+        (DOMAIN, None),
+        (DOMAIN | {"HostedZoneId": "Z148QEXAMPLE8V"}, None),
+        ({"DomainName": DOMAIN["DomainName"]}, "DomainName and CertificateArn need each other"),
+        ({"CertificateArn": DOMAIN["CertificateArn"]}, "DomainName and CertificateArn need each other"),
+        ({"HostedZoneId": "Z148QEXAMPLE8V"}, "HostedZoneId needs DomainName"),
     ],
 )
 def test_what_lambda_would_refuse_half_way_is_refused_before_anything_is_made(
@@ -423,11 +642,26 @@ def test_audiences_are_separated_by_commas_alone(audience: str, is_allowed: bool
     assert bool(re.fullmatch(pattern, audience)) is is_allowed
 
 
-def test_a_budget_writes_before_and_after_the_money_is_gone() -> None:
+@pytest.mark.parametrize(
+    ("parameters", "subscribers"),
+    [
+        ({"AlarmEmail": EMAIL}, [{"SubscriptionType": "EMAIL", "Address": EMAIL}]),
+        ({"AlarmTopicArn": TOPIC}, [{"SubscriptionType": "SNS", "Address": TOPIC}]),
+        (
+            {"AlarmEmail": EMAIL, "AlarmTopicArn": TOPIC},
+            [{"SubscriptionType": "EMAIL", "Address": EMAIL}, {"SubscriptionType": "SNS", "Address": TOPIC}],
+        ),
+    ],
+    ids=["an address", "a topic", "both"],
+)
+def test_a_budget_writes_before_and_after_the_money_is_gone(
+    parameters: dict[str, str], subscribers: list[dict[str, str]]
+) -> None:
     assert not Stack(TEMPLATE).of_type("AWS::Budgets::Budget")
-    (budget,) = Stack(TEMPLATE, MonthlyBudget="20", AlarmEmail=EMAIL).of_type("AWS::Budgets::Budget").values()
+    (budget,) = Stack(TEMPLATE, MonthlyBudget="20", **parameters).of_type("AWS::Budgets::Budget").values()
     assert budget["Budget"]["BudgetLimit"] == {"Amount": "20", "Unit": "USD"}
     assert [one["Notification"]["Threshold"] for one in budget["NotificationsWithSubscribers"]] == [80, 100]
+    assert [one["Subscribers"] for one in budget["NotificationsWithSubscribers"]] == [subscribers, subscribers]
 
 
 def test_a_snapshot_is_made_only_if_it_is_asked_for() -> None:
@@ -438,7 +672,6 @@ def test_a_snapshot_is_made_only_if_it_is_asked_for() -> None:
 
 def test_a_release_is_named_by_the_function_its_versions_and_the_images_labels() -> None:
     function = Stack(TEMPLATE, Release="3f2a9c1").resources["Function"]
-    assert "3f2a9c1" in function["Properties"]["Description"]
     assert "3f2a9c1" in function["Properties"]["VersionDescription"]
 
 

@@ -108,7 +108,7 @@ def make_peer(work: Path, bundle: Path, texts: Texts) -> Candidate:
 
 def peer_environment(work: Path, bundle: Path, texts: Texts) -> dict[str, str]:
     """Return the environment variables of the peer over the texts of this bundle, whose files are written first."""
-    from export.source import find_model
+    from export.model.source.source import find_model
     from function.engine.bundle import INDEX
     from function.engine.quantization import dequantize
     from function.engine.tensors import map_tensors

@@ -19,7 +19,8 @@ from function.engine.tensors import TensorsError
 
 WRITES: tuple[str, ...] = ("demo",)
 MEASURES: tuple[str, ...] = (
-    *("function.handler", "export.model", "export.indexer", "export.python_documentation", "requirements.txt"),
+    *("function.handler", "export.model.export_model", "export.index.indexer"),
+    *("export.corpus.python_documentation", "requirements.txt"),
 )
 QUESTIONS = (
     "unpack all files of an archive",

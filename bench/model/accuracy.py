@@ -31,13 +31,15 @@ from bench.texts import (
     read_sts,
     read_texts,
 )
-from export.embed import embed_texts
-from export.recall import neighbour_recall
+from export.index.embed import embed_texts
+from export.index.recall import neighbour_recall
 from function.engine.embedder import Embedder, TokenIds
 from function.engine.quantization import Embeddings
 
 WRITES: tuple[str, ...] = ("accuracy", "latency")
-MEASURES: tuple[str, ...] = ("export.graph", "export.model", "export.tokenizer", "requirements.txt")
+MEASURES: tuple[str, ...] = (
+    *("export.model.export_model", "export.model.graph", "export.model.source.tokenizer", "requirements.txt"),
+)
 QUERIES, OTHERS = 1_000, 20_000
 QEMU = "qemu-x86_64"
 ALONE = 256  # texts that are embedded one by one and in batches of 32

@@ -36,11 +36,12 @@ def make_models(work: Path) -> dict[str, Path]:
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.quantization.matmul_nbits_quantizer import DefaultWeightOnlyQuantConfig, MatMulNBitsQuantizer
 
-    from export.graph import export_graph
-    from export.model import export_model
-    from export.python_documentation import python_documentation
-    from export.source import find_model, read_source
-    from export.tokenizer import write_tokenizer
+    from export.corpus.python_documentation import python_documentation
+    from export.model.calibration_texts import split_documentation
+    from export.model.export_model import export_model
+    from export.model.graph import export_graph
+    from export.model.source.source import find_model, read_source
+    from export.model.source.tokenizer import write_tokenizer
 
     logging.getLogger().setLevel(logging.ERROR)
     console.print("making the models ...")
@@ -56,7 +57,7 @@ def make_models(work: Path) -> dict[str, Path]:
     blocks = MatMulNBitsQuantizer(graph, algo_config=config)
     blocks.process()
     blocks.model.save_model_to_file(str(paths[BLOCKS]), False)
-    info = export_model(source, python_documentation().texts, folder)
+    info = export_model(source, split_documentation(python_documentation()), folder)
     (folder / INFO).write_text(json.dumps(asdict(info)), encoding="utf-8")
     write_tokenizer(source, folder / TOKENIZER)
     mark.write_text(made_from(), encoding="utf-8")

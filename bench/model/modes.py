@@ -12,8 +12,8 @@ from safetensors.numpy import save_file
 
 from bench.report import Missing, console, make_provenance, report
 from bench.texts import TOP_K, Retrieval, add_data_argument, ndcg, read_scifact
-from export.embed import embed_texts
-from export.keywords import KeywordOptions, keyword_tensors
+from export.index.embed import embed_texts
+from export.index.keywords import KeywordOptions, keyword_tensors
 from function.engine.bundle import KEYWORDS, MODEL, RRF, BundleError, read_manifest
 from function.engine.embedder import Embedder
 from function.engine.hybrid import fuse
@@ -22,7 +22,7 @@ from function.engine.keywords import Keywords
 from function.engine.quantization import Embeddings, quantize
 
 WRITES: tuple[str, ...] = ("modes",)
-MEASURES: tuple[str, ...] = ("export.model", "requirements.txt")
+MEASURES: tuple[str, ...] = ("export.model.export_model", "requirements.txt")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -15,11 +15,11 @@ from bench.environments import peer_python
 from bench.model.models import NAIVE, SHIPPED, make_models, open_embedder
 from bench.report import console, make_provenance, report
 from bench.texts import add_data_argument, read_texts
-from export.embed import embed_corpus
-from export.source import find_model
+from export.index.embed import embed_corpus
+from export.model.source.source import find_model
 
 WRITES: tuple[str, ...] = ("throughput",)
-MEASURES: tuple[str, ...] = ("export.model", "requirements.txt")
+MEASURES: tuple[str, ...] = ("export.model.export_model", "requirements.txt")
 PEER = "sentence-transformers encode"
 # The peer, in an environment of its own. Its arguments are the model's folder and a JSON list of texts. It prints
 # "ready", and for each line that it reads the seconds that embedding all texts took.

@@ -19,7 +19,7 @@ from pathlib import Path
 from bench.bundles import is_current, made_from
 from bench.report import PROJECT, Missing, console
 from bench.texts import read_headlines, read_papers
-from export.locked_folder import NAME
+from export.files.resume import PARTIAL
 
 LOT = ("--column", "lot=number")
 LOTS = 10_000  # each passage has one of these lots, so that a filter can keep any share of the corpus
@@ -58,7 +58,7 @@ def make_bundles(work: Path, data: Path, sizes: Sequence[int], keep: bool) -> tu
         if (bundle / "manifest.json").exists() and (keep or is_current(mark)):
             continue
         corpus = work / f"passages-{size}.csv"
-        if (unfinished := _find_unfinished(bundle)) is not None:
+        if (unfinished := bundle / PARTIAL).is_dir():  # of an export that runs or was stopped
             again = f"python -m export --corpus {corpus} {' '.join(LOT)} --out {bundle}"
             raise Missing(
                 f"{unfinished}: an export runs or was stopped; finish it (`{again}`) and use --keep, or delete it"
@@ -76,12 +76,6 @@ def make_bundles(work: Path, data: Path, sizes: Sequence[int], keep: bool) -> tu
     if not described.exists():
         raise Missing(f"{described}: there is no such file; run this without --keep, so that the corpus is written")
     return bundles, described.read_text(encoding="utf-8")
-
-
-def _find_unfinished(bundle: Path) -> Path | None:
-    """Return the folder of an export that runs or was stopped, None if there is none."""
-    found = bundle.iterdir() if bundle.is_dir() else ()
-    return next((path for path in found if NAME.fullmatch(path.name)), None)
 
 
 def run_measured(command: Sequence[str | Path]) -> dict[str, float]:

@@ -25,14 +25,16 @@ from bench.report import PROJECT, Panel, console, draw_lines, make_provenance, r
 from bench.scale.bundles import make_bundles
 from bench.scale.searches import EXACT, FILTERS, HYBRID, KEYWORD, SEMANTIC
 from bench.texts import add_data_argument, read_scifact
-from export.recall import search_exactly
+from export.index.recall import search_exactly
 from function.engine.bundle import COLUMNS, INDEX, KEYWORDS, PASSAGES, open_bundle, read_manifest
 from function.engine.embedder import Embedder
 from function.engine.index import Index
 from function.engine.passages import Passages
 
 WRITES: tuple[str, ...] = ("scale",)
-MEASURES: tuple[str, ...] = ("function.handler", "export.indexer", "export.embed", "export.update", *MADE_WITH)
+MEASURES: tuple[str, ...] = (
+    *("function.handler", "export.index.indexer", "export.index.embed", "export.index.update", *MADE_WITH),
+)
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 Figures = Mapping[str, Any]  # what was measured at one size
 

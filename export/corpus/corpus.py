@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from export.digests import count_distinct
+from export.corpus.digests import count_distinct
 
 Append = Callable[[str, str, str], object]  # takes the text, the id and the metadata of a passage
 Told = Callable[[float], None]  # takes the share of a file that has been read, 0 to 1
@@ -18,6 +18,18 @@ class Counts:
     empty_texts: int
     blank_ids: int
     non_finite: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Entries of a folder that were not read for one reason: how many, and one of them, relative to the folder."""
+
+    reason: str
+    count: int
+    example: str
+
+    def __str__(self) -> str:
+        return f"{self.count:,} skipped: {self.reason}, such as {self.example}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +49,9 @@ class Corpus:
     empty_texts: int  # rows skipped because their text was empty, blank or null
     blank_ids: int = 0  # passages whose row number is their id, although the file has a column of ids
     non_finite: int = 0  # values of Parquet that are NaN or infinite, which JSON cannot hold
-    columns: dict[str, str] = field(default_factory=dict)  # type of each column of the metadata: see export/columns.py
+    files: int = 1
+    skipped: tuple[Skipped, ...] = ()  # entries of the folder, if the corpus is one
+    columns: dict[str, str] = field(default_factory=dict)  # types of the metadata columns: see index/columns.py
 
     @property
     def repeated_ids(self) -> int:

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from export.corpus.corpus import CorpusError
-from export.first_line import first_line
+from export.error_text import first_line
 
 S3 = "s3://"
 

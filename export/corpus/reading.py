@@ -5,16 +5,16 @@ from dataclasses import astuple
 from pathlib import Path
 
 from export.corpus.columns import Columns
-from export.corpus.corpus import Append, Corpus, Counts, Told, corpus_error
-from export.corpus.csv_rows import csv_rows
-from export.corpus.json_rows import json_rows
-from export.corpus.parquet import read_parquet
+from export.corpus.corpus import Append, Corpus, Counts, Skipped, Told, corpus_error
+from export.corpus.folder import SUFFIXES, find_files
+from export.corpus.formats.csv_rows import csv_rows
+from export.corpus.formats.json_rows import json_rows
+from export.corpus.formats.parquet import read_parquet
+from export.corpus.ids import Ids
+from export.corpus.passages import writing_passages
 from export.corpus.rows import read_rows
 from export.corpus.stored import stored_columns
 from export.corpus.unchanged import refusing_changes
-from export.passages import writing_passages
-
-SUFFIXES = ".csv, .tsv, .jsonl, .ndjson or .json (each also as .gz), or .parquet"
 
 
 def read_corpus(
@@ -31,7 +31,7 @@ def read_corpus(
     with the share of the file that was read, 0 to 1.
 
     The path may be a folder: its files are read in the order of their paths, and row numbers go on from one to the
-    next. Files and folders whose names begin with a dot or an underscore are skipped, such as _SUCCESS.
+    next. export/corpus/folder.py says which are skipped.
     The text column is the one named, else "text", else the only one. The id column is the one named, else
     "id" if there is one. Names are case-sensitive.
     Raises CorpusError for a missing, unknown or broken file or column, with the line (from 1, in the
@@ -43,13 +43,13 @@ def read_corpus(
     metadata: Sequence[str]
     if passages is None:
         rows: list[tuple[str, str, str]] = []
-        counts = _read(path, asked, lambda *row: rows.append(row), told)
+        counts, files, skipped = _read(path, asked, lambda *row: rows.append(row), told)
         texts, ids, metadata = ([row[column] for row in rows] for column in range(3))
     else:
         with writing_passages(passages) as append:
-            counts = _read(path, asked, append, told)
+            counts, files, skipped = _read(path, asked, append, told)
         texts, ids, metadata = stored_columns(passages)
-    return Corpus(texts, ids, metadata, counts.empty_texts, counts.blank_ids, counts.non_finite)
+    return Corpus(texts, ids, metadata, counts.empty_texts, counts.blank_ids, counts.non_finite, files, skipped)
 
 
 def read_texts(path: Path, text_column: str | None, text_option: str) -> list[str]:
@@ -63,33 +63,26 @@ def read_texts(path: Path, text_column: str | None, text_option: str) -> list[st
     return texts
 
 
-def _read(path: Path, asked: Columns, append: Append, told: Told) -> Counts:
-    files = _files(path) if path.is_dir() else [path]
-    counts = Counts(0, 0, 0)
+def _read(path: Path, asked: Columns, append: Append, told: Told) -> tuple[Counts, int, tuple[Skipped, ...]]:
+    """Append the passages of a file or a folder; return their counts, the number of files, and what was skipped."""
+    files, skipped = find_files(path) if path.is_dir() else ([path], ())
+    counts, ids = Counts(0, 0, 0), Ids()
     for number, file in enumerate(files):
 
         def told_of_all(share: float, before: int = number) -> None:
             told((before + share) / len(files))
 
         rows_before = counts.passages + counts.empty_texts
-        here = _read_file(file, asked, append, told_of_all, rows_before)
+        here = _read_file(file, asked, append, told_of_all, ids, rows_before)
         counts = Counts(*(a + b for a, b in zip(astuple(counts), astuple(here), strict=True)))
     if not counts.passages:
         found = f"no text in any of {counts.empty_texts:,} rows"
         raise corpus_error(path, None, found, "at least one", f"name another column with {asked.text_option}")
-    return counts
+    ids.refuse_collisions()
+    return counts, len(files), skipped
 
 
-def _files(folder: Path) -> list[Path]:
-    """Return the files of a folder and of its folders in the order of their paths. Raises CorpusError without any."""
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    files = [path for path in paths if not any(part[0] in "._" for part in path.relative_to(folder).parts)]
-    if not files:
-        raise corpus_error(folder, None, "a folder without files", f"files ending in {SUFFIXES}", "check the path")
-    return files
-
-
-def _read_file(path: Path, asked: Columns, append: Append, told: Told, rows_before: int) -> Counts:
+def _read_file(path: Path, asked: Columns, append: Append, told: Told, ids: Ids, rows_before: int) -> Counts:
     """Append the passages of one file; its first row has the number rows_before."""
     if not path.is_file():
         raise corpus_error(path, None, "no file", f"a file ending in {SUFFIXES}", "check the path")
@@ -97,13 +90,13 @@ def _read_file(path: Path, asked: Columns, append: Append, told: Told, rows_befo
     with refusing_changes(path):
         match Path(name.removesuffix(".gz")).suffix:
             case ".csv":
-                return read_rows(path, lambda told: csv_rows(path, ",", told), asked, append, told, rows_before)
+                return read_rows(path, lambda told: csv_rows(path, ",", told), asked, append, told, ids, rows_before)
             case ".tsv":
-                return read_rows(path, lambda told: csv_rows(path, "\t", told), asked, append, told, rows_before)
+                return read_rows(path, lambda told: csv_rows(path, "\t", told), asked, append, told, ids, rows_before)
             case ".jsonl" | ".ndjson" | ".json":
-                return read_rows(path, lambda told: json_rows(path, told), asked, append, told, rows_before)
+                return read_rows(path, lambda told: json_rows(path, told), asked, append, told, ids, rows_before)
             case ".parquet" if not name.endswith(".gz"):
-                return read_parquet(path, asked, append, told, rows_before)
+                return read_parquet(path, asked, append, told, ids, rows_before)
             case _:
                 suffix = "".join(path.suffixes[-2:])
                 raise corpus_error(path, None, f"the suffix {suffix!r}", SUFFIXES, "convert or rename the file")

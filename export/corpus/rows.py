@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from export.corpus.columns import Columns, find_id_column, find_text_column
-from export.corpus.compressed import is_gzipped, require_whole_gzip
 from export.corpus.corpus import Append, CorpusError, Counts, Told, corpus_error
+from export.corpus.formats.compressed import is_gzipped, require_whole_gzip
+from export.corpus.formats.json_rows import compact_json
 from export.corpus.ids import Ids, id_of_number
-from export.corpus.json_rows import compact_json
 
 JSON_TYPES = {bool: "a boolean", int: "a number", float: "a number", list: "an array", dict: "an object"}
 
@@ -15,11 +15,11 @@ Rows = Iterator[tuple[int, dict[str, object]]]  # the line that each starts on, 
 
 
 def read_rows(
-    path: Path, rows: Callable[[Told], Rows], asked: Columns, append: Append, told: Told, rows_before: int
+    path: Path, rows: Callable[[Told], Rows], asked: Columns, append: Append, told: Told, ids: Ids, rows_before: int
 ) -> Counts:
-    """Append the passages of a text file; rows(told) reads it from the first row on and tells how far it is.
+    """Append the passages of a text file; rows(told) reads it from the first row on and reports its progress.
 
-    rows_before is the number of its first row.
+    `ids` has the ids of the files before it, and rows_before is the number of its first row.
     Raises CorpusError for a damaged gzip file, and for texts and ids that are not text.
     """
     if is_gzipped(path):
@@ -36,7 +36,7 @@ def read_rows(
     text = find_text_column(path, columns, asked)
     identifier = find_id_column(path, columns, text, asked)
 
-    ids = Ids(path, lambda line: f"line {line}")
+    ids.begin(path, lambda line: f"line {line}")
     number, passages = -1, 0
     has_ids = False
     for number, (line, row) in enumerate(rows(told)):

@@ -11,12 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from export.indexer import write_manifest
+from export.files.replace import replacing
+from export.index.indexer import write_manifest
 from export.progress import ShowProgress
 from export.publishing.errors import PublishError
 from export.publishing.sending import VECTORS_PER_SECOND, Pace, Sent, send_rows
 from export.publishing.vectors import BundleVectors
-from export.replace import replacing
 from function.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, BundleError, Manifest, VectorsInfo, open_bundle
 from function.engine.vectors import NOT_FILTERED, row_of
 

@@ -12,20 +12,28 @@ from typing import Any
 
 import numpy as np
 
-from export.columns import stored_values
+from export.index.columns import stored_values
 from function.engine.bundle import COLUMNS, INDEX, PASSAGES, BundleError, Manifest
 from function.engine.index import Index
 from function.engine.passages import Passages
 from function.engine.quantization import dequantize
-from function.engine.vectors import EMPTY, ID, METADATA, NOT_FILTERED, TEXT, key_of, metadata_value
+from function.engine.vectors import (
+    EMPTY,
+    ID,
+    LARGEST_NUMBER,
+    METADATA,
+    NOT_FILTERED,
+    TEXT,
+    key_of,
+    metadata_value,
+)
 
 MOST_DIMENSIONS = 4_096
-MOST_KEYS = 50  # of metadata
-MOST_BYTES, MOST_FILTERABLE_BYTES = 40 * 1024, 2 * 1024  # of a vector's metadata
+MOST_KEYS = 50  # metadata keys of a vector
+MOST_BYTES, MOST_FILTERABLE_BYTES = 40 * 1024, 2 * 1024  # bytes of a vector's metadata
 LONGEST_NAME = 63  # characters of a metadata key
-LARGEST_NUMBER = 2**53  # beyond, JSON's numbers are rounded by many readers
 ROWS_AT_ONCE = 4_096
-DIGITS = 16  # of the SHA-256 that the keys of a bundle begin with, so that two bundles' vectors are told apart
+DIGITS = 16  # hexadecimal digits of a SHA-256 that all keys of a bundle begin with, and those of no other bundle
 
 Vector = dict[str, Any]
 

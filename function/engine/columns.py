@@ -7,14 +7,14 @@ A list has a code for each of its strings, and `rows` say which row each code be
 `present` has a bit for each row, set where the row has a value; it is left out if all rows have one.
 """
 
+import math
 import operator
-import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,46 +24,56 @@ from function.engine.tensors import TensorsError, map_tensors
 Mask = Array[np.bool_]  # (rows,), true for the rows that are kept
 Stored = bytes | int | float
 
-PARTS = ("values", "offsets", "codes", "rows", "present")  # of a column; a tensor's name is the column's, a dot, a part
-DTYPES = {  # of the values
+PARTS = ("values", "offsets", "codes", "rows", "present")  # a tensor's name is that of its column, a dot and a part
+DTYPES = {  # dtypes that `values` may have, by the column's type
     "string": ("uint8",),
-    "number": ("int64", "float64"),
+    "number": ("int64", "uint64", "float64"),
     "boolean": ("uint8",),
     "date": ("int64",),
     "list": ("uint8",),
 }
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-FEW = 8  # equal values are looked for one by one up to here, which takes a fraction of looking each row up
+FEW = 8  # up to this many values, one pass with == for each is faster than np.isin
 
-EXPECTED = {  # of a value that is compared with a column, by the column's type
+EXPECTED = {  # what a value must be that is compared with a column, by the column's type
     "string": "a string",
     "number": "a number",
     "boolean": "true or false",
     "date": "an ISO 8601 date or time, such as 2024-05-31 or 2024-05-31T12:00:00Z",
     "list": "a string",
 }
-# How values are compared where each row has its own, and how codes are compared with a place in the dictionary.
 Compare = Callable[[AnyArray, Any], Mask]
-COMPARED: dict[str, tuple[Compare, Compare, Callable[[Any, Any], int]]] = {
-    "$gt": (operator.gt, operator.ge, bisect_right),
-    "$gte": (operator.ge, operator.ge, bisect_left),
-    "$lt": (operator.lt, operator.lt, bisect_left),
-    "$lte": (operator.le, operator.lt, bisect_right),
+
+
+class Comparison(NamedTuple):
+    """How an operator compares the values of a column, with a dictionary and without."""
+
+    values: Compare  # each row's own value with a number
+    is_rounded_up: bool  # a number that the values' dtype lacks becomes the next one above instead of below
+    codes: Compare  # each row's code with a place in the dictionary
+    find: Callable[..., int]  # finds that place
+
+
+COMPARED = {
+    "$gt": Comparison(operator.gt, False, operator.ge, bisect_right),
+    "$gte": Comparison(operator.ge, True, operator.ge, bisect_left),
+    "$lt": Comparison(operator.lt, True, operator.lt, bisect_left),
+    "$lte": Comparison(operator.le, False, operator.lt, bisect_right),
 }
 
 
 def stored_value(kind: str, value: object) -> Stored:
     """Return a JSON value as a column of this type stores it: text as UTF-8, a date as microseconds since 1970 in UTC.
 
-    A date without a time is its first moment, a time without a zone is in UTC. Of a list, value is one of its strings.
-    Raises ValueError if the value is not of the type.
+    A date without a time is its first moment, a time without a zone is in UTC. If the column holds lists, value is one
+    of a list's strings. Raises ValueError if the value is not of the type.
     """
     match value:
         case bool():
             if kind == "boolean":
                 return int(value)
         case int() | float():
-            if kind == "number" and abs(value) <= sys.float_info.max:  # neither infinite nor NaN
+            if kind == "number" and (isinstance(value, int) or math.isfinite(value)):
                 return value
         case str():
             if kind in ("string", "list"):
@@ -109,33 +119,30 @@ class Column:
 
     def compare(self, comparison: str, value: Stored) -> Mask:
         """Return the rows whose value is $gt, $gte, $lt or $lte this one; of a list, one of its strings must be."""
-        compare_values, compare_codes, find = COMPARED[comparison]
-        value = self._as_stored(value)
+        how = COMPARED[comparison]
         if self.codes is None:
-            return self._rows_of(compare_values(self._plain, value))
-        return self._rows_of(compare_codes(self.codes, find(self.values, value)))
+            return self._rows_of(how.values(self._plain, _round(value, self._plain.dtype, how.is_rounded_up)))
+        return self._rows_of(how.codes(self.codes, how.find(self.values, value, key=_exact)))
 
     def equals_any(self, values: Sequence[Stored]) -> Mask:
         """Return the rows whose value is one of these; of a list, one of its strings must be."""
-        values = [self._as_stored(value) for value in values]
         if self.codes is None:
             return self._rows_of(_is_any(self._plain, values))
-        places = {(bisect_left(self.values, value), value) for value in values}
-        known = [place for place, value in places if place < len(self.values) and self.values[place] == value]
+        places = {(bisect_left(self.values, value, key=_exact), value) for value in values}
+        known = [place for place, value in places if place < len(self.values) and _exact(self.values[place]) == value]
         return self._rows_of(_is_any(self.codes, known))
+
+    def starts_with(self, start: bytes) -> Mask:
+        """Return the rows whose string begins with this one; of a list, one of its strings must. start is UTF-8."""
+        assert self.codes is not None  # strings always have a dictionary
+        first = bisect_left(self.values, start)
+        end = bisect_left(self.values, start + b"\xff")  # above every character of UTF-8
+        return self._rows_of((self.codes >= first) & (self.codes < end))
 
     @property
     def _plain(self) -> AnyArray:
         assert isinstance(self.values, np.ndarray)  # strings always have a dictionary
         return self.values
-
-    def _as_stored(self, value: Stored) -> Stored:
-        """Return a number as the column has them: NumPy would compare large whole numbers with floats inexactly."""
-        if not isinstance(self.values, np.ndarray) or isinstance(value, bytes):
-            return value
-        if self.values.dtype == np.float64:
-            return float(value)
-        return int(value) if isinstance(value, float) and value.is_integer() else value
 
     def _rows_of(self, matches: Mask) -> Mask:
         """Return the rows of the codes or values that match."""
@@ -147,14 +154,41 @@ class Column:
 
 
 def _is_any(stored: AnyArray, wanted: Sequence[Stored]) -> Mask:
-    """Return where an array holds one of these values."""
-    if len(wanted) > FEW:
-        whole = [value for value in wanted if isinstance(value, int) and -(2**63) <= value < 2**63]
-        return np.isin(stored, np.array(wanted if stored.dtype.kind == "f" else whole, stored.dtype))
+    """Return where an array holds one of these numbers."""
+    held = [number for value in wanted if (number := _round(value, stored.dtype, is_up=False)) == value]
+    if stored.dtype.kind != "f":
+        limits = np.iinfo(stored.dtype)
+        held = [number for number in held if limits.min <= number <= limits.max]
+    if len(held) > FEW:
+        return np.isin(stored, np.array(held, stored.dtype))
     mask = np.zeros(len(stored), np.bool_)
-    for value in wanted:
-        mask |= stored == value
+    for number in held:
+        mask |= stored == number
     return mask
+
+
+def _exact(value: Any) -> Stored:
+    """Return an entry of a dictionary as Python's own type, which compares an int with a float exactly."""
+    number: Stored = value.item() if isinstance(value, np.generic) else value
+    return number
+
+
+def _round(value: Stored, dtype: "np.dtype[Any]", is_up: bool) -> int | float:
+    """Return the nearest number at or below the value, or at or above it, that an array of this dtype can hold.
+
+    An int may be beyond the dtype's range: NumPy compares it exactly. NumPy would round large ints to compare them with
+    floats.
+    """
+    assert not isinstance(value, bytes)  # strings always have a dictionary
+    if dtype.kind != "f":
+        return math.ceil(value) if is_up else math.floor(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf if value > 0 else -math.inf
+    if is_up:
+        return number if number >= value else math.nextafter(number, math.inf)
+    return number if number <= value else math.nextafter(number, -math.inf)
 
 
 class Columns:

@@ -1,7 +1,7 @@
 """Embeddings in 8 bit: a signed byte for each value and a scale for each row, and back.
 
 Each row has its own scale, because one large value would make the steps of all other rows coarse. Left out: the 8-bit
-weights of the model, which `export/quantize.py` makes.
+weights of the model, which `export/model/quantize.py` makes.
 """
 
 import math

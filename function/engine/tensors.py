@@ -1,7 +1,7 @@
 """Memory-mapped safetensors files: opening one reads its header, using a row reads that row.
 
-The library's own reader copies whole tensors into memory, so this module reads the files; export/tensor_file.py writes
-them.
+The library's own reader copies whole tensors into memory, so this module reads the files;
+export/files/tensor_file.py writes them.
 The format: 8 bytes with the header's length (little-endian), a JSON header {name: {dtype, shape, data_offsets:
 [begin, end]}}, then the bytes; offsets count from the end of the header.
 Source: https://github.com/huggingface/safetensors#format

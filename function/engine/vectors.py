@@ -1,7 +1,7 @@
 """How a corpus is stored in Amazon S3 Vectors: the keys of its vectors, and their metadata.
 
 Each vector's key is the bundle's prefix, a dash and the row. Its metadata are the columns that filters compare, and
-what a hit shows, which no filter can name (NOT_FILTERED). Left out: all that asks or writes.
+what a hit shows, which no filter can name (NOT_FILTERED). Left out: reading and writing.
 """
 
 from function.engine.columns import Stored
@@ -11,6 +11,7 @@ TEXT, ID, METADATA = NOT_FILTERED = (
     "_id",
     "_metadata",
 )  # METADATA is the JSON of all metadata, if there are any
+LARGEST_NUMBER = 2**53  # S3 Vectors holds numbers as float64, which has every whole number up to here
 EMPTY = "_empty"  # names the columns in which the row has a list without strings, since such a list is not stored
 
 

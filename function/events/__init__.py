@@ -1,3 +1,3 @@
-"""From Lambda's events to the app and back: what an event is, whether it can be read, and how the app is asked."""
+"""The Lambda handler of an app: it checks each event, and runs the app through Mangum."""
 
 from function.events.adapter import make_handler as make_handler

@@ -1,45 +1,46 @@
-"""The fields of events, read with a check of their types.
+"""Read the fields of an event, with a check of each type.
 
-Null counts as missing, because consoles and hand-written events send it for what they leave out. Messages name types
-and no values: an event holds its callers' secrets.
+Null counts as missing, because consoles and hand-written events contain it. Error messages name types and no values: an
+event contains its caller's secrets.
 """
 
-from typing import Any
+from typing import Any, TypeVar
 
 from function.errors import cut
 
 Event = dict[str, Any]
+Field = TypeVar("Field", str, bool, list[Any], dict[str, Any])
 
 JSON_NAMES = {str: "a string", bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "an object"}
+EXPECTED = JSON_NAMES | {bool: "true or false", list: "a list of strings"}
 COMPARE = "compare the event with the examples in the folder deploy/events/"
 
 
 class EventError(ValueError):
-    """An event that cannot be read; the message names the field, what was found and what was expected."""
+    """An event that cannot be read. The message says where, what was found, what was expected and what to do."""
 
 
-def read_text(fields: Event, name: str, inside: str = "event") -> str:
-    """Return a field that must be a string of valid Unicode. Raises EventError if it is not."""
-    text = fields.get(name)
-    if not isinstance(text, str):
-        raise wrong(f"{inside}.{name}", text, "a string")
-    if not text.isascii():
-        encode(text, f"{inside}.{name}")
-    return text
+def read(fields: Event, name: str, kind: type[Field], inside: str = "event", default: Field | None = None) -> Field:
+    """Return a field of this type, or the default if the field is missing.
 
-
-def read_optional_text(fields: Event, name: str, default: str, inside: str = "event") -> str:
-    """Return a field that must be a string of valid Unicode if it is there. Raises EventError if it is not."""
-    return default if fields.get(name) is None else read_text(fields, name, inside)
+    Raises EventError if the field has another type, is missing without a default, or is not valid Unicode.
+    """
+    found = fields.get(name)
+    if found is None and default is not None:
+        return default
+    if not isinstance(found, kind):
+        raise wrong(f"{inside}.{name}", found, EXPECTED[kind])
+    if isinstance(found, str) and not found.isascii():
+        encode(found, f"{inside}.{name}")
+    return found
 
 
 def read_texts(fields: Event, name: str, inside: str = "event") -> list[str]:
-    """Return a field that must be a list of strings, empty if it is missing. Raises EventError if it is not."""
-    texts = fields.get(name)
-    if texts is None:
-        return []
-    if not isinstance(texts, list):
-        raise wrong(f"{inside}.{name}", texts, "a list of strings")
+    """Return a list of strings, empty if the field is missing.
+
+    Raises EventError if the field is not such a list, or if a string is not valid Unicode.
+    """
+    texts = read(fields, name, list, inside, [])
     for text in texts:
         if not isinstance(text, str):
             raise wrong(f"{inside}.{name}", text, "strings in the list")
@@ -48,18 +49,8 @@ def read_texts(fields: Event, name: str, inside: str = "event") -> list[str]:
     return texts
 
 
-def read_object(fields: Event, name: str, inside: str = "event") -> Event:
-    """Return a field that must be an object, empty if it is missing. Raises EventError if it is not."""
-    found = fields.get(name)
-    if found is None:
-        return {}
-    if not isinstance(found, dict):
-        raise wrong(f"{inside}.{name}", found, "an object")
-    return found
-
-
 def encode(text: str, where: str) -> bytes:
-    """Return a text in UTF-8. Raises EventError if JSON has escaped half of a surrogate pair in it."""
+    """Return a text in UTF-8. Raises EventError if it contains half of a surrogate pair, as escapes in JSON can."""
     try:
         return text.encode()
     except UnicodeEncodeError as error:
@@ -68,7 +59,7 @@ def encode(text: str, where: str) -> bytes:
 
 
 def shown(text: str) -> str:
-    """Return a name from an event as an error may show it: in part if it is long, in ASCII, on one line."""
+    """Return a name from an event as errors and the log show it: in ASCII, on one line, cut if it is long."""
     return cut(ascii(text)[1:-1])
 
 

@@ -1,42 +1,56 @@
-"""The way from a request to its route: straight where nothing stands between them, FastAPI's where something does."""
+"""A FastAPI route that validates a plain JSON body in one step and leaves everything else to FastAPI."""
 
 import inspect
+import json
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any
 
 from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
+
+from function.errors import REPEATED_KEY
+from function.routes.texts import MOST_FIELDS, refuse_fields
 
 Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class DirectRoute(APIRoute):
-    """A route that reads a body of JSON once, straight into its model, and calls its function.
+    """A route that reads a JSON body once, straight into its model, and calls its function.
 
-    FastAPI reads the body as Python's objects first, and looks for dependencies, parameters, files and background
-    tasks, which takes longer. The route is FastAPI's own in everything else:
-    in the OpenAPI document, and for each request that is not plain valid JSON, which FastAPI reads again to refuse it,
-    so that errors are the same. A function that this class does not suit is called by FastAPI alone: see `arguments`.
+    FastAPI reads the body into Python objects first, and looks for dependencies, parameters, files and background
+    tasks, which takes longer. FastAPI still describes the route in the OpenAPI document. It also reads each body that
+    is not plain valid JSON, so its errors are the same. Only a repeated key is refused here, since FastAPI takes the
+    last value. Functions that `arguments` rejects are called by FastAPI alone.
     """
 
     def get_route_handler(self) -> Endpoint:
-        """Return what answers a request; FastAPI asks for it once, when the route is added."""
+        """Return the function that answers a request; FastAPI calls this once, when the route is added."""
         through_fastapi = super().get_route_handler()
         names = None if self.dependencies else arguments(self.endpoint)
         if names is None:
             return through_fastapi
         function, (request_name, body_name, model) = self.endpoint, names
 
+        async def read_by_fastapi(request: Request, body: bytes) -> Response:
+            if len(body) > MOST_FIELDS:  # each field takes at least a byte
+                with suppress(ValueError, RecursionError):  # FastAPI refuses a body that is not JSON
+                    refuse_fields(json.loads(body), "body")
+            return await through_fastapi(request)
+
         async def answer(request: Request) -> Response:
             values: dict[str, Any] = {request_name: request} if request_name else {}
             if model is not None:
-                if not _is_json(request.headers.get("content-type", "")):
-                    return await through_fastapi(request)
-                try:
-                    values[body_name] = model.model_validate_json(await request.body())
-                except ValidationError:
-                    return await through_fastapi(request)
+                body = await request.body()
+                found = _read(model, body) if _is_json(request.headers.get("content-type", "")) else None
+                # each key has a colon: if there are no more colons than fields, no key is repeated
+                if found is None or body.count(b":") > len(found.model_fields_set):
+                    _check_keys(body)
+                if found is None:
+                    return await read_by_fastapi(request, body)
+                values[body_name] = found
             response: Response = await function(**values)
             return response
 
@@ -46,8 +60,8 @@ class DirectRoute(APIRoute):
 def arguments(function: Callable[..., Any]) -> tuple[str, str, type[BaseModel] | None] | None:
     """Return the names of a function's arguments for the request ("": none) and for the body, and the body's model.
 
-    None if it is not a coroutine function, does not say that it returns a Response, or takes anything else than a
-    Request and a pydantic model, each at most once.
+    Return None unless it is a coroutine function that is annotated to return a Response and takes nothing but a Request
+    and a pydantic model, each at most once.
     """
     signature = inspect.signature(function)
     request_name, body_name, model = "", "", None
@@ -64,6 +78,25 @@ def arguments(function: Callable[..., Any]) -> tuple[str, str, type[BaseModel] |
     return request_name, body_name, model
 
 
+def _read(model: type[BaseModel], body: bytes) -> BaseModel | None:
+    """Return a body of JSON as its model, None if it is not valid."""
+    try:
+        return model.model_validate_json(body)
+    except ValidationError:
+        return None
+
+
+def _check_keys(body: bytes) -> None:
+    """Raise RequestValidationError if an object in a body of JSON has a key twice."""
+    from function.repeated_keys import RepeatedKeyError, refuse_repeated_keys  # most requests do not need it
+
+    try:
+        refuse_repeated_keys(body)
+    except RepeatedKeyError as error:
+        described = {"type": REPEATED_KEY, "loc": ("body", *error.place), "msg": error.found, "input": None}
+        raise RequestValidationError([described]) from None
+
+
 def _is_json(content_type: str) -> bool:
-    """Return whether a content type is JSON as nearly all write it; FastAPI knows the other ways."""
+    """Return whether a content type is JSON in its usual spelling; FastAPI knows the other spellings."""
     return content_type == "application/json" or content_type.startswith("application/json;")

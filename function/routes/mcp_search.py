@@ -12,20 +12,10 @@ from function.errors import describe_errors
 from function.routes.filtering import filter_schemas
 from function.routes.replies import bytes_beyond, json_reply, json_text
 from function.routes.similar import SimilarReply, SimilarRequest, too_large
-from function.routes.texts import refuse_characters
+from function.routes.texts import refuse_characters, refuse_fields
 from function.search import BackendError, Search, SearchError
 from function.settings import Settings
 from function.telemetry import Stopwatch
-
-PARAMETERS = {
-    "text": "What to look for, in a few words or a sentence.",
-    "num_results": "How many texts to return.",
-    "mode": "semantic: texts with a similar meaning. keyword: texts with these words, for names and codes; words "
-    "between quotation marks must occur. hybrid: both.",
-    "exact": "Compare with every text, where a very large corpus is otherwise searched in part.",
-    "filter": "Only texts whose metadata pass are found.",
-    "include": "The parts of each result to return beside index, id and score.",
-}
 
 
 def make_tool(current: Callable[[], IndexInfo]) -> Callable[[], dict[str, Any]]:
@@ -56,8 +46,6 @@ def input_schema(info: IndexInfo) -> dict[str, Any]:
     """Return the JSON Schema of a call: that of a request to /similar, with only what this corpus has."""
     schema = SimilarRequest.model_json_schema()
     properties = schema["properties"]
-    for name, description in PARAMETERS.items():
-        properties[name]["description"] = description
     if info.keywords is None:
         properties["mode"] |= {"enum": ["semantic"], "description": "Texts with a similar meaning."}
     if info.columns:
@@ -75,6 +63,7 @@ def make_call(search: Search, settings: Settings) -> Callable[[dict[str, Any], S
 
     async def call(arguments: dict[str, Any], stopwatch: Stopwatch) -> dict[str, Any]:
         try:
+            refuse_fields(arguments, "arguments")
             request = SimilarRequest.model_validate(arguments)
             refuse_characters([request.text], settings)
             found = await search(request.query(), stopwatch.lap)

@@ -23,9 +23,8 @@ def describe_app(app: FastAPI, kinds: Mapping[str, str]) -> dict[str, Any]:
     document = FastAPI.openapi(app)
     schemas = document["components"]["schemas"]
     schemas |= filter_schemas(kinds)
-    schemas["SimilarRequest"]["properties"]["filter"] = {
-        "anyOf": [{"$ref": "#/components/schemas/Filter"}, {"type": "null"}]
-    }
+    filter_schema = schemas["SimilarRequest"]["properties"]["filter"]
+    filter_schema["anyOf"] = [{"$ref": "#/components/schemas/Filter"}, {"type": "null"}]
     document["paths"].setdefault("/", {})["get"] = deepcopy(PAGE)
     for methods in document["paths"].values():
         if "get" in methods:

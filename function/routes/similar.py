@@ -1,4 +1,4 @@
-"""POST /similar: which texts are most like these words."""
+"""POST /similar: the texts that are closest to a text, in meaning, in words or in both."""
 
 from typing import Annotated, Any, Literal
 
@@ -13,36 +13,50 @@ from function.search import BackendError, Query, Search, SearchError
 from function.settings import Settings
 from function.telemetry import stopwatch_of
 
-Part = Literal["text", "metadata"]  # of a hit, that a request may leave out
+Part = Literal["text", "metadata"]
 
 
+# The docstring and the descriptions are published: in the OpenAPI document, and as the tool of POST /mcp.
 class SimilarRequest(StrictRequest):
-    """Words, how many of the texts most like them are wanted, among which texts, and what of each."""
+    """A search: the text, the number of results, the mode, a metadata filter and the fields to return."""
 
-    text: RequestText
-    num_results: Annotated[int, Field(ge=1, le=MOST_HITS), BeforeValidator(whole_number)] = 5
-    mode: Literal["semantic", "keyword", "hybrid"] = "semantic"
-    exact: bool = False  # compare the words with every text; only the modes semantic and hybrid look at fewer
-    filter: dict[str, Any] | None = None  # the search checks it, function/routes/filtering.py describes it
-    include: list[Part] = Field(default=["text", "metadata"], fail_fast=True)
+    text: RequestText = Field(description="What to look for, in a few words or a sentence.")
+    num_results: Annotated[int, Field(ge=1, le=MOST_HITS), BeforeValidator(whole_number)] = Field(
+        default=5, description="How many texts to return."
+    )
+    mode: Literal["semantic", "keyword", "hybrid"] = Field(
+        default="semantic",
+        description="semantic: texts with a similar meaning. keyword: texts with these words, for names and codes; "
+        "words between quotation marks must occur. hybrid: both.",
+    )
+    exact: bool = Field(
+        default=False, description="Compare with every text. Otherwise a very large corpus is searched in part."
+    )
+    # the search checks the filter, and function/routes/filtering.py adds its JSON Schema
+    filter: dict[str, Any] | None = Field(default=None, description="Return only texts whose metadata match.")
+    include: list[Part] = Field(
+        default=["text", "metadata"],
+        fail_fast=True,
+        description="The fields of each result to return, besides index, id and score.",
+    )
 
     def query(self) -> Query:
-        """Return the same as the search takes it."""
+        """Return the request as the search takes it."""
         return Query(self.text, self.num_results, self.mode, self.exact, self.filter, self.include)
 
 
 class Scores(BaseModel):
-    """What a hybrid score was made from: the cosine (-1 to 1) and BM25 (0 or more)."""
+    """The two scores of a hybrid result: the cosine (-1 to 1) and BM25 (0 or more)."""
 
     semantic: float
     keyword: float
 
 
 class Result(BaseModel):
-    """One text of the corpus: its row, its id, its score, itself and its other columns.
+    """A text of the corpus: its row number, id, score, text and metadata.
 
-    `score` is the cosine to the words (-1 to 1) in the mode semantic, BM25 in keyword, and made from both `scores` in
-    hybrid; only there are `scores` in a result.
+    `score` is the cosine (-1 to 1) in mode semantic and BM25 (0 or more) in mode keyword. In mode hybrid it combines
+    the two `scores`, which only this mode returns.
     """
 
     index: int
@@ -57,18 +71,18 @@ class Result(BaseModel):
 
 
 class SimilarReply(BaseModel):
-    """Results, best first. `truncated`: the words were more than the search reads, the rest was left out."""
+    """The results, best first. `truncated` is true if the text was too long and its end was ignored."""
 
     results: list[Result]
     truncated: bool
 
 
 def add_similar(app: FastAPI, search: Search, settings: Settings) -> None:
-    """Add the route that searches; a text of too many characters or too large a reply is a 413."""
+    """Add the route. A text with too many characters and a reply with too many bytes are answered with 413."""
     max_reply_bytes = settings.max_reply_bytes
 
     @app.post(
-        "/similar", response_model=SimilarReply, responses=REFUSED | BACKEND, summary="The texts most like these words"
+        "/similar", response_model=SimilarReply, responses=REFUSED | BACKEND, summary="The texts closest to a text"
     )
     async def similar(body: SimilarRequest, request: Request) -> Response:
         stopwatch = stopwatch_of(request)
@@ -90,6 +104,6 @@ def add_similar(app: FastAPI, search: Search, settings: Settings) -> None:
 
 
 def too_large(results: int, found: int, most: int) -> str:
-    """Say that the reply is of more bytes than may be."""
+    """Return the message of the 413 for a reply that is too large."""
     advice = "ask for fewer" if results > 1 else "split the long texts of the corpus"
     return f"num_results: the reply with {results} is {found} bytes, at most {most}; {advice}"

@@ -10,8 +10,7 @@ import pytest
 from bench import texts
 from bench.report import Missing
 from bench.texts import Retrieval, ndcg, read_scifact, read_sts, read_texts, short_queries
-from export import python_documentation
-from export.corpus import Corpus
+from export.corpus import Corpus, python_documentation
 
 
 @pytest.fixture

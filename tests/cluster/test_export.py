@@ -93,10 +93,10 @@ def test_the_nodes_run_the_code_that_was_sent_to_them(nodes: Any, monkeypatch: A
     from export.cluster import _connect
 
     def imported_files() -> list[str]:  # sent as it is, unlike a function of a module
-        import export.embed
+        import export.index.embed
         import function.engine.embedder
 
-        return [export.embed.__file__, function.engine.embedder.__file__]
+        return [export.index.embed.__file__, function.engine.embedder.__file__]
 
     _connect(nodes.address)
     try:

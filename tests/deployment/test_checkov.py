@@ -1,4 +1,4 @@
-"""checkov over the template and the Dockerfile: nothing fails that is not skipped with its reason."""
+"""checkov over the templates and the Dockerfile: nothing fails that is not skipped with its reason."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 
 from tests.deployment.conftest import ROOT
 
-SCANNED = ("template.yaml", "Dockerfile")
+SCANNED = ("template.yaml", "deploy/github.yaml", "Dockerfile")
 
 
 @pytest.fixture(scope="module")

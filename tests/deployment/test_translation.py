@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
 from tests.deployment.conftest import ROOT
 
 Translate = Callable[..., dict[str, Any]]
 
 JWT = ("Authorization=JWT", "JwtIssuer=https://issuer.example.com", "JwtAudience=one,two")
+KEY = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+CERTIFICATE = "arn:aws:acm:eu-central-1:123456789012:certificate/1234abcd-12ab-34cd-56ef-1234567890ab"
 CASES = [
     (),
     JWT,
@@ -28,10 +31,28 @@ CASES = [
         "SilenceAlarm=true",
         "Release=3f2a9c1",
     ),
+    (
+        "Canary=true",
+        "PermissionsBoundary=arn:aws:iam::123456789012:policy/developers",
+        "SubnetIds=subnet-0a1b2c3d4e5f60718,subnet-1a1b2c3d4e5f60718",
+        "SecurityGroupIds=sg-0a1b2c3d4e5f60718",
+        "AlarmTopicArn=arn:aws:sns:eu-central-1:123456789012:operations",
+        "BundleBucket=texts",
+        f"BundleKeyArn={KEY}",
+        "VectorBucket=texts",
+        "VectorIndex=headlines",
+        f"VectorKeyArn={KEY}",
+        "DomainName=search.example.com",
+        f"CertificateArn={CERTIFICATE}",
+        "HostedZoneId=Z148QEXAMPLE8V",
+        "ApiBasePath=search",
+    ),
 ]
+EVERYTHING = (*CASES[-1], "AlarmEmail=someone@example.com", "MonthlyBudget=20", "SilenceAlarm=true")
+# W1030, W1033: template.yaml says why defaults are empty.
 # W2001: SAM has put a parameter's value in, so that nothing refers to the parameter any more.
 # W3011: template.yaml says why the function has an UpdateReplacePolicy and no DeletionPolicy; SAM drops that comment.
-IGNORED = "W2001,W3011"
+IGNORED = "W1030,W1033,W2001,W3011"
 
 
 @pytest.fixture(scope="session")
@@ -76,9 +97,44 @@ def test_sam_gives_the_function_no_permission_that_is_not_written_out(
     translate: Translate, parameters: tuple[str, ...]
 ) -> None:
     roles = of_type(translate(*parameters), "AWS::IAM::Role")
-    assert "ManagedPolicyArns" not in roles.pop("FunctionRole")["Properties"]
-    # CodeDeploy's is AWS's own, made for shifting traffic between versions of functions
-    assert roles.keys() <= {"CodeDeployServiceRole"}
+    assert roles.keys() == {"FunctionRole", "CanaryRole"}  # the second has a condition
+    condition, _, otherwise = roles["FunctionRole"]["Properties"]["ManagedPolicyArns"]["Fn::If"]
+    assert (condition, otherwise) == ("HasNetwork", {"Ref": "AWS::NoValue"})
+
+
+def test_no_role_is_without_the_boundary(translate: Translate) -> None:
+    roles = of_type(translate("Canary=true"), "AWS::IAM::Role")
+    for name, role in roles.items():
+        assert role["Properties"]["PermissionsBoundary"]["Fn::If"][1] == {"Ref": "PermissionsBoundary"}, name
+
+
+def test_a_domain_leads_to_the_stage_that_sam_makes(translate: Translate) -> None:
+    translated = translate()
+    (stage,) = of_type(translated, "AWS::ApiGatewayV2::Stage")
+    (mapping,) = of_type(translated, "AWS::ApiGatewayV2::ApiMapping").values()
+    assert mapping["Properties"]["Stage"] == {"Ref": stage}
+
+
+# Kinds of resources that AWS itself gives no tags.
+WITHOUT_TAGS = {
+    "AWS::ApiGatewayV2::ApiMapping",
+    "AWS::Lambda::Alias",
+    "AWS::Lambda::Permission",
+    "AWS::Lambda::Version",
+    "AWS::Logs::MetricFilter",
+    "AWS::Logs::QueryDefinition",
+    "AWS::Route53::RecordSet",
+}
+
+
+def test_the_tags_of_a_deployment_reach_every_resource_that_can_have_tags(translate: Translate) -> None:
+    """CloudFormation gives a stack's tags to each resource whose kind says in its schema that it takes tags."""
+    kinds = {resource["Type"] for resource in translate(*EVERYTHING)["Resources"].values()}
+    tagging = {
+        kind: PROVIDER_SCHEMA_MANAGER.get_resource_schema("eu-central-1", kind).schema["tagging"] for kind in kinds
+    }
+    assert {kind for kind in kinds if not tagging[kind]["taggable"]} == WITHOUT_TAGS
+    assert all(one["tagOnCreate"] and one["tagUpdatable"] for one in tagging.values() if one["taggable"])
 
 
 def test_the_api_that_sam_makes_keeps_its_locks_and_its_limits(translate: Translate) -> None:
@@ -105,8 +161,11 @@ def test_a_new_image_is_a_new_version_and_an_address_is_not(translate: Translate
 
 def test_a_new_setting_replaces_the_version_and_keeps_the_old_one(translate: Translate) -> None:
     """A version's name says nothing of a parameter's value: CloudFormation replaces it for another description."""
-    (version,) = of_type(translate(), "AWS::Lambda::Version").values()
-    assert "${MemorySize}" in version["Properties"]["Description"]["Fn::Sub"]
+    translated = translate()
+    (version,) = of_type(translated, "AWS::Lambda::Version").values()
+    assert "${MemorySize}" in version["Properties"]["Description"]["Fn::Sub"][0]
+    (function,) = of_type(translated, "AWS::Lambda::Function").values()
+    assert function["Properties"]["Description"] == version["Properties"]["Description"]
     assert version["UpdateReplacePolicy"] == version["DeletionPolicy"] == "Retain"
 
 
@@ -114,6 +173,7 @@ def test_traffic_is_shifted_by_codedeploy_only_with_a_canary(translate: Translat
     assert not of_type(translate(), "AWS::CodeDeploy::DeploymentGroup")
     translated = translate("Canary=true")
     (group,) = of_type(translated, "AWS::CodeDeploy::DeploymentGroup").values()
+    assert group["Properties"]["ServiceRoleArn"]["Fn::If"][:2] == ["IsCanary", {"Fn::GetAtt": ["CanaryRole", "Arn"]}]
     condition, alarms_of_a_canary, _ = group["Properties"]["AlarmConfiguration"]["Fn::If"]
     assert condition == "IsCanary"
     alarms = [one["Name"]["Ref"] for one in alarms_of_a_canary["Alarms"]]

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
-from export.columns import column_tensors
+from export.index.columns import column_tensors
 from function.engine.columns import Columns
 from function.engine.tensors import TensorsError
 

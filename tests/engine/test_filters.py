@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from export.columns import column_tensors
+from export.index.columns import column_tensors
 from function.engine.columns import Columns
 from function.engine.filters import MOST_LEVELS, MOST_VALUES, FilterError, allowed_rows
 
@@ -22,7 +22,7 @@ DATES = ["1969-12-31", "2024-02-29", "2024-02-29T00:00:01Z", "2024-02-29T01:00:0
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "author": st.sampled_from(WORDS),
     "year": st.integers(2019, 2024) | st.sampled_from([-(2**63), 2**63 - 1, 2**53 + 1]),
-    "price": st.sampled_from([-1.5, 0.0, 1, 2, 2.5, 1e300]),
+    "price": st.sampled_from([-1.5, 0.0, 1, 2, 2.5, 2**64, 1e300]),
     "is_new": st.booleans(),
     "told": st.sampled_from(DATES),
     "tags": st.sampled_from(WORDS),
@@ -68,6 +68,8 @@ def column_holds(name: str, comparison: str, operand: Any, metadata: Mapping[str
         case "$in" | "$nin":
             wanted = [comparable(kind, value) for value in operand]
             return any(value in wanted for value in found) == (comparison == "$in")
+        case "$startsWith":
+            return any(value.startswith(operand) for value in found)
         case "$eq" | "$ne":
             return (comparable(kind, operand) in found) == (comparison == "$eq")
     return any(COMPARED[comparison](value, comparable(kind, operand)) for value in found)
@@ -80,6 +82,8 @@ def one_column(name: str) -> st.SearchStrategy[dict[str, Any]]:
     several = st.lists(operand, min_size=1, max_size=12)
     operands = dict.fromkeys(("$eq", "$ne", *COMPARED), operand)
     operands |= {"$in": several, "$nin": several, "$exists": st.booleans()}
+    if KINDS[name] in ("string", "list"):
+        operands["$startsWith"] = st.sampled_from([*WORDS, "ż", "żó", "WO", "aba", "WORLDS", "\ud83e", "\x00"])
     one_operator = [st.fixed_dictionaries({each: values}) for each, values in operands.items()]
     some_operators = st.fixed_dictionaries({}, optional=operands).filter(bool)
     return st.fixed_dictionaries({name: st.one_of(operand, *one_operator, some_operators)})
@@ -151,6 +155,13 @@ KEPT: list[tuple[dict[str, Any], list[int]]] = [
     ({"tags": {"$in": ["sea", "none"]}}, [0]),
     ({"tags": {"$nin": ["sea", "war"]}}, [1, 3]),
     ({"tags": {"$exists": True}}, [0, 1, 2]),
+    ({"author": {"$startsWith": "b"}}, [1]),
+    ({"author": {"$startsWith": "bobby"}}, []),
+    ({"author": {"$startsWith": ""}}, [0, 1, 2]),
+    ({"author": {"$startsWith": "a", "$ne": "ann"}}, []),
+    ({"tags": {"$startsWith": "w"}}, [0, 2]),
+    ({"tags": {"$startsWith": ""}}, [0, 2]),
+    ({"tags": {"$startsWith": "S"}}, []),
     ({"author": "ann", "year": 2020}, []),
     ({"$or": [{"author": "ann"}, {"year": 2020}]}, [0, 1]),
     ({"$and": [{"author": {"$ne": "ann"}}, {"tags": "war"}]}, [2]),
@@ -163,7 +174,7 @@ def test_a_filter_keeps_these_rows(tmp_path: Path, condition: dict[str, Any], ke
     assert mask.nonzero()[0].tolist() == kept
 
 
-OPERATORS = "one of $eq, $ne, $gt, $gte, $lt, $lte, $in, $nin, $exists"
+OPERATORS = "one of $eq, $ne, $gt, $gte, $lt, $lte, $in, $nin, $startsWith, $exists"
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"autor": "ann"}, "filter: expected the name of a column, $and or $or, found 'autor'"),
     ({"$gt": 5}, "filter: expected the name of a column, $and or $or, found '$gt'"),
@@ -181,6 +192,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"year": {"$or": [{"$gt": 1}]}}, f"filter.year: expected {OPERATORS}, found '$or'"),
     ({"year": {}}, f"filter.year: expected at least {OPERATORS}, found {{}}"),
     ({"year": {"$exists": 1}}, "filter.year.$exists: expected true or false, found 1"),
+    ({"author": {"$startsWith": 5}}, "filter.author.$startsWith: expected a string, found 5"),
+    ({"author": {"$startsWith": ["a"]}}, "filter.author.$startsWith: expected a string, found ['a']"),
+    ({"tags": {"$startsWith": None}}, "filter.tags.$startsWith: expected a string, found None"),
+    ({"year": {"$startsWith": 2}}, "filter.year.$startsWith: expected a column of strings or lists, found 'number'"),
+    ({"told": {"$startsWith": "2024"}}, "filter.told.$startsWith: expected a column of strings or lists, found 'date'"),
     ({"author": 5}, "filter.author: expected a string, or an object of operators, found 5"),
     ({"is_new": 1}, "filter.is_new: expected true or false, or an object of operators, found 1"),
     ({"tags": {"$eq": ["sea"]}}, "filter.tags.$eq: expected a string, found ['sea']"),
@@ -203,6 +219,15 @@ def test_a_wrong_filter_is_refused_with_the_place_and_what_is_expected_there(
         allowed_rows(condition, columns_of(tmp_path / "columns", ROWS))
 
 
+@pytest.mark.parametrize("words", [10, 255, 256, 257, 70_000])
+def test_beginnings_are_found_among_many_words(tmp_path: Path, words: int) -> None:
+    values = [chr(0x10FFFF - word % 7) * (word % 3) + str(word) for word in range(words)]
+    columns = columns_of(tmp_path / "columns", [{"author": value} for value in values])
+    for start in ("", "1", "25", "6999", chr(0x10FFFF), chr(0x10FFFF) * 2, chr(0x10FFFE) + "1", "9" * 9):
+        kept = allowed_rows({"author": {"$startsWith": start}}, columns)
+        assert kept.tolist() == [value.startswith(start) for value in values]
+
+
 def nested(levels: int) -> dict[str, Any]:
     condition: dict[str, Any] = {"author": "ann"}
     for level in range(levels - 1):
@@ -219,6 +244,45 @@ def test_filters_may_be_nested_so_deep_and_no_deeper(tmp_path: Path) -> None:
 
 def test_a_half_surrogate_equals_no_string(tmp_path: Path) -> None:
     assert not allowed_rows({"author": "\ud800"}, columns_of(tmp_path / "columns", ROWS)).any()
+
+
+EDGES = [0, 2**52, 2**53, 2**62, 2**63, 2**64, 2**70, 10**30]
+EDGES = [sign * edge + step for edge in EDGES for sign in (1, -1) for step in (-2, -1, 0, 1, 2)]
+INTS = st.sampled_from(EDGES)
+FLOATS = INTS.map(float) | st.sampled_from([0.5, -0.5, 2.0**52 - 0.5, 1e300, -1e300, 5e-324])
+
+
+def fits_a_dtype(numbers: list[float]) -> bool:
+    """Say by Python's exact comparison whether int64, uint64 or float64 has all these numbers."""
+    are_whole = all(number == int(number) for number in numbers)
+    ranges = (-(2**63), 2**63 - 1), (0, 2**64 - 1)
+    in_a_range = any(all(least <= number <= most for number in numbers) for least, most in ranges)
+    return (are_whole and in_a_range) or all(float(number) == number for number in numbers)
+
+
+@settings(max_examples=150)
+@given(
+    numbers=st.one_of(
+        [
+            st.lists(each, min_size=1, max_size=4)
+            for each in (INTS, FLOATS, FLOATS | st.integers(-9, 9), INTS.filter(lambda number: 0 <= number < 2**64))
+        ]
+    ),
+    wanted=st.lists(INTS | FLOATS | st.just(10**400), min_size=1, max_size=12),
+    times=st.sampled_from([1, 40]),
+)
+def test_numbers_are_compared_as_exactly_as_by_python(
+    scratch: Path, numbers: list[float], wanted: list[float], times: int
+) -> None:
+    rows = [{"year": number} for number in numbers] * times
+    if not fits_a_dtype(numbers):
+        with pytest.raises(ValueError, match="no dtype holds"):
+            column_tensors(rows, KINDS)
+        return
+    columns = columns_of(scratch, rows)
+    operators: list[dict[str, Any]] = [{each: wanted[0]} for each in ("$eq", "$ne", *COMPARED)]
+    for condition in ({"year": each} for each in [*operators, {"$in": wanted}, {"$nin": wanted}]):
+        assert allowed_rows(condition, columns).tolist() == [holds(condition, row) for row in rows], condition
 
 
 @pytest.mark.parametrize("times", [1, 100], ids=["each row has its value", "a dictionary"])

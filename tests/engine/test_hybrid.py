@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from export.keywords import KeywordOptions, keyword_tensors
+from export.index.keywords import KeywordOptions, keyword_tensors
 from function.engine.bundle import RRF, KeywordsInfo
 from function.engine.hybrid import CANDIDATES, fuse
 from function.engine.index import Index

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from bench.texts import ndcg, read_scifact
-from export.keywords import KeywordOptions, keyword_tensors
+from export.index.keywords import KeywordOptions, keyword_tensors
 from function.engine.arrays import AnyArray
 from function.engine.bundle import KeywordsInfo
 from function.engine.keywords import MOST_TERMS, Keywords

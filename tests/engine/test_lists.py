@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
-from export.index_file import write_index_file
-from export.lists import AXES, principal_axes
+from export.index.index_file import write_index_file
+from export.index.lists import AXES, principal_axes
 from function.engine.bundle import StagesInfo
 from function.engine.index import FEW_HITS, MOST_HITS, Index
 from function.engine.lists import Lists, Places
@@ -40,7 +40,7 @@ def path(embeddings: Embeddings, tmp_path_factory: pytest.TempPathFactory) -> Pa
 def index(embeddings: Embeddings, path: Path) -> Index:
     """Return the index that the export makes of these rows if lists are worth it from 10,000 rows on."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("export.index_file.LEAST_ROWS_OF_LISTS", 10_000)
+        patch.setattr("export.index.index_file.LEAST_ROWS_OF_LISTS", 10_000)
         stages, recall = write_index_file(path, *quantize(embeddings))
     assert stages is not None
     assert 1 < stages.probed < stages.lists

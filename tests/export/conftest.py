@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from onnx import ModelProto
 from safetensors.numpy import load_file, save_file
 
-from export import cli, model
+from export import cli
 from export.corpus import Corpus
-from export.graph import export_graph
-from export.model import export_model
-from export.source import Source, read_source
-from export.tokenizer import write_tokenizer
+from export.model import export_model as model
+from export.model.calibration_texts import split_texts
+from export.model.export_model import export_model
+from export.model.graph import export_graph
+from export.model.source.source import Source, read_source
+from export.model.source.tokenizer import write_tokenizer
 from function.engine.bundle import ModelInfo
 from function.engine.embedder import TokenIds
 from function.engine.quantization import Embeddings
@@ -73,7 +75,7 @@ def tiny_export(
 ) -> tuple[Path, ModelInfo]:
     """The folder that export_model fills from the tiny BERT and the corpus, and the ModelInfo that it returns."""
     folder = tmp_path_factory.mktemp("export")
-    return folder, export_model(tiny_source, corpus.texts, folder)
+    return folder, export_model(tiny_source, split_texts(corpus.texts), folder)
 
 
 def edit_json(path: Path, **changes: object) -> None:

@@ -1,76 +1,32 @@
-"""The command is found wherever it stands; what is an option's value is never taken for it."""
+"""The command is the first word; wrong options end in one line that says what to do."""
 
-import argparse
 from pathlib import Path
 
 import pytest
 
-from export.arguments import COMMANDS, FLAGS, OPTIONAL_VALUE, _parser, parse_arguments, split_command
+from export.arguments import COMMANDS, parse_arguments
 
 
 @pytest.mark.parametrize(
-    ("words", "command", "rest"),
+    ("words", "command"),
     [
-        ([], "export", []),
-        (["corpus", "--out", "b"], "corpus", ["--out", "b"]),
-        (["--out", "b", "corpus"], "corpus", ["--out", "b"]),
-        (["--out=b", "corpus"], "corpus", ["--out=b"]),
-        (["--out", "b", "model", "m"], "model", ["--out", "b", "m"]),
-        (["--remove-corpus", "model", "m"], "model", ["--remove-corpus", "m"]),
-        (["--help", "verify"], "verify", ["--help"]),
-        (["--model", "m", "verify", "b"], "verify", ["--model", "m", "b"]),
-        (["--out", "corpus"], "export", ["--out", "corpus"]),
-        (["--out", "corpus", "corpus"], "corpus", ["--out", "corpus"]),
-        (["model", "corpus"], "model", ["corpus"]),
-        (["verify", "verify"], "verify", ["verify"]),
-        (["./corpus"], "export", ["./corpus"]),
-        (["some-model", "corpus"], "export", ["some-model", "corpus"]),
-        (["--", "corpus"], "export", ["--", "corpus"]),
-        (["--ray", "corpus"], "corpus", ["--ray"]),
-        (["--ray", "host:6379", "corpus"], "corpus", ["--ray", "host:6379"]),
-        (["--ray", "--out", "b", "corpus"], "corpus", ["--ray", "--out", "b"]),
-        (["--corpus", "f"], "export", ["--corpus", "f"]),
-        (["--remove-corpus", "corpus.csv"], "export", ["--remove-corpus", "corpus.csv"]),
+        ([], "export"),
+        (["corpus", "--corpus", "f", "--out", "b"], "corpus"),
+        (["--out", "corpus"], "export"),
+        (["model", "corpus"], "model"),
+        (["verify", "verify"], "verify"),
+        (["./corpus"], "export"),
+        (["some-model", "--corpus", "f"], "export"),
     ],
 )
-def test_the_command_is_the_first_word_that_is_neither_an_option_nor_its_value(
-    words: list[str], command: str, rest: list[str]
-) -> None:
-    assert split_command(words) == (command, rest)
+def test_the_command_is_the_first_word(words: list[str], command: str) -> None:
+    assert parse_arguments(words).command == command
 
 
-@pytest.mark.parametrize("command", ["export", *COMMANDS])
-def test_every_option_but_a_flag_takes_one_value(command: str) -> None:
-    for action in _parser(command)._actions:
-        for option in action.option_strings:
-            assert (action.nargs == 0) == (option in FLAGS), option
-            assert (action.nargs == "?") == (option in OPTIONAL_VALUE), option
-            assert action.nargs in (0, None, "?") or option == "--to"  # which has two, and stands after its command
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["corpus", "--corpus", "texts.csv", "--out", "b"],
-        ["--corpus", "texts.csv", "corpus", "--out", "b"],
-        ["--out", "b", "--corpus", "texts.csv", "corpus"],
-    ],
-)
-def test_options_mean_the_same_before_and_after_the_command(words: list[str]) -> None:
-    assert parse_arguments(words) == argparse.Namespace(
-        command="corpus",
-        out=Path("b"),
-        corpus=Path("texts.csv"),
-        update=None,
-        text_column=None,
-        id_column=None,
-        no_keywords=False,
-        stem=None,
-        fusion=None,
-        fusion_weight=None,
-        column=[],
-        ray=None,
-    )
+def test_a_command_after_an_option_is_refused_with_a_remedy(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse_arguments(["--out", "b", "corpus"])
+    assert "corpus is a command: write it first, or ./corpus for a folder of that name" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -132,11 +88,10 @@ def test_an_address_in_s3_without_a_file_is_refused(capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-@pytest.mark.parametrize("before", [["--"], []])
-def test_a_model_with_the_name_of_a_command_can_be_named(name: str, before: list[str]) -> None:
-    options = parse_arguments([*before, name if before else f"./{name}"])
+def test_a_model_with_the_name_of_a_command_can_be_named(name: str) -> None:
+    options = parse_arguments([f"./{name}"])
     assert (options.command, Path(options.model)) == ("export", Path(name))
-    assert parse_arguments(["--out", "b", "model", name]).model == name
+    assert parse_arguments(["model", name, "--out", "b"]).model == name
 
 
 def test_without_a_command_the_model_may_stand_anywhere() -> None:
@@ -154,7 +109,7 @@ def test_without_a_command_the_model_may_stand_anywhere() -> None:
         (["--text-column", "t"], "--text-column names a column of a file; name the file with --corpus FILE"),
         (["--id-column", "t"], "--id-column names a column of a file; name the file with --corpus FILE"),
         (["model", "--calibration-column", "t"], "name the file with --calibration FILE"),
-        (["--corpus", "x.csv", "model"], "unrecognized arguments: --corpus"),
+        (["model", "--corpus", "x.csv"], "unrecognized arguments: --corpus"),
     ],
 )
 def test_an_error_names_the_missing_or_unknown_argument(

@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
@@ -24,8 +23,9 @@ from safetensors.numpy import load_file, save_file
 from export.arguments import parse_arguments
 from export.cli import main
 from export.corpus import Corpus
+from export.files.disk_errors import DiskError
+from export.index.verify import Check
 from export.shell import python_module
-from export.verify import Check
 from function.engine.bundle import (
     COLUMNS,
     INDEX,
@@ -34,6 +34,7 @@ from function.engine.bundle import (
     MODEL,
     PASSAGES,
     TOKENIZER,
+    TRUNCATED,
     BundleError,
     describe_file,
     open_bundle,
@@ -135,7 +136,7 @@ def test_one_command_makes_a_bundle_that_opens(whole: tuple[Path, Run]) -> None:
     out, done = whole
     assert (done.code, done.err) == (0, "")
     manifest = open_bundle(out)
-    names = [MANIFEST, MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS]
+    names = [MANIFEST, MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS, TRUNCATED]
     assert sorted(path.name for path in out.iterdir()) == sorted(names)
     assert manifest.index is not None
     assert (manifest.index.corpus, manifest.index.rows, manifest.model.name) == ("stories.csv", 147, "tiny-bert")
@@ -160,7 +161,7 @@ def test_an_export_that_failed_late_leaves_its_model_and_rows_to_the_next(
     columns = ("--text-column", "title", "--id-column", "number")
     options = ("--calibration", calibration, "--out", tmp_path / "bundle")
     with monkeypatch.context() as patch:
-        patch.setattr("export.indexer.write_index", fail)
+        patch.setattr("export.index.indexer.write_index", fail)
         line = error_line(run(TINY_BERT, "--corpus", stories, *columns, *options))
     assert "No space left on device" in line
     assert "keeps what is finished for the next export; delete it to start afresh)" in line
@@ -194,7 +195,8 @@ def test_counts_of_texts_of_empty_and_of_truncated_ones_are_printed(whole: tuple
     texts = [f"passage: {passages.text(row)}" for row in range(len(passages))]
     too_long = sum(len(ids) > 32 for ids in tokenizer(texts, truncation=False, padding=False)["input_ids"])
     assert 0 < too_long < len(texts)
-    assert f"{too_long} texts longer than 32 tokens" in done.out
+    assert f"{too_long} texts longer than 32 tokens, listed in {out / TRUNCATED}" in done.out
+    assert len((out / TRUNCATED).read_text().splitlines()) == too_long
     assert "tiny-bert, 32 dimensions, mean pooling, 32 tokens" in done.out
 
 
@@ -203,10 +205,10 @@ def test_sizes_accuracy_and_checks_are_printed(whole: tuple[Path, Run]) -> None:
     accuracy = read_manifest(out).model.accuracy
     assert f"cosine mean {accuracy['cosine_mean']:g}" in done.out
     assert f"recall at 10 {accuracy['recall_at_10']:g}" in done.out
-    for name in (MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS):
+    for name in (MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS, TRUNCATED):
         assert f"checksum of {name}" in done.out
         assert f"{name} {(out / name).stat().st_size / 1e6:.1f} MB" in done.out
-    assert done.out.count(" ok\n") == 12
+    assert done.out.count(" ok\n") == 13
     assert "FAILED" not in done.out
     assert f"{out}/ is ready. Try it: {python_module('function', '--bundle', out)}\n" in done.out
 
@@ -221,7 +223,7 @@ def test_each_step_is_shown_with_its_progress(whole: tuple[Path, Run]) -> None:
 def test_without_a_corpus_the_texts_are_pythons_own_documentation(
     corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("export.python_documentation.python_documentation", lambda: corpus)
+    monkeypatch.setattr("export.corpus.python_documentation.python_documentation", lambda: corpus)
     done = run(TINY_BERT, "--out", tmp_path / "bundle")
     assert done.code == 0
     assert "200 from Python's own documentation, 0 empty ones skipped" in done.out
@@ -234,7 +236,7 @@ def test_without_calibration_the_documentation_calibrates_whatever_the_corpus(
     stories: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = Corpus(corpus.texts[:64], corpus.ids[:64], corpus.metadata[:64], 0)
-    monkeypatch.setattr("export.python_documentation.python_documentation", lambda: texts)
+    monkeypatch.setattr("export.corpus.python_documentation.python_documentation", lambda: texts)
     assert run(TINY_BERT, "--corpus", stories, "--text-column", "title", "--out", tmp_path / "bundle").code == 0
     assert open_bundle(tmp_path / "bundle").model.accuracy["texts"] == 32
 
@@ -290,7 +292,7 @@ def test_the_steps_make_the_same_rows_as_the_one_command(
 def test_a_good_bundle_is_verified_with_exit_code_0(whole: tuple[Path, Run]) -> None:
     done = run("verify", whole[0])
     assert (done.code, done.err) == (0, "")
-    assert done.out.count(" ok\n") == 11
+    assert done.out.count(" ok\n") == 12
     assert "least cosine of 147 rows to their texts" in done.out
 
 
@@ -351,7 +353,7 @@ def test_an_export_whose_own_check_fails_ends_with_exit_code_1_and_leaves_the_ol
     bundle_of_stories: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing = [Check("recall@10 against exact search", "0.5", ">= 0.98", False)]
-    monkeypatch.setattr("export.verify.verify_export", lambda *arguments: iter(failing))
+    monkeypatch.setattr("export.index.verify.verify_export", lambda *arguments: iter(failing))
     before = contents(bundle_of_stories)
     done = run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories)
     assert done.code == 1
@@ -376,7 +378,7 @@ def test_with_its_source_a_bundle_is_held_against_float32_again(whole: tuple[Pat
 def test_a_model_that_strays_from_its_source_fails(
     bundle_of_stories: Path, calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("export.closeness.LEAST_QUANTIZED_COSINE", 0.9999999)
+    monkeypatch.setattr("export.model.fidelity.LEAST_QUANTIZED_COSINE", 0.9999999)
     done = run("verify", bundle_of_stories, "--model", TINY_BERT)
     assert done.code == 1
     assert any(line.startswith("model against float32") and "FAILED" in line for line in done.out.splitlines())
@@ -442,7 +444,7 @@ def test_a_corpus_file_replaces_other_texts_without_a_question(bundle_of_stories
 def test_pythons_own_documentation_is_replaced_by_itself_but_not_removed(
     bundle_of_stories: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("export.python_documentation.python_documentation", lambda: corpus)
+    monkeypatch.setattr("export.corpus.python_documentation.python_documentation", lambda: corpus)
     assert run(TINY_BERT, "--out", bundle_of_stories, "--remove-corpus").code == 0
     assert run(TINY_BERT, "--out", bundle_of_stories).code == 0
     line = error_line(run("model", TINY_BERT, "--out", bundle_of_stories))
@@ -570,11 +572,11 @@ def test_an_error_late_in_the_export_leaves_the_old_bundle_byte_for_byte(
     def fail(*arguments: object) -> None:
         raise BundleError("the disk: is full")
 
-    monkeypatch.setattr("export.indexer.write_index", fail)
+    monkeypatch.setattr("export.index.indexer.write_index", fail)
     options = ("--corpus", stories, "--text-column", "title", "--calibration", calibration)
     line = error_line(run(TINY_BERT, *options, "--out", bundle_of_stories))
-    assert line.startswith(f"error: the disk: is full ({bundle_of_stories}/.semantic-search-")
-    assert line.endswith(".partial keeps what is finished for the next export; delete it to start afresh)")
+    kept = f"{bundle_of_stories}/.partial keeps what is finished for the next export; delete it to start afresh"
+    assert line == f"error: the disk: is full ({kept})"
     assert contents(bundle_of_stories) == before
     assert [path.name for path in bundle_of_stories.parent.iterdir()] == ["bundle"]
 
@@ -587,7 +589,7 @@ def test_an_interruption_leaves_the_old_bundle_byte_for_byte(
     def interrupt(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("export.embed.embed_corpus", interrupt)
+    monkeypatch.setattr("export.index.embed.embed_corpus", interrupt)
     done = run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories)
     assert (done.code, done.err) == (130, "interrupted: nothing was changed\n")
     assert contents(bundle_of_stories) == before
@@ -609,6 +611,22 @@ def test_an_interruption_after_the_replacement_says_that_the_new_bundle_is_there
     assert open_bundle(bundle_of_stories) != before
 
 
+def test_an_error_after_the_replacement_says_that_the_new_bundle_is_there(
+    bundle_of_stories: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = read_manifest(bundle_of_stories)
+
+    def fail(*arguments: object) -> None:
+        raise DiskError("standard output: No space left on device")
+
+    monkeypatch.setattr("export.cli.print_bundle_summary", fail)
+    done = run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories)
+    expected = "error: standard output: No space left on device "
+    expected += f"({bundle_of_stories} was replaced before that, and is complete)\n"
+    assert (done.code, done.err) == (1, expected)
+    assert open_bundle(bundle_of_stories) != before
+
+
 def test_an_interrupted_check_says_that_nothing_was_changed(
     bundle_of_stories: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -625,7 +643,7 @@ def test_a_terminated_process_removes_its_unfinished_files(bundle_of_stories: Pa
     many = write_csv(tmp_path / "many.csv", [{"text": f"story {row} of a goose"} for row in range(100_000)])
     command = [sys.executable, "-m", "export", "corpus", "--corpus", str(many), "--out", str(bundle_of_stories)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
-        while not list(bundle_of_stories.glob(".semantic-search-*.partial/*")):
+        while not (bundle_of_stories / ".partial" / PASSAGES).exists():
             assert process.poll() is None
             time.sleep(0.05)
         process.terminate()
@@ -690,12 +708,13 @@ def test_the_working_folder_can_hold_the_bundle_and_the_command_printed_next_wor
 def test_new_texts_repair_a_bundle_whose_export_was_killed_while_files_moved(
     bundle_of_stories: Path, stories: Path
 ) -> None:
-    whole = bundle_of_stories / ".semantic-search.whole"
-    whole.mkdir()
+    partial = bundle_of_stories / ".partial"
+    partial.mkdir()
+    (partial / "complete").touch()
     for name in (MANIFEST, MODEL, PASSAGES):
-        (bundle_of_stories / name).rename(whole / name)
+        (bundle_of_stories / name).rename(partial / name)
     assert run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories).code == 0
-    assert len(contents(bundle_of_stories)) == 7
+    assert len(contents(bundle_of_stories)) == 8
     open_bundle(bundle_of_stories)
 
 
@@ -703,8 +722,8 @@ def test_new_texts_repair_a_bundle_whose_export_was_killed_while_files_moved(
 @pytest.mark.parametrize(
     ("step", "function"),
     [
-        (["verify"], "export.verify.verify"),
-        (["corpus"], "export.indexer.write_index"),
+        (["verify"], "export.index.verify.verify"),
+        (["corpus"], "export.index.indexer.write_index"),
         (["corpus"], "export.cli.read_corpus"),
     ],
 )
@@ -727,7 +746,7 @@ def test_an_error_of_the_disk_is_one_line_that_names_the_place(
 def test_a_disk_without_room_is_an_error_before_any_work_and_leaves_nothing(
     stories: Path, calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("export.model.export_model", None)  # an error of another kind if it were called
+    monkeypatch.setattr("export.model.export_model.export_model", None)  # an error of another kind if it were called
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10**12, 10**12 - 2_000_000, 2_000_000))
     options = ("--calibration", calibration, "--out", tmp_path / "new" / "bundle")
     line = error_line(run("model", TINY_BERT, *options))
@@ -739,7 +758,7 @@ def test_new_texts_without_room_are_an_error_before_they_are_embedded(
     bundle_of_stories: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = contents(bundle_of_stories)
-    monkeypatch.setattr("export.embed.embed_corpus", None)  # an error of another kind if it were called
+    monkeypatch.setattr("export.index.embed.embed_corpus", None)  # an error of another kind if it were called
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10**12, 10**12 - 2_000, 2_000))
     line = error_line(run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories))
     assert line.startswith(f"error: {bundle_of_stories}: 2.0 kB are free, expected ")
@@ -750,7 +769,7 @@ def test_room_is_asked_for_all_that_is_not_yet_written(
     bundle_of_stories: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
-    monkeypatch.setattr("export.cli.check_space", lambda out, bundle, temporary: asked.append(bundle))
+    monkeypatch.setattr("export.cli.check_space", lambda out, needed: asked.append(needed))
     assert run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories).code == 0
     index, others = (bundle_of_stories / INDEX).stat().st_size, (COLUMNS, KEYWORDS)
     headers = 1_000
@@ -785,20 +804,6 @@ def test_a_disk_that_fills_up_while_the_model_is_written_is_one_line_and_leaves_
         line = error_line(run("model", TINY_BERT, "--calibration", calibration, "--out", disk / "bundle"))
         assert line.startswith(f"error: {disk / 'bundle'}: No space left on device, ")
         assert list(disk.iterdir()) == []
-
-
-@pytest.mark.parametrize("kilobytes", [32, 400])
-def test_a_full_temporary_folder_has_its_own_message(
-    calibration: Path, kilobytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("export.cli.check_space", lambda *arguments: None)
-    with mounted(tmp_path / "scratch", *small_disk(kilobytes)) as scratch:
-        monkeypatch.setattr(tempfile, "tempdir", str(scratch))
-        line = error_line(run("model", TINY_BERT, "--calibration", calibration, "--out", tmp_path / "bundle"))
-        assert line.startswith(f"error: {scratch}: No space left on device, ")
-        assert "set TMPDIR to a folder on another disk" in line
-        assert list(scratch.glob(".semantic-search-*")) == []  # torch makes a folder of its own there
-    assert not (tmp_path / "bundle").exists()
 
 
 def test_verifying_a_folder_without_a_bundle_is_an_error(tmp_path: Path) -> None:

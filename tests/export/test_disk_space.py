@@ -1,7 +1,6 @@
 """How much an export writes is known before it starts, and disks without room for it are named."""
 
 import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from export.corpus import Corpus
-from export.disk_errors import DiskError
 from export.disk_space import (
     MODEL_MARGIN,
     check_space,
@@ -20,13 +18,14 @@ from export.disk_space import (
     shards_bytes,
     temporary_bytes,
 )
-from export.embed import embed_corpus
-from export.locked_folder import FINISHED
-from export.source import Source
+from export.files.disk_errors import DiskError
+from export.files.resume import FINISHED
+from export.index.embed import embed_corpus
+from export.model.source.source import Source
 from function.engine.bundle import COLUMNS, INDEX, KEYWORDS, MODEL, PASSAGES, TOKENIZER, ModelInfo
 from function.engine.embedder import Embedder
 from tests.conftest import DIM
-from tests.export.disks import Usage, mounted, small_disk
+from tests.export.disks import Usage
 
 MEGABYTE = 1_000_000
 
@@ -75,25 +74,6 @@ def test_a_disk_without_room_for_the_bundle_is_named_with_what_is_free_and_what_
         f"{tmp_path}: 30.0 MB are free, expected 1,234.0 MB for the new bundle; delete what you no longer need there "
         "or choose another folder with --out"
     )
-
-
-def test_temporary_files_on_the_same_disk_are_added(
-    tmp_path: Path, disks: Callable[[dict[Path, int]], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    disks({tmp_path: 50 * MEGABYTE})
-    check_space(tmp_path, 30 * MEGABYTE, temporary=20 * MEGABYTE)
-    with pytest.raises(DiskError, match=rf"51\.0 MB for the new bundle and temporary files in {tmp_path}"):
-        check_space(tmp_path, 30 * MEGABYTE, temporary=21 * MEGABYTE)
-
-
-def test_a_small_disk_of_temporary_files_has_its_own_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with mounted(tmp_path / "scratch", *small_disk(1_000)) as scratch:
-        monkeypatch.setattr(tempfile, "tempdir", str(scratch))
-        check_space(tmp_path, 1, temporary=1_000_000)
-        message = rf"^{scratch}: 1\.0 MB are free, expected 2\.0 MB for the model's temporary files; .* set TMPDIR"
-        with pytest.raises(DiskError, match=message):
-            check_space(tmp_path, 1, temporary=2_000_000)
 
 
 def test_a_file_system_that_does_not_tell_its_size_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,6 +66,6 @@ def answer(make_app: Callable[..., Any]) -> Iterator[Callable[[object], dict[str
         asyncio.set_event_loop(loop)  # Mangum would make one, and leave it open
         handler = make_handler(make_app(), base_path="/")
         context: Any = SimpleNamespace(aws_request_id="c6af9ac6")
-        handler(http_api("GET", "/health", None), context)  # the first reply tells of the cold start too
+        handler(http_api("GET", "/health", None), context)  # the first reply has the phases of the start too
         yield lambda event: handler(event, context)
         asyncio.set_event_loop(None)

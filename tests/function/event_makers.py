@@ -1,6 +1,6 @@
-"""Events as AWS sends them, one maker for each source: method, path and body, or None.
+"""Events as AWS sends them: one maker for each source, called with method, path and body, or None without a body.
 
-They are cut down from AWS's own examples:
+They are shortened from AWS's own examples:
 https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
 https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html
 https://docs.aws.amazon.com/lambda/latest/dg/services-alb.html

@@ -84,8 +84,9 @@ def test_init_imports_the_packages_of_the_list_and_no_other(start: Callable[...,
     assert installed - {"snapshot_restore_py", "function"} <= PACKAGES
     assert {"onnxruntime", "numpy", "tokenizers", "fastapi", "mangum", "aws_lambda_powertools"} <= tops
     assert not tops & STRANGERS
-    # only a bundle in S3, or texts in S3 Vectors, need them
-    assert not [name for name in modules if name.startswith(("function.aws", "function.s3"))]
+    # only a bundle in S3, texts in S3 Vectors, or the server need them
+    others = ("function.aws", "function.s3", "function.server", "function.cors", "starlette.middleware.cors")
+    assert not [name for name in modules if name.startswith(others)]
     assert sum(name.partition(".")[0] in installed for name in modules) <= LIBRARIES_MODULES
 
 
@@ -126,7 +127,7 @@ def test_columns_are_opened_and_their_modules_imported_by_the_first_filter(
     assert not {"function.engine.columns", "function.engine.filters"} & set(without["init"])
     assert with_filter["opened"].count(columns) == 1
     ours = [name for name in with_filter["later"] if name.startswith("function")]
-    assert ours == ["function.engine.columns", "function.engine.filters"]
+    assert ours == ["function.engine.columns", "function.engine.filters", "function.repeated_keys"]
 
 
 def test_the_page_is_read_by_the_first_request_for_it(start: Callable[..., Seen]) -> None:

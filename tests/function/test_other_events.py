@@ -1,4 +1,4 @@
-"""Events that are not HTTP requests: pings, direct invocations, and what other sources of AWS send."""
+"""Events that are not HTTP requests: pings, direct invocations, and events from other sources of AWS."""
 
 import json
 import logging
@@ -9,36 +9,14 @@ import httpx
 import pytest
 
 from function.events import make_handler
-from tests.function.event_makers import http_api
+from tests.function.event_makers import Event, http_api
 
 Answer = Callable[[object], dict[str, Any]]
-
-PINGS: dict[str, object] = {
-    "serverless-plugin-warmup": {"source": "serverless-plugin-warmup"},
-    "lambda-warmer": {"warmer": True, "concurrency": 3},
-    "lambda-warmer, its own call": {"warmer": True, "concurrency": 3, "__WARMER_INVOCATION__": 2},
-    "warmup": {"warmup": True},
-    "keepWarm": {"keepWarm": True},
-    "thundra": "#warmup",
-    "thundra with options": "#warmup wait=200",
-    "schedule": {
-        "version": "0",
-        "id": "53dc4d37-cffa-4f76-80c9-8b7d4a4d2eaa",
-        "detail-type": "Scheduled Event",
-        "source": "aws.events",
-        "account": "123456789012",
-        "time": "2026-10-08T16:53:06Z",
-        "region": "eu-central-1",
-        "resources": ["arn:aws:events:eu-central-1:123456789012:rule/warm"],
-        "detail": {},
-    },
-    "scheduler": {"version": "0", "detail-type": "Scheduled Event", "source": "aws.scheduler", "detail": "{}"},
-}
 
 
 @pytest.fixture(autouse=True)
 def listening(answer: Answer, caplog: pytest.LogCaptureFixture) -> None:
-    """Keep what is logged from here on."""
+    """Keep the log lines from here on."""
     caplog.set_level(logging.INFO, logger="tests")
     caplog.clear()
 
@@ -49,11 +27,24 @@ def only_line(caplog: pytest.LogCaptureFixture) -> dict[str, Any]:
     return vars(record)
 
 
-@pytest.mark.parametrize("kind", PINGS)
-def test_a_ping_is_answered_quietly_and_logged_as_one(
-    answer: Answer, caplog: pytest.LogCaptureFixture, kind: str
+PINGS = [
+    {"source": "serverless-plugin-warmup"},
+    {"warmer": True, "concurrency": 3},
+    {"warmer": True, "concurrency": 3, "__WARMER_INVOCATION__": 2},
+    {"warmup": True},
+    {"keepWarm": True},
+    "#warmup",
+    "#warmup wait=200",
+    {"version": "0", "detail-type": "Scheduled Event", "source": "aws.events", "resources": ["arn"], "detail": {}},
+    {"version": "0", "detail-type": "Scheduled Event", "source": "aws.scheduler", "detail": "{}"},
+]
+
+
+@pytest.mark.parametrize("event", PINGS)
+def test_a_ping_is_answered_and_logged_as_a_ping(
+    answer: Answer, caplog: pytest.LogCaptureFixture, event: object
 ) -> None:
-    reply = answer(PINGS[kind])
+    reply = answer(event)
     assert (reply["statusCode"], reply["body"]) == (200, '{"status":"ok"}')
     line = only_line(caplog)
     assert (line["message"], line["status"], line["request_id"]) == ("ping", 200, "c6af9ac6")
@@ -62,60 +53,52 @@ def test_a_ping_is_answered_quietly_and_logged_as_one(
 @pytest.mark.parametrize(
     "event", [{"warmer": False}, {"warmer": "yes"}, {"source": "my-shop"}, {"source": ["x"]}, "warmup", ["#warmup"]]
 )
-def test_what_only_resembles_a_ping_is_none(answer: Answer, event: object) -> None:
+def test_an_event_that_only_resembles_a_ping_is_refused(answer: Answer, event: object) -> None:
     assert answer(event)["statusCode"] == 400
 
 
-def test_the_first_event_after_a_start_may_be_a_ping_and_the_start_is_reported(
+def test_a_ping_as_the_first_event_reports_the_cold_start(
     make_app: Callable[..., Any], answer: Answer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    make_handler(make_app(), base_path="/")({"warmer": True}, None)  # type: ignore[arg-type]
+    context: Any = None
+    make_handler(make_app(), base_path="/")({"warmer": True}, context)
     assert [record.message for record in caplog.records if record.name == "tests"] == ["cold start", "ping"]
 
 
-# a direct invocation and the HTTP request that it stands for: method, path, body
-DIRECT: dict[str, tuple[dict[str, Any], tuple[str, str, str]]] = {
-    "text": ({"text": "goose"}, ("POST", "/similar", '{"text": "goose"}')),
-    "num_results": (
-        {"text": "goose", "num_results": 2},
-        ("POST", "/similar", '{"text": "goose", "num_results": 2}'),
+DIRECT: list[tuple[Event, tuple[str, str, str]]] = [
+    *(
+        (event, ("POST", "/similar", json.dumps(event)))
+        for event in (
+            {"text": "goose"},
+            {"text": "goose", "num_results": 2},
+            {"text": "goose", "num_results": 0},
+            {"text": "goose", "top_k": 5},
+            {"text": "\ud800"},
+            {"text": "żółć 🦆"},
+        )
     ),
-    "a field out of its range": (
-        {"text": "goose", "num_results": 0},
-        ("POST", "/similar", '{"text": "goose", "num_results": 0}'),
-    ),
-    "an unknown field": ({"text": "goose", "top_k": 5}, ("POST", "/similar", '{"text": "goose", "top_k": 5}')),
-    "half a surrogate pair": ({"text": "\ud800"}, ("POST", "/similar", '{"text": "\\ud800"}')),
-    "other scripts": ({"text": "żółć 🦆"}, ("POST", "/similar", '{"text": "żółć 🦆"}')),
-    "path and object": (
-        {"path": "/predict", "body": {"text": ["goose", "ferry"]}},
-        ("POST", "/predict", '{"text": ["goose", "ferry"]}'),
-    ),
-    "path and string": (
-        {"path": "/predict", "body": '{"text": "goose"}'},
-        ("POST", "/predict", '{"text": "goose"}'),
-    ),
-    "path and list": ({"path": "/predict", "body": ["goose"]}, ("POST", "/predict", '["goose"]')),
-    "path and method": ({"path": "/predict", "method": "post", "body": {}}, ("POST", "/predict", "{}")),
-    "path alone": ({"path": "/health"}, ("GET", "/health", "")),
-    "path and null": ({"path": "/info", "method": None, "body": None}, ("GET", "/info", "")),
-    "another method": ({"path": "/similar", "method": "PUT"}, ("PUT", "/similar", "")),
-    "an unknown path": ({"path": "/simlar", "body": {"text": "goose"}}, ("POST", "/simlar", '{"text": "goose"}')),
-    "not JSON": ({"path": "/similar", "body": "goose"}, ("POST", "/similar", "goose")),
-}
+    ({"path": "/predict", "body": {"text": ["goose"]}}, ("POST", "/predict", '{"text": ["goose"]}')),
+    ({"path": "/predict", "body": '{"text": "goose"}'}, ("POST", "/predict", '{"text": "goose"}')),
+    ({"path": "/predict", "body": ["goose"]}, ("POST", "/predict", '["goose"]')),
+    ({"path": "/predict", "method": "post", "body": {}}, ("POST", "/predict", "{}")),
+    ({"path": "/health"}, ("GET", "/health", "")),
+    ({"path": "/info", "method": None, "body": None}, ("GET", "/info", "")),
+    ({"path": "/similar", "method": "PUT"}, ("PUT", "/similar", "")),
+    ({"path": "/simlar", "body": {"text": "goose"}}, ("POST", "/simlar", '{"text": "goose"}')),
+    ({"path": "/similar", "body": "goose"}, ("POST", "/similar", "goose")),
+]
 
 
-@pytest.mark.parametrize("kind", DIRECT)
-def test_a_direct_invocation_is_served_as_the_request_it_stands_for(
-    answer: Answer, client: httpx.Client, caplog: pytest.LogCaptureFixture, kind: str
+@pytest.mark.parametrize(("event", "request_"), DIRECT)
+def test_a_direct_invocation_is_answered_like_its_http_request(
+    answer: Answer, client: httpx.Client, caplog: pytest.LogCaptureFixture, event: Event, request_: tuple[str, str, str]
 ) -> None:
-    event, (method, path, body) = DIRECT[kind]
+    method, path, body = request_
     reply = answer(event)
     line = only_line(caplog)
     expected = client.request(method, path, content=body, headers={"content-type": "application/json"})
     assert (reply["statusCode"], reply["body"]) == (expected.status_code, expected.text)
-    assert reply["headers"]["content-type"] == "application/json"
-    assert reply["isBase64Encoded"] is False
+    assert (reply["headers"]["content-type"], reply["isBase64Encoded"]) == ("application/json", False)
     assert (line["message"], line["method"], line["path"]) == ("request", method, path)
 
 
@@ -123,102 +106,63 @@ nested: list[Any] = []
 for _ in range(100_000):
     nested = [nested]
 
-REFUSED_DIRECT: dict[str, tuple[dict[str, Any], str]] = {
-    "path as a number": ({"path": 5}, "event.path: found a number, expected a string; "),
-    "method as a list": ({"path": "/health", "method": []}, "event.method: found a list, expected a string; "),
-    "half a surrogate pair": ({"path": "/similar", "body": "\ud800"}, "event.body: found half of a surrogate pair "),
-    "an unknown field": (
-        {"path": "/similar", "text": "goose"},
-        "event: found text beside path, expected only path, method and body; remove it",
-    ),
-    "too deep": ({"text": nested}, "event: found brackets nested too deeply, expected "),
-    "body too deep": ({"path": "/similar", "body": nested}, "event.body: found brackets nested too deeply"),
-}
+REFUSED_DIRECT: list[tuple[str, Event]] = [
+    ("event.path: found a number, expected a string; ", {"path": 5}),
+    ("event.method: found a list, expected a string; ", {"path": "/health", "method": []}),
+    ("event.body: found half of a surrogate pair ", {"path": "/similar", "body": "\ud800"}),
+    ("event: found text beside path, expected only path, method and body; remove it", {"path": "/", "text": "goose"}),
+    ("event: found brackets nested too deeply, expected ", {"text": nested}),
+    ("event.body: found brackets nested too deeply", {"path": "/similar", "body": nested}),
+]
 
 
-@pytest.mark.parametrize("kind", REFUSED_DIRECT)
-def test_a_direct_invocation_with_a_wrong_field_is_refused(answer: Answer, kind: str) -> None:
-    event, message = REFUSED_DIRECT[kind]
+@pytest.mark.parametrize(("message", "event"), REFUSED_DIRECT, ids=[message for message, _ in REFUSED_DIRECT])
+def test_a_direct_invocation_with_a_wrong_field_is_refused(answer: Answer, message: str, event: Event) -> None:
     reply = answer(event)
     assert reply["statusCode"] == 400
     assert json.loads(reply["body"])["error"].startswith(message)
 
 
-OTHERS: dict[str, tuple[object, str]] = {
-    "empty object": ({}, "an empty object"),
-    "null": (None, "null"),
-    "list": ([{"text": "goose"}], "a list"),
-    "empty list": ([], "a list"),
-    "string": ("goose", "a string"),
-    "number": (5, "a number"),
-    "fraction": (0.5, "a number"),
-    "boolean": (True, "a boolean"),
-    "unknown fields": ({"key1": "a", "key2": 2}, "an object with key1, key2"),
-    "many unknown fields": ({f"key{i}": i for i in range(9)}, "an object with key0, key1, key2, key3, …"),
-    "EventBridge": (
-        {"version": "0", "detail-type": "EC2 Instance State-change Notification", "source": "aws.ec2", "detail": {}},
-        "an EventBridge event",
-    ),
-    "SQS": ({"Records": [{"messageId": "a", "eventSource": "aws:sqs", "body": "goose"}]}, "messages from SQS"),
-    "SNS": ({"Records": [{"EventSource": "aws:sns", "Sns": {"Message": "goose"}}]}, "messages from SNS"),
-    "S3": ({"Records": [{"eventSource": "aws:s3", "s3": {"object": {"key": "a"}}}]}, "a notification from S3"),
-    "DynamoDB": ({"Records": [{"eventSource": "aws:dynamodb", "dynamodb": {}}]}, "records from a DynamoDB stream"),
-    "Kinesis": ({"Records": [{"eventSource": "aws:kinesis", "kinesis": {}}]}, "records from a Kinesis stream"),
-    "Kafka": ({"eventSource": "aws:kafka", "records": {"topic-0": []}}, "records from Kafka"),
-    "CloudFront": (
-        {"Records": [{"cf": {"request": {"method": "GET", "uri": "/health", "headers": {}}}}]},
-        "a CloudFront request (Lambda@Edge)",
-    ),
-    "Records empty": ({"Records": []}, "a list of records"),
-    "Records null": ({"Records": None}, "a list of records"),
-    "Records odd": ({"Records": [{"eventSource": ["aws:sqs"]}]}, "a list of records"),
-    "CloudWatch Logs": ({"awslogs": {"data": "H4sI"}}, "log lines from CloudWatch Logs"),
-    "VPC Lattice 1.0": (
-        {"raw_path": "/similar", "method": "POST", "headers": {}, "body": "{}", "is_base64_encoded": False},
-        "a VPC Lattice request (format 1.0)",
-    ),
-    "VPC Lattice 2.0": (
-        {
-            "version": "2.0",
-            "path": "/similar",
-            "method": "POST",
-            "headers": {"accept": ["*/*"]},
-            "requestContext": {"serviceNetworkArn": "arn", "serviceArn": "arn", "targetGroupArn": "arn"},
-        },
-        "a VPC Lattice request (format 2.0)",
-    ),
-    "WebSocket": (
-        {"requestContext": {"routeKey": "$connect", "eventType": "CONNECT", "connectionId": "a="}, "headers": {}},
-        "a message of an API Gateway WebSocket",
-    ),
-    "Cognito": (
-        {"version": "1", "triggerSource": "PreSignUp_SignUp", "userPoolId": "a", "request": {}, "response": {}},
-        "a Cognito trigger",
-    ),
-    "authorizer with a token": (
-        {"type": "TOKEN", "authorizationToken": "secret", "methodArn": "arn:aws:execute-api"},
-        "an event for a REST API's authorizer",
-    ),
-    "authorizer of an HTTP API": (
-        http_api("GET", "/health", None) | {"type": "REQUEST", "routeArn": "arn:aws:execute-api"},
-        "an event for an HTTP API's authorizer",
-    ),
-    "destination": (
-        {"version": "1.0", "requestContext": {"functionArn": "arn"}, "requestPayload": {}, "responsePayload": None},
-        "the record of another function's invocation",
-    ),
-    "HTTP without requestContext": (
-        {"httpMethod": "GET", "path": "/health", "requestContext": {"stage": "prod"}},
+LATTICE_2 = {"version": "2.0", "path": "/similar", "method": "POST", "requestContext": {"serviceNetworkArn": "arn"}}
+OTHERS: list[tuple[str, object]] = [
+    ("an empty object", {}),
+    ("null", None),
+    ("a list", [{"text": "goose"}]),
+    ("a list", []),
+    ("a string", "goose"),
+    ("a number", 5),
+    ("a number", 0.5),
+    ("a boolean", True),
+    ("an object with key1, key2", {"key1": "a", "key2": 2}),
+    ("an object with key0, key1, key2, key3, …", {f"key{i}": i for i in range(9)}),
+    ("an EventBridge event", {"version": "0", "detail-type": "EC2 Instance Launch", "source": "aws.ec2", "detail": {}}),
+    ("messages from SQS", {"Records": [{"messageId": "a", "eventSource": "aws:sqs", "body": "goose"}]}),
+    ("messages from SNS", {"Records": [{"EventSource": "aws:sns", "Sns": {"Message": "goose"}}]}),
+    ("a notification from S3", {"Records": [{"eventSource": "aws:s3", "s3": {"object": {"key": "a"}}}]}),
+    ("records from a DynamoDB stream", {"Records": [{"eventSource": "aws:dynamodb", "dynamodb": {}}]}),
+    ("records from a Kinesis stream", {"Records": [{"eventSource": "aws:kinesis", "kinesis": {}}]}),
+    ("records from Kafka", {"eventSource": "aws:kafka", "records": {"topic-0": []}}),
+    ("a CloudFront request (Lambda@Edge)", {"Records": [{"cf": {"request": {"method": "GET", "uri": "/health"}}}]}),
+    *(("a list of records", {"Records": records}) for records in ([], None, [5], [{"eventSource": ["aws:sqs"]}])),
+    ("log lines from CloudWatch Logs", {"awslogs": {"data": "H4sI"}}),
+    ("a VPC Lattice request (format 1.0)", {"raw_path": "/similar", "method": "POST", "headers": {}, "body": "{}"}),
+    ("a VPC Lattice request (format 2.0)", LATTICE_2),
+    ("a message of an API Gateway WebSocket", {"requestContext": {"routeKey": "$connect", "connectionId": "a="}}),
+    ("a Cognito trigger", {"version": "1", "triggerSource": "PreSignUp_SignUp", "userPoolId": "a", "request": {}}),
+    ("an event for a REST API's authorizer", {"type": "TOKEN", "authorizationToken": "secret", "methodArn": "arn"}),
+    ("an event for an HTTP API's authorizer", http_api("GET", "/health", None) | {"routeArn": "arn"}),
+    ("the record of another function's invocation", {"requestContext": {"functionArn": "arn"}, "requestPayload": {}}),
+    (
         'an HTTP request without resource, requestContext.elb, or version "2.0" with requestContext.http',
+        {"httpMethod": "GET", "path": "/health", "requestContext": {"stage": "prod"}},
     ),
-}
+]
 
 
-@pytest.mark.parametrize("kind", OTHERS)
-def test_any_other_event_is_refused_with_what_it_seems_to_be_and_what_is_expected(
-    answer: Answer, caplog: pytest.LogCaptureFixture, kind: str
+@pytest.mark.parametrize(("described", "event"), OTHERS)
+def test_any_other_event_is_refused_with_its_kind_and_the_expected_events(
+    answer: Answer, caplog: pytest.LogCaptureFixture, described: str, event: object
 ) -> None:
-    event, described = OTHERS[kind]
     reply = answer(event)
     message = (
         f"event: found {described}, expected an HTTP request from API Gateway, a function URL or a load balancer, or "
@@ -231,7 +175,7 @@ def test_any_other_event_is_refused_with_what_it_seems_to_be_and_what_is_expecte
     assert (line["message"], line["status"], line["error"]) == ("event refused", 400, message)
 
 
-def test_the_direct_invocations_that_a_refusal_shows_are_served(answer: Answer) -> None:
-    for shown in ({"text": "some words"}, {"path": "/predict", "body": {"text": "some words"}}):
-        assert json.dumps(shown) in json.loads(answer({})["body"])["error"]
-        assert answer(shown)["statusCode"] == 200
+@pytest.mark.parametrize("event", [{"text": "some words"}, {"path": "/predict", "body": {"text": "some words"}}])
+def test_the_direct_invocations_that_a_refusal_shows_are_served(answer: Answer, event: Event) -> None:
+    assert json.dumps(event) in json.loads(answer({})["body"])["error"]
+    assert answer(event)["statusCode"] == 200

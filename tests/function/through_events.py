@@ -1,4 +1,4 @@
-"""An app behind Lambda's events, as an app: each request becomes an event, and the handler's reply a response."""
+"""An ASGI app that calls another app through Lambda events."""
 
 import asyncio
 import base64
@@ -14,11 +14,11 @@ from tests.function.event_makers import http_api
 
 
 class ThroughEvents:
-    """An ASGI app that asks another through Lambda: request to event, the handler in a thread of its own, and back."""
+    """Turns each request into an event and each reply into a response. The handler runs in a thread of its own."""
 
     def __init__(self, app: FastAPI) -> None:
         self._thread = ThreadPoolExecutor(1, initializer=lambda: asyncio.set_event_loop(asyncio.new_event_loop()))
-        self._handler = self._thread.submit(make_handler, app, "/").result()  # Mangum takes the loop of its thread
+        self._handler = self._thread.submit(make_handler, app, "/").result()  # Mangum uses the event loop of its thread
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":

@@ -69,6 +69,11 @@ def test_the_image_tells_its_processor_and_the_release_that_sam_was_told(built: 
     assert found["Config"]["Labels"]["org.opencontainers.image.revision"] == RELEASE
 
 
+def test_sam_writes_out_the_aliases_that_cloudformation_cannot_read(built: Path) -> None:
+    assert not re.search(r"[&*]id\d", built.read_text(encoding="utf-8"))
+    assert load_template(built)["Resources"]["Api"] == load_template(TEMPLATE)["Resources"]["Api"]
+
+
 @pytest.fixture
 def scratch_image() -> Iterator[Callable[[str], str]]:
     """Return a function that loads an image for a kind of processor; it and what is built on it go after the test."""
@@ -78,7 +83,7 @@ def scratch_image() -> Iterator[Callable[[str], str]]:
 
 @pytest.mark.parametrize(
     ("environment", "architecture", "docker_architecture"),
-    [("default", "x86_64", "amd64"), ("arm64", "arm64", "arm64")],
+    [("default", "x86_64", "amd64"), ("arm64", "arm64", "arm64"), ("ci", "x86_64", "amd64")],
 )
 def test_an_environment_builds_for_the_processor_that_it_deploys_on(
     sam: object,

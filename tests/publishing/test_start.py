@@ -5,17 +5,20 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
-from function.engine.bundle import BundleError, ModelInfo
+from export.index.indexer import write_manifest
+from function.engine.bundle import TRUNCATED, BundleError, ModelInfo, describe_file, read_manifest
 from function.engine.embedder import Embedder
 from function.s3 import fetch as fetching
 from function.s3 import folders, objects
 from function.server import command
-from tests.publishing.asking import Publish, Start, ask, left
+from tests.publishing.asking import Publish, Start, ask, fetched, left
 from tests.publishing.faults import FAULTS, WRONG, Fault, Proxy, dawdle
 
 ROOT = Path(__file__).parents[2]
@@ -38,12 +41,27 @@ def test_a_function_serves_the_bundle_that_the_pointer_names(
     _, client = start()
     assert ask(client) == (version[:12], "Edition 1")
     (folder,) = left(environment)
-    fetched = next(Path(environment["TMPDIR"]).iterdir()) / folder
-    assert {path.name: path.read_bytes() for path in fetched.iterdir()} == {
+    assert {path.name: path.read_bytes() for path in (fetched(environment) / folder).iterdir()} == {
         path.name: path.read_bytes() for path in bundles[1].iterdir()
     }
     shown = client.get("/info").json()["bundle"]
     assert (shown["version"], shown["switches"], shown["error"]) == (version, 0, None)
+
+
+def test_a_list_of_truncated_texts_is_published_and_no_function_fetches_it(
+    start: Start, publish: Publish, own_bundle: Path, proxy: Proxy, s3: Any, url: str
+) -> None:
+    manifest = read_manifest(own_bundle)
+    (own_bundle / TRUNCATED).write_text('{"index": 3, "id": "story-003"}\n')
+    listed = manifest.files | {TRUNCATED: describe_file(own_bundle / TRUNCATED)}
+    write_manifest(own_bundle, replace(manifest, files=listed))
+    version = publish(own_bundle)
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    sent = s3.get_object(Bucket=bucket, Key=f"{prefix}/bundles/{version}/{TRUNCATED}")["Body"].read()
+    assert sent == (own_bundle / TRUNCATED).read_bytes()
+    _, client = start()
+    assert client.post("/similar", json={"text": "goose"}).headers["x-bundle"] == version[:12]
+    assert not [path for path, _, _ in proxy.asked if path.endswith(TRUNCATED)]
 
 
 def test_files_come_in_parts_that_are_put_together(
@@ -120,6 +138,16 @@ def test_a_start_that_cannot_fetch_fails_and_leaves_nothing(
     assert left(environment) == []
 
 
+def test_a_start_that_cannot_open_the_bundle_leaves_nothing(
+    start: Start, publish: Publish, bundle: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(bundle)
+    monkeypatch.setattr("function.s3.switch.load", lambda folder, embedder: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        start()
+    assert left(environment) == []
+
+
 def test_two_processes_share_what_is_fetched_and_the_last_one_removes_it(
     start: Start, publish: Publish, bundles: list[Path], environment: dict[str, str], proxy: Proxy
 ) -> None:
@@ -168,6 +196,29 @@ def test_what_a_killed_process_had_fetched_in_part_is_removed(
     assert sorted(path.name for path in folder.iterdir()) == [version, f"{version}.lock"]
 
 
+def test_a_lock_that_another_process_has_replaced_removes_nothing(environment: dict[str, str]) -> None:
+    path = folders.own_folder(environment) / "0123"
+    former = folders.open_shared(path, lambda part: None)
+    looking = folders.SharedFolder(path, os.open(path.with_suffix(".lock"), os.O_RDWR))  # as `remove_unused` does
+    former.close()
+    used = folders.open_shared(path, lambda part: None)
+    looking.close()
+    assert path.is_dir()
+    used.close()
+    assert not list(path.parent.iterdir())
+
+
+def test_a_folder_that_something_else_removed_is_filled_again_while_others_use_it(environment: dict[str, str]) -> None:
+    path = folders.own_folder(environment) / "0123"
+    user = folders.open_shared(path, lambda part: None)
+    path.rmdir()
+    other = folders.open_shared(path, lambda part: (part / "file").touch())
+    user.close()
+    assert (path / "file").exists()
+    other.close()
+    assert not list(path.parent.iterdir())
+
+
 def test_a_process_that_ends_removes_what_it_fetched(
     publish: Publish, bundle: Path, url: str, environment: dict[str, str]
 ) -> None:
@@ -177,8 +228,7 @@ def test_a_process_that_ends_removes_what_it_fetched(
         [sys.executable, "-c", START_AND_END], cwd=ROOT, env=variables, capture_output=True, text=True, check=False
     )
     assert done.stdout == "True\n", done.stderr
-    (folder,) = Path(environment["TMPDIR"]).iterdir()
-    assert list(folder.iterdir()) == []
+    assert list(fetched(environment).iterdir()) == []
 
 
 def test_a_folder_of_others_is_not_used(environment: dict[str, str], tmp_path: Path) -> None:

@@ -258,7 +258,7 @@ def test_a_bundle_without_texts_of_its_own_is_neither_published_nor_updated_from
 ) -> None:
     with pytest.raises(BundleError, match="its texts are in S3 Vectors already"):
         send(published, "again", tmp_path / "out")
-    from export.update import open_older_rows
+    from export.index.update import open_older_rows
 
     with pytest.raises(BundleError, match="its texts are in S3 Vectors"):
         open_older_rows(published, dataclasses.replace(read_manifest(published), index=None))

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from bench.function.emulator import KINDS, LOTS, compute, mixed_request, sample_event
-from function.events.http import http_event
+from function.events.adapter import HttpApi, format_of
 
 SAMPLE = Path(__file__).parents[3] / "deploy" / "events" / "http-api.json"
 
@@ -26,7 +26,7 @@ def test_an_event_without_a_body_is_a_get() -> None:
     event = sample_event("/info")
     assert event["requestContext"]["http"]["method"] == "GET"
     assert event["body"] is None
-    assert http_event(event) is not None
+    assert format_of(event) is HttpApi
 
 
 def test_mixed_requests_are_of_every_mode_with_filters_and_without() -> None:

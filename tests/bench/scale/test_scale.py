@@ -15,7 +15,7 @@ from bench.scale.bundles import LOT, make_bundles, run_measured
 from bench.scale.searches import EXACT, FILTERS, HYBRID, SEMANTIC, make_searches, take_turns
 from bench.texts import Retrieval
 from export.corpus import Corpus
-from export.locked_folder import unfinished_folder
+from export.files.replace import replacing
 from function.engine.bundle import INDEX
 from function.engine.loading import load_bundle
 
@@ -89,7 +89,7 @@ def test_the_pieces_of_an_export_that_was_stopped_or_runs_are_not_deleted(work: 
     folder = work / "scale" / "passages-70"
     folder.mkdir()
     with (
-        unfinished_folder(folder),
+        replacing(folder),
         pytest.raises(SystemExit, match=r"partial: an export runs or was stopped; finish it"),
     ):
         make_bundles(work / "scale", work, [70, 100], keep=True)

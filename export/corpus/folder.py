@@ -1,0 +1,74 @@
+"""The files of a folder that is one corpus, and the entries of it that are skipped."""
+
+import errno
+import os
+from collections import deque
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+
+from export.corpus.corpus import Skipped, corpus_error
+
+SUFFIXES = ".csv, .tsv, .jsonl, .ndjson or .json (each also as .gz), or .parquet"
+HIDDEN = "the name begins with a dot or an underscore"  # Spark and Hive skip these too, such as _SUCCESS
+REPEATED = "a link leads to what is read already"
+SPECIAL = "neither a file nor a folder"
+
+
+def find_files(folder: Path) -> tuple[list[Path], tuple[Skipped, ...]]:
+    """Return the files of a folder and of its folders in the order of their paths, and what was skipped, by reason.
+
+    Symbolic links are followed. What several paths lead to is read once, under the path without a link if there is one,
+    so a link to a folder above it is no endless loop. Raises CorpusError if a link leads nowhere or if there is no
+    file, OSError if a folder cannot be read.
+    """
+    files: list[Path] = []
+    skipped: dict[str, list[Path]] = {}
+    seen: set[Path] = set()
+    folders, links = deque[tuple[Path, Path]](), deque[Path]()
+
+    def take(path: Path, real: Path) -> None:
+        if real in seen:
+            skipped.setdefault(REPEATED, []).append(path)
+            return
+        seen.add(real)
+        mode = path.stat().st_mode
+        if S_ISDIR(mode):
+            folders.append((path, real))
+        elif S_ISREG(mode):
+            files.append(path)
+        else:
+            skipped.setdefault(SPECIAL, []).append(path)
+
+    take(folder, folder.resolve())
+    while folders or links:
+        if not folders:  # links come last, so that each file has its own path rather than that of a link
+            link = links.popleft()
+            take(link, _target(link))
+            continue
+        here, real_folder = folders.popleft()
+        for path in sorted(here.iterdir()):
+            if path.name[0] in "._":
+                skipped.setdefault(HIDDEN, []).append(path)
+            elif path.is_symlink():
+                links.append(path)
+            else:
+                take(path, real_folder / path.name)
+    described = tuple(
+        Skipped(reason, len(paths), str(min(paths).relative_to(folder))) for reason, paths in sorted(skipped.items())
+    )
+    if not files:
+        found = "; ".join(["a folder without files", *map(str, described)])
+        raise corpus_error(folder, None, found, f"files ending in {SUFFIXES}", "check the path")
+    return sorted(files), described
+
+
+def _target(link: Path) -> Path:
+    """Return the absolute path that a link leads to. Raises CorpusError if there is nothing."""
+    try:
+        return Path(os.path.realpath(link, strict=True))
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            raise
+        found = f"a link to {str(link.readlink())!r}, which leads nowhere"
+        remedy = "repair the link, or remove it"
+        raise corpus_error(link, None, found, "a link to a file or a folder", remedy) from error

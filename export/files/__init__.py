@@ -1,0 +1,1 @@
+"""Write files so that an interrupted export loses nothing."""

@@ -1,0 +1,1 @@
+"""A corpus becomes embeddings, an index, keywords and columns, and the bundle is verified."""

@@ -1,0 +1,96 @@
+"""The files of a bundle, written into a folder: those of the model, those of the corpus, and the manifest last."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from export.corpus import Corpus
+from export.files.tensor_file import save_tensors
+from export.index.columns import NONE, column_tensors
+from export.index.index_file import write_index_file
+from export.index.keywords import KeywordOptions, keyword_tensors
+from function.engine import bundle as layout
+from function.engine.bundle import BundleError, IndexInfo, Manifest, ModelInfo, describe_file
+from function.engine.quantization import Codes, Scales
+
+KEYWORDS_BY_DEFAULT = KeywordOptions()
+
+
+def write_model(folder: Path, model: ModelInfo) -> Manifest:
+    """Write the manifest of a folder that holds a model and a tokenizer, and return it."""
+    files = {name: describe_file(folder / name) for name in (layout.MODEL, layout.TOKENIZER)}
+    manifest = Manifest(model=model, index=None, files=files)
+    write_manifest(folder, manifest)
+    return manifest
+
+
+def write_index(
+    folder: Path,
+    manifest: Manifest,
+    corpus: Corpus,
+    codes: Codes,
+    scales: Scales,
+    name: str,
+    keywords: KeywordOptions | None = KEYWORDS_BY_DEFAULT,
+) -> Manifest:
+    """Write the index, columns and keywords beside the model and the passages, then the manifest, and return that.
+
+    A truncated.jsonl that is in the folder is listed in the manifest.
+    codes (rows, dim) int8 and scales (rows,) float32 are in the corpus's order, and may be memory-mapped.
+    keywords is None for a bundle without them.
+    """
+    stages, recall = write_index_file(folder / layout.INDEX, codes, scales)
+    written = [layout.INDEX, layout.PASSAGES]
+    columns = {name: kind for name, kind in corpus.columns.items() if kind != NONE}
+    if columns:
+        save_tensors(folder / layout.COLUMNS, column_tensors(map(json.loads, corpus.metadata), columns))
+        written.append(layout.COLUMNS)
+    postings, described = keyword_tensors(corpus.texts, keywords) if keywords is not None else ({}, None)
+    if described is not None:
+        save_tensors(folder / layout.KEYWORDS, postings)
+        written.append(layout.KEYWORDS)
+    if (folder / layout.TRUNCATED).exists():
+        written.append(layout.TRUNCATED)
+    files = {file: describe_file(folder / file) for file in written}
+    index = IndexInfo(
+        rows=len(codes),
+        stages=stages,
+        recall=round(recall, 4),
+        model_sha256=manifest.files[layout.MODEL].sha256,
+        tokenizer_sha256=manifest.files[layout.TOKENIZER].sha256,
+        corpus=name,
+        columns=columns,
+        keywords=described,
+    )
+    manifest = replace(manifest, index=index, files=manifest.files | files)
+    write_manifest(folder, manifest)
+    return manifest
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest of a folder, when all its files are there."""
+    (folder / layout.MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
+
+
+def take_model(bundle: Path, folder: Path) -> Manifest:
+    """Copy the model and the tokenizer of a bundle into a folder, and return the manifest written there.
+
+    Raises BundleError if the bundle's manifest, model or tokenizer is damaged.
+    """
+    manifest = layout.read_manifest(bundle)
+    for name in (layout.MODEL, layout.TOKENIZER):
+        layout.check_size(bundle, name, manifest)
+        check_checksum(bundle, name, manifest)
+        shutil.copyfile(bundle / name, folder / name)
+    return write_model(folder, manifest.model)
+
+
+def check_checksum(bundle: Path, name: str, manifest: Manifest) -> None:
+    """Raise BundleError if a file of a bundle is damaged, which reads all of it."""
+    found, expected = describe_file(bundle / name).sha256, manifest.files[name].sha256
+    if found != expected:
+        raise BundleError(
+            f"{bundle / name}: sha256 {found[:12]}, the manifest says {expected[:12]}; it is damaged: run "
+            "`python -m export` again, with the model"
+        )

@@ -1,0 +1,112 @@
+"""Shards: the 8-bit rows of some thousand texts, each in a file that is kept until the export it belongs to is done.
+
+A shard names each of its texts by a digest, so the next export takes over every row whose text it needs, in whatever
+order its own texts are. The rows of an older bundle are taken over in the same way.
+"""
+
+import hashlib
+import json
+import mmap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+
+import numpy as np
+
+from export.corpus.digests import BYTES, Digests, Places, find_digests
+from export.files.resume import FINISHED, finishing
+from export.files.tensor_file import save_tensors
+from function.engine.arrays import Array
+from function.engine.bundle import MODEL, TOKENIZER, Manifest
+from function.engine.quantization import Codes, Scales
+from function.engine.tensors import TensorsError, map_tensors
+
+ROWS_AT_ONCE = 65_536  # in memory while rows are gathered: 25 MB at 384 dimensions
+
+Truncated = Array[np.bool_]  # (n,): whether the end of a text was cut off
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRows:
+    """Rows that exist already: the digests of their texts, and a function that reads the rows at some places."""
+
+    digests: Digests
+    is_truncated: Truncated
+    read: Callable[[Places], tuple[Codes, Scales]]
+
+
+def name_model(manifest: Manifest) -> str:
+    """Return a short name for all that an embedding depends on beside its text: the model's files and settings."""
+    model = manifest.model
+    files = [manifest.files[name].sha256 for name in (MODEL, TOKENIZER)]
+    stated = json.dumps([*files, model.prompts.get("document", ""), model.max_tokens])
+    return hashlib.sha256(stated.encode()).hexdigest()[:16]
+
+
+def save_shard(fresh: Path, model: str, digests: Digests, codes: Codes, scales: Scales, truncated: Truncated) -> None:
+    """Keep the rows of some texts as a finished piece of the unfinished folder; the four arrays have n rows each."""
+    name = f"{model}-{hashlib.sha256(digests.tobytes()).hexdigest()[:16]}.safetensors"
+    texts = np.frombuffer(digests.tobytes(), np.uint8).reshape(-1, BYTES)
+    with finishing(fresh, name) as path:
+        save_tensors(
+            path, {"texts": texts, "codes": codes, "scales": scales, "is_truncated": truncated.astype(np.uint8)}
+        )
+
+
+def read_shards(fresh: Path, model: str, digests: Digests) -> list[KnownRows]:
+    """Return the finished shards of this model; delete those of other models or texts, and damaged ones."""
+    found: dict[Path, KnownRows] = {}
+    for path in sorted((fresh / FINISHED).glob("*.safetensors")):
+        try:
+            tensors = map_tensors(path) if path.name.startswith(f"{model}-") else {}
+        except TensorsError:  # the disk lost it: its texts are embedded again
+            tensors = {}
+        if not tensors:
+            path.unlink()
+            continue
+        texts = np.frombuffer(tensors["texts"].tobytes(), f"S{BYTES}")
+        found[path] = KnownRows(texts, tensors["is_truncated"].astype(bool), _reader(path))
+    begin = 0
+    is_used = find_digests(join_digests(list(found.values())), digests) >= 0
+    for path, rows in list(found.items()):
+        if not is_used[begin : begin + len(rows.digests)].any():
+            path.unlink()
+            del found[path]
+        begin += len(rows.digests)
+    return list(found.values())
+
+
+def _reader(path: Path) -> Callable[[Places], tuple[Codes, Scales]]:
+    def read(places: Places) -> tuple[Codes, Scales]:
+        tensors = map_tensors(path)  # for each use, so that the shard does not stay in memory
+        return tensors["codes"][places], tensors["scales"][places]
+
+    return read
+
+
+def join_digests(known: Sequence[KnownRows]) -> Digests:
+    """Return the digests of all these rows, one after the other."""
+    return np.concatenate([np.empty(0, f"S{BYTES}"), *(rows.digests for rows in known)])
+
+
+def gather_rows(known: Sequence[KnownRows], places: Places, dim: int, folder: Path) -> tuple[Codes, Scales]:
+    """Return the rows at these places of all known rows, one after the other: codes (n, dim) int8, scales (n,) float32.
+
+    The codes are memory-mapped from a nameless temporary file in the folder. The disk gets its space back when they are
+    no longer used.
+    """
+    begins = np.cumsum([0, *(len(rows.digests) for rows in known)])
+    sources = np.searchsorted(begins, places, side="right") - 1
+    scales = np.empty(len(places), np.float32)
+    with TemporaryFile(dir=folder) as file:
+        for begin in range(0, len(places), ROWS_AT_ONCE):
+            block = slice(begin, begin + ROWS_AT_ONCE)
+            codes = np.empty((len(places[block]), dim), np.int8)
+            for source in np.unique(sources[block]):
+                here = sources[block] == source
+                codes[here], scales[block][here] = known[source].read(places[block][here] - begins[source])
+            file.write(codes.data)
+        file.flush()
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return np.frombuffer(mapped, np.int8).reshape(len(places), dim), scales

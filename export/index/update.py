@@ -1,0 +1,42 @@
+"""The rows of an older bundle, for an export that embeds only the texts which that bundle does not have."""
+
+from pathlib import Path
+
+from export.corpus.digests import digest_texts
+from export.corpus.stored import stored_columns
+from export.index.indexer import check_checksum
+from export.index.shards import KnownRows, name_model
+from export.index.truncated import read_truncated
+from function.engine.bundle import INDEX, PASSAGES, BundleError, Manifest, open_bundle, read_manifest
+from function.engine.index import Index
+
+
+def open_older_rows(bundle: Path, manifest: Manifest) -> KnownRows:
+    """Return the rows of a bundle; manifest describes the model that the new texts will be embedded with.
+
+    The rows stay readable when the bundle's files are replaced.
+    Raises BundleError or TensorsError if the bundle is damaged, if it was embedded by another model, or if another
+    export replaces it now.
+    """
+    older = open_bundle(bundle)
+    if older.index is not None and older.index.vectors is not None:
+        raise BundleError(f"{bundle}: its texts are in S3 Vectors; name the bundle that was published there")
+    if name_model(older) != name_model(manifest):
+        raise BundleError(
+            f"{bundle}: was embedded by the model {older.model.name} with {_shown(older)}, the new texts would be by "
+            f"{manifest.model.name} with {_shown(manifest)}; expected the same model; leave MODEL out to go on with "
+            "the bundle's, or leave --update out to embed all texts"
+        )
+    for name in (INDEX, PASSAGES):
+        check_checksum(bundle, name, older)
+    assert older.index is not None  # open_bundle checked it
+    index = Index.open(bundle / INDEX, older.index.stages)
+    is_truncated = read_truncated(bundle, older, older.index.rows)
+    digests = digest_texts(stored_columns(bundle / PASSAGES)[0])
+    if read_manifest(bundle) != older:
+        raise BundleError(f"{bundle}: was replaced while it was read; run the command again when no other export runs")
+    return KnownRows(digests, is_truncated, index.codes_of)
+
+
+def _shown(manifest: Manifest) -> str:
+    return f"sha256 {manifest.files['model.ort'].sha256[:12]}"

@@ -1,0 +1,1 @@
+"""A sentence-transformer becomes an 8-bit graph and a tokenizer."""

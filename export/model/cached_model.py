@@ -1,0 +1,66 @@
+"""The model of an export, made once: an export that is stopped later leaves it to the next one.
+
+It is kept under a digest of all that it depends on: the source's files and settings, the calibration texts, this code
+and the versions of the libraries.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+
+from export.corpus.digests import digest_texts
+from export.files.resume import FINISHED, finishing
+from export.index.indexer import take_model, write_model
+from export.model.calibration_texts import CalibrationTexts
+from export.model.export_model import export_model
+from export.model.source.source import Source
+from function.engine.bundle import BundleError, Manifest
+
+PACKAGES = ("numpy", "onnx", "onnxruntime", "optimum-onnx", "tokenizers", "torch", "transformers")
+CODE = ("export", "function/engine")
+
+
+def make_model(
+    source: Source,
+    texts: CalibrationTexts,
+    fresh: Path,
+    progress: Callable[[str, float], None] = lambda step, share: None,
+) -> tuple[Manifest, bool]:
+    """Write the model part of a bundle into the unfinished folder.
+
+    Returns its manifest, and whether a stopped export had left the model.
+    Takes over the same model if an export that was stopped has finished it, and deletes other ones.
+    Raises ModelError as `export_model` does.
+    """
+    name = f"model-{_digest(source, texts)}"
+    for other in (fresh / FINISHED).glob("model-*"):
+        if other.name != name:
+            shutil.rmtree(other)
+    kept = fresh / FINISHED / name
+    if kept.is_dir():
+        try:
+            return take_model(kept, fresh), True
+        except BundleError:  # the disk has damaged it
+            shutil.rmtree(kept)
+    with finishing(fresh, name) as folder:
+        folder.mkdir()
+        write_model(folder, export_model(source, texts, folder, progress))
+    return take_model(kept, fresh), False
+
+
+def _digest(source: Source, texts: CalibrationTexts) -> str:
+    """Return a digest of all that the model depends on."""
+    stated = asdict(source) | {"folder": None}
+    digest = hashlib.sha256(json.dumps(stated, sort_keys=True).encode())
+    for package in PACKAGES:
+        digest.update(f"{package} {version(package)}".encode())
+    root = Path(__file__).parents[1]
+    code = [path for folder in CODE for path in sorted((root / folder).rglob("*.py"))]
+    for path in [*code, *sorted(source.folder.glob("*.json")), *sorted(source.folder.glob("*.txt"))]:
+        digest.update(path.read_bytes())
+    digest.update(digest_texts([*texts.calibration, *texts.held_out]).tobytes())
+    return digest.hexdigest()[:32]

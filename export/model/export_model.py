@@ -1,0 +1,126 @@
+"""Export a sentence-transformer as the model part of a bundle: an 8-bit graph and a tokenizer.
+
+Calibration texts are independent of the corpus. So a new corpus leaves the model unchanged, and with it the largest
+layer of a container image.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import onnx
+
+from export.index.embed import embed_texts
+from export.index.recall import Scores, neighbour_recall
+from export.model.calibration_texts import CalibrationTexts
+from export.model.graph import export_graph
+from export.model.quantize import RECIPE, quantize_graph, save_ort
+from export.model.reference import Original, check_agreement, run_original
+from export.model.source.model_files import ModelError
+from export.model.source.source import Source
+from export.model.source.tokenizer import write_tokenizer
+from export.subprocess_call import in_own_process
+from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
+from function.engine.embedder import Embedder, open_session
+from function.engine.quantization import Embeddings
+from function.engine.tokenizer import read_tokenizer
+
+LEAST_QUANTIZED_COSINE = 0.995  # on average, to float32; a model below this would find other neighbours
+
+
+def export_model(
+    source: Source,
+    texts: CalibrationTexts,
+    folder: Path,
+    progress: Callable[[str, float], None] = lambda step, share: None,
+) -> ModelInfo:
+    """Write model.ort and tokenizer.txt into the folder and return the manifest's entry for them.
+
+    texts calibrate the 8-bit model and measure how close it is. `progress` gets the name of a step and the share of it
+    that is done, 0 to 1.
+    Raises ModelError if the model cannot be exported, if its float32 graph differs from the original model, or if the
+    8-bit model differs too much from the float32 graph.
+    """
+    write_tokenizer(source, folder / TOKENIZER)
+    with TemporaryDirectory(dir=folder) as scratch:
+        progress("export graph", 0)
+        graph, exact = _export_exact(source, folder / TOKENIZER, Path(scratch))
+        progress("export graph", 1)
+        tokens = exact.tokenize(texts.calibration)
+        quantized = quantize_graph(onnx.load(graph), tokens, lambda share: progress("quantize", share))
+        save_ort(quantized, folder / MODEL)
+        del quantized
+        progress("compare with float32", 0)
+        expected = embed_texts(exact, texts.held_out)
+    accuracy = compare(expected, embed_texts(Embedder.open(folder, exact.model), texts.held_out))
+    progress("compare with float32", 1)
+    if not accuracy["cosine_mean"] >= LEAST_QUANTIZED_COSINE:  # refuses NaN too
+        raise ModelError(
+            f"{source.folder}: in 8 bit the mean cosine to float32 is {accuracy['cosine_mean']}, expected at least "
+            f"{LEAST_QUANTIZED_COSINE}; calibrate with texts like yours: --calibration FILE"
+        )
+    return replace(exact.model, accuracy=accuracy)
+
+
+def measure_closeness(source: Source, texts: Sequence[str], folder: Path, model: ModelInfo) -> dict[str, float]:
+    """Compare the embeddings of the exported model with those of its float32 source, on these texts.
+
+    Raises ModelError if the source cannot be exported.
+    """
+    with TemporaryDirectory() as scratch:
+        _, exact = _export_exact(source, folder / TOKENIZER, Path(scratch))
+        expected = embed_texts(exact, texts)
+    return compare(expected, embed_texts(Embedder.open(folder, model), texts))
+
+
+def _export_exact(source: Source, tokenizer: Path, workdir: Path) -> tuple[Path, Embedder]:
+    """Return the float32 graph's file, and an embedder that uses it and the bundle's tokenizer.
+
+    Raises ModelError if the source cannot be exported, or if its graph disagrees with the original model.
+    """
+    path = workdir / "exact.onnx"
+    original = in_own_process(write_exact, source, workdir, path)
+    model = ModelInfo(
+        name=source.name,
+        revision=source.revision,
+        source_sha256=source.weights_sha256,
+        pooling=source.pooling,
+        dim=source.hidden_size,
+        max_tokens=source.max_tokens,
+        prompts=source.prompts,
+        quantization=RECIPE,
+    )
+    exact = Embedder(read_tokenizer(tokenizer), open_session(path), model)
+    check_agreement(source, original, exact)
+    return path, exact
+
+
+def write_exact(source: Source, workdir: Path, path: Path) -> Original:
+    """Write the float32 graph; return what the original model makes of a few texts. Both need torch."""
+    original = run_original(source)
+    onnx.save(export_graph(source, workdir), path)
+    return original
+
+
+def compare(exact: Embeddings, found: Embeddings) -> dict[str, float]:
+    """Return how close embeddings of the same texts are: mean and least cosine, and recall@10 of the neighbours.
+
+    Both are (n, dim) float32, n at least 12. The neighbours of each text are looked for among the other n - 1 texts.
+    """
+    cosines = (exact * found).sum(axis=1)
+    recall = neighbour_recall(_scores_of_others(exact), _scores_of_others(found))
+    return {
+        "texts": float(len(exact)),
+        "cosine_mean": round(float(cosines.mean()), 6),
+        "cosine_min": round(float(cosines.min()), 6),
+        "recall_at_10": round(recall, 4),
+    }
+
+
+def _scores_of_others(embeddings: Embeddings) -> Scores:
+    """Return the cosines of each text with all texts, (n, n) float32; that with itself is minus infinity."""
+    scores: Scores = embeddings @ embeddings.T
+    np.fill_diagonal(scores, -np.inf)
+    return scores

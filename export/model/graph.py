@@ -1,0 +1,142 @@
+"""Export a sentence-transformer as one float32 ONNX graph: token ids in, unit embeddings out.
+
+Optimum exports the transformer, this module adds pooling and normalization, and ONNX Runtime's optimizer fuses
+attention and Gelu. SkipLayerNormalization stays unfused, because in onnxruntime 1.31.1 the fused kernel is slower than
+an addition and a LayerNormalization.
+"""
+
+import logging
+import warnings
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+from export.error_text import first_line
+from export.files.disk_errors import find_disk_error
+from export.model.load_model import silence_transformers
+from export.model.onnx_helpers import add_constant, add_node, initializers
+from export.model.source.model_files import ModelError
+from export.model.source.source import Source
+
+OPSET = 18  # what optimum-onnx 0.1 chooses for BERT
+DOMAIN = "com.microsoft"  # of ONNX Runtime's own operators
+EMBEDDINGS = "embeddings"  # the graph's output
+
+
+def export_graph(source: Source, workdir: Path) -> ModelProto:
+    """Return the float32 graph: input_ids and attention_mask, (n, tokens) int64, to embeddings, (n, dim) float32.
+
+    workdir holds intermediate files. Raises ModelError if optimum cannot export the model, OSError if the disk fails.
+    """
+    raw = _export_transformer(source, workdir)
+    _fix_token_types(raw)
+    _add_pooling(raw, source.pooling)
+    path = workdir / "pooled.onnx"
+    onnx.save(raw, path)
+    return _fuse(path, source)
+
+
+def _export_transformer(source: Source, workdir: Path) -> ModelProto:
+    from optimum.exporters.onnx import main_export  # takes seconds to import
+
+    silence_transformers()
+    logging.getLogger("optimum").setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the tracer warns about the code of transformers
+            main_export(
+                str(source.folder),
+                output=workdir / "transformer",
+                task="feature-extraction",
+                library_name="transformers",
+                opset=OPSET,
+                do_validation=False,  # export/model/reference.py compares with the original model
+            )
+    except (ValueError, KeyError, NotImplementedError, RuntimeError, OSError) as error:
+        if find_disk_error(error) is not None:  # the disk failed, not the model
+            raise
+        raise ModelError(
+            f"{source.folder}: optimum cannot export it ({first_line(error)}); expected a model of the BERT family; "
+            "choose another model"
+        ) from error
+    return onnx.load(workdir / "transformer" / "model.onnx")
+
+
+def _fix_token_types(model: ModelProto) -> None:
+    """Replace the look-up of token types by the row of type 0, since a text alone has only that type."""
+    graph = model.graph
+    names = [value.name for value in graph.input]
+    if "token_type_ids" not in names:
+        return
+    for node in graph.node:
+        if "token_type_ids" in node.input:
+            if node.op_type != "Gather":
+                raise ModelError(
+                    f"token_type_ids is read by {node.op_type}, expected a look-up in a table; choose a model of the "
+                    "BERT family"
+                )
+            table = numpy_helper.to_array(initializers(model)[node.input[0]])
+            row = add_constant(model, "token_type_row", table[0])
+            for reader in graph.node:
+                for position, name in enumerate(reader.input):
+                    if name == node.output[0]:
+                        reader.input[position] = row
+            graph.node.remove(node)
+            break
+    del graph.input[names.index("token_type_ids")]
+
+
+def _add_pooling(model: ModelProto, pooling: str) -> None:
+    """Add pooling and normalization to the end of the graph, so that it returns unit embeddings."""
+    graph = model.graph
+    tokens = graph.output[0].name  # (n, tokens, dim)
+    dim = graph.output[0].type.tensor_type.shape.dim[2].dim_value
+    if pooling == "cls":
+        first = add_constant(model, "pooling_first", np.array(0, np.int64))
+        pooled = add_node(model, "Gather", [tokens, first], "pooled", attributes={"axis": 1})
+    elif pooling == "mean":  # the sum: normalization makes its length that of the mean
+        mask = add_node(model, "Cast", ["attention_mask"], "pooling_mask", attributes={"to": TensorProto.FLOAT})
+        axis = add_constant(model, "pooling_axis_1", np.array([1], np.int64))
+        row = add_node(model, "Unsqueeze", [mask, axis], "pooling_mask_row")
+        pooled_row = add_node(model, "MatMul", [row, tokens], "pooled_row")
+        pooled = add_node(model, "Squeeze", [pooled_row, axis], "pooled")
+    elif pooling == "max":
+        mask = add_node(model, "Cast", ["attention_mask"], "pooling_mask", attributes={"to": TensorProto.BOOL})
+        last_axis = add_constant(model, "pooling_axis_2", np.array([2], np.int64))
+        column = add_node(model, "Unsqueeze", [mask, last_axis], "pooling_mask_column")
+        lowest = add_constant(model, "pooling_lowest", np.array(np.finfo(np.float32).min))
+        seen = add_node(model, "Where", [column, tokens, lowest], "pooling_seen")
+        axis = add_constant(model, "pooling_axis_1", np.array([1], np.int64))
+        pooled = add_node(model, "ReduceMax", [seen, axis], "pooled", attributes={"keepdims": 0})
+    else:
+        raise ModelError(f"pooling {pooling}: expected mean, cls or max; choose one with --pooling")
+    add_node(model, "LpNormalization", [pooled], EMBEDDINGS, attributes={"axis": 1, "p": 2})
+    del graph.output[:]
+    graph.output.append(helper.make_tensor_value_info(EMBEDDINGS, TensorProto.FLOAT, ["n", dim]))
+
+
+def _fuse(path: Path, source: Source) -> ModelProto:
+    from onnxruntime.transformers.fusion_options import FusionOptions
+    from onnxruntime.transformers.optimizer import optimize_model
+
+    options = FusionOptions("bert")
+    options.use_multi_head_attention = True
+    options.enable_embed_layer_norm = False
+    options.enable_skip_layer_norm = False
+    options.enable_bias_skip_layer_norm = False
+    options.enable_bias_gelu = False
+    logging.getLogger("onnxruntime.transformers").setLevel(logging.ERROR)
+    fused = optimize_model(
+        str(path),
+        model_type="bert",
+        num_heads=source.attention_heads,
+        hidden_size=source.hidden_size,
+        optimization_options=options,
+        opt_level=0,
+    )
+    model: ModelProto = fused.model
+    if all(opset.domain != DOMAIN for opset in model.opset_import):
+        model.opset_import.append(helper.make_opsetid(DOMAIN, 1))
+    return model

@@ -1,0 +1,112 @@
+"""Whether the texts of a corpus are mostly English, as the default model and the default stems expect.
+
+A text counts as English if it has common English words, and as another language if it has more common words of one, or
+none of English and a word with a letter beyond ASCII. Other texts, such as many names of products, count as neither.
+Left out: which of two other languages it is. The name in the warning is the likeliest one of COMMON.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from export.model.source.source import DEFAULT_MODEL_SHA256
+from function.engine.bundle import ModelInfo
+
+BLOCKS, TEXTS_PER_BLOCK, CHARACTERS = 20, 50, 500  # the sample: blocks of texts, and characters of each text
+# Share of a sample that must look like another language, which must also be more than looks like English. In English it
+# is at most 0.009: headlines (half of them in lower case), titles and abstracts of arXiv with their LaTeX, SciFact,
+# Python's documentation, and the names of 20,000 products of Flipkart. In German it is 1.0 for articles (10kGNAD), 0.92
+# for their first sentences, 0.78 for the names of 102 products of a shop, and 0.40 for Django's short messages.
+LEAST_SHARE = 0.1
+LEAST_TEXTS = 3  # texts in another language; fewer are no evidence
+SHORTEST_WORD = 3  # letters, so that a unit such as µF or kΩ is no foreign word
+WORD = re.compile(r"[^\W\d_]+")
+
+ENGLISH_WORDS = """\
+the of and to is that for with as be by are this from at or have not you which can if will has but when they its
+how what your my we he his who after new up out all about into no one more their
+"""
+ENGLISH = frozenset(ENGLISH_WORDS.split())
+# Frequent words of languages that a Snowball stemmer is for. Left out are words that English texts have too, such as
+# the German "die", the Italian "per", the French "et" (al.) and the Portuguese "com".
+COMMON = {
+    "danish": "og det til på som ikke af den har der eller efter også blev",
+    "dutch": "de het een en dat voor niet zijn ook bij uit naar wordt",
+    "finnish": "ja ei että oli mutta myös kuin ovat joka sekä sen tämä mukaan voi",
+    "french": "le la les des une du dans pour que qui sur pas avec sont ou",
+    "german": "der das und ist nicht den von mit für auf ein eine dem sich auch zu zum bei",
+    "indonesian": "yang di untuk dengan dari pada tidak itu adalah dalam akan oleh",
+    "italian": "il di che la una con della le dei gli nel sono alla anche più",
+    "norwegian": "og det til på som ikke den har der eller etter også ble",
+    "polish": "na się nie jest że oraz jak dla przez są być lub",
+    "portuguese": "de que da em um para não uma na mais ao são por",
+    "spanish": "de la que el en los del las un una por con para es su como más",
+    "swedish": "och att det är som på för med den inte har ett från",
+    "turkish": "ve bir bu için ile çok olarak gibi daha sonra değil",
+}
+LANGUAGES_OF = {
+    word: [language for language, others in COMMON.items() if word in others.split()]
+    for words in COMMON.values()
+    for word in words.split()
+}
+LEAST_NAMED = 0.5  # common words of a language for each of the other texts, to call them by its name
+MULTILINGUAL = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
+
+
+@dataclass(frozen=True, slots=True)
+class OtherLanguage:
+    """The language of a corpus that is mostly not English."""
+
+    share: float  # share of the sampled texts that are in it, 0 to 1
+    name: str | None  # one of COMMON, None if too few texts have common words of one
+
+
+def warn_of_language(texts: Sequence[str], source: str, model: ModelInfo, has_default_stems: bool) -> str | None:
+    """Return a warning if the texts are mostly not English and the default model or the default stems are used."""
+    is_default_model = model.source_sha256 == DEFAULT_MODEL_SHA256
+    if not (is_default_model or has_default_stems) or (other := find_other_language(texts)) is None:
+        return None
+    reasons, remedies = [], []
+    if is_default_model:
+        reasons.append("the default model was trained with it")
+        remedies.append(f"a multilingual MODEL, such as {MULTILINGUAL}")
+    if has_default_stems:
+        reasons.append("keyword search removes its endings")
+        remedies.append(f"--stem {other.name or 'LANGUAGE'} (or --stem none)")
+    likest = f", most like {other.name.capitalize()}" if other.name else ""
+    return (
+        f"{source}: found mostly texts in another language ({other.share:.0%} of a sample{likest}), expected English, "
+        f"because {' and '.join(reasons)}; export with {' and '.join(remedies)}"
+    )
+
+
+def find_other_language(texts: Sequence[str]) -> OtherLanguage | None:
+    """Return the language of the texts, judged by a sample of them; None if they are English or do not show it."""
+    english = others = sampled = 0
+    votes: Counter[str] = Counter()
+    for text in _sample(texts):
+        words = WORD.findall(text[:CHARACTERS].lower())
+        hits = Counter(language for word in words for language in LANGUAGES_OF.get(word, ()))
+        most, of_english = max(hits.values(), default=0), sum(word in ENGLISH for word in words)
+        is_foreign = any(len(word) >= SHORTEST_WORD and not word.isascii() for word in words)
+        sampled += 1
+        if most > of_english or (is_foreign and not of_english):
+            others += 1
+            votes += hits
+        elif of_english:
+            english += 1
+    if others <= english or others < max(LEAST_TEXTS, LEAST_SHARE * sampled):
+        return None
+    named = [name for name, count in votes.most_common(1) if count >= LEAST_NAMED * others]
+    return OtherLanguage(others / sampled, named[0] if named else None)
+
+
+def _sample(texts: Sequence[str]) -> Iterator[str]:
+    """Yield texts of blocks from all over the corpus, or all texts of a small one."""
+    if len(texts) <= BLOCKS * TEXTS_PER_BLOCK:
+        yield from texts
+        return
+    for block in range(BLOCKS):
+        begin = block * (len(texts) - TEXTS_PER_BLOCK) // (BLOCKS - 1)
+        yield from texts[begin : begin + TEXTS_PER_BLOCK]

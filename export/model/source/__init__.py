@@ -1,0 +1,1 @@
+"""The files of a sentence-transformer, checked before they are used."""

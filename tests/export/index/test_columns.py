@@ -1,0 +1,323 @@
+"""The type of each metadata column, and its bytes."""
+
+import json
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from export.corpus import Corpus, CorpusError
+from export.index import column_values
+from export.index.column_values import Words
+from export.index.columns import choose_types, column_tensors
+
+SOURCE = Path("stories.jsonl")
+
+
+def corpus_of(*metadata: dict[str, Any]) -> Corpus:
+    count = len(metadata)
+    return Corpus(["x"] * count, [f"id-{row}" for row in range(count)], [json.dumps(one) for one in metadata], 0)
+
+
+def type_of(*values: object, asked: str | None = None) -> str:
+    """Return the type of a column with these values; None stands for a row without one."""
+    rows = [{} if value is None else {"column": value} for value in values]
+    return choose_types(corpus_of(*rows), {} if asked is None else {"column": asked}, SOURCE)["column"]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["a", "b"], "string"),
+        (["a", None], "string"),
+        (["2024"], "string"),
+        (["20240531"], "string"),
+        (["5"], "string"),
+        ([5, None, 2.5], "number"),
+        ([2**64 - 1, 0], "number"),
+        ([2**64, 2.0**70, -1e300], "number"),
+        ([True, False], "boolean"),
+        ([["a"], [], ["b", "c"]], "list"),
+        ([["a", None]], "list"),
+        (["2024-05-31", None, "2024-05-31T12:00:00Z"], "date"),
+        (["2024-05-31 12:00", "2024-05-31T12:00:00.5+02:00"], "date"),
+        (["2024-05-31", "soon"], "string"),
+        (["2024-02-30"], "string"),
+        ([1, "a"], "none"),
+        ([1, True], "none"),
+        ([10**400, "a"], "none"),
+        ([[1]], "none"),
+        (["a", ["a"]], "none"),
+        ([{"a": 1}], "none"),
+    ],
+    ids=str,
+)
+def test_a_column_has_the_type_that_all_its_values_have(values: list[object], kind: str) -> None:
+    assert type_of(*values) == kind
+
+
+def test_columns_are_in_alphabetical_order() -> None:
+    assert list(choose_types(corpus_of({"b": 1, "c": 1}, {"a": 1}), {}, SOURCE)) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("values", "asked"),
+    [
+        (["2019", None, "-2.5e3"], "number"),
+        (["true", "False"], "boolean"),
+        (['["a", "b"]', "[]"], "list"),
+        (["20240531", "2024-05-31"], "date"),
+        (["2024-05-31"], "string"),
+        ([2**64 + 1, 0.5, "a"], "string"),
+        ([1, "a", {}], "none"),
+    ],
+    ids=str,
+)
+def test_a_type_that_was_asked_for_is_taken_if_all_values_fit(values: list[object], asked: str) -> None:
+    assert type_of(*values, asked=asked) == asked
+
+
+@pytest.mark.parametrize(
+    ("value", "asked", "message"),
+    [
+        ("007", "number", "found '007' in the column 'column', expected a number; "),
+        ("NaN", "number", "found 'NaN' in the column 'column', expected a number; "),
+        ("1e999", "number", "found '1e999' in the column 'column', expected a number; "),
+        (True, "number", "found True in the column 'column', expected a number; "),
+        ("yes", "boolean", "found 'yes' in the column 'column', expected true or false; "),
+        (True, "string", "found True in the column 'column', expected a string; "),
+        ("a,b", "list", "found 'a,b' in the column 'column', expected a list of strings; "),
+        ("[" * 100_000, "list", f"found '{'[' * 39}... in the column 'column', expected a list of strings; "),
+        ("31.5.2024", "date", "found '31.5.2024' in the column 'column', expected an ISO 8601 date or time, such as"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_a_value_that_does_not_fit_is_refused_with_its_row_and_id(value: object, asked: str, message: str) -> None:
+    with pytest.raises(CorpusError) as caught:
+        type_of(None, value, asked=asked)
+    assert str(caught.value).startswith(f"stories.jsonl, text 1 (from 0, id 'id-1'): {message}")
+    assert str(caught.value).endswith("; correct it, or choose another type with --column column=TYPE")
+
+
+INEXACT = [
+    ([1, 2**64 + 1], 2**64 + 1),
+    ([2**53 + 1, 0.5], 2**53 + 1),
+    ([0.5, 2**53, -(2**53) - 1], -(2**53) - 1),
+    ([2**63 + 1, -1], 2**63 + 1),
+    ([10**30], 10**30),
+    ([10**400], 10**400),
+]
+
+
+@pytest.mark.parametrize("asked", [None, "number"])
+@pytest.mark.parametrize("as_strings", [False, True], ids=["json", "csv"])
+@pytest.mark.parametrize(("values", "found"), INEXACT, ids=range(len(INEXACT)))
+def test_numbers_that_filters_could_not_tell_apart_are_refused(
+    values: list[object], found: int, as_strings: bool, asked: str | None
+) -> None:
+    if as_strings and asked is None:
+        assert type_of(*map(str, values)) == "string"
+        return
+    with pytest.raises(CorpusError) as caught:
+        type_of(None, *map(str, values) if as_strings else values, asked=asked)
+    row, shown = values.index(found) + 1, str(found) if found < 10**40 else f"{str(found)[:40]}..."
+    assert str(caught.value) == (
+        f"stories.jsonl, text {row} (from 0, id 'id-{row}'): found {shown} in the column 'column', expected whole "
+        "numbers that all fit into 64 bits, or numbers that float64 holds exactly, so that filters can tell it from "
+        "its neighbours; compare the column as strings with --column column=string, or leave it out of filters with "
+        "--column column=none"
+    )
+    for kind in ("string", "none"):
+        assert type_of(*values, asked=kind) == kind
+
+
+def test_a_column_whose_name_filters_take_for_an_operator_is_refused() -> None:
+    for name in ("$and", "$or", "$set"):
+        corpus = corpus_of({"a": 1}, {name: "x"})
+        with pytest.raises(CorpusError) as caught:
+            choose_types(corpus, {}, SOURCE)
+        assert str(caught.value) == (
+            f"stories.jsonl: found the column '{name}', expected no $ at the beginning of a name, because $and and the "
+            f"like are operators of filters; rename it, or leave it out of filters with --column '{name}=none'"
+        )
+        assert choose_types(corpus, {name: "none"}, SOURCE) == {name: "none", "a": "number"}
+    assert choose_types(corpus_of({"$x": 1}, {"$x": "mixed"}), {}, SOURCE) == {"$x": "none"}
+
+
+def test_an_unknown_column_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(CorpusError) as caught:
+        choose_types(corpus_of({"year": 1, "author": "a"}), {"yeer": "number"}, SOURCE)
+    assert str(caught.value) == (
+        "stories.jsonl: found the columns 'author', 'year', expected a column 'yeer' with values; did you mean 'year'?"
+    )
+
+
+def listed(metadata: list[dict[str, Any]], **types: str) -> dict[str, tuple[str, list[Any]]]:
+    """Return the dtype and the values of each tensor."""
+    tensors = column_tensors(metadata, types)
+    return {name: (tensor.dtype.name, tensor.tolist()) for name, tensor in tensors.items()}
+
+
+def test_strings_are_codes_into_a_sorted_dictionary() -> None:
+    assert listed([{"a": "ż"}, {"a": "b"}, {"a": "ż"}], a="string") == {
+        "a.values": ("uint8", list("bż".encode())),
+        "a.offsets": ("uint64", [0, 1, 3]),
+        "a.codes": ("uint8", [1, 0, 1]),
+    }
+
+
+def test_rows_without_a_value_have_no_bit() -> None:
+    assert listed([{}, {"a": True}, {"a": False}], a="boolean") == {
+        "a.values": ("uint8", [0, 1, 0]),
+        "a.present": ("uint8", [0b01100000]),
+    }
+
+
+def test_a_list_has_a_code_and_a_row_for_each_of_its_strings() -> None:
+    assert listed([{"a": ["y", "x", "y", None]}, {"a": []}, {}, {"a": ["x"]}], a="list") == {
+        "a.values": ("uint8", list(b"xy")),
+        "a.offsets": ("uint64", [0, 1, 2]),
+        "a.codes": ("uint8", [1, 0, 0]),
+        "a.rows": ("uint32", [0, 0, 3]),
+        "a.present": ("uint8", [0b11010000]),
+    }
+
+
+def test_dates_are_microseconds_since_1970_in_utc() -> None:
+    dates = ["1970-01-01", "1970-01-02T00:00:00.000001", "1970-01-01T01:00:01+01:00", "1969-12-31T23:59:59Z"]
+    assert listed([{"a": date} for date in dates], a="date") == {
+        "a.values": ("int64", [0, 86_400_000_001, 1_000_000, -1_000_000])
+    }
+
+
+def test_numbers_are_whole_where_they_can_be() -> None:
+    assert listed([{"a": 1}, {"a": 2**63 - 1}], a="number") == {"a.values": ("int64", [1, 2**63 - 1])}
+    assert listed([{"a": 1}, {"a": 2.5}], a="number") == {"a.values": ("float64", [1.0, 2.5])}
+    assert listed([{"a": 1}, {"a": 2.0}], a="number") == {"a.values": ("int64", [1, 2])}
+    assert listed([{"a": 1}, {"a": 2**63}], a="number") == {"a.values": ("uint64", [1, 2**63])}
+    assert listed([{"a": 2**63}, {"a": -1}], a="number") == {"a.values": ("float64", [2.0**63, -1.0])}
+    assert listed([{"a": 2**64}, {"a": 1}], a="number") == {"a.values": ("float64", [2.0**64, 1.0])}
+
+
+@given(st.permutations([0, -1, 2**53 + 1, 2**63, 2**64 - 1, 2**64, 0.5, 1e300]), st.integers(1, 8))
+def test_the_dtype_of_numbers_does_not_depend_on_their_order(numbers: list[float], count: int) -> None:
+    rows = [{"a": number} for number in numbers[:count]]
+
+    def dtype_of(rows: list[dict[str, float]]) -> str:
+        try:
+            return column_tensors(rows, {"a": "number"})["a.values"].dtype.name
+        except ValueError:
+            return "none"
+
+    found = dtype_of(rows)
+    assert dtype_of(rows[::-1]) == found
+    exact = {"int64": range(-(2**63), 2**63), "uint64": range(2**64)}.get(found, [float(each) for each in numbers])
+    assert (found == "none") != all(number in exact for number in numbers[:count])
+
+
+@pytest.mark.parametrize("distinct", [1, 2, 255, 256, 257, 700, 875, 1000])
+def test_numbers_have_a_dictionary_where_that_is_smaller(distinct: int) -> None:
+    values = [row % distinct for row in range(1000)]
+    tensors = column_tensors([{"a": value} for value in values], {"a": "number"})
+    size = 8 * distinct + 1000 * (1 if distinct <= 256 else 2)
+    assert sum(tensor.nbytes for tensor in tensors.values()) == min(size, 8_000)
+    if size < 8_000:
+        assert tensors["a.values"][tensors["a.codes"]].tolist() == values
+    else:
+        assert tensors["a.values"].tolist() == values
+
+
+@pytest.mark.parametrize(("distinct", "dtype"), [(1, "uint8"), (256, "uint8"), (257, "uint16"), (65_537, "uint32")])
+def test_codes_are_as_small_as_the_dictionary_allows(distinct: int, dtype: str) -> None:
+    tensors = column_tensors([{"a": str(value)} for value in range(distinct)], {"a": "string"})
+    assert tensors["a.codes"].dtype == dtype
+
+
+def test_a_wrong_value_is_refused() -> None:
+    with pytest.raises(ValueError, match="row 1: True in the column 'a'"):
+        column_tensors([{"a": "x"}, {"a": True}], {"a": "string"})
+
+
+names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=3)
+
+
+@given(st.lists(st.dictionaries(names, st.integers(0, 9), max_size=4), min_size=1, max_size=5))
+def test_columns_of_any_names_have_tensors_of_their_own(metadata: list[dict[str, Any]]) -> None:
+    types = {name: "number" for row in metadata for name in row}
+    tensors = column_tensors(metadata, types)
+    for name in types:
+        values, codes = tensors[f"{name}.values"], tensors.get(f"{name}.codes", np.arange(len(metadata)))
+        assert [int(values[codes[row]]) for row in range(len(metadata)) if name in metadata[row]] == [
+            row[name] for row in metadata if name in row
+        ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "most"),
+    [
+        ("string", ["red", "green"], 30),
+        ("list", [["red", "green"], ["red"]], 60),
+        ("number", [1, 2.5, 3], 70),
+        ("date", ["2024-05-31", "2024-06-01"], 70),
+        ("boolean", [True, False], 60),
+    ],
+)
+def test_a_value_takes_few_bytes_of_memory(kind: str, values: list[object], most: int) -> None:
+    rows = 20_000
+    tracemalloc.start()
+    try:
+        column_tensors(({"a": values[row % len(values)]} for row in range(rows)), {"a": kind})
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < most * rows
+
+
+def test_a_string_that_occurs_again_keeps_its_type_in_every_column() -> None:
+    rows = [{"a": "5", "b": "5", "c": "5"}] * 2
+    corpus = Corpus(["x"] * 2, ["1", "2"], [json.dumps(row) for row in rows], 0)
+    types = choose_types(corpus, {"a": "number", "c": "none"}, SOURCE)
+    assert types == {"a": "number", "b": "string", "c": "none"}
+    assert listed(rows, a="number", b="string") == {
+        "a.values": ("int64", [5]),
+        "a.codes": ("uint8", [0, 0]),
+        "b.values": ("uint8", [ord("5")]),
+        "b.offsets": ("uint64", [0, 1]),
+        "b.codes": ("uint8", [0, 0]),
+    }
+
+
+def test_a_type_that_few_values_lack_is_excluded_however_often_the_others_occur() -> None:
+    assert type_of("2024-05-31", "2024-05-31", "soon", "2024-05-31") == "string"
+    assert type_of("2024-05-31", "2024-05-31", 5, "2024-05-31") == "none"
+
+
+@pytest.mark.parametrize("remembered", [1, 2, 5, 100])
+@pytest.mark.parametrize("kind", ["string", "list"])
+def test_strings_that_are_forgotten_are_in_the_dictionary_once(
+    remembered: int, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(column_values, "REMEMBERED", remembered)
+    values = [str(row * 7 % 11) for row in range(50)]
+    tensors = column_tensors([{"a": [value] if kind == "list" else value} for value in values], {"a": kind})
+    words = sorted(set(values))
+    assert tensors["a.values"].tobytes() == "".join(words).encode()
+    assert tensors["a.offsets"].tolist() == np.cumsum([0, *map(len, words)]).tolist()
+    assert [words[code] for code in tensors["a.codes"]] == values
+
+
+def test_a_column_without_repetitions_has_no_large_dictionary(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(column_values, "REMEMBERED", 100)
+    rows, words = 20_000, Words("string")
+    tracemalloc.start()
+    try:
+        for row in range(rows):
+            words.add(row, [f"https://example.org/{row}".encode()])
+        collected, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert collected < 60 * rows

@@ -1,0 +1,155 @@
+"""Passages become an index, and a model without texts keeps its bytes."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import load_file
+
+from export.corpus import Corpus
+from export.index.indexer import take_model, write_index, write_model
+from function.engine.bundle import (
+    COLUMNS,
+    INDEX,
+    KEYWORDS,
+    MANIFEST,
+    MODEL,
+    PASSAGES,
+    TOKENIZER,
+    BundleError,
+    Manifest,
+    describe_file,
+    open_bundle,
+    read_manifest,
+)
+from function.engine.embedder import Embedder
+from function.engine.index import EXHAUSTIVE_ROWS, Index
+from function.engine.passages import Passages
+from function.engine.quantization import dequantize, quantize
+from function.engine.words import find_stemmer, split_terms
+from tests.conftest import STORY_COLUMNS, embed
+from tests.export.conftest import clustered_rows
+from tests.passage_files import write_passages
+
+
+def test_the_model_alone_has_a_manifest_without_index(bundle_copy: Path, manifest: Manifest) -> None:
+    written = write_model(bundle_copy, manifest.model)
+    assert written == read_manifest(bundle_copy)
+    assert written.index is None
+    assert written.files == {name: describe_file(bundle_copy / name) for name in (MODEL, TOKENIZER)}
+
+
+def test_the_manifest_says_of_the_index_what_is_in_the_files(bundle: Path, corpus: Corpus) -> None:
+    manifest = json.loads((bundle / MANIFEST).read_text())
+    terms = [set(split_terms(text, find_stemmer("english"))) for text in corpus.texts]
+    assert manifest["index"] == {
+        "rows": len(corpus.texts),
+        "stages": None,
+        "recall": 1.0,
+        "model_sha256": manifest["files"]["model.ort"]["sha256"],
+        "tokenizer_sha256": manifest["files"]["tokenizer.txt"]["sha256"],
+        "corpus": "stories.csv",
+        "columns": STORY_COLUMNS,
+        "keywords": {
+            "terms": len(set().union(*terms)),
+            "postings": sum(map(len, terms)),
+            "stemming": "english",
+            "k1": 1.2,
+            "b": 0.75,
+            "fusion": "convex",
+            "fusion_weight": 0.6,
+        },
+    }
+    assert manifest["files"].keys() == {path.name for path in bundle.iterdir()} - {"manifest.json"}
+    for name, entry in manifest["files"].items():
+        sum_of = subprocess.run(["sha256sum", bundle / name], capture_output=True, check=True, text=True).stdout
+        assert entry == {"bytes": (bundle / name).stat().st_size, "sha256": sum_of.split()[0]}
+
+
+def test_the_index_holds_the_rows_in_the_order_of_the_texts(bundle: Path, embedder: Embedder, corpus: Corpus) -> None:
+    codes, scales = embed(embedder, corpus.texts)
+    stored = load_file(bundle / INDEX)  # safetensors' own reader
+    np.testing.assert_array_equal(stored["codes"], codes)
+    np.testing.assert_array_equal(stored["scales"], scales)
+    assert stored.keys() == {"codes", "scales"}  # so few rows are all looked at
+
+
+def test_the_passages_come_back_as_they_were(bundle: Path, corpus: Corpus) -> None:
+    passages = Passages(bundle / PASSAGES)
+    assert [passages[row].text for row in range(len(passages))] == corpus.texts
+    assert [passages[row].id for row in range(len(passages))] == corpus.ids
+    assert [passages[row].metadata for row in range(len(passages))] == [json.loads(one) for one in corpus.metadata]
+    with safe_open(bundle / PASSAGES, "np") as file:
+        assert file.get_tensor("texts").tobytes() == "".join(corpus.texts).encode()
+
+
+def test_new_texts_leave_the_model_and_the_tokenizer_byte_for_byte(
+    bundle: Path, embedder: Embedder, corpus: Corpus, tmp_path: Path
+) -> None:
+    (tmp_path / "new").mkdir()
+    manifest = take_model(bundle, tmp_path / "new")
+    assert manifest.index is None
+    other = Corpus(corpus.texts[:20][::-1], corpus.ids[:20], corpus.metadata[:20], 0)
+    codes, scales = embed(embedder, other.texts)
+    write_passages(tmp_path / "new" / PASSAGES, other.texts, other.ids, other.metadata)
+    write_index(tmp_path / "new", manifest, other, codes, scales, "other.csv")
+    found = open_bundle(tmp_path / "new")
+    assert found.index is not None
+    assert (found.index.rows, found.index.corpus, len(Index.open(tmp_path / "new" / INDEX, None))) == (
+        20,
+        "other.csv",
+        20,
+    )
+    for name in (MODEL, TOKENIZER):
+        assert (tmp_path / "new" / name).read_bytes() == (bundle / name).read_bytes()
+
+
+@pytest.mark.parametrize("name", [MODEL, TOKENIZER])
+def test_a_model_of_another_length_is_not_copied(bundle_copy: Path, name: str, tmp_path: Path) -> None:
+    with (bundle_copy / name).open("ab") as file:
+        file.write(b" ")
+    (tmp_path / "new").mkdir()
+    with pytest.raises(BundleError, match=rf"{name}: \d+ bytes, the manifest says \d+"):
+        take_model(bundle_copy, tmp_path / "new")
+
+
+@pytest.mark.parametrize("name", [MODEL, TOKENIZER])
+def test_a_damaged_model_is_not_copied(bundle_copy: Path, name: str, tmp_path: Path) -> None:
+    content = bytearray((bundle_copy / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (bundle_copy / name).write_bytes(content)
+    (tmp_path / "new").mkdir()
+    with pytest.raises(BundleError, match=rf"{name}: sha256 \w+, the manifest says \w+; it is damaged"):
+        take_model(bundle_copy, tmp_path / "new")
+
+
+@pytest.mark.parametrize(("offset", "has_bits"), [(0.0, True), (0.3, False)])
+def test_signs_are_stored_where_they_find_the_neighbours(
+    bundle: Path, tmp_path: Path, offset: float, has_bits: bool
+) -> None:
+    rows = EXHAUSTIVE_ROWS + 1_000
+    codes, scales = quantize(clustered_rows(rows, offset))
+    corpus = Corpus(["x"] * rows, ["x"] * rows, ["{}"] * rows, 0)
+    write_passages(tmp_path / PASSAGES, corpus.texts, corpus.ids, corpus.metadata)
+    manifest = write_index(tmp_path, take_model(bundle, tmp_path), corpus, codes, scales, "x.csv")
+    assert manifest.index is not None
+    assert (manifest.index.stages is not None) == has_bits
+    assert ("bits" in load_file(tmp_path / INDEX)) == has_bits
+    index, query = Index.open(tmp_path / INDEX, manifest.index.stages), dequantize(codes[:1], scales[:1])[0]
+    query /= np.linalg.norm(query)
+    scores = dequantize(codes, scales) @ query
+    assert [hit.row for hit in index.search(query, 5)] == np.argsort(-scores, kind="stable")[:5].tolist()
+
+
+@pytest.mark.parametrize("name", [MANIFEST, MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS])
+def test_a_half_written_bundle_does_not_open(bundle_copy: Path, name: str) -> None:
+    (bundle_copy / name).unlink()
+    with pytest.raises(BundleError, match=name):
+        open_bundle(bundle_copy)
+
+
+def test_every_file_of_a_bundle_can_be_read_by_another_user(bundle: Path) -> None:
+    assert [oct(path.stat().st_mode & 0o444) for path in bundle.iterdir()] == ["0o444"] * 7

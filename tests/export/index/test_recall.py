@@ -1,0 +1,75 @@
+"""Recall counts what exact search would have found."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from export.index.recall import LEAST_RECALL, neighbour_recall, own_queries, search_exactly
+from function.engine.bundle import StagesInfo
+from function.engine.index import Index
+from function.engine.quantization import dequantize, quantize
+from function.engine.signs import signs
+from tests.export.conftest import clustered_rows
+
+
+class Forgetful:
+    """An index that gives every hit but the best `missing`, and others instead."""
+
+    def __init__(self, index: Index, missing: int) -> None:
+        self.index, self.missing = index, missing
+
+    def search(self, query: NDArray[np.float32], top_k: int) -> list[Any]:
+        return self.index.search(query, top_k + self.missing)[self.missing :]
+
+
+@pytest.mark.parametrize(("missing", "recall"), [(0, 1.0), (1, 0.9), (4, 0.6), (10, 0.0)])
+def test_recall_is_the_share_of_the_best_ten_that_are_hits(missing: int, recall: float) -> None:
+    rows = clustered_rows(500)
+    codes, scales = quantize(rows)
+    index: Any = Forgetful(Index(codes, scales), missing)
+    assert search_exactly(rows[:30], codes, scales).recall_of(index) == pytest.approx(recall, abs=0.01)
+
+
+def test_recall_equals_brute_force_where_the_signs_choose_the_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("export.index.recall.ROWS_AT_ONCE", 300)  # so that exact search goes in several parts
+    rows = clustered_rows(2_000)
+    codes, scales = quantize(rows)
+    index = Index(codes, scales, signs(codes).T, None, StagesInfo(lists=1, probed=1, candidates=60, rescored=20))
+    stored = dequantize(codes, scales).astype(np.float64)
+    shares = []
+    for query in rows[:50]:
+        best = sorted(range(len(stored)), key=lambda row: -float(stored[row] @ query))[:10]
+        shares.append(len({hit.row for hit in index.search(query, 10)} & set(best)) / 10)
+    expected = sum(shares) / len(shares)
+    assert 0.3 < expected < 0.99
+    assert search_exactly(rows[:50], codes, scales).recall_of(index) == pytest.approx(expected, abs=0.005)
+
+
+def test_texts_that_stand_in_the_corpus_twice_count_whichever_is_found() -> None:
+    rows = np.repeat(clustered_rows(20), 30, axis=0)
+    codes, scales = quantize(rows)
+    assert search_exactly(rows[::30], codes, scales).recall_of(Index(codes, scales)) == 1
+
+
+def test_recall_of_fewer_than_ten_rows_counts_all_of_them() -> None:
+    rows = clustered_rows(4)
+    codes, scales = quantize(rows)
+    assert search_exactly(rows, codes, scales).recall_of(Index(codes, scales)) == 1
+
+
+def test_an_index_asked_for_its_own_rows_tells_whether_the_signs_choose_well() -> None:
+    stages = StagesInfo(lists=1, probed=1, candidates=4_000, rescored=400)
+    for offset, is_enough in ((0.0, True), (0.3, False)):
+        codes, scales = quantize(clustered_rows(10_000, offset))
+        exact = search_exactly(own_queries(codes, scales), codes, scales)
+        assert (exact.recall_of(Index(codes, scales, signs(codes).T, None, stages)) >= LEAST_RECALL) == is_enough
+        assert exact.recall_of(Index(codes, scales)) == 1
+
+
+def test_neighbour_recall_counts_a_text_as_good_as_the_last_of_the_best() -> None:
+    exact = np.array([[0.9, 0.8, 0.8, 0.1], [0.4, 0.3, 0.2, 0.1]], np.float32)
+    found = np.array([[0.9, 0.1, 0.8, 0.2], [0.4, 0.1, 0.2, 0.3]], np.float32)
+    assert neighbour_recall(exact, found, 2) == 0.75  # 0 and 2 of 0, 1, 2; 0 and 3 of 0, 1
+    assert neighbour_recall(exact, exact, 2) == 1

@@ -1,0 +1,43 @@
+"""The stages of a search: as narrow as the recall allows."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from export.index.index_file import write_index_file
+from export.index.recall import LEAST_RECALL, own_queries, search_exactly
+from export.index.stages import CANDIDATES, RECALL_WITHOUT_LISTS, RESCORED, choose_stages
+from function.engine.index import Index
+from function.engine.quantization import quantize
+from tests.export.conftest import clustered_rows
+
+
+def test_the_stages_are_the_narrowest_that_reach_the_recall(tmp_path: Path) -> None:
+    codes, scales = quantize(clustered_rows(10_000))
+    path = tmp_path / "index.safetensors"
+    stages, recall = write_index_file(path, codes, scales)
+    assert stages is not None
+    exact = search_exactly(own_queries(codes, scales), codes, scales)
+    assert exact.recall_of(Index.open(path, stages)) == recall >= RECALL_WITHOUT_LISTS
+    narrower = max([width for width in RESCORED if width < stages.rescored], default=20)
+    assert exact.recall_of(Index.open(path, replace(stages, rescored=narrower))) < recall
+    assert stages.candidates < CANDIDATES[-1] or stages.rescored < RESCORED[-1]
+
+
+def test_rows_whose_signs_tell_too_little_are_searched_exactly(tmp_path: Path) -> None:
+    codes, scales = quantize(clustered_rows(10_000, offset=0.3))
+    assert write_index_file(tmp_path / "index.safetensors", codes, scales) == (None, 1.0)
+
+
+def test_stages_that_may_miss_more_are_narrower(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("export.index.index_file.LEAST_ROWS_OF_LISTS", 10_000)
+    codes, scales = quantize(clustered_rows(10_000))
+    path = tmp_path / "index.safetensors"
+    stages, _ = write_index_file(path, codes, scales)
+    assert stages is not None
+    exact = search_exactly(own_queries(codes, scales), codes, scales)
+    found, recall = choose_stages(path, stages.lists, exact, LEAST_RECALL)
+    assert found is not None
+    assert LEAST_RECALL <= recall == exact.recall_of(Index.open(path, found))
+    assert (found.probed, found.candidates, found.rescored) < (stages.probed, stages.candidates, stages.rescored)

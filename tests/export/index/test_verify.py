@@ -1,0 +1,397 @@
+"""Each kind of damage to a bundle fails a check that names it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
+
+from export.corpus import Corpus
+from export.index.indexer import take_model
+from export.index.keywords import KeywordOptions, keyword_tensors
+from export.index.verify import Check, verify, verify_export
+from export.progress import ShowProgress
+from function.engine.bundle import (
+    COLUMNS,
+    INDEX,
+    KEYWORDS,
+    MANIFEST,
+    MODEL,
+    PASSAGES,
+    TOKENIZER,
+    BundleError,
+    describe_file,
+    read_manifest,
+)
+from function.engine.embedder import Embedder
+from function.engine.quantization import quantize
+from function.engine.tensors import TensorsError
+from tests.conftest import DIM, write_bundle
+from tests.passage_files import write_passages
+
+TERMS = "terms of 200 texts without their postings"
+TERMS_AFTER_EXPORT = "terms of 64 texts without their postings"
+COSINE = "least cosine of 200 rows to their texts"
+RECALL = "recall@10 against exact search"
+METADATA = "columns, metadata of the texts"
+
+
+def check(bundle: Path) -> tuple[dict[str, Check], Exception | None]:
+    """Return the checks by name, and the error that stopped them."""
+    checks: dict[str, Check] = {}
+    try:
+        for one in verify(bundle):
+            checks[one.name] = one
+    except Exception as error:  # noqa: BLE001  tokenizers and ONNX Runtime raise no narrower one
+        return checks, error
+    return checks, None
+
+
+def failed(bundle: Path) -> list[str]:
+    checks, error = check(bundle)
+    assert error is None
+    return [name for name, one in checks.items() if not one.passed]
+
+
+def describe_again(bundle: Path) -> None:
+    """Write the current length and checksum of each file into the manifest."""
+    manifest = read_manifest(bundle)
+    assert manifest.index is not None
+    files = {name: describe_file(bundle / name) for name in manifest.files}
+    index = replace(manifest.index, model_sha256=files[MODEL].sha256, tokenizer_sha256=files[TOKENIZER].sha256)
+    (bundle / MANIFEST).write_text(replace(manifest, files=files, index=index).to_json())
+
+
+def change_index(bundle: Path, change: Callable[[dict[str, NDArray[Any]]], None]) -> None:
+    tensors = {name: tensor.copy() for name, tensor in load_file(bundle / INDEX).items()}
+    change(tensors)
+    save_file({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, bundle / INDEX)
+
+
+def test_a_good_bundle_passes_every_check(bundle: Path) -> None:
+    checks, error = check(bundle)
+    assert error is None
+    assert list(checks) == [
+        *(f"checksum of {name}" for name in (MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS)),
+        "rows in index, texts, manifest",
+        METADATA,
+        TERMS,
+        COSINE,
+        RECALL,
+    ]
+    assert all(one.passed for one in checks.values())
+    assert checks["rows in index, texts, manifest"].found == "200, 200, 200"
+    assert float(checks[COSINE].found) > 0.9995
+    assert float(checks[RECALL].found) == 1
+
+
+Told = list[tuple[str, float, int]]
+
+
+def tell(told: Told) -> ShowProgress:
+    return lambda step, share, texts=0: told.append((step, share, texts))
+
+
+def test_each_step_tells_its_progress_up_to_one(bundle: Path) -> None:
+    told: Told = []
+    list(verify(bundle, tell(told)))
+    steps = ("check files", "embed a sample again", "measure recall")
+    assert tuple(dict.fromkeys(step for step, _, _ in told)) == steps
+    for step in steps:
+        shares = [share for name, share, _ in told if name == step]
+        assert (shares[0], shares[-1]) == (0, 1)
+        assert shares == sorted(shares)
+    assert ("embed a sample again", 1, 200) in told
+
+
+class Clock:
+    """A clock that is a second later each time it is asked."""
+
+    def __init__(self) -> None:
+        self.seconds = 0
+
+    def __call__(self) -> float:
+        self.seconds += 1
+        return self.seconds
+
+
+def test_no_more_texts_are_embedded_again_than_the_time_is_enough_for(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("export.index.verify.TEXTS_AT_ONCE", 30)
+    found = [[one.name for one in verify(bundle, seconds=seconds, clock=Clock())] for seconds in (0, 4, 1000)]
+    cosines = [next(name for name in names if "cosine" in name) for names in found]
+    assert cosines == [
+        "least cosine of 30 rows to their texts",  # the first are embedded whatever the time
+        "least cosine of 120 rows to their texts",
+        COSINE,
+    ]
+
+
+def test_the_first_texts_embedded_again_come_from_the_whole_corpus(
+    bundle_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def spoil_the_end(tensors: dict[str, NDArray[Any]]) -> None:
+        tensors["codes"][100:] = tensors["codes"][99::-1]
+
+    change_index(bundle_copy, spoil_the_end)
+    describe_again(bundle_copy)
+    monkeypatch.setattr("export.index.verify.TEXTS_AT_ONCE", 30)
+    checks = {one.name: one for one in verify(bundle_copy, seconds=0)}
+    assert not checks["least cosine of 30 rows to their texts"].passed
+
+
+# After an export
+
+
+@pytest.fixture(scope="module")
+def rows(bundle: Path) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Codes and scales, as the export has them in memory when it has written them."""
+    tensors = load_file(bundle / INDEX)
+    return tensors["codes"], tensors["scales"]
+
+
+EXPORT_COSINE = "least cosine of 64 rows to their texts"
+EQUAL = "rows in the index, rows embedded"
+
+
+def test_a_good_export_passes_every_check(bundle: Path, rows: tuple[NDArray[Any], NDArray[Any]]) -> None:
+    checks = {one.name: one for one in verify_export(bundle, *rows)}
+    assert list(checks) == [
+        *(f"checksum of {name}" for name in (MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS)),
+        "rows in index, texts, manifest",
+        EQUAL,
+        METADATA,
+        TERMS_AFTER_EXPORT,
+        EXPORT_COSINE,
+        RECALL,
+    ]
+    assert all(one.passed for one in checks.values())
+
+
+def test_an_export_embeds_only_a_sample_again_and_each_text_alone(
+    bundle: Path, rows: tuple[NDArray[Any], NDArray[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedded: list[int] = []
+    embed = Embedder.embed_padded
+
+    def count(embedder: Embedder, ids: list[list[int]]) -> NDArray[np.float32]:
+        embedded.append(len(ids))
+        return embed(embedder, ids)
+
+    monkeypatch.setattr(Embedder, "embed_padded", count)
+    list(verify_export(bundle, *rows))
+    assert embedded == [1] * 64
+
+
+def test_a_slow_model_does_not_embed_the_whole_sample(bundle: Path, rows: tuple[NDArray[Any], NDArray[Any]]) -> None:
+    names = [one.name for one in verify_export(bundle, *rows, seconds=10, clock=Clock())]
+    assert "least cosine of 10 rows to their texts" in names
+
+
+@pytest.mark.parametrize("changed", ["codes", "scales"])
+def test_one_row_written_otherwise_than_it_was_embedded_fails(
+    changed: str, bundle_copy: Path, rows: tuple[NDArray[Any], NDArray[Any]]
+) -> None:
+    def change_one(tensors: dict[str, NDArray[Any]]) -> None:
+        tensors[changed][150] *= -1
+
+    change_index(bundle_copy, change_one)
+    describe_again(bundle_copy)
+    failing = [one.name for one in verify_export(bundle_copy, *rows) if not one.passed]
+    assert failing == [EQUAL]
+
+
+def test_rows_that_are_not_those_of_their_texts_fail_after_an_export(
+    bundle_copy: Path, rows: tuple[NDArray[Any], NDArray[Any]]
+) -> None:
+    codes, scales = rows[0][::-1].copy(), rows[1][::-1].copy()
+
+    def write(tensors: dict[str, NDArray[Any]]) -> None:
+        tensors.update(codes=codes, scales=scales)
+
+    change_index(bundle_copy, write)
+    describe_again(bundle_copy)
+    failing = [one.name for one in verify_export(bundle_copy, codes, scales) if not one.passed]
+    assert failing == [EXPORT_COSINE]
+
+
+def test_an_index_that_misses_neighbours_fails_after_an_export(
+    bundle_copy: Path, rows: tuple[NDArray[Any], NDArray[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("export.index.recall.ExactSearch.recall_of", lambda exact, index: 0.97)
+    failing = [one.name for one in verify_export(bundle_copy, *rows) if not one.passed]
+    assert failing == [RECALL]
+
+
+# Damage
+
+
+def test_the_model_of_a_bundle_without_texts_is_checked(bundle: Path, tmp_path: Path) -> None:
+    take_model(bundle, tmp_path)
+    checks, error = check(tmp_path)
+    assert error is None
+    assert list(checks) == [f"checksum of {MODEL}", f"checksum of {TOKENIZER}"]
+    assert all(one.passed for one in checks.values())
+
+
+def test_a_model_that_does_not_open_is_found_without_texts_too(bundle: Path, tmp_path: Path) -> None:
+    take_model(bundle, tmp_path)
+    (tmp_path / MODEL).write_bytes(b"\xff" * (tmp_path / MODEL).stat().st_size)
+    checks, error = check(tmp_path)
+    assert not checks[f"checksum of {MODEL}"].passed
+    assert isinstance(error, BundleError)
+
+
+@pytest.mark.parametrize("name", [MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS])
+@pytest.mark.parametrize("place", [0.02, 0.5, 0.98])
+def test_one_flipped_byte_fails_the_checksum_of_its_file_alone(bundle_copy: Path, name: str, place: float) -> None:
+    content = bytearray((bundle_copy / name).read_bytes())
+    content[int(place * len(content))] ^= 0b100
+    (bundle_copy / name).write_bytes(content)
+    checks, _ = check(bundle_copy)
+    assert [one for one in checks if one.startswith("checksum") and not checks[one].passed] == [f"checksum of {name}"]
+
+
+@pytest.mark.parametrize("name", [MODEL, TOKENIZER, INDEX])
+def test_a_file_that_does_not_open_stops_the_checks_with_an_error_that_names_it(bundle_copy: Path, name: str) -> None:
+    content = bytearray((bundle_copy / name).read_bytes())
+    content[:8] = b"\xff" * 8
+    (bundle_copy / name).write_bytes(content)
+    _, error = check(bundle_copy)
+    assert isinstance(error, BundleError | TensorsError), repr(error)
+    assert name in str(error)
+
+
+@pytest.mark.parametrize("name", [MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS])
+def test_a_file_cut_short_is_refused(bundle_copy: Path, name: str) -> None:
+    with (bundle_copy / name).open("r+b") as file:
+        file.truncate((bundle_copy / name).stat().st_size - 1)
+    with pytest.raises(BundleError, match=name):
+        list(verify(bundle_copy))
+
+
+def test_rows_in_another_order_than_their_texts_fail_the_cosine(bundle_copy: Path) -> None:
+    def swap_two(tensors: dict[str, NDArray[Any]]) -> None:
+        for tensor in tensors.values():
+            tensor[[17, 120]] = tensor[[120, 17]]
+
+    change_index(bundle_copy, swap_two)
+    assert failed(bundle_copy) == [f"checksum of {INDEX}", COSINE]
+    describe_again(bundle_copy)
+    assert failed(bundle_copy) == [COSINE]
+
+
+def test_texts_of_another_corpus_fail_the_cosine_and_the_terms(bundle_copy: Path, corpus: Corpus) -> None:
+    texts = [text.replace("silver", "golden") for text in corpus.texts]
+    write_passages(bundle_copy / PASSAGES, texts, corpus.ids, corpus.metadata)
+    describe_again(bundle_copy)
+    assert failed(bundle_copy) == [TERMS, COSINE]
+
+
+def test_fewer_texts_than_rows_fail_the_check_of_rows(bundle_copy: Path, corpus: Corpus) -> None:
+    write_passages(bundle_copy / PASSAGES, corpus.texts[:-3], corpus.ids[:-3], corpus.metadata[:-3])
+    describe_again(bundle_copy)
+    checks, _ = check(bundle_copy)
+    found = checks["rows in index, texts, manifest"]
+    assert (found.found, found.passed) == ("200, 197, 200", False)
+
+
+def test_codes_of_another_model_fail_the_cosine(bundle_copy: Path) -> None:
+    def replace_all(tensors: dict[str, NDArray[Any]]) -> None:
+        rows = np.random.default_rng(7).standard_normal((200, DIM)).astype(np.float32)
+        tensors["codes"], tensors["scales"] = quantize(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+    change_index(bundle_copy, replace_all)
+    describe_again(bundle_copy)
+    assert failed(bundle_copy) == [COSINE]
+
+
+def test_another_model_beside_the_index_is_refused(bundle_copy: Path) -> None:
+    manifest = read_manifest(bundle_copy)
+    (bundle_copy / MODEL).write_bytes((bundle_copy / MODEL).read_bytes()[::-1])
+    files = manifest.files | {MODEL: describe_file(bundle_copy / MODEL)}
+    (bundle_copy / MANIFEST).write_text(replace(manifest, files=files).to_json())
+    with pytest.raises(BundleError, match=rf"{INDEX}: was embedded by {MODEL}"):
+        list(verify(bundle_copy))
+
+
+def test_one_scale_a_hundredth_too_small_fails_the_cosine(bundle_copy: Path) -> None:
+    def shrink_one(tensors: dict[str, NDArray[Any]]) -> None:
+        tensors["scales"][150] *= 0.99
+
+    change_index(bundle_copy, shrink_one)
+    describe_again(bundle_copy)
+    assert failed(bundle_copy) == [COSINE]
+
+
+def change_columns(bundle: Path, change: Callable[[dict[str, NDArray[Any]]], object]) -> None:
+    tensors = {name: tensor.copy() for name, tensor in load_file(bundle / COLUMNS).items()}
+    change(tensors)
+    save_file(tensors, bundle / COLUMNS)
+    describe_again(bundle)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("who.codes", lambda tensors: tensors["who.codes"].__setitem__(57, 0)),
+        ("told.present", lambda tensors: tensors.pop("told.present")),
+        ("more.values", lambda tensors: tensors.update({"more.values": np.zeros(200)})),
+    ],
+    ids=["who", "told", "more"],
+)
+def test_columns_that_differ_from_the_metadata_fail_a_check_that_names_them(
+    bundle_copy: Path, name: str, change: Callable[[dict[str, NDArray[Any]]], object]
+) -> None:
+    change_columns(bundle_copy, change)
+    checks, _ = check(bundle_copy)
+    assert (checks[METADATA].found, checks[METADATA].passed) == (f"{name} different", False)
+    assert failed(bundle_copy) == [METADATA]
+
+
+def test_metadata_of_another_type_than_the_manifest_says_fails_a_check(bundle_copy: Path) -> None:
+    manifest = read_manifest(bundle_copy)
+    assert manifest.index is not None
+    index = replace(manifest.index, columns=manifest.index.columns | {"who": "number"})
+    (bundle_copy / MANIFEST).write_text(replace(manifest, index=index).to_json())
+    checks, _ = check(bundle_copy)
+    assert checks[METADATA].found == "row 1: 'the baker' in the column 'who'"
+    assert not checks[METADATA].passed
+
+
+def test_keywords_of_other_texts_fail_the_check_that_names_missing_terms(bundle_copy: Path, corpus: Corpus) -> None:
+    texts = [text.replace("goose", "duck") for text in corpus.texts]
+    tensors, info = keyword_tensors(texts, KeywordOptions())
+    save_file(tensors, bundle_copy / KEYWORDS)
+    manifest = read_manifest(bundle_copy)
+    assert manifest.index is not None
+    index = replace(manifest.index, keywords=info)
+    (bundle_copy / MANIFEST).write_text(replace(manifest, index=index).to_json())
+    describe_again(bundle_copy)
+    checks, error = check(bundle_copy)
+    assert error is None
+    assert [name for name, one in checks.items() if not one.passed] == [TERMS]
+    assert checks[TERMS].found == "1, goos"
+
+
+def test_a_bundle_without_keywords_passes_every_check(tmp_path: Path, corpus: Corpus) -> None:
+    bundle = write_bundle(tmp_path / "bundle", corpus, keywords=None)
+    checks, error = check(bundle)
+    assert error is None
+    assert TERMS not in checks
+    assert all(one.passed for one in checks.values())
+
+
+def test_damaged_keywords_stop_the_checks(bundle_copy: Path) -> None:
+    content = load_file(bundle_copy / KEYWORDS)
+    content["rows"] = content["rows"][:-1]
+    save_file(content, bundle_copy / KEYWORDS)
+    describe_again(bundle_copy)
+    _, error = check(bundle_copy)
+    assert isinstance(error, TensorsError)
+    assert str(error).startswith(f"{bundle_copy / KEYWORDS}: holds ")

@@ -1,0 +1,114 @@
+"""Texts that are mostly not English are noticed, and English ones of any kind are not taken for such."""
+
+import csv
+import gzip
+import json
+import os
+from pathlib import Path
+
+import pytest
+import Stemmer
+
+from export.model.language import COMMON, find_other_language, warn_of_language
+from export.model.source.source import DEFAULT_MODEL_SHA256
+from function.engine.bundle import ModelInfo
+from tests.export.index.test_truncated import write_rows
+from tests.export.test_cli import run
+
+GERMAN = [
+    *("Ecksofa mit Schlaffunktion", "Hundebett für große Hunde", "Esstisch aus Eiche, 180 cm", "Sofa grau", "Lampe"),
+    *("Bürostuhl höhenverstellbar", "Kissen und Decke im Set", "Regal mit 5 Böden", "Hocker", "Spiegel rund"),
+]
+OTHERS: dict[str | None, list[str]] = {
+    "german": GERMAN,
+    "french": ["Canapé d'angle pour le salon", "Table basse avec une tablette", "Lampe de chevet", "Chaise pliante"],
+    "spanish": ["Sofá cama para el salón", "Mesa de centro con cajón", "Lámpara de pie", "Silla plegable"],
+    "dutch": ["Hoekbank met een slaapfunctie", "De tafel van het jaar", "Stoel voor bij de tafel", "Kast"],
+    None: ["Угловой диван для гостиной", "Стол журнальный", "Лампа настольная", "沙发床 带储物功能", "ソファーベッド"],
+}
+ENGLISH = {
+    "headlines in lower case": [
+        "mayor denies knowledge of new stadium plan",
+        "los angeles fires rage on",
+        "two die in crash",
+    ],
+    "names of products": [
+        "Café table",
+        "Resistor 10 kΩ",
+        "Capacitor 100 µF",
+        "Van mirror",
+        "Sofa bed",
+        "Lamp",
+        "USB 3.0 hub",
+    ],
+    "LaTeX": [r"We show that $\alpha \in \mathcal{L}(V)$ is bounded; see Poincaré.", r"$H_\beta$ of a Gröbner basis"],
+    "letters of mathematics": ["Let θ, β and ψ be roots of x² + βx = 0", "The angle θ is at most π"],
+    "codes": ["AB-1234", "df.groupby('é')", "0x7fff", "", "🦆"],
+    "mostly English": [*GERMAN, *["the sofa with a lamp"] * 9],
+}
+
+
+@pytest.mark.parametrize("name", OTHERS, ids=str)
+def test_another_language_is_noticed_and_named_if_its_words_are_known(name: str | None) -> None:
+    found = find_other_language(OTHERS[name])
+    assert found is not None
+    assert found.name == name
+
+
+@pytest.mark.parametrize("kind", ENGLISH)
+def test_english_texts_are_not_taken_for_another_language(kind: str) -> None:
+    assert find_other_language(ENGLISH[kind]) is None
+
+
+@pytest.mark.skipif("BENCH_DATA" not in os.environ, reason="BENCH_DATA is not set: it names the folder of real texts")
+def test_real_headlines_and_abstracts_are_english() -> None:
+    folder = Path(os.environ["BENCH_DATA"])
+    with gzip.open(folder / "headlines.csv.gz", "rt", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for source in {row["source"] for row in rows}:
+        assert find_other_language([row["text"] for row in rows if row["source"] == source]) is None, source
+    with gzip.open(folder / "arxiv.jsonl.gz", "rt", encoding="utf-8") as file:
+        papers = [json.loads(line) for line in file]
+    for field in ("title", "abstract"):
+        assert find_other_language([paper[field] for paper in papers]) is None, field
+
+
+def test_a_large_corpus_is_judged_by_texts_from_all_over_it() -> None:
+    assert find_other_language(["the sofa"] * 4_000 + GERMAN * 1_000) is not None
+    assert find_other_language(GERMAN * 300 + ["the sofa"] * 4_000) is None
+
+
+def test_each_language_that_is_named_has_stems() -> None:
+    assert COMMON.keys() <= set(Stemmer.algorithms())
+
+
+def model_of(weights: str) -> ModelInfo:
+    return ModelInfo("any/name", None, weights, "mean", 48, 24, {}, "none")
+
+
+def test_the_warning_says_why_english_is_expected_and_what_to_name_instead() -> None:
+    default, other = model_of(DEFAULT_MODEL_SHA256), model_of("0" * 64)
+    start = (
+        "a.csv: found mostly texts in another language (50% of a sample, most like German), expected English, because "
+    )
+    assert warn_of_language(GERMAN, "a.csv", default, has_default_stems=True) == (
+        f"{start}the default model was trained with it and keyword search removes its endings; export with a "
+        "multilingual MODEL, such as sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2 and --stem german (or "
+        "--stem none)"
+    )
+    assert warn_of_language(GERMAN, "a.csv", other, has_default_stems=True) == (
+        f"{start}keyword search removes its endings; export with --stem german (or --stem none)"
+    )
+    assert (warn_of_language(GERMAN, "a.csv", default, has_default_stems=False) or "").endswith("MiniLM-L12-v2")
+    assert warn_of_language(GERMAN, "a.csv", other, has_default_stems=False) is None
+
+
+def test_an_export_warns_unless_the_stems_were_chosen(bundle_copy: Path, tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "shop.jsonl", [(str(row), text) for row, text in enumerate(GERMAN)])
+    done = run("corpus", "--corpus", path, "--out", bundle_copy)
+    assert done.code == 0
+    assert done.err.startswith("warning: shop.jsonl: found mostly texts in another language (50% of a sample,")
+    assert done.err.endswith("export with --stem german (or --stem none)\n")
+    for chosen in (["--stem", "german"], ["--stem", "english"], ["--stem", "none"], ["--no-keywords"]):
+        done = run("corpus", "--corpus", path, "--out", bundle_copy, *chosen)
+        assert (done.code, done.err) == (0, "")

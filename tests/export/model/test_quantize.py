@@ -1,0 +1,447 @@
+"""The 8-bit graph stays close to the float32 graph, gives the same in any batch, and fits 16-bit sums."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+from numpy.typing import NDArray
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+from export.model import calibration
+from export.model.gptq import LARGEST_WEIGHT, round_weights
+from export.model.quantize import (
+    HEADROOM,
+    HIGH_STEP,
+    LARGEST_ACTIVATION,
+    SMALLEST_TABLE,
+    ZERO_POINT,
+    quantize_graph,
+    save_ort,
+)
+from export.model.source.model_files import ModelError
+from function.engine.embedder import TokenIds, open_session
+
+Floats = NDArray[np.float64]
+INPUTS = ("input_ids", "attention_mask")
+
+
+def feed(ids: Sequence[Sequence[int]]) -> dict[str, NDArray[np.int64]]:
+    longest = max(map(len, ids))
+    padded = [[*one, *[0] * (longest - len(one))] for one in ids]
+    mask = [[1] * len(one) + [0] * (longest - len(one)) for one in ids]
+    return {"input_ids": np.array(padded, np.int64), "attention_mask": np.array(mask, np.int64)}
+
+
+def run(model: ModelProto, ids: Sequence[Sequence[int]], *names: str) -> list[NDArray[Any]]:
+    """Run one batch; gives the outputs named, or all."""
+    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return list(session.run(list(names) or None, feed(ids)))
+
+
+def initializers(model: ModelProto) -> dict[str, NDArray[Any]]:
+    return {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+
+
+def count(model: ModelProto, kind: str) -> int:
+    return sum(node.op_type == kind for node in model.graph.node)
+
+
+# Rounding
+
+
+def correlated_inputs(tokens: int, inputs: int, seed: int = 7) -> Floats:
+    random = np.random.default_rng(seed)
+    return random.standard_normal((tokens, 6)) @ random.standard_normal((6, inputs)) + 0.3 * random.standard_normal(
+        (tokens, inputs)
+    )
+
+
+def random_weights(inputs: int, outputs: int, seed: int = 8) -> NDArray[np.float32]:
+    return np.random.default_rng(seed).standard_normal((inputs, outputs)).astype(np.float32)
+
+
+def round_one_by_one(weights: NDArray[np.float32], hessian: Floats) -> Floats:
+    """GPTQ as the paper first states it: round one input, correct the later ones, take it out of the inverse."""
+    rest = weights.astype(np.float64)
+    scales = np.abs(rest).max(axis=0) / 127
+    inverse = np.linalg.inv(hessian + 0.01 * np.diag(hessian).mean() * np.eye(len(hessian)))
+    codes = np.zeros_like(rest)
+    for i in range(len(rest)):
+        codes[i] = np.clip(np.round(rest[i] / scales), -127, 127)
+        error = (rest[i] - codes[i] * scales) / inverse[i, i]
+        rest[i + 1 :] -= inverse[i + 1 :, i : i + 1] * error
+        inverse -= np.outer(inverse[:, i], inverse[i]) / inverse[i, i]
+    return codes
+
+
+def test_rounding_changes_the_products_of_correlated_inputs_less_than_plain_rounding() -> None:
+    x, weights = correlated_inputs(2000, 48), random_weights(48, 20)
+    codes, scales = round_weights(weights, x.T @ x)
+    plain = np.round(weights / (np.abs(weights).max(axis=0) / 127)) * (np.abs(weights).max(axis=0) / 127)
+    error = np.linalg.norm(x @ weights - x @ (codes * scales.astype(np.float64)))
+    assert error < 0.6 * np.linalg.norm(x @ weights - x @ plain)
+
+
+@pytest.mark.parametrize("inputs", [16, 128, 300])  # within one block, just one, and over three
+def test_rounding_equals_the_papers_algorithm_done_one_input_at_a_time(inputs: int) -> None:
+    x, weights = correlated_inputs(1000, inputs), random_weights(inputs, 9)
+    codes, _ = round_weights(weights, x.T @ x)
+    expected = round_one_by_one(weights, x.T @ x)
+    assert (codes == expected).mean() > 0.999  # a tie may fall either way
+    assert np.abs(codes - expected).max() <= 1
+
+
+def test_codes_are_bytes_without_minus_128_and_scales_are_positive() -> None:
+    x, weights = correlated_inputs(500, 64), random_weights(64, 30)
+    codes, scales = round_weights(weights, x.T @ x)
+    assert (codes.dtype, scales.dtype) == (np.dtype(np.int8), np.dtype(np.float32))
+    assert (codes.shape, scales.shape) == (weights.shape, (30,))
+    assert codes.min() >= -127
+    assert (scales > 0).all()
+    np.testing.assert_allclose(scales, np.abs(weights).max(axis=0) / 127, rtol=1e-6)
+
+
+def test_an_output_whose_weights_are_all_zero_stays_zero() -> None:
+    x, weights = correlated_inputs(500, 32), random_weights(32, 4)
+    weights[:, 2] = 0
+    codes, scales = round_weights(weights, x.T @ x)
+    assert not codes[:, 2].any()
+    assert np.isfinite(scales).all()
+    assert (scales > 0).all()
+
+
+def test_without_any_activation_seen_rounding_is_plain() -> None:
+    weights = random_weights(40, 5)
+    codes, scales = round_weights(weights, np.zeros((40, 40)))
+    np.testing.assert_array_equal(codes, np.round(weights.astype(np.float64) / (np.abs(weights).max(axis=0) / 127.0)))
+    assert np.abs(weights - codes * scales).max() <= scales.max() * 0.51
+
+
+# Small graphs: a look-up whose rows are the activations, then products
+
+
+def lookup_graph(table: NDArray[np.float32], nodes: list[Any], outputs: dict[str, int], **weights: Any) -> ModelProto:
+    """Return the graph that looks the ids up in the table as "x", then does `nodes`; outputs are names and widths."""
+    first = helper.make_node("Gather", ["table", "input_ids"], ["x"])
+    last = helper.make_node("Identity", ["attention_mask"], ["mask"])  # so that it is an input at all
+    tensors = {"table": table, **weights}
+    graph = helper.make_graph(
+        [first, *nodes, last],
+        "lookup",
+        [helper.make_tensor_value_info(name, TensorProto.INT64, ["n", "tokens"]) for name in INPUTS],
+        [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", "tokens", width])
+            for name, width in outputs.items()
+        ],
+        [numpy_helper.from_array(np.asarray(values, np.float32), name) for name, values in tensors.items()],
+    )
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def product(activation: str, weight: str, output: str) -> Any:
+    return helper.make_node("MatMul", [activation, weight], [output])
+
+
+def uniform_table(rows: int, dim: int, seed: int = 9) -> NDArray[np.float32]:
+    return np.random.default_rng(seed).uniform(-1, 1, (rows, dim)).astype(np.float32)
+
+
+def calibration_of(rows: int) -> list[TokenIds]:
+    return [TokenIds([row, (row + 1) % rows], False) for row in range(rows)]
+
+
+def near(found: NDArray[Any], expected: NDArray[Any]) -> bool:
+    """Whether the error is what 8-bit weights leave: about half a hundredth of the values' own size."""
+    return bool(np.linalg.norm(found - expected) < 0.006 * np.linalg.norm(expected))
+
+
+def test_a_product_becomes_two_8_bit_products_close_to_it() -> None:
+    table, weights = uniform_table(200, 24), random_weights(24, 10)
+    model = lookup_graph(table, [product("x", "w", "y")], {"y": 10}, w=weights)
+    quantized = quantize_graph(model, calibration_of(200))
+    assert (count(quantized, "MatMul"), count(quantized, "MatMulIntegerToFloat")) == (0, 2)
+    ids = [list(range(50)), list(range(100, 150))]
+    assert near(run(quantized, ids, "y")[0], table[ids] @ weights)
+
+
+def test_activations_keep_14_bits() -> None:
+    table = uniform_table(300, 16)
+    model = lookup_graph(table, [product("x", "w", "y")], {"y": 16}, w=np.eye(16))  # 127 steps of 1 / 127: exact
+    (found,) = run(quantize_graph(model, calibration_of(300)), [list(range(300))], "y")
+    step = np.abs(table).max() * HEADROOM / LARGEST_ACTIVATION
+    assert np.abs(found[0] - table).max() <= step * 0.51
+
+
+def test_the_float32_graph_is_left_as_it_was() -> None:
+    model = lookup_graph(uniform_table(80, 8), [product("x", "w", "y")], {"y": 3}, w=random_weights(8, 3))
+    before = model.SerializeToString(deterministic=True)
+    quantize_graph(model, calibration_of(80))
+    assert model.SerializeToString(deterministic=True) == before
+
+
+def test_products_of_one_input_are_done_as_one_and_split_again_in_their_order() -> None:
+    table = uniform_table(200, 24)
+    weights = {
+        name: random_weights(24, width, seed) for seed, (name, width) in enumerate({"a": 8, "b": 5, "c": 12}.items())
+    }
+    nodes = [product("x", name, f"y_{name}") for name in weights]
+    model = lookup_graph(table, nodes, {f"y_{name}": one.shape[1] for name, one in weights.items()}, **weights)
+    quantized = quantize_graph(model, calibration_of(200))
+    assert (count(quantized, "MatMulIntegerToFloat"), count(quantized, "Split")) == (2, 1)
+    for name, one in weights.items():
+        (found,) = run(quantized, [list(range(60))], f"y_{name}")
+        assert found.shape == (1, 60, one.shape[1])
+        assert near(found[0], table[:60] @ one), name
+
+
+@pytest.mark.parametrize("first", ["bias", "product"])
+def test_a_bias_is_added_by_the_product_itself(first: str) -> None:
+    table, weights, bias = uniform_table(200, 24), random_weights(24, 10), random_weights(10, 1)[:, 0] * 9
+    names = ["b", "xw"] if first == "bias" else ["xw", "b"]
+    nodes = [product("x", "w", "xw"), helper.make_node("Add", names, ["y"])]
+    quantized = quantize_graph(lookup_graph(table, nodes, {"y": 10}, w=weights, b=bias), calibration_of(200))
+    assert count(quantized, "Add") == 1  # of the two halves
+    (found,) = run(quantized, [list(range(60))], "y")
+    assert near(found[0] - bias, table[:60] @ weights)
+
+
+def test_a_bias_stays_where_the_bare_product_is_read_too() -> None:
+    table, weights, bias = uniform_table(200, 24), random_weights(24, 10), random_weights(10, 1)[:, 0]
+    nodes = [
+        product("x", "w", "xw"),
+        helper.make_node("Add", ["xw", "b"], ["y"]),
+        helper.make_node("Mul", ["xw", "xw"], ["z"]),
+    ]
+    quantized = quantize_graph(lookup_graph(table, nodes, {"y": 10, "z": 10}, w=weights, b=bias), calibration_of(200))
+    found, squared = run(quantized, [list(range(60))], "y", "z")
+    assert near(found[0] - bias, table[:60] @ weights)
+    np.testing.assert_allclose(squared[0], (found[0] - bias) ** 2, atol=1e-4)
+
+
+def test_a_product_that_waits_for_another_is_put_behind_it() -> None:
+    table, first, second = uniform_table(200, 12), random_weights(12, 20), random_weights(20, 6)
+    nodes = [product("x", "v", "hidden"), helper.make_node("Tanh", ["hidden"], ["bent"]), product("bent", "w", "y")]
+    quantized = quantize_graph(lookup_graph(table, nodes, {"y": 6}, v=first, w=second), calibration_of(200))
+    (found,) = run(quantized, [list(range(60))], "y")
+    expected = np.tanh(table[:60] @ first) @ second
+    assert np.linalg.norm(found[0] - expected) < 0.02 * np.linalg.norm(expected)
+
+
+# Beyond what calibration saw
+
+
+@pytest.fixture(scope="module")
+def clipping() -> tuple[NDArray[np.float32], ModelProto]:
+    """A table of 64 rows, its row k + 32 being row k a hundred times as large, and the identity of it in 8 bit."""
+    table = uniform_table(64, 16)
+    table[32:] = table[:32] * 100
+    model = lookup_graph(table, [product("x", "w", "y")], {"y": 16}, w=np.eye(16))
+    return table, quantize_graph(model, calibration_of(32))
+
+
+def test_an_activation_beyond_the_range_is_clipped_and_not_wrapped(
+    clipping: tuple[NDArray[np.float32], ModelProto],
+) -> None:
+    table, quantized = clipping
+    (found,) = run(quantized, [list(range(64))], "y")
+    largest = HEADROOM * np.abs(table[:32]).max()
+    beyond = np.abs(table[32:]) > 4 * largest
+    assert beyond.sum() > 300
+    np.testing.assert_array_equal(np.sign(found[0, 32:][beyond]), np.sign(table[32:][beyond]))
+    assert (np.abs(found[0, 32:][beyond]) > 0.99 * largest).all()
+    assert (np.abs(found[0, 32:][beyond]) < 4 * largest).all()
+
+
+def test_within_the_headroom_nothing_is_clipped() -> None:
+    table = uniform_table(64, 16)
+    table[32:] = table[:32] * 0.999 * HEADROOM
+    model = lookup_graph(table, [product("x", "w", "y")], {"y": 16}, w=np.eye(16))
+    found, high, low = run(
+        with_halves(quantize_graph(model, calibration_of(32))), [list(range(64))], "y", "x/high", "x/low"
+    )
+    np.testing.assert_allclose(found[0], table, atol=1e-3)
+    assert max(high.max(), low.max()) <= 2 * ZERO_POINT
+
+
+# 16-bit sums
+
+
+def with_halves(quantized: ModelProto) -> ModelProto:
+    """Return the graph with its activations' halves as further outputs."""
+    watched = ModelProto()
+    watched.CopyFrom(quantized)
+    names = [node.output[0] for node in quantized.graph.node if node.op_type == "QuantizeLinear"]
+    watched.graph.output.extend(helper.make_tensor_value_info(name, TensorProto.UINT8, None) for name in names)
+    return watched
+
+
+def test_two_products_of_the_largest_half_and_weight_fit_16_bits() -> None:
+    largest_half = 2 * ZERO_POINT
+    assert 2 * largest_half * LARGEST_WEIGHT <= np.iinfo(np.int16).max
+    assert ZERO_POINT * HIGH_STEP >= LARGEST_ACTIVATION  # high and low together reach every activation
+
+
+def test_no_pair_of_products_leaves_16_bits_whatever_the_halves_are(tiny_quantized: ModelProto) -> None:
+    weights = {name: one for name, one in initializers(tiny_quantized).items() if name.endswith("/codes")}
+    assert len(weights) == 8  # query, key and value as one, and three more, in two layers
+    for name, codes in weights.items():
+        pairs = codes.astype(np.int64).reshape(-1, 2, codes.shape[1])
+        largest = (
+            2 * ZERO_POINT * np.maximum(pairs.clip(min=0).sum(axis=1), -pairs.clip(max=0).sum(axis=1))
+        )  # halves of all or nothing make the extremes
+        assert largest.max() <= np.iinfo(np.int16).max, name
+
+
+def test_the_halves_of_texts_have_7_bits_and_their_pair_sums_16(
+    tiny_quantized: ModelProto, tiny_tokens: list[TokenIds]
+) -> None:
+    watched, codes = with_halves(tiny_quantized), initializers(tiny_quantized)
+    names = [value.name for value in watched.graph.output if value.name.endswith(("/high", "/low"))]
+    assert len(names) == 16
+    for tokens in tiny_tokens[1::20]:
+        for name, half in zip(names, run(watched, [tokens.ids], *names), strict=True):
+            assert half.dtype == np.uint8
+            assert half.max() <= 128
+            weights = codes[f"{name.rsplit('/', 1)[0]}/codes"].astype(np.int64)
+            products = half.reshape(-1, len(weights), 1).astype(np.int64) * weights
+            assert np.abs(products[:, 0::2] + products[:, 1::2]).max() <= 32767
+
+
+# Look-up tables
+
+
+def table_graph(table: NDArray[np.float32]) -> tuple[ModelProto, ModelProto]:
+    nodes = [product("x", "w", "y"), helper.make_node("Identity", ["x"], ["row"])]
+    dim = table.shape[1]
+    model = lookup_graph(table, nodes, {"y": 2, "row": dim}, w=random_weights(dim, 2))
+    return model, quantize_graph(model, calibration_of(32))
+
+
+def test_a_large_table_becomes_bytes_with_a_scale_a_row() -> None:
+    table = uniform_table(8192, 128)
+    table[5] *= 100  # its own scale: the others lose nothing
+    table[6] = 0
+    _, quantized = table_graph(table)
+    stored = initializers(quantized)
+    assert "table" not in stored
+    assert (stored["table/codes"].dtype, stored["table/codes"].shape) == (np.dtype(np.int8), table.shape)
+    assert stored["table/scales"].shape == (8192, 1)
+    ids = [[0, 5, 6, 8191]]
+    (found,) = run(quantized, ids, "row")
+    steps = np.abs(table[ids[0]]).max(axis=1, keepdims=True) / 127
+    assert (np.abs(found[0] - table[ids[0]]) <= steps * 1.01).all()
+    assert np.linalg.norm(found[0] - table[ids[0]]) < 0.01 * np.linalg.norm(table[ids[0]])
+    assert not found[0, 2].any()
+
+
+def test_a_small_table_stays_float32() -> None:
+    table = uniform_table(8191, 128)
+    assert table.size < SMALLEST_TABLE <= 8192 * 128
+    _, quantized = table_graph(table)
+    np.testing.assert_array_equal(initializers(quantized)["table"], table)
+
+
+# The tiny BERT
+
+
+@pytest.fixture(scope="module")
+def tiny_quantized(tiny_graph: ModelProto, tiny_tokens: list[TokenIds]) -> ModelProto:
+    """The tiny BERT in 8 bit, calibrated with every other text of the corpus."""
+    return quantize_graph(tiny_graph, tiny_tokens[::2])
+
+
+@pytest.fixture(scope="module")
+def held_out(tiny_tokens: list[TokenIds]) -> list[list[int]]:
+    return [tokens.ids for tokens in tiny_tokens[1::2]]
+
+
+def test_texts_not_seen_in_calibration_stay_close_to_float32(
+    tiny_graph: ModelProto, tiny_quantized: ModelProto, held_out: list[list[int]]
+) -> None:
+    exact, found = run(tiny_graph, held_out)[0], run(tiny_quantized, held_out)[0]
+    cosines = (exact * found).sum(axis=1)
+    assert cosines.mean() > 0.9998
+    assert cosines.min() > 0.999
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
+
+
+def test_a_text_embeds_the_same_alone_and_in_a_batch(tiny_quantized: ModelProto, held_out: list[list[int]]) -> None:
+    assert len({len(one) for one in held_out}) > 5
+    (together,) = run(tiny_quantized, held_out)
+    alone = np.concatenate([run(tiny_quantized, [one])[0] for one in held_out[::10]])
+    assert np.abs(together[::10] - alone).max() < 1e-6
+
+
+def test_inputs_and_output_stay_those_of_the_float32_graph(tiny_graph: ModelProto, tiny_quantized: ModelProto) -> None:
+    assert list(tiny_quantized.graph.input) == list(tiny_graph.graph.input)
+    assert list(tiny_quantized.graph.output) == list(tiny_graph.graph.output)
+
+
+def test_no_product_with_constant_weights_is_left_in_float32(tiny_quantized: ModelProto) -> None:
+    constants = initializers(tiny_quantized).keys()
+    products = [node for node in tiny_quantized.graph.node if node.op_type == "MatMul"]
+    assert all(node.input[1] not in constants for node in products)
+    read = {name for node in tiny_quantized.graph.node for name in node.input}
+    assert constants <= read
+
+
+def test_the_same_calibration_gives_the_same_graph(
+    tiny_graph: ModelProto, tiny_tokens: list[TokenIds], tiny_quantized: ModelProto
+) -> None:
+    again = quantize_graph(tiny_graph, tiny_tokens[::2])
+    assert again.SerializeToString(deterministic=True) == tiny_quantized.SerializeToString(deterministic=True)
+
+
+def test_calibration_in_parts_counts_each_token_once(
+    tiny_graph: ModelProto, tiny_tokens: list[TokenIds], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calibration, "TOKENS_PER_UPDATE", 1_000_000)
+    whole = initializers(quantize_graph(tiny_graph, tiny_tokens[::2]))
+    monkeypatch.setattr(calibration, "TOKENS_PER_UPDATE", 50)
+    parts = initializers(quantize_graph(tiny_graph, tiny_tokens[::2]))
+    for name in (name for name in whole if name.endswith("/codes")):
+        assert (parts[name] == whole[name]).mean() > 0.999, name  # sums in another order round differently
+
+
+def test_nothing_is_printed(
+    tiny_graph: ModelProto, tiny_tokens: list[TokenIds], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    save_ort(quantize_graph(tiny_graph, tiny_tokens[:20]), tmp_path / "model.ort")
+    assert tuple(capfd.readouterr()) == ("", "")  # ONNX Runtime warns on the process's own stderr
+
+
+def test_progress_rises_to_one(tiny_graph: ModelProto, tiny_tokens: list[TokenIds]) -> None:
+    shares: list[float] = []
+    quantize_graph(tiny_graph, tiny_tokens[:20], shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    assert shares[19] == 0.5
+
+
+@pytest.mark.parametrize("bits", [8, 32])
+def test_the_ort_file_answers_as_the_graph_it_was_made_of(
+    bits: int, tiny_graph: ModelProto, tiny_quantized: ModelProto, held_out: list[list[int]], tmp_path: Path
+) -> None:
+    model = tiny_quantized if bits == 8 else tiny_graph
+    save_ort(model, tmp_path / "model.ort")
+    assert (tmp_path / "model.ort").read_bytes()[4:8] == b"ORTM"  # file_identifier of onnxruntime's ort.fbs
+    (found,) = open_session(tmp_path / "model.ort").run(None, feed(held_out))
+    np.testing.assert_allclose(found, run(model, held_out)[0], atol=2e-6)
+
+
+# Errors
+
+
+def test_a_graph_without_products_is_refused() -> None:
+    model = lookup_graph(uniform_table(8, 4), [helper.make_node("Identity", ["x"], ["y"])], {"y": 4})
+    with pytest.raises(ModelError, match="0 products and 8 calibration texts; expected at least one of each"):
+        quantize_graph(model, calibration_of(8))
+
+
+def test_no_calibration_is_refused(tiny_graph: ModelProto) -> None:
+    with pytest.raises(ModelError, match="products and 0 calibration texts; expected at least one of each"):
+        quantize_graph(tiny_graph, [])
