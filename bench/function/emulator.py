@@ -15,19 +15,16 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 SAMPLE = Path(__file__).parents[2] / "deploy" / "events" / "http-api.json"
 # dollars for x86_64 in us-east-1, of a second with a gigabyte and of a request: https://aws.amazon.com/lambda/pricing/
 GIGABYTE_SECOND, REQUEST = 0.0000166667, 0.20 / 1e6
-LOTS = 100  # a bundle for mixed requests has a column `lot` with the numbers below this
-KINDS = [*product(("semantic", "keyword", "hybrid"), (LOTS, LOTS // 2, 1))]  # mode, and how many lots a filter keeps
 IN_IMAGE = Path("/usr/local/bin/aws-lambda-rie")  # the emulator in Lambda's base image
 TASK = "/var/task"  # the folder of the function, its libraries and the bundle in Lambda's images
 RUNTIME = "/var/runtime"  # the folder of the runtime's own packages
@@ -52,13 +49,6 @@ def sample_event(path: str, body: dict[str, Any] | None = None) -> dict[str, Any
     event["body"] = None if body is None else json.dumps(body)
     event["headers"]["content-length"] = str(len((event["body"] or "").encode()))
     return event
-
-
-def mixed_request(number: int, queries: Sequence[str]) -> dict[str, Any]:
-    """Return the body of the request to /similar with this number; KINDS take turns."""
-    mode, lots = KINDS[number % len(KINDS)]
-    body: dict[str, Any] = {"text": queries[number % len(queries)], "mode": mode}
-    return body if lots == LOTS else body | {"filter": {"lot": {"$lt": lots}}}
 
 
 def compute(milliseconds: float, memory: int) -> float:

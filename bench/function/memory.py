@@ -12,16 +12,13 @@ from contextlib import contextmanager
 import numpy as np
 
 from bench.bundles import make_bundle
-from bench.function.emulator import LOTS, REQUEST, compute, mixed_request, sample_event
+from bench.function.emulator import REQUEST, compute, sample_event
 from bench.function.image import MADE_WITH, Container, build_image, docker, image_python, started
 from bench.report import console, make_provenance, report, require_docker
 from bench.texts import add_data_argument, read_texts, short_queries
 
 WRITES: tuple[str, ...] = ("memory",)
-MEASURES: tuple[str, ...] = (
-    *("function.handler", "function.engine.columns", "function.engine.filters", "function.engine.hybrid"),
-    *("function.engine.keywords", *MADE_WITH),
-)
+MEASURES: tuple[str, ...] = ("function.handler", *MADE_WITH)
 SIZES = (512, 1_024, 1_769, 3_008)  # megabytes
 FULL_CORE = 1_769  # megabytes; https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
 PERIOD = 20_000  # microseconds
@@ -34,7 +31,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows", type=int, default=30_000, help="texts in the index")
     parser.add_argument("--starts", type=int, default=5, help="cold starts of each size")
     parser.add_argument("--requests", type=int, default=300, help="warm requests of each size")
-    parser.add_argument("--mixed", type=int, default=1_000, help="warm requests of all kinds after those")
     parser.add_argument("--words", type=int, default=4, help="words in a query")
 
 
@@ -43,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     require_docker()
     texts = read_texts(options.data, options.rows)
     queries = short_queries(options.data, options.words, 1_000)
-    build_image(options.work, make_bundle(options.work, texts, LOTS))
+    build_image(options.work, make_bundle(options.work, texts))
     rows, details = [], {}
     for size in SIZES:
         seen = details[str(size)] = measure(options, size, queries)
@@ -51,11 +47,11 @@ def run(options: argparse.Namespace) -> int:
         cells = [f"{size:,}", f"{size / FULL_CORE:.2f}", f"{statistics.median(seen['init']):.0f}"]
         cells += [f"{statistics.median(seen['first']):.1f}", f"{statistics.median(seen['warm']):.1f}"]
         cells += [f"{mean:.1f}", f"{np.percentile(seen['warm'], 99):.1f}"]
-        cells += [f"{max(seen['peak']):.0f}", f"{max(seen['mixed_peak']):.0f}"]
+        cells += [f"{max(seen['peak']):.0f}"]
         rows.append((*cells, f"{(compute(mean, size) + REQUEST) * 1e6:.2f}"))
         console.print(f"{size} MB measured")
     columns = ["memory MB", "cores", "INIT ms", "first request ms", "warm p50 ms", "warm mean ms", "warm p99 ms"]
-    columns += ["peak MB", f"peak MB after {options.mixed:,} mixed requests", "$ per million requests"]
+    columns += ["peak MB", "$ per million requests"]
     source = make_provenance(texts.description(), image_python())
     report("memory", columns, rows, {"rows": len(texts.texts), "seen": details}, source)
     return 0
@@ -64,25 +60,20 @@ def run(options: argparse.Namespace) -> int:
 def measure(options: argparse.Namespace, size: int, queries: list[str]) -> dict[str, list[float]]:
     """Return milliseconds and megabytes of the image with this many megabytes of memory.
 
-    The image is started `starts` times; the last container is sent the warm requests too, and then the mixed ones.
+    The image is started `starts` times; the last container is sent the warm requests too.
     """
-    seen: dict[str, list[float]] = {"init": [], "first": [], "warm": [], "peak": [], "mixed_peak": []}
+    seen: dict[str, list[float]] = {"init": [], "first": [], "warm": [], "peak": []}
     for number in range(options.starts):
         with limited(size) as container:
             container.invoke(sample_event("/similar", {"text": queries[0]}))
             seen["init"].append(container.init_milliseconds())
             seen["first"].append(container.request_milliseconds()[0] - seen["init"][-1])
-            is_last = number == options.starts - 1
-            if is_last:
+            if number == options.starts - 1:
                 limit(container, size / FULL_CORE)
                 for count in range(options.requests + WARM_UP):
                     container.invoke(sample_event("/similar", {"text": queries[count % len(queries)]}))
                 seen["warm"] = container.request_milliseconds()[1 + WARM_UP :]
             seen["peak"].append(container.peak_megabytes())
-            if is_last:
-                for count in range(options.mixed):
-                    container.invoke(sample_event("/similar", mixed_request(count, queries)))
-                seen["mixed_peak"].append(container.peak_megabytes())
     return seen
 
 

@@ -2,7 +2,7 @@
 
 The bare work is the session's run on ready token ids and a scan of all rows in 8 bit, the plain way to search. The
 handler scans signs first, which is quicker: the stricter ratio takes its own search in the place of the scan.
-Then the same requests under Lambda's emulator, beside an empty handler: in images where there is Docker.
+`memory` has warm requests in the image, under Lambda's emulator.
 """
 
 import argparse
@@ -16,14 +16,12 @@ from pathlib import Path
 import numpy as np
 
 from bench.bundles import make_bundle
-from bench.function.candidates import EMPTY, OURS, Candidate, make_candidates
 from bench.function.emulator import Context, sample_event
-from bench.function.image import MADE_WITH
 from bench.report import make_provenance, report
 from bench.texts import add_data_argument, read_texts, short_queries
 
 WRITES: tuple[str, ...] = ("warm",)
-MEASURES: tuple[str, ...] = ("function.handler", *MADE_WITH)
+MEASURES: tuple[str, ...] = ("function.handler", "requirements.txt")
 WARM_UP = 50  # first requests, which are not counted
 TOP_K = 20  # candidates of a request for 5 results
 
@@ -46,36 +44,18 @@ def run(options: argparse.Namespace) -> int:
     bare = medians["bare session.run"] + medians["bare scan"]
     ratio = medians["whole handler"] / bare
     own = medians["whole handler"] / (medians["bare session.run"] + medians["handler: search"])
-    rows = [percentiles(name, found) for name, found in phases.items()]
+    rows = [(name, *(f"{np.percentile(found, share):.2f}" for share in (50, 90, 99))) for name, found in phases.items()]
     rows.append(("whole handler / bare work", f"{ratio:.2f}", "", ""))
     rows.append(("whole handler / (bare session.run + its own search)", f"{own:.2f}", "", ""))
-
-    candidates = make_candidates(options.work.absolute(), bundle)
-    ours, empty, peak = under_the_emulator(candidates, queries, options.requests)
-    emulated_ratio = statistics.median(ours) / (statistics.median(empty) + bare)
-    for name, found in ((OURS, ours), (EMPTY, empty)):
-        label = f"{candidates[name].place}: {name}"
-        medians[label] = statistics.median(found)
-        rows.append(percentiles(label, found))
-    place = candidates[OURS].place
-    rows.append((f"{place}: {OURS} / ({EMPTY} + bare work)", f"{emulated_ratio:.2f}", "", ""))
-    rows.append((f"{place}: peak MB after {options.requests:,} requests", f"{peak:.0f}", "", ""))
     details = {
         "rows": len(texts.texts),
         "requests": options.requests,
         "words": options.words,
         "p50": medians,
         "ratio": ratio,
-        "emulated_ratio": emulated_ratio,
-        "peak_megabytes": peak,
     }
     report("warm", ("", "p50 ms", "p90 ms", "p99 ms"), rows, details, make_provenance(texts.description()))
     return 0
-
-
-def percentiles(name: str, milliseconds: Sequence[float]) -> tuple[str, ...]:
-    """Return a row of the table."""
-    return (name, *(f"{np.percentile(milliseconds, share):.2f}" for share in (50, 90, 99)))
 
 
 def in_process(bundle: Path, queries: Sequence[str], requests: int) -> dict[str, list[float]]:
@@ -120,22 +100,3 @@ def in_process(bundle: Path, queries: Sequence[str], requests: int) -> dict[str,
                     name, duration = entry.split(";dur=")
                     phases.setdefault(f"handler: {name}", []).append(float(duration))
     return phases
-
-
-def under_the_emulator(
-    candidates: dict[str, Candidate], queries: Sequence[str], requests: int
-) -> tuple[list[float], list[float], float]:
-    """Return the milliseconds that Lambda's emulator reports for this function and for an empty one, in turn.
-
-    The last value is the largest resident memory of the function's process, in megabytes.
-    """
-    with candidates[OURS].start() as ours, candidates[EMPTY].start() as empty:
-        for number in range(requests + WARM_UP):
-            event = sample_event("/similar", {"text": queries[number % len(queries)]})
-            ours.invoke(event)
-            empty.invoke(event)
-        return (
-            ours.request_milliseconds()[WARM_UP:],
-            empty.request_milliseconds()[WARM_UP:],
-            ours.peak_megabytes(),
-        )

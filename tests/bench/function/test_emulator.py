@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from bench.function.emulator import KINDS, LOTS, compute, mixed_request, sample_event
+from bench.function.emulator import compute, sample_event
 from function.events.adapter import HttpApi, format_of
 
 SAMPLE = Path(__file__).parents[3] / "deploy" / "events" / "http-api.json"
@@ -27,15 +27,6 @@ def test_an_event_without_a_body_is_a_get() -> None:
     assert event["requestContext"]["http"]["method"] == "GET"
     assert event["body"] is None
     assert format_of(event) is HttpApi
-
-
-def test_mixed_requests_are_of_every_mode_with_filters_and_without() -> None:
-    bodies = [mixed_request(number, ["a", "b"]) for number in range(2 * len(KINDS))]
-    kinds = {(body["mode"], str(body.get("filter"))) for body in bodies}
-    assert len(kinds) == 9
-    assert {mode for mode, _ in kinds} == {"semantic", "keyword", "hybrid"}
-    assert {limit for _, limit in kinds} == {"None", f"{{'lot': {{'$lt': {LOTS // 2}}}}}", "{'lot': {'$lt': 1}}"}
-    assert {body["text"] for body in bodies} == {"a", "b"}
 
 
 def test_a_started_millisecond_is_billed_whole() -> None:
