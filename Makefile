@@ -81,7 +81,7 @@ build/cluster/installed: tests/cluster/requirements.txt constraints.txt
 	    $$(build/cluster/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/function.pth
 	touch $@
 
-# Only the page's tests and picture need them, so they are in a folder of their own; bench/browser.py looks there.
+# Only the page's tests and picture need them, so they are in a folder of their own; tests/page/browser.py looks there.
 test-page: $(VENV)/installed build/page-tools/installed
 	$(BIN)/python -m pytest tests/page
 

@@ -17,8 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
-from bench.data import read_scifact
-from bench.ranking import ndcg
+from bench.texts import ndcg, read_scifact
 from export.index.keywords import KeywordOptions, keyword_tensors
 from function.engine.arrays import AnyArray
 from function.engine.bundle import KeywordsInfo
