@@ -34,7 +34,6 @@ from bench.server.servers import (
     wait_until_idle,
 )
 from bench.texts import Texts, add_data_argument, read_texts
-from export.model.source.source import find_model
 from function.engine.bundle import read_manifest
 from function.engine.embedder import Embedder
 
@@ -101,6 +100,8 @@ def run(options: argparse.Namespace) -> int:
 
 def make_server(name: str, work: Path, bundle: Path, texts: Texts, port: int) -> ServerCommand:
     """Return how the server of this name is started. Raises SystemExit if there is no server of that name."""
+    from export.model.source.source import find_model  # no part of the server that is measured
+
     model = find_model(None, None)[0]
     workers = ("--workers", str(WORKERS))
     if name == OURS:
