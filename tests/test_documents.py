@@ -375,6 +375,28 @@ def test_the_refusal_of_a_filter_that_is_shown_is_the_real_one(
     assert client.post("/similar", json={"text": "x", "filter": {"year": {"$gt": "2014"}}}).json() == shown
 
 
+def test_the_python_examples_run_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = ["An angry goose on the last ferry", "The night nurse told a joke", "A letter to the mayor"]
+    metadata = [{"category": "WORLD", "date": "2016-05-31"}, {"category": "WORLD", "date": "2014-05-31"}, {}]
+    columns = {"category": "string", "date": "date"}
+    write_bundle(tmp_path / "bundle", Corpus(texts, ["a", "b", "c"], [*map(json.dumps, metadata)], 0, columns=columns))
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    shown = []
+    for code in re.findall(r"^```python\n(.*?)^```$", PAGES["docs/python.md"], re.DOTALL | re.MULTILINE):
+        exec(code, names)
+        shown.append(capsys.readouterr().out.splitlines())
+    opened, embedded, _, by_meaning, by_words, by_both, filtered = shown
+    assert opened == ["3 texts, tests/mean-of-words"]
+    assert embedded[0] == "(2, 48) float32"
+    assert len(by_meaning) == len(by_both) == 3
+    assert [line.split(" ", 1)[1] for line in by_words] == texts[:1]
+    assert filtered == ["1 texts pass"]
+    assert [hit.row for hit in names["hits"]] == [0]
+
+
 def test_the_types_and_tensors_of_columns_are_those_of_the_code() -> None:
     rows = re.findall(r"^\| `([a-z]+)` \|", PAGES["docs/bundle.md"], re.MULTILINE)
     assert rows == [*TYPES, *PARTS]
