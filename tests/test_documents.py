@@ -239,6 +239,20 @@ def test_each_file_that_is_named_is_there(page: str, path: str) -> None:
     assert list(PROJECT.glob(path.rstrip("/")))
 
 
+@pytest.mark.parametrize(
+    ("path", "name"), sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", PAGES["docs/architecture.md"])))
+)
+def test_each_function_that_is_named_is_in_its_file(path: str, name: str) -> None:
+    source = (PROJECT / path).read_text(encoding="utf-8")
+    assert re.search(rf"^ *((async )?def|class) {name}\b|^ *{name} = ", source, re.MULTILINE)
+
+
+def test_a_newcomer_reads_few_files_to_explain_a_request_and_a_cold_start() -> None:
+    listed = paths(PAGES["docs/architecture.md"].partition("## Read the code")[2])
+    assert 15 <= len(listed) <= 25
+    assert sum(len((PROJECT / path).read_text(encoding="utf-8").splitlines()) for path in listed) <= 2_500
+
+
 def test_each_name_in_the_picture_is_a_module_or_a_folder() -> None:
     (picture,) = [block for block in BLOCK.findall(README) if PICTURE_LINE in block]
     heading, rest = picture.split("\n", 1)
