@@ -268,6 +268,13 @@ def test_each_name_in_the_picture_is_a_module_or_a_folder() -> None:
     assert names - known == set()
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_each_page_looks_the_same_on_github_and_in_the_site(page: str) -> None:
+    # Python-Markdown needs a blank line before a list, and four spaces before a list within a list
+    text = BLOCK.sub("", TABLE.sub("", PAGES[page]))
+    assert re.findall(r"^ {1,3}(?:-|\d+\.) .*|^(?![-#|>]|\d+\.)\S.*\n(?:-|\d+\.) .*", text, re.MULTILINE) == []
+
+
 def test_the_readme_can_be_read_to_its_end() -> None:
     assert len(README.splitlines()) <= 150
 
