@@ -2,7 +2,8 @@
 
 wrk posts thousands of different texts at 1 to 1,000 connections. The servers have the same model and the same cores. At
 each number of connections they take turns, each when the others have nothing left to do. A figure is the median of the
-rounds. Memory is measured after that, of one server at a time.
+rounds. Memory is measured after that, of one server at a time. A second table shows this server in overload: what is
+left of its requests a second at 1,000 connections, and what a small caller waits beside a bulk request.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from bench.bundles import make_bundle
 from bench.candidates import peer_environment
 from bench.data import add_data_argument
 from bench.environments import infinity_python, peer_server_python
+from bench.fairness import measure_fairness
 from bench.load import Load, load, require_wrk, write_bodies
 from bench.provenance import make_provenance
 from bench.report import console, report, show
@@ -38,7 +40,7 @@ from export.model.source.source import find_model
 from function.engine.bundle import read_manifest
 from function.engine.embedder import Embedder
 
-WRITES: tuple[str, ...] = ("serve",)
+WRITES: tuple[str, ...] = ("serve", "fairness")
 MEASURES: tuple[str, ...] = ("function",)
 OURS, UNBATCHED, PEER, INFINITY = "this server", "this server (one text a batch)", "FastAPI + gunicorn", "infinity-emb"
 SERVERS = (OURS, UNBATCHED, PEER, INFINITY)
@@ -46,6 +48,7 @@ KINDS = ("short", "128 tokens", "mixed")
 BODIES = 5_000  # of each kind
 CASES = (*(("/predict", kind) for kind in KINDS), ("/similar", "short"))
 LONG = 128  # tokens
+OVERLOAD, LOAD = 1000, 100  # connections that are compared
 WORKERS = 2  # of each server that has workers
 SEED = 11
 
@@ -72,8 +75,13 @@ def run(options: argparse.Namespace) -> int:
     seen = measure(servers, work, bodies, options)
     megabytes = {name: memory(server, work, bodies["short"], options.seconds) for name, server in servers.items()}
     columns, rows = table(seen, megabytes)
+    kept = goodput(seen.get(OURS, {}))
+    beside_bulk = measure_fairness(bundle, work, bodies["128 tokens"], bodies["short"])
+    measures = [(f"{case}: requests/s at {OVERLOAD} connections / at {LOAD}", f"{x:.2f}") for case, x in kept.items()]
+    overload = ["this server in overload", "figure"], [*measures, *beside_bulk.rows()]
     if options.only:
         show(columns, rows)
+        show(*overload)
         return 0
     from bench.serve_picture import draw  # matplotlib is slow to import, and only this needs it
 
@@ -84,6 +92,7 @@ def run(options: argparse.Namespace) -> int:
     multiples = {name: ratios(seen, name) for name in servers}
     measured = {"seconds": options.seconds, "megabytes": megabytes, "multiples": multiples, "seen": details}
     report("serve", columns, rows, measured, source)
+    report("fairness", *overload, {"goodput": kept, "beside_bulk": asdict(beside_bulk)}, source)
     draw({name: {case: median(loads) for case, loads in cases.items()} for name, cases in seen.items()})
     return 0
 
@@ -193,6 +202,16 @@ def ratios(seen: Mapping[str, Mapping[str, Sequence[Load]]], other: str) -> dict
     """Return how many times the requests of another server this project's server answers, for each load of both."""
     ours, others = seen.get(OURS, {}), seen.get(other, {})
     return {case.removeprefix("/"): ratio(ours[case], others[case]) for case in ours if case in others}
+
+
+def goodput(cases: Mapping[str, Sequence[Load]]) -> dict[str, float]:
+    """Return the requests a second at OVERLOAD connections as a fraction of those at LOAD, by "route, kind"."""
+    found = {}
+    for case in cases:
+        texts, _, connections = case.rpartition(", ")
+        if connections == str(OVERLOAD) and (usual := cases.get(f"{texts}, {LOAD}")):
+            found[texts] = ratio(cases[case], usual) or 0.0
+    return found
 
 
 def table(

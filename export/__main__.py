@@ -4,22 +4,28 @@ import signal
 import sys
 from types import FrameType
 
-from export.cli import main
-
 received: list[int] = []
 
 
 def stop(number: int, frame: FrameType | None) -> None:
-    """Exit by an exception on SIGTERM, so that unfinished files are removed."""
+    """End the command by an exception, so that unfinished files are removed."""
     received.append(number)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
     raise SystemExit(128 + number)
 
 
 signal.signal(signal.SIGTERM, stop)
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a shell's background job ignores the signal
+    signal.signal(signal.SIGINT, stop)
 try:
+    from export.cli import main
+    from export.terminal import prepare_streams
+
+    prepare_streams()
     code = main()
-except ImportError:
+except (ImportError, KeyboardInterrupt):
     if not received:
         raise
-    code = 128 + received[0]  # a compiled module that was being imported turns the exit into an error of its own
+    code = 128 + received[0]  # a compiled module that was being imported turns the exception into an error of its own
 sys.exit(code)

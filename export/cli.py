@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.markup import escape
 
 from export.arguments import NO_STEMS, PUBLISHING, parse_arguments
@@ -35,6 +34,7 @@ from export.progress import ProgressLines, ShowProgress, showing_progress
 from export.shell import python_module
 from export.subprocess_call import in_own_process
 from export.summary import Rows, corpus_rows, print_bundle_summary, print_checks, print_model_summary
+from export.terminal import TerminalConsole
 from function.engine.bundle import CONVEX, MANIFEST, PASSAGES, BundleError, Manifest, read_manifest
 from function.engine.tensors import TensorsError
 
@@ -44,14 +44,15 @@ if TYPE_CHECKING:
 
 CHANGE_NO_BUNDLE = ("verify", *PUBLISHING)
 
-console = Console(highlight=False, soft_wrap=True)
-errors = Console(highlight=False, soft_wrap=True, stderr=True)
+console = TerminalConsole()
+errors = TerminalConsole(stderr=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code.
 
-    0: done, 1: bad input or a failed check, 2: unusable arguments, 130: interrupted.
+    0: done, 1: bad input or a failed check, 2: unusable arguments, 130: interrupted. Raises SystemExit with 141 if the
+    reader of standard output has ended, and with 143 after SIGTERM.
     """
     options = parse_arguments(sys.argv[1:] if arguments is None else arguments)
     manifest_before = _manifest_bytes(options)
@@ -73,9 +74,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         errors.print(f"[red]error:[/] {escape(str(error) + _kept(options))}")
         return 1
     except OSError as error:
-        errors.print(f"[red]error:[/] {escape(explain(error) + _kept(options))}")
+        is_unchanged = _manifest_bytes(options) == manifest_before
+        state = _kept(options) if is_unchanged else f" ({options.out} was replaced before that, and is complete)"
+        errors.print(f"[red]error:[/] {escape(explain(error) + state)}")
         return 1
-    except (KeyboardInterrupt, SystemExit) as stop:  # SystemExit: __main__.py raises it on SIGTERM
+    except (KeyboardInterrupt, SystemExit) as stop:  # SystemExit after SIGTERM, or if nobody reads standard output
         is_unchanged = _manifest_bytes(options) == manifest_before
         state = "nothing was changed" if is_unchanged else f"{options.out} was replaced before that, and is complete"
         if options.command in PUBLISHING:

@@ -2,12 +2,21 @@
 
 import sys
 
+from function.terminal import run  # imports little, so that Ctrl-C is handled during the other imports
+
 arguments = sys.argv[1:]
-if arguments[:1] == ["query"]:
-    from function.query import main as query  # imports no server
+is_query = arguments[:1] == ["query"]
 
-    sys.exit(query(arguments[1:]))
 
-from function.server.command import main as serve  # noqa: E402
+def main() -> int:
+    """Run the command and return its exit code."""
+    if is_query:
+        from function.query import main as query  # imports no server
 
-sys.exit(serve(arguments[1:] if arguments[:1] == ["serve"] else arguments))
+        return query(arguments[1:])
+    from function.server.command import main as serve
+
+    return serve(arguments[1:] if arguments[:1] == ["serve"] else arguments)
+
+
+sys.exit(run(main, prints_results=is_query))

@@ -54,6 +54,10 @@ def create_app(
         app.add_middleware(ApiKeys, keys=settings.api_keys)
     app.add_middleware(HeadRequests)
     app.add_middleware(RequestLog, logger=logger, cold_start=cold_start)
+    if settings.cors_origins:
+        from function.cors import allow_origins  # only the server is asked without an API before it
+
+        allow_origins(app, settings.cors_origins)
     if switch is None:
         search: Search = make_search(bundle, execution)
         current: Callable[[], Loaded] = lambda: bundle  # noqa: E731

@@ -1,6 +1,6 @@
 """Error replies: `{"error": …, "error_type": …}`, as text-embeddings-inference has it; under /v1/ OpenAI's shape."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -16,10 +16,12 @@ ERROR_TYPES = {
     403: "forbidden",
     404: "not_found",
     405: "method_not_allowed",
+    408: "timeout",
     413: "too_large",
     415: "media_type",
     424: "backend",
     429: "overloaded",
+    431: "too_large",
     503: "unhealthy",
 }
 MOST_DESCRIBED = 3  # errors of one body that are described
@@ -86,7 +88,7 @@ def add_error_replies(app: FastAPI) -> None:
             return error_reply(400, f"body: not JSON: {found}; {RIGHT_BODY}", path)
         if isinstance(first["input"], bytes):  # FastAPI parses a body only if it is said to be JSON
             content_type = request.headers.get("content-type", "")
-            return error_reply(415, f"body: content-type {cut(repr(content_type))}, expected application/json", path)
+            return error_reply(415, f"body: content-type {echo(content_type)}, expected application/json", path)
         field = cut(str(first["loc"][1])) if len(first["loc"]) > 1 else None
         is_empty = path in TEI_PATHS and first["type"] in EMPTY
         return error_reply(400 if is_empty else 422, describe_errors(errors), path, field)
@@ -157,7 +159,7 @@ def describe(error: dict[str, Any]) -> str:
     message = error["msg"][:1].lower() + error["msg"][1:]
     if error["type"] in ("missing", "extra_forbidden", REPEATED_KEY):
         return f"{field}: {message}"
-    return f"{field}: {message}, found {cut(repr(error['input']))}"
+    return f"{field}: {message}, found {echo(error['input'])}"
 
 
 def describe_unreadable(error: BaseException) -> str:
@@ -172,3 +174,33 @@ def describe_unreadable(error: BaseException) -> str:
 def cut(text: str) -> str:
     """Return the first characters of a text, which may be as long as a caller likes."""
     return text if len(text) <= LONGEST_ECHO else text[:LONGEST_ECHO] + "…"
+
+
+def echo(value: object) -> str:
+    """Return the first characters of a JSON value as Python writes it, without writing all of a large value."""
+    written = ""
+    for piece in _written(value):
+        written += piece
+        if len(written) > LONGEST_ECHO:
+            break
+    return cut(written)
+
+
+def _written(value: object) -> Iterator[str]:
+    """Yield the repr of a JSON value in pieces."""
+    if isinstance(value, str):
+        yield repr(value[: LONGEST_ECHO + 1])
+    elif isinstance(value, list):
+        for place, each in enumerate(value):
+            yield ", " if place else "["
+            yield from _written(each)
+        yield "]" if value else "[]"
+    elif isinstance(value, dict):
+        for place, (key, each) in enumerate(value.items()):
+            yield ", " if place else "{"
+            yield from _written(key)
+            yield ": "
+            yield from _written(each)
+        yield "}" if value else "{}"
+    else:
+        yield repr(value)

@@ -1,4 +1,8 @@
-"""Around every request, outermost first: the log, what may not pass, and HEAD."""
+"""What wraps every request, outermost first: RequestLog, HeadRequests, ApiKeys of function/api_keys.py, RequestLimits.
+
+ApiKeys is there only if keys are set. Outside of them are CORSMiddleware, if web pages on other origins may ask, and
+BundleOfRequest of function/s3/served.py, if the bundle is in S3.
+"""
 
 import os
 
@@ -9,6 +13,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from function.errors import error_reply
 from function.startup import ColdStart
 from function.telemetry import Log, Stopwatch, server_timing
+
+RETRY_AFTER = "1"  # seconds
 
 
 class RequestLog:
@@ -83,7 +89,7 @@ def _request_id(scope: Scope) -> str:
 
 
 class RequestLimits:
-    """Refuses what the app need not see: a body that is too large, an event that cannot be read."""
+    """Refuses what the app need not see: a body that is too large, an event or a request that cannot be read."""
 
     def __init__(self, app: ASGIApp, max_body_bytes: int) -> None:
         """Refuse bodies of more than max_body_bytes with 413."""
@@ -91,19 +97,24 @@ class RequestLimits:
         self._max_body_bytes = max_body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; one with a message in `scope["refusal"]` gets it as a 400.
+        """Answer one request; one with a message in `scope["refusal"]` gets that as its error.
 
+        The status is `scope["refusal_status"]`, or 400. Both are set before the body is received or with its end.
         Raises ClientDisconnect if the caller leaves before the body is whole.
         """
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        body, length = await self._read(receive)
-        if body is None:
+        body, length = (b"", 0) if scope.get("refusal") else await self._read(receive)
+        if scope.get("refusal"):
+            status = scope.get("refusal_status", 400)
+            reply = error_reply(status, scope["refusal"], scope["path"])
+            if status == 429:
+                reply.headers["retry-after"] = RETRY_AFTER
+            await reply(scope, receive, send)
+        elif body is None:
             message = f"body: {length} bytes or more, at most {self._max_body_bytes}; send fewer or shorter texts"
             await error_reply(413, message, scope["path"])(scope, receive, send)
-        elif scope.get("refusal"):
-            await error_reply(400, scope["refusal"])(scope, receive, send)
         else:
             await self._app(scope, _replay(body, receive), send)
 

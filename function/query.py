@@ -1,11 +1,12 @@
 """python -m function query: search a bundle from the shell, without a server and without importing one."""
 
 import argparse
+import codecs
 import json
 import os
 import shutil
 import sys
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,11 +18,12 @@ from function.engine.words import WORD, Stem, find_stemmer, split_terms
 from function.execution import InlineExecution
 from function.repeated_keys import RepeatedKeyError, refuse_repeated_keys
 from function.search import BackendError, Found, Query, SearchError, make_search
-from function.settings import SettingsError, read_settings
+from function.settings import CHARACTERS_PER_TEXT, S3, SettingsError, read_settings
+from function.terminal import UNSAFE, fail, visible
 
 MODES = ("semantic", "keyword", "hybrid")
 BOLD, NORMAL = "\x1b[1m", "\x1b[0m"
-NARROWEST_TEXT = 20  # characters of a hit that are shown even where the terminal has no room for them
+NARROWEST_TEXT = 20  # characters of a hit that are displayed even if the terminal is too narrow
 EXAMPLES = """\
 examples:
   python -m function query "self driving cars" --bundle bundle/
@@ -38,27 +40,29 @@ def main(arguments: Sequence[str]) -> int:
     """Search and print; return the exit code.
 
     0: searched, 1: the bundle or the file of queries cannot be used, or not for this search, 2: unusable arguments.
+    `function.terminal.run` adds 130 and 141. Raises OSError if standard output cannot be written.
     """
     options = parse_arguments(arguments)
     try:
         texts = _texts(options)
-        settings = read_settings()
-        if settings.bundle_url and options.bundle is None:
-            raise SettingsError(
-                f"BUNDLE_DIR: {settings.bundle_url} cannot be searched here; name a folder with --bundle"
-            )
-        _search_all(options, load(options.bundle or settings.bundle_dir), texts)
-        sys.stdout.flush()
+        _search_all(options, load(_bundle_folder(options.bundle)), texts)
     except (BundleError, TensorsError, SettingsError, SearchError, BackendError, _QueryError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except BrokenPipeError:  # `| head` ended; what is left to write goes nowhere (docs.python.org, "Note on SIGPIPE")
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return fail(error)
     return 0
 
 
 class _QueryError(ValueError):
     """Texts that cannot be searched for."""
+
+
+def _bundle_folder(option: str | None) -> Path:
+    """Return the folder that --bundle or BUNDLE_DIR names. Raises SettingsError if it is in S3."""
+    settings = read_settings()
+    where, url = ("BUNDLE_DIR", settings.bundle_url) if option is None else ("--bundle", option)
+    if url.startswith(S3):
+        advice = f"name a folder with --bundle, or serve the bundle with `python -m function --bundle {url}`"
+        raise SettingsError(f"{where}: found {url}, expected a folder, because a query reads nothing from S3; {advice}")
+    return settings.bundle_dir if option is None else Path(option)
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -71,9 +75,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("text", nargs="?", help="what to search for")
     parser.add_argument("--file", metavar="FILE", help="search for each line of a file; - reads standard input")
-    parser.add_argument(
-        "--bundle", type=Path, help="the bundle's folder (default: BUNDLE_DIR, or bundle/ beside function/)"
-    )
+    parser.add_argument("--bundle", help="the bundle's folder (default: BUNDLE_DIR, or bundle/ beside function/)")
     parser.add_argument("--num-results", type=_count, default=5, metavar="N", help=f"1 to {MOST_HITS} (default: 5)")
     parser.add_argument("--mode", choices=MODES, default="semantic", help="search by meaning, by words or by both")
     parser.add_argument("--filter", type=_filter, metavar="JSON", help="only texts whose metadata pass this filter")
@@ -109,25 +111,30 @@ def _filter(text: str) -> dict[str, Any]:
 
 
 def _texts(options: argparse.Namespace) -> list[str]:
-    """Return what to search for. Raises _QueryError if the file cannot be read or if there are no words."""
+    """Return the texts to search for. Raises _QueryError if they cannot be read, are blank or are too long."""
     if options.file is None:
         texts, where = [options.text], "text"
     else:
         where = "standard input" if options.file == "-" else options.file
         try:
             content = sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes()
-            texts = [line for line in content.decode("utf-8-sig").splitlines() if line.strip()]
+            # str.splitlines would also split at form feeds and at U+0085, U+2028 and others
+            texts = [line.removesuffix("\r") for line in content.decode("utf-8-sig").split("\n")]
         except OSError as error:
             raise _QueryError(f"{where}: cannot be read ({error.strerror}); name a file with a text a line") from error
         except UnicodeDecodeError as error:
             raise _QueryError(f"{where}: byte {error.start} is not UTF-8; save the file as UTF-8") from error
     if not any(text.strip() for text in texts):
         raise _QueryError(f"{where}: expected words, found none")
+    for number, text in enumerate(texts, start=1):
+        if len(text) > CHARACTERS_PER_TEXT:
+            line = where if options.file is None else f"{where}: line {number}"
+            raise _QueryError(f"{line}: found {len(text)} characters, expected at most {CHARACTERS_PER_TEXT}; split it")
     try:
         "".join(texts).encode()
     except UnicodeEncodeError as error:  # the shell passes bytes that are not UTF-8 as halves of surrogate pairs
         raise _QueryError(f"{where}: character {error.start} is not valid Unicode; write it in UTF-8") from error
-    return texts
+    return [text for text in texts if text.strip()]
 
 
 def _search_all(options: argparse.Namespace, bundle: Loaded, texts: Iterable[str]) -> None:
@@ -138,18 +145,32 @@ def _search_all(options: argparse.Namespace, bundle: Loaded, texts: Iterable[str
         found = _finish(search(query, lambda phase: None))
         if options.json:
             reply = {"query": text, "results": found.results, "truncated": found.is_truncated}
-            print(json.dumps(reply, ensure_ascii=False))
+            print(_json_line(reply))
             continue
         if printed_before:
             print()
         if options.file is not None:
-            print(text)
+            print(visible(text))
         _print_table(found, text, bundle)
         printed_before = True
 
 
+def _json_line(reply: Mapping[str, Any]) -> str:
+    """Return a reply as a line of JSON that any stdout can write and no terminal obeys.
+
+    NaN and infinity become null, as in a reply of /similar.
+    """
+    is_ascii = codecs.lookup(sys.stdout.encoding).name != "utf-8"
+    try:
+        line = json.dumps(reply, ensure_ascii=is_ascii, allow_nan=False)
+    except ValueError:
+        finite = json.loads(json.dumps(reply), parse_constant=lambda name: None)
+        line = json.dumps(finite, ensure_ascii=is_ascii)
+    return UNSAFE.sub(lambda character: f"\\u{ord(character[0]):04x}", line)
+
+
 def _finish(work: Awaitable[Result]) -> Result:
-    """Return the result of work that never waits, as with InlineExecution: no event loop need be imported."""
+    """Return the result of work that never waits, as with InlineExecution, without importing an event loop."""
     try:
         next(iter(work.__await__()))
     except StopIteration as finished:
@@ -159,22 +180,23 @@ def _finish(work: Awaitable[Result]) -> Result:
 
 
 def _print_table(found: Found, text: str, bundle: Loaded) -> None:
-    """Print a line for each hit; on a terminal the lines are cut to its width, and the query's words are bold."""
+    """Print a line for each hit; on a terminal, cut the lines to its width and print the query's words in bold."""
     if not found.results:
         print("no text was found")
     room = None
-    id_width = max((len(result["id"]) for result in found.results), default=0)
+    ids = [visible(result["id"]) for result in found.results]
+    id_width = max(map(len, ids), default=0)
     if _is_terminal():
         room = max(shutil.get_terminal_size().columns - id_width - 10, NARROWEST_TEXT)
     is_marked = _is_terminal() and not os.environ.get("NO_COLOR")
     info = bundle.manifest.index and bundle.manifest.index.keywords
     stem = find_stemmer(info.stemming) if info and is_marked else None
-    for result in found.results:
-        line = " ".join(result["text"].split())
+    for result, id in zip(found.results, ids, strict=True):
+        line = visible(" ".join(result["text"].split()))
         if room is not None and len(line) > room:
             line = line[: room - 1] + "…"
         line = mark_words(line, text, stem) if is_marked else line
-        print(f"{result['score']:6.2f}  {result['id']:{id_width}}  {line}")
+        print(f"{result['score']:6.2f}  {id:{id_width}}  {line}")
     if found.is_truncated:
         print("the text is longer than the search reads; its end was left out")
 
@@ -184,7 +206,7 @@ def _is_terminal() -> bool:
 
 
 def mark_words(line: str, text: str, stem: Stem | None) -> str:
-    """Return a line in which each word that the text has too is bold; stem is that of keyword search, or None."""
+    """Return a line with each word in bold that is also in the text; stem is that of keyword search, or None."""
     wanted = set(split_terms(text, stem))
     return WORD.sub(
         lambda word: f"{BOLD}{word[0]}{NORMAL}" if wanted.intersection(split_terms(word[0], stem)) else word[0], line

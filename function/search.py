@@ -1,4 +1,4 @@
-"""A search from words to results, for every door: /similar, MCP and the command line. It knows no HTTP."""
+"""A search from a text to results, shared by /similar, MCP and the command line. It knows no HTTP."""
 
 import reprlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -17,8 +17,9 @@ IN_S3_VECTORS = (
     "the texts are in S3 Vectors, which knows only embeddings and looks only where the best texts probably are"
 )
 NO_KEYWORDS = "this bundle has no keywords; expected 'semantic', or export the texts again without --no-keywords"
-FEW_ROWS = 100_000  # searched in about a millisecond
-LONGEST_FOUND = 60  # characters of a wrong value in a filter that are shown
+FEW_ROWS = 100_000  # number of rows that are searched in about a millisecond
+SHORT_QUERY = 200  # characters of a text whose words are looked up in about a millisecond
+LONGEST_FOUND = 60  # maximum characters of a wrong value in a filter that an error shows
 
 Lap = Callable[[str], None]  # what `Stopwatch.lap` does: it ends a phase
 
@@ -28,9 +29,9 @@ class SearchError(ValueError):
 
 
 class BackendError(RuntimeError):
-    """Another service, which has the texts, did not answer as it should: the message says what it said.
+    """The service that holds the texts failed; the message has its own error.
 
-    `seconds` says when to ask again if the service asks for fewer requests, and is None for other errors.
+    `seconds` is how long to wait before the next request if the service limits their rate, None for other errors.
     """
 
     def __init__(self, message: str, seconds: int | None = None) -> None:
@@ -40,7 +41,7 @@ class BackendError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is searched for. docs/api.md explains each field; the values are valid, but for `filter`."""
+    """A query. docs/api.md explains each field; all values but that of `filter` have been checked."""
 
     text: str
     num_results: int = 5
@@ -52,7 +53,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Results, best first, each as /similar returns it, and whether the text was longer than the search reads."""
+    """The results as /similar returns them, best first, and whether the text was longer than the search reads."""
 
     results: list[dict[str, Any]]
     is_truncated: bool
@@ -62,10 +63,10 @@ Search = Callable[[Query, Lap], Awaitable[Found]]
 
 
 def make_search(bundle: Loaded, execution: Execution) -> Search:
-    """Return what searches a bundle; columns and keywords are opened by the first query that needs them.
+    """Return the search of a bundle; columns and keywords are opened by the first query that needs them.
 
-    The search raises SearchError if the filter cannot be used, or if the mode needs keywords and there are none; and
-    BackendError if the texts are in another service, and that does not answer.
+    The search raises SearchError if the filter cannot be used, or if the mode needs keywords and there are none. It
+    raises BackendError if the texts are in another service, and that service fails.
     """
     if isinstance(bundle, LoadedModel):
         return _make_search_in_s3_vectors(bundle, execution)
@@ -86,15 +87,16 @@ def make_search(bundle: Loaded, execution: Execution) -> Search:
         elif (keywords := bundle.keywords) is None:
             raise SearchError(f"mode: found {query.mode!r}, but {NO_KEYWORDS}")
         else:
-            matches = await execution.run(lambda: keywords.match(query.text, allowed), is_long=is_large)
+            is_long = is_large or len(query.text) > SHORT_QUERY
+            matches = await execution.run(lambda: keywords.match(query.text, allowed), is_long=is_long)
             is_truncated = matches.is_truncated
-            lap("keyword")
             if query.mode == "keyword":
-                hits = matches.best(query.num_results)
+                hits = await execution.run(lambda: matches.best(query.num_results), is_long=is_large)
                 lap("keyword")
             else:
                 from function.engine.hybrid import fuse  # only a hybrid search needs it
 
+                lap("keyword")
                 embedding, is_cut = await _embed(execution, query.text, lap)
                 hits = await execution.run(
                     lambda: fuse(index, embedding, matches, keywords.info, query.num_results, exact=query.exact),
@@ -126,7 +128,7 @@ async def _embed(execution: Execution, text: str, lap: Lap) -> tuple[Embeddings,
 
 
 def _make_search_in_s3_vectors(bundle: LoadedModel, execution: Execution) -> Search:
-    """Return what searches the index in Amazon S3 Vectors that the manifest names."""
+    """Return the search of the index in Amazon S3 Vectors that the manifest names."""
     from function.engine.filters import FilterError  # only a bundle without texts of its own needs these
     from function.engine.vector_filters import translate
     from function.s3vectors.client import VectorsClient, VectorsError
@@ -142,8 +144,9 @@ def _make_search_in_s3_vectors(bundle: LoadedModel, execution: Execution) -> Sea
             raise SearchError(f"exact: found True, expected False; {IN_S3_VECTORS}")
         condition = None
         if query.filter is not None:
+            given = query.filter
             try:
-                condition = translate(query.filter, kinds)
+                condition = await execution.run(lambda: translate(given, kinds), is_long=True)
             except FilterError as error:
                 raise _filter_error(error, kinds) from None
             lap("filter")

@@ -1,6 +1,7 @@
 """What an operator may set, and the only reader of the environment."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,8 @@ SHORTEST_KEY = 16  # characters: as random hex digits they are 64 bits, which no
 LAMBDA_BODY_LIMIT = 6 * 1024 * 1024  # bytes; what Lambda lets through, base64 included
 LAMBDA_REPLY_LIMIT = LAMBDA_BODY_LIMIT - 4096  # bytes of the body as a string of JSON; the rest is for the headers
 SERVER_REPLY_LIMIT = 64 * 1024 * 1024  # bytes; 2,048 embeddings of 1,024 values are 27 MB of JSON
+# an origin as browsers send it: in lower case, without a path, and without the port that its scheme implies
+ORIGIN = r"(?!http://.*:80$|https://.*:443$)[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?"
 IN_LAMBDA = "AWS_LAMBDA_FUNCTION_NAME"  # the environment variable that Lambda sets
 
 
@@ -43,6 +46,7 @@ class Settings:
     max_tokens: int = DEFAULT_TOKENS  # in all texts of one request, special tokens included
     api_base_path: str = DEFAULT_BASE_PATH
     mcp_origins: tuple[str, ...] = ()  # of web pages that may ask /mcp beside those on this machine
+    cors_origins: tuple[str, ...] = ()  # of web pages that may ask all routes of the server
     powertools_service_name: str = DEFAULT_SERVICE
     powertools_metrics_namespace: str = DEFAULT_NAMESPACE
     aws_lambda_initialization_type: str = "on-demand"
@@ -59,13 +63,16 @@ class Settings:
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     """Return the settings of an environment; in Lambda the defaults are what a function can answer in time.
 
-    Raises SettingsError if a number is not one or is out of range, if a path does not start with a slash, or if an API
-    key is too short.
+    Raises SettingsError if a number is not one or is out of range, if a path does not start with a slash, if an origin
+    is none, or if an API key is too short.
     """
     reply_limit, tokens, origins = SERVER_REPLY_LIMIT, DEFAULT_TOKENS, ""
+    cors_origins: tuple[str, ...] = ()
     if IN_LAMBDA in environment:
         # no page can lead a browser to a function by another name, and the API's own rules say which pages may ask
         reply_limit, tokens, origins = LAMBDA_REPLY_LIMIT, LAMBDA_TOKENS, "*"
+    else:
+        cors_origins = _origins(environment, "CORS_ORIGINS")
     bundle_dir, bundle_url = environment.get("BUNDLE_DIR") or DEFAULT_BUNDLE, ""
     if str(bundle_dir).startswith(S3):
         bundle_dir, bundle_url = environment.get("LOCAL_BUNDLE_DIR") or DEFAULT_BUNDLE, bundle_url_of(str(bundle_dir))
@@ -78,7 +85,8 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         max_texts=_whole_number(environment, "MAX_TEXTS", DEFAULT_TEXTS, 10_000),
         max_tokens=_whole_number(environment, "MAX_TOKENS", tokens, 1_000_000),
         api_base_path=_path(environment, "API_BASE_PATH", DEFAULT_BASE_PATH),
-        mcp_origins=tuple((environment.get("MCP_ORIGINS") or origins).replace(",", " ").split()),
+        mcp_origins=(*(environment.get("MCP_ORIGINS") or origins).replace(",", " ").split(), *cors_origins),
+        cors_origins=cors_origins,
         powertools_service_name=environment.get("POWERTOOLS_SERVICE_NAME") or DEFAULT_SERVICE,
         powertools_metrics_namespace=environment.get("POWERTOOLS_METRICS_NAMESPACE") or DEFAULT_NAMESPACE,
         aws_lambda_initialization_type=environment.get("AWS_LAMBDA_INITIALIZATION_TYPE") or "on-demand",
@@ -106,6 +114,15 @@ def _path(environment: Mapping[str, str], name: str, default: str) -> str:
     if not found.startswith("/"):
         raise SettingsError(f"{name}: {found!r}, expected a path that starts with a slash; set {'/' + found!r}")
     return found
+
+
+def _origins(environment: Mapping[str, str], name: str) -> tuple[str, ...]:
+    origins = tuple(environment.get(name, "").replace(",", " ").split())
+    for origin in origins:
+        if origin != "*" and not re.fullmatch(ORIGIN, origin):
+            expected = "expected a web page's scheme and host in lower case, and its port if it has one, without a path"
+            raise SettingsError(f"{name}: {origin!r}, {expected}; write https://example.com, or * for all pages")
+    return origins
 
 
 def _api_keys(environment: Mapping[str, str]) -> tuple[str, ...]:

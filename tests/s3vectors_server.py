@@ -2,8 +2,9 @@
 
 The filters have the semantics of
 https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-metadata-filtering.html. Where that page leaves room,
-this server is as unkind as it may be: `$ne` and `$nin` do not keep vectors without the key, `$ne` keeps an array with
-another element, comparing anything but numbers is an error, and numbers are float64.
+this server is as strict as the page allows: `$ne` and `$nin` do not keep vectors without the key, `$ne` keeps an array
+with another element, `$startsWith` takes no empty string, comparing anything but numbers is an error, and numbers are
+float64.
 """
 
 import operator
@@ -79,6 +80,8 @@ class StandIn(responses.S3VectorsResponse):  # type: ignore[misc] # moto carries
     def query_vectors(self) -> ActionResult:
         self._refuse_if_busy()
         index, condition = self._index(), self._get_param("filter")
+        if condition is not None and _constraints(condition) > 100:
+            raise ValidationError("Invalid filter: at most 100 constraints")
         question = {"filter": condition, "topK": self._get_param("topK")}
         StandIn.queries.append(question)
         hidden = set((index.metadata_configuration or {}).get("nonFilterableMetadataKeys", []))
@@ -105,6 +108,18 @@ class StandIn(responses.S3VectorsResponse):  # type: ignore[misc] # moto carries
         if StandIn.busy:
             StandIn.busy -= 1
             raise Busy("Too many requests")
+
+
+def _constraints(condition: dict[str, Any]) -> int:
+    """Return how many values a filter compares."""
+    count = 0
+    for name, value in condition.items():
+        if name in ("$and", "$or"):
+            count += sum(map(_constraints, value))
+        else:
+            operands = value.values() if isinstance(value, dict) else [value]
+            count += sum(len(operand) if isinstance(operand, list) else 1 for operand in operands)
+    return count
 
 
 def passes(metadata: dict[str, Any], condition: dict[str, Any]) -> bool:
@@ -139,6 +154,10 @@ def _operator(found: Any, operator: str, operand: Any) -> bool:
         return is_in if operator == "$in" else bool(values) and not is_in
     if operator == "$eq":
         return any(_are_equal(each, operand) for each in values)
+    if operator == "$startsWith":
+        if not isinstance(operand, str) or not operand:
+            raise ValidationError("Invalid filter: $startsWith expects a string that is not empty")
+        return any(isinstance(each, str) and each.startswith(operand) for each in values)
     if operator == "$ne":
         return any(not _are_equal(each, operand) for each in values)
     raise ValidationError(f"Invalid filter: no operator {operator}")

@@ -70,10 +70,16 @@ NOT_MEASURED = {
     "2 KB": "https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-limitations.html",
     "recall of 0.98": "bench/scale_contest.py: TARGETS",
     "reach 0.99": "bench/scale_contest.py: TARGETS",
-    "25 seconds": "function/server/serving.py: SECONDS_TO_FINISH",
     "0.4 to 0.7 seconds": "published restores of SnapStart: of one Python function whose INIT took 93 ms, 622 ms",
     "10 seconds": "https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html: the limit of INIT",
     "700 MB": "what 625 Mbit/s are in nine seconds, less than the limit of INIT",
+    "2 GB": "Amazon: from which memory on a function has more network, 625 Mbit/s by default",
+    "25 seconds": "function/server/workers.py: SECONDS_TO_STOP",
+    "30 seconds": "function/server/workers.py: CHECKS_IF_RUNNING",
+    "20 seconds": "function/server/limits.py: seconds_for_head and seconds_for_bytes",
+    "64 MB": "function/server/limits.py: large_bodies_bytes",
+    "64 KB": "function/server/limits.py: small_body_bytes",
+    "5 seconds without": "uvicorn's default for a connection without a request",
     "20 ms": "bench/memory.py: PERIOD, over which Docker counts a share of a core",
 }
 
@@ -296,7 +302,7 @@ def test_the_settings_are_all_described_with_their_defaults() -> None:
     assert set(described) == names - set_by_lambda - from_bundle_dir | into_bundle_dir
     assert (described.pop("api_keys"), Settings().api_keys) == ("none", ())
     assert described.pop("bundle_dir") == described.pop("local_bundle_dir") == "bundle/` beside `function/"
-    assert described.pop("mcp_origins") == ""
+    assert (described.pop("mcp_origins"), described.pop("cors_origins")) == ("", "")
     assert described == {name: str(getattr(read_settings({}), name)) for name in described}
 
 
@@ -379,7 +385,7 @@ def books(tmp_path: Path) -> Columns:
 def test_each_filter_that_is_shown_keeps_some_rows_and_not_others(books: Columns) -> None:
     shown = [json.loads(code) for code in [*BLOCK.findall(FILTERS), *CODE.findall(FILTERS)] if code.startswith("{")]
     filters = [one.get("filter", one) for one in shown if "error" not in one and one != {"$exists": False}]
-    assert len(filters) == 11
+    assert len(filters) == 12
     for one in filters:
         kept = allowed_rows(one, books).sum()
         assert 0 < kept < 3 or one == {"year": {"$gte": 2014, "$lt": 2018}, "category": "ARTS"}, one

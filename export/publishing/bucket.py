@@ -12,6 +12,7 @@ from boto3.exceptions import S3UploadFailedError
 from botocore.exceptions import BotoCoreError, ClientError
 
 from export.publishing.errors import PublishError
+from function.engine.published import LARGEST_DOCUMENT
 
 DELETED_AT_ONCE = 1000  # objects; the most that DeleteObjects takes
 
@@ -46,13 +47,19 @@ class Bucket:
         self._prefix = f"{prefix}/" if prefix else ""
 
     def read(self, name: str) -> tuple[bytes, str] | None:
-        """Return an object and its ETag, None if it is not there. Raises PublishError."""
+        """Return a small object and its ETag, None if it is not there. Raises PublishError."""
         with self._explained(name):
             try:
                 reply = self._client.get_object(Bucket=self._bucket, Key=self._prefix + name)
             except self._client.exceptions.NoSuchKey:
                 return None
-            return reply["Body"].read(), reply["ETag"]
+            content = reply["Body"].read(LARGEST_DOCUMENT + 1)
+        if len(content) > LARGEST_DOCUMENT:
+            found = f"has more than {LARGEST_DOCUMENT} bytes"
+            raise PublishError(
+                f"{self.url}/{name}: {found}, expected a small document; delete the object and publish again"
+            )
+        return content, reply["ETag"]
 
     def entries(self, folder: str) -> Iterator[Entry]:
         """Yield the objects whose names begin so. Raises PublishError."""
@@ -79,12 +86,14 @@ class Bucket:
         """Write a document of JSON. Raises PublishError."""
         self._put(name, content, {})
 
-    def replace(self, name: str, content: bytes, etag: str | None) -> None:
-        """Write a document of JSON, unless the object's ETag is another one; None: unless the object is there.
+    def replace(self, name: str, content: bytes, etag: str | None) -> str:
+        """Write a document of JSON and return its ETag, unless the object's ETag is another one than `etag`.
+
+        If etag is None, the object must not be there.
 
         Raises ChangedError if it was changed, PublishError if it cannot be written.
         """
-        self._put(name, content, {"IfNoneMatch": "*"} if etag is None else {"IfMatch": etag})
+        return self._put(name, content, {"IfNoneMatch": "*"} if etag is None else {"IfMatch": etag})
 
     def delete(self, names: Sequence[str]) -> None:
         """Delete objects, in this order. Raises PublishError."""
@@ -95,9 +104,10 @@ class Bucket:
             if failed := reply.get("Errors"):
                 raise PublishError(f"{self.url}: {failed[0]['Key']}: {failed[0].get('Message')}; prune again")
 
-    def _put(self, name: str, content: bytes, condition: dict[str, str]) -> None:
+    def _put(self, name: str, content: bytes, condition: dict[str, str]) -> str:
+        """Write a document of JSON and return its ETag."""
         with self._explained(name):
-            self._client.put_object(
+            reply = self._client.put_object(
                 Bucket=self._bucket,
                 Key=self._prefix + name,
                 Body=content,
@@ -105,6 +115,8 @@ class Bucket:
                 ChecksumAlgorithm="SHA256",
                 **condition,
             )
+        etag: str = reply["ETag"]
+        return etag
 
     @contextmanager
     def _explained(self, name: str) -> Iterator[None]:

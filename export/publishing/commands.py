@@ -46,7 +46,7 @@ def _publish(store: "Store", options: argparse.Namespace, console: Console) -> N
     before = store.pointer()
     with showing_progress(console) as progress:
         version, files, sent = store.send(options.bundle, lambda name, share: progress(f"send {name}", share))
-    store.switch(version, before)
+    store.make_current(version, before)
     console.print(
         f"{version[:12]} is the current version of {store.url}; {files} files were sent, {sent / MEGABYTE:,.1f} MB"
     )
@@ -77,7 +77,7 @@ def _history(store: "Store", console: Console) -> None:
 def _rollback(store: "Store", options: argparse.Namespace, console: Console) -> None:
     before = store.pointer()
     version = store.find(options.version, before)
-    store.switch(version.name, before)
+    store.make_current(version.name, before)
     console.print(f"{version.name[:12]} is the current version of {store.url}")
 
 

@@ -1,10 +1,15 @@
 """Versions of a bundle under one prefix of an S3 bucket, and the pointer that names the one to serve.
 
-    prefix/bundles/<SHA-256 of manifest.json>/manifest.json, model.ort, …    never changed
-    prefix/current.json    {"version": that SHA-256, "previous": the one before, "format_version", "switched": when}
+function/engine/published.py says how they are stored. The objects of a version never change.
 
 A version's manifest is sent last, so a version without one is unfinished. The pointer is only replaced if it is still
-the one that was read before: of two commands that switch it, one wins and the other is told.
+the one that was read before: of two commands that switch it, one wins and the other reports an error.
+
+Commands may run at the same time. `publish` and `rollback` list the objects before and after they switch the pointer.
+`prune` reads the pointer before each version, after its first deletion and after its last. So at least one of the two
+notices the other. What remains: a command that is killed, or loses its connection for good, between two such requests
+while the other one runs. A killed `publish` or `rollback` can leave a pointer to a version that `prune` deletes, and a
+killed `prune` can leave one without its manifest. Publishing the same bundle again repairs both.
 """
 
 import hashlib
@@ -17,10 +22,11 @@ from typing import Any
 from export.index.indexer import check_checksum
 from export.publishing.bucket import Bucket, ChangedError, Entry, Show
 from export.publishing.errors import PublishError
-from function.engine.bundle import FORMAT_VERSION, MANIFEST, BundleError, open_bundle
+from function.engine.bundle import FORMAT_VERSION, MANIFEST, BundleError, Manifest, open_bundle, parse_manifest
+from function.engine.published import BUNDLES, POINTER, is_version, parse_pointer
 
-POINTER = "current.json"
-BUNDLES = "bundles"
+ROUNDS = 3  # times that files are sent which `prune` deletes meanwhile
+SHOWN = 12  # characters of a version in messages
 SHORTEST_VERSION = 4  # characters of a version that name it
 SECONDS_UNFINISHED = 24 * 60 * 60  # an unfinished version that is older is taken for abandoned
 
@@ -37,8 +43,8 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Pointer:
-    """Which version is served, which one was before, and the ETag of the object that says so; None where none is."""
+class Current:
+    """The current version, the one before it, and the ETag of the pointer that names them; None if there is none."""
 
     version: str | None = None
     previous: str | None = None
@@ -53,73 +59,114 @@ class Store:
         self._bucket = Bucket(client, url)
         self.url = self._bucket.url
 
-    def pointer(self) -> Pointer:
-        """Return the pointer. Raises PublishError if it cannot be read or is not one."""
+    def pointer(self) -> Current:
+        """Return what the pointer names. Raises PublishError if it cannot be read, BundleError if it is not one."""
         reply = self._bucket.read(POINTER)
         if reply is None:
-            return Pointer()
+            return Current()
         content, etag = reply
-        try:
-            found = json.loads(content)
-            return Pointer(str(found["version"]), found["previous"], etag)
-        except (ValueError, KeyError, TypeError) as error:
-            where = f"{self.url}/{POINTER}: {error!r} in {content[:60]!r}"
-            raise PublishError(f"{where}; delete the object and publish again") from error
+        pointer = parse_pointer(content, f"{self.url}/{POINTER}")
+        return Current(pointer.version, pointer.previous, etag)
 
     def send(self, bundle: Path, show: Show) -> tuple[str, int, int]:
         """Send a bundle's files, except those that are there; return its version, and the files and bytes sent.
 
+        All of them are there afterwards, also those that `prune` deleted meanwhile.
         Raises BundleError if the bundle does not open, is damaged or is replaced meanwhile, PublishError if S3 refuses.
         """
         manifest = open_bundle(bundle)
         content = (bundle / MANIFEST).read_bytes()
         version = hashlib.sha256(content).hexdigest()
-        folder = f"{BUNDLES}/{version}/"
-        there = {entry.name: entry.bytes for entry in self._bucket.entries(folder)}
-        missing = {name: info for name, info in manifest.files.items() if there.get(folder + name) != info.bytes}
-        for name, info in missing.items():
-            check_checksum(bundle, name, manifest)
-            self._bucket.send_file(bundle / name, folder + name, info.sha256, show)
-        if (bundle / MANIFEST).read_bytes() != content:
-            raise BundleError(f"{bundle}: was replaced while it was published; publish it again when no export runs")
-        # sent again even if it is there: history orders versions by the time of this object
-        self._bucket.write(folder + MANIFEST, content)
-        return version, len(missing), sum(info.bytes for info in missing.values())
+        missing = self._missing(version, manifest)
+        files, size = 0, 0
+        for _ in range(ROUNDS):
+            for name in missing:
+                check_checksum(bundle, name, manifest)
+                self._bucket.send_file(bundle / name, _key(version, name), manifest.files[name].sha256, show)
+                files, size = files + 1, size + manifest.files[name].bytes
+            if (bundle / MANIFEST).read_bytes() != content:
+                raise BundleError(
+                    f"{bundle}: was replaced while it was published; publish it again when no export runs"
+                )
+            # sent again even if it is there: history orders versions by the time of this object
+            self._bucket.write(_key(version, MANIFEST), content)
+            missing = self._missing(version, manifest)
+            if not missing:
+                return version, files, size
+        found = f"{missing[0]} is gone each time that it was sent"
+        raise PublishError(f"{self.url}: {found}; publish again when no `prune` runs")
 
-    def switch(self, version: str, before: Pointer) -> None:
-        """Let the pointer name a version, unless it is no longer the one that was read before.
+    def make_current(self, version: str, before: Current) -> None:
+        """Let the pointer name a version that is whole, unless it is no longer the one that was read before.
 
-        Raises PublishError if somebody else has switched it to another version since.
+        The objects are listed before and after that: if `prune` has deleted one in between, the pointer names the
+        former version again. Raises PublishError, and BundleError if the manifest is of another release.
         """
+        self._check_whole(version)
+        etag = self.switch(version, before)
+        try:
+            self._check_whole(version)
+        except PublishError as error:
+            if etag is None or before.version in (None, version):
+                raise
+            try:
+                self._write_pointer(before.version, before.previous, etag)
+            except ChangedError:  # the pointer of another command stays
+                raise error from None
+            raise PublishError(f"{error}; the pointer names {before.version[:SHOWN]} again") from None
+
+    def switch(self, version: str, before: Current) -> str | None:
+        """Let the pointer name a version, unless it is no longer the one that was read before; return its ETag.
+
+        Returns None if another command has switched to the same version.
+        Raises PublishError if another command has switched it to another version since.
+        """
+        try:
+            return self._write_pointer(
+                version, before.previous if before.version == version else before.version, before.etag
+            )
+        except ChangedError:
+            winner = self.pointer().version
+            if winner == version:  # another command published the same, or our own first try arrived after all
+                return None
+            raise PublishError(
+                f"{self.url}/{POINTER}: another command switched it to {winner and winner[:SHOWN]} in the meantime; it "
+                f"stays so. If it should name {version[:SHOWN]}, run "
+                f"`python -m export rollback {self.url} {version[:SHOWN]}`"
+            ) from None
+
+    def _write_pointer(self, version: str, previous: str | None, etag: str | None) -> str:
+        """Replace the pointer that has this ETag and return the new one. Raises ChangedError and PublishError."""
         fields = {
             "version": version,
-            "previous": before.previous if before.version == version else before.version,
+            "previous": previous,
             "format_version": FORMAT_VERSION,
             "switched": datetime.now(UTC).isoformat(timespec="microseconds"),
         }
         content = json.dumps(fields) + "\n"
-        try:
-            self._bucket.replace(POINTER, content.encode(), before.etag)
-        except ChangedError:
-            winner = self.pointer().version
-            if winner == version:  # somebody publishes the same, or our own first try arrived after all
-                return
-            raise PublishError(
-                f"{self.url}/{POINTER}: another command switched it to {winner and winner[:12]} in the meantime; it "
-                f"stays so. If it should name {version[:12]}, run `python -m export rollback {self.url} {version[:12]}`"
-            ) from None
+        return self._bucket.replace(POINTER, content.encode(), etag)
+
+    def _check_whole(self, version: str) -> None:
+        """Raise PublishError unless all objects of a version are there, with the lengths that its manifest states."""
+        where, advice = f"{self.url}: {version[:SHOWN]} is not whole", "publish its bundle again"
+        found = self._bucket.read(_key(version, MANIFEST))
+        if found is None or hashlib.sha256(found[0]).hexdigest() != version:
+            state = "missing" if found is None else "damaged"
+            raise PublishError(f"{where}: {MANIFEST} is {state}; {advice}")
+        missing = self._missing(version, parse_manifest(found[0], f"{self.url}/{_key(version, MANIFEST)}"))
+        if missing:
+            raise PublishError(f"{where}: {missing[0]} is missing or of another length; {advice}")
+
+    def _missing(self, version: str, manifest: Manifest) -> list[str]:
+        """Return which files of a version are not there, or have another length than its manifest states."""
+        there = {entry.name: entry.bytes for entry in self._bucket.entries(_key(version, ""))}
+        return [name for name, info in manifest.files.items() if there.get(_key(version, name)) != info.bytes]
 
     def versions(self) -> list[Version]:
         """Return the finished versions, the one that was published last first."""
-        current = self.pointer().version
-        found = [
-            Version(name, files[MANIFEST].changed, len(files), _bytes_of(files), name == current)
-            for name, files in self._folders().items()
-            if MANIFEST in files
-        ]
-        return sorted(found, key=lambda version: version.published, reverse=True)
+        return _finished(self._folders(), self.pointer().version)
 
-    def find(self, start: str | None, pointer: Pointer) -> Version:
+    def find(self, start: str | None, pointer: Current) -> Version:
         """Return the version whose name starts so, or else the one that was served before the current one.
 
         Raises PublishError if there is no such version, or more than one.
@@ -141,30 +188,73 @@ class Store:
         """Delete all but the newest versions and those that the pointer names; return the deleted and their bytes.
 
         An unfinished version is deleted a day after its last file was sent, since somebody may still be sending it.
+        Raises PublishError if S3 refuses, or if an unfinished version was published while it was deleted.
         """
-        kept = {version.name for version in self.versions()[:keep]}
+        pointer, folders = self.pointer(), self._folders()
+        newest = _finished(folders, pointer.version)[:keep]
+        kept = {pointer.version, pointer.previous, *(version.name for version in newest)}
         oldest_unfinished = datetime.now(UTC) - timedelta(seconds=SECONDS_UNFINISHED)
         deleted, freed = [], 0
-        for version, files in self._folders().items():
-            is_finished = MANIFEST in files
+        for version, files in folders.items():
             is_abandoned = max(entry.changed for entry in files.values()) < oldest_unfinished
-            pointer = self.pointer()  # read each time, since somebody may switch it meanwhile
-            if version in kept or version in (pointer.version, pointer.previous) or not (is_finished or is_abandoned):
+            if version in kept or not (MANIFEST in files or is_abandoned):
                 continue
-            # the manifest first: without it the version is unfinished, whatever happens to the rest
-            names = sorted(files, key=lambda name: name != MANIFEST)
-            self._bucket.delete([f"{BUNDLES}/{version}/{name}" for name in names])
-            deleted.append(version)
-            freed += _bytes_of(files)
+            # looked at again for each version: deleting the others took a while, and somebody may publish this one
+            if self._is_named(version) or self._folders(version).get(version) != files:
+                continue
+            if self._delete(version, list(files)):
+                deleted.append(version)
+                freed += _bytes_of(files)
         return deleted, freed
 
-    def _folders(self) -> dict[str, dict[str, Entry]]:
-        """Return the objects of each version, by file name."""
+    def _delete(self, version: str, names: list[str]) -> bool:
+        """Delete a version, and return False if it was switched to meanwhile and stays.
+
+        One object is deleted first, and then the pointer is read once more. Either this sees the switch, or the command
+        that switches sees that an object is missing (`make_current`).
+        """
+        names = sorted(names, key=lambda name: name != MANIFEST)  # without a manifest a version is unfinished
+        found = self._bucket.read(_key(version, MANIFEST)) if names[0] == MANIFEST else None
+        self._bucket.delete([_key(version, names[0])])
+        if not self._is_named(version):
+            self._bucket.delete([_key(version, name) for name in names[1:]])
+            if not self._is_named(version):
+                return True
+        elif found is not None:
+            self._bucket.write(_key(version, MANIFEST), found[0])
+            return False
+        raise PublishError(f"{self.url}: {version[:SHOWN]} was published while it was deleted; publish it again")
+
+    def _is_named(self, version: str) -> bool:
+        """Return whether the pointer names a version now, as the current one or the one before."""
+        pointer = self.pointer()
+        return version in (pointer.version, pointer.previous)
+
+    def _folders(self, start: str = "") -> dict[str, dict[str, Entry]]:
+        """Return the objects of each version whose name begins so, by file name.
+
+        What else is there was not published, and is left alone.
+        """
         found: dict[str, dict[str, Entry]] = {}
-        for entry in self._bucket.entries(f"{BUNDLES}/"):
+        for entry in self._bucket.entries(f"{BUNDLES}/{start}"):
             version, _, name = entry.name.removeprefix(f"{BUNDLES}/").partition("/")
-            found.setdefault(version, {})[name] = entry
+            if is_version(version):
+                found.setdefault(version, {})[name] = entry
         return found
+
+
+def _key(version: str, name: str) -> str:
+    return f"{BUNDLES}/{version}/{name}"
+
+
+def _finished(folders: dict[str, dict[str, Entry]], current: str | None) -> list[Version]:
+    """Return the versions that have a manifest, the one that was published last first."""
+    found = [
+        Version(name, files[MANIFEST].changed, len(files), _bytes_of(files), name == current)
+        for name, files in folders.items()
+        if MANIFEST in files
+    ]
+    return sorted(found, key=lambda version: version.published, reverse=True)
 
 
 def _bytes_of(files: dict[str, Entry]) -> int:

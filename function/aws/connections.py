@@ -4,8 +4,8 @@ import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.client import HTTPConnection
 
+from function.aws.deadline import TimedConnection
 from function.aws.endpoint import Endpoint
 
 SECONDS_IDLE = 20.0  # what lies between may forget a connection without a word, and a request over it then only waits
@@ -17,16 +17,16 @@ class Connections:
     def __init__(self, endpoint: Endpoint) -> None:
         """Connect to this endpoint when a request needs it. What is idle is closed with this object."""
         self._endpoint = endpoint
-        self._idle: list[tuple[HTTPConnection, float]] = []  # since when; a list's append and pop are atomic
+        self._idle: list[tuple[TimedConnection, float]] = []  # since when; a list's append and pop are atomic
         weakref.finalize(self, _close_all, self._idle)
 
     @contextmanager
-    def borrow(self, seconds: float) -> Iterator[HTTPConnection]:
-        """Yield an idle connection or a new one, which waits so many seconds for a byte. After an error it is closed.
+    def borrow(self) -> Iterator[TimedConnection]:
+        """Yield an idle connection or a new one. After an error it is closed.
 
         An idle one is open (its `sock` is not None), but the other side may have closed it meanwhile.
         """
-        connection = self._take_idle() or self._endpoint.connect(seconds)
+        connection = self._take_idle() or self._endpoint.connect()
         try:
             yield connection
         except BaseException:
@@ -34,7 +34,7 @@ class Connections:
             raise
         self._idle.append((connection, time.time()))
 
-    def _take_idle(self) -> HTTPConnection | None:
+    def _take_idle(self) -> TimedConnection | None:
         while self._idle:
             try:
                 connection, since = self._idle.pop()
@@ -51,6 +51,6 @@ class Connections:
         _close_all(self._idle)
 
 
-def _close_all(idle: list[tuple[HTTPConnection, float]]) -> None:
+def _close_all(idle: list[tuple[TimedConnection, float]]) -> None:
     while idle:
         idle.pop()[0].close()

@@ -54,12 +54,11 @@ class CredentialSource:
         url = self._address()
         try:
             token = self._token()
-            connection = make_endpoint(url).connect(SECONDS)
+            connection = make_endpoint(url).connect()
             try:
                 parts = urlsplit(url)
                 target = f"{parts.path or '/'}{'?' * bool(parts.query)}{parts.query}"
-                connection.request("GET", target, headers={"authorization": token} if token else {})
-                response = connection.getresponse()
+                response = connection.ask("GET", target, {"authorization": token} if token else {}, SECONDS, SECONDS)
                 content = response.read()
             finally:
                 connection.close()

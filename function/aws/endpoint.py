@@ -3,8 +3,9 @@
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPSConnection
 from urllib.parse import urlsplit
+
+from function.aws.deadline import TimedConnection
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,11 +16,9 @@ class Endpoint:
     path: str  # before that of each request, without a slash at its end
     tls: ssl.SSLContext | None  # None: plain HTTP
 
-    def connect(self, seconds: float) -> HTTPConnection:
-        """Return a connection that is made with its first request; seconds is how long it waits for a byte."""
-        if self.tls is None:
-            return HTTPConnection(self.host, timeout=seconds)
-        return HTTPSConnection(self.host, timeout=seconds, context=self.tls)
+    def connect(self) -> TimedConnection:
+        """Return a connection that is made with its first request."""
+        return TimedConnection(self.host, self.tls)
 
 
 def named_endpoint(environment: Mapping[str, str], service: str) -> str | None:

@@ -7,6 +7,7 @@ Only `python -m export verify` compares checksums, because a cold start has no t
 import functools
 import hashlib
 import json
+import reprlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -124,16 +125,26 @@ def read_manifest(bundle: Path) -> Manifest:
     """Read and check the manifest alone. Raises BundleError if it is missing or has another format."""
     path = bundle / MANIFEST
     try:
-        found = json.loads(path.read_bytes())
+        content = path.read_bytes()
     except FileNotFoundError:
         state = "holds no manifest.json" if bundle.is_dir() else "is not a folder"
         raise BundleError(f"{bundle}: {state}; make a bundle with `{_command('--out', bundle)}`") from None
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise BundleError(f"{path}: {error}; run `python -m export` again") from error
+    return parse_manifest(content, str(path))
+
+
+def parse_manifest(content: bytes, where: str) -> Manifest:
+    """Return the manifest that a file holds. Raises BundleError, which begins with `where`, if it is none."""
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise BundleError(f"{where}: {error}; run `python -m export` again") from error
     version = found.get("format_version") if isinstance(found, dict) else None
     if version != FORMAT_VERSION:
+        shown = version if isinstance(version, str) else reprlib.repr(version)
         raise BundleError(
-            f"{path}: format_version is {version}, this code reads {FORMAT_VERSION}; run `python -m export` again"
+            f"{where}: format_version is {shown}, this code reads {FORMAT_VERSION}; run `python -m export` again"
         )
     try:
         index = found["index"]
@@ -142,8 +153,8 @@ def read_manifest(bundle: Path) -> Manifest:
             index=None if index is None else _read_index(index),
             files={name: _read(FileInfo, entry) for name, entry in found["files"].items()},
         )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise BundleError(f"{path}: {error} is missing or wrong; run `python -m export` again") from error
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise BundleError(f"{where}: {error} is missing or wrong; run `python -m export` again") from error
 
 
 def _read_index(values: dict[str, Any]) -> IndexInfo:

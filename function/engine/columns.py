@@ -132,6 +132,13 @@ class Column:
         known = [place for place, value in places if place < len(self.values) and _exact(self.values[place]) == value]
         return self._rows_of(_is_any(self.codes, known))
 
+    def starts_with(self, start: bytes) -> Mask:
+        """Return the rows whose string begins with this one; of a list, one of its strings must. start is UTF-8."""
+        assert self.codes is not None  # strings always have a dictionary
+        first = bisect_left(self.values, start)
+        end = bisect_left(self.values, start + b"\xff")  # above every character of UTF-8
+        return self._rows_of((self.codes >= first) & (self.codes < end))
+
     @property
     def _plain(self) -> AnyArray:
         assert isinstance(self.values, np.ndarray)  # strings always have a dictionary

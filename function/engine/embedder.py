@@ -20,6 +20,7 @@ from function.engine.bundle import MODEL, TOKENIZER, BundleError, ModelInfo
 from function.engine.quantization import Embeddings
 from function.engine.tokenizer import read_tokenizer
 
+SHORT_TEXT = 4_000  # characters that are tokenized in about a millisecond
 TOKENS_PER_BATCH = 128  # the activations of larger batches no longer fit a core's cache
 SESSION_OPTIONS = {
     "session.intra_op.allow_spinning": "0",  # a waiting thread must not use the vCPU that the function pays for
@@ -79,10 +80,7 @@ class Embedder:
         role is "query" or "document". The model's prompt for that role, if it has one, is put before each text.
         """
         prompt = self.model.prompts.get(role, "")
-        if len(texts) == 1:  # encode_batch would start a thread on each core
-            encodings = [self._tokenizer.encode(prompt + texts[0])]
-        else:
-            encodings = self._tokenizer.encode_batch([prompt + text for text in texts])
+        encodings = self._encode([prompt + text for text in texts])
         # `overflowing` takes time, and only a text that fills max_tokens can have been cut
         return [
             TokenIds(encoding.ids, len(encoding.ids) == self.model.max_tokens and bool(encoding.overflowing))
@@ -117,8 +115,19 @@ class Embedder:
     def encode(self, text: str, role: str = "") -> tuple[str, list[Encoding]]:
         """Return a text with its prompt, and its encoding in pieces of at most max_tokens, so that none is cut off."""
         prompted = self.model.prompts.get(role, "") + text
-        encoding = self._tokenizer.encode(prompted)
+        (encoding,) = self._encode([prompted])
         return prompted, [encoding, *encoding.overflowing]
+
+    def _encode(self, texts: list[str]) -> list[Encoding]:
+        """Return the encodings of texts.
+
+        One short text is encoded in this thread alone, since `encode_batch` starts a thread on each core. A long one
+        takes up to a quarter of a second, in which `encode` would hold the GIL and `encode_batch` does not.
+        """
+        if len(texts) == 1 and len(texts[0]) <= SHORT_TEXT:
+            return [self._tokenizer.encode(texts[0])]
+        found: list[Encoding] = self._tokenizer.encode_batch(texts)
+        return found
 
     def embed(self, tokens: Sequence[TokenIds], run: RunBatches = map) -> Embeddings:
         """Return the unit embeddings, (n, dim) float32, in the order of the texts.

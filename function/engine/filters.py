@@ -4,7 +4,8 @@
 
 All members of an object must hold. A value without an operator means $eq. A list matches if one of its strings does.
 Source: https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-metadata-filtering.html
-Two things go further than that page: dates are a type, and $gt, $gte, $lt and $lte compare every type.
+Two things go further than that page: dates are a type, and $gt, $gte, $lt and $lte compare every type. $startsWith
+compares strings alone, character by character.
 It does not say what becomes of rows without a value. As in MongoDB, only $ne, $nin and {"$exists": false} keep them
 (https://www.mongodb.com/docs/manual/reference/operator/query/ne/), and a list passes $ne if none of its strings is
 equal.
@@ -18,7 +19,8 @@ import numpy as np
 
 from function.engine.columns import COMPARED, EXPECTED, Columns, Mask, Stored, stored_value
 
-OPERATORS = ("$eq", "$ne", *COMPARED, "$in", "$nin", "$exists")
+OPERATORS = ("$eq", "$ne", *COMPARED, "$in", "$nin", "$startsWith", "$exists")
+STRINGS = ("string", "list")  # types of columns whose values are strings
 MOST_LEVELS = 8  # of filters within filters
 MOST_VALUES = 1_000  # in a filter: each takes a pass over the rows, and a megabyte of JSON may hold a hundred thousand
 
@@ -45,16 +47,19 @@ def allowed_rows(condition: dict[str, Any], columns: Columns) -> Mask:
 
 
 def _count_values(value: object) -> int:
-    """Return how many values a JSON value holds, itself and those of all levels included."""
+    """Return how many values a JSON value holds, itself and those of all levels included.
+
+    A number above MOST_VALUES is a lower bound, since counting all values of a large filter takes long.
+    """
     pending, count = [value], 0
-    while pending:
+    while pending and count <= MOST_VALUES:
         value = pending.pop()
         count += 1
         if isinstance(value, dict):
             pending += value.values()
         elif isinstance(value, list):
             pending += value
-    return count
+    return count + len(pending)
 
 
 def _all_hold(where: str, condition: object, columns: Columns, level: int) -> Mask:
@@ -108,6 +113,8 @@ def _operator_holds(where: str, operator: str, value: object, name: str, columns
         case "$in" | "$nin":
             several = _list(where, value, "values")
             wanted = [_operand(f"{where}.{place}", kind, each) for place, each in enumerate(several)]
+        case "$startsWith":
+            return columns[name].starts_with(_start(where, kind, value))
         case "$exists":
             if not isinstance(value, bool):
                 raise FilterError(where, "true or false", value)
@@ -125,6 +132,15 @@ def _operand(where: str, kind: str, value: object, or_operators: bool = False) -
     except ValueError:
         expected = f"{EXPECTED[kind]}, or an object of operators" if or_operators else EXPECTED[kind]
         raise FilterError(where, expected, value) from None
+
+
+def _start(where: str, kind: str, value: object) -> bytes:
+    """Return the beginning of a string as UTF-8. Raises FilterError if the column has no strings or this is none."""
+    if kind not in STRINGS:
+        raise FilterError(where, "a column of strings or lists", kind)
+    start = _operand(where, kind, value)
+    assert isinstance(start, bytes)
+    return start
 
 
 def _list(where: str, values: object, content: str) -> list[object]:

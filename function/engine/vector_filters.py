@@ -3,7 +3,8 @@
 Its page does not say what `$ne` and `$nin` do with vectors that lack the key, nor what `$ne` does with an array. So
 both are written in a form that leaves no doubt. Dates are numbers there, microseconds since 1970. Rows with an empty
 list name the column in EMPTY, since an array without elements matches nothing.
-S3 Vectors compares only numbers with $gt, $gte, $lt and $lte: those filters over other columns are refused.
+S3 Vectors compares only numbers with $gt, $gte, $lt and $lte: those filters over other columns are refused. So are
+filters with more constraints than it takes.
 Source: https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-metadata-filtering.html
 """
 
@@ -13,11 +14,12 @@ from typing import Any, cast
 import numpy as np
 
 from function.engine.columns import COMPARED, Columns, Mask, stored_value
-from function.engine.filters import FilterError, allowed_rows
+from function.engine.filters import STRINGS, FilterError, allowed_rows
 from function.engine.vectors import EMPTY, LARGEST_NUMBER, metadata_value
 
 COMPARABLE = ("number", "date")
 BEYOND = LARGEST_NUMBER + 2
+MOST_CONSTRAINTS = 100
 
 Filter = dict[str, Any]
 
@@ -25,10 +27,26 @@ Filter = dict[str, Any]
 def translate(condition: Filter, kinds: Mapping[str, str]) -> Filter | None:
     """Return the filter of S3 Vectors that keeps the same rows; kinds are the columns' types. None keeps all rows.
 
-    Raises FilterError where `allowed_rows` does, and if a column cannot be compared there.
+    Raises FilterError where `allowed_rows` does, if a column cannot be compared there, and if the filter has more than
+    MOST_CONSTRAINTS.
     """
     allowed_rows(condition, cast(Columns, _NoRows(kinds)))  # the same errors as those of a corpus in the bundle
-    return _both(_all("filter", condition, kinds))
+    found = _both(_all("filter", condition, kinds))
+    if found is not None and (count := _constraints(found)) > MOST_CONSTRAINTS:
+        counted = "each value, and one or two more of $ne, $nin and $exists"
+        raise FilterError("filter", f"at most {MOST_CONSTRAINTS} constraints, as S3 Vectors counts {counted}", count)
+    return found
+
+
+def _constraints(condition: Filter) -> int:
+    """Return how many constraints S3 Vectors counts in a filter: each value that is compared."""
+    count = 0
+    for name, value in condition.items():
+        if name in ("$and", "$or"):
+            count += sum(map(_constraints, value))
+        else:
+            count += sum(len(operand) if isinstance(operand, list) else 1 for operand in value.values())
+    return count
 
 
 def _all(where: str, condition: Filter, kinds: Mapping[str, str]) -> list[Filter]:
@@ -52,10 +70,12 @@ def _all(where: str, condition: Filter, kinds: Mapping[str, str]) -> list[Filter
 
 def _operator(where: str, name: str, kind: str, operator: str, operand: Any) -> Filter:
     if operator in COMPARED and kind not in COMPARABLE:
-        expected = f"$eq, $ne, $in, $nin or $exists, since S3 Vectors compares only numbers and dates, not a {kind}"
-        raise FilterError(where, expected, operator)
+        others = "$eq, $ne, $in, $nin, $startsWith or $exists" if kind in STRINGS else "$eq, $ne, $in, $nin or $exists"
+        raise FilterError(where, f"{others}, since S3 Vectors compares only numbers and dates, not a {kind}", operator)
     if operator == "$exists":
         return _exists(name, kind, operand)
+    if operator == "$startsWith" and not operand:  # its page does not say whether it may be empty
+        return {name: {"$exists": True}}
     if operator in ("$in", "$nin"):
         value: Any = [_value(kind, each) for each in operand]
     else:
@@ -115,4 +135,7 @@ class _NoRows:
         return self.exists()
 
     def equals_any(self, values: object) -> Mask:
+        return self.exists()
+
+    def starts_with(self, start: bytes) -> Mask:
         return self.exists()

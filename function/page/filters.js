@@ -1,7 +1,7 @@
 "use strict";
 
 // The filter builder: conditions over the corpus's columns, made of what each column's type can be asked.
-// A condition is [column, operator, value, …], as in the address; operators are "is", "in" and "range".
+// A condition is [column, operator, value, …], as in the address; operators are "is", "in", "starts" and "range".
 
 let columns = {}; // type of each column, by name
 const conditions = byId("conditions");
@@ -9,11 +9,11 @@ const seenValues = new Map(); // values of each column in the results so far, to
 let lists = 0; // of suggestions, for their ids
 
 const OPERATORS = {
-  string: { is: "is", in: "is one of" },
+  string: { is: "is", in: "is one of", starts: "starts with" },
   number: { range: "is" },
   date: { range: "is" },
   boolean: { is: "is" },
-  list: { is: "contains", in: "contains one of" },
+  list: { is: "contains", in: "contains one of", starts: "contains what starts with" },
 };
 
 // Return the API's filter for these conditions, undefined if none of them is filled in.
@@ -30,6 +30,7 @@ function toPart([column, operator, ...values]) {
   if (!kind || !filled.length) return null;
   if (operator === "in") return { [column]: { $in: filled } };
   if (operator === "is") return { [column]: kind === "boolean" ? filled[0] === "true" : filled[0] };
+  if (operator === "starts") return { [column]: { $startsWith: filled[0] } };
   const [from, to] = values;
   const range = {};
   if (from) range.$gte = kind === "number" ? Number(from) : from;

@@ -10,18 +10,18 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 
 from function.errors import REPEATED_KEY
+from function.routes.texts import MOST_FIELDS, refuse_fields
 
 Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class DirectRoute(APIRoute):
-    """A route that reads a body of JSON once, straight into its model, and calls its function.
+    """A route that reads a JSON body once, straight into its model, and calls its function.
 
-    FastAPI reads the body as Python's objects first, and looks for dependencies, parameters, files and background
-    tasks, which takes longer. The route is FastAPI's own in everything else: in the OpenAPI document, and for each
-    request that is not plain valid JSON, which FastAPI reads again to refuse it, so that errors are the same. Only a
-    repeated key is refused here, since FastAPI takes the last value. A function that this class does not suit is called
-    by FastAPI alone: see `arguments`.
+    FastAPI reads the body into Python objects first, and looks for dependencies, parameters, files and background
+    tasks, which takes longer. FastAPI still describes the route in the OpenAPI document. It also reads each body that
+    is not plain valid JSON, so its errors are the same. Only a repeated key is refused here, since FastAPI takes the
+    last value. Functions that `arguments` rejects are called by FastAPI alone.
     """
 
     def get_route_handler(self) -> Endpoint:
@@ -36,9 +36,12 @@ class DirectRoute(APIRoute):
             values: dict[str, Any] = {request_name: request} if request_name else {}
             if model is not None:
                 body = await request.body()
+                colons = body.count(b":")  # each key has one
+                if colons > MOST_FIELDS:
+                    _check_keys(body)
                 found = _read(model, body) if _is_json(request.headers.get("content-type", "")) else None
-                # each key has a colon: where there are no more colons than fields, no key is repeated
-                if found is None or body.count(b":") > len(found.model_fields_set):
+                # if there are no more colons than fields, no key is repeated
+                if colons <= MOST_FIELDS and (found is None or colons > len(found.model_fields_set)):
                     _check_keys(body)
                 if found is None:
                     return await through_fastapi(request)
@@ -52,8 +55,8 @@ class DirectRoute(APIRoute):
 def arguments(function: Callable[..., Any]) -> tuple[str, str, type[BaseModel] | None] | None:
     """Return the names of a function's arguments for the request ("": none) and for the body, and the body's model.
 
-    None if it is not a coroutine function, does not say that it returns a Response, or takes anything else than a
-    Request and a pydantic model, each at most once.
+    Return None unless it is a coroutine function that is annotated to return a Response and takes nothing but a Request
+    and a pydantic model, each at most once.
     """
     signature = inspect.signature(function)
     request_name, body_name, model = "", "", None
@@ -79,11 +82,14 @@ def _read(model: type[BaseModel], body: bytes) -> BaseModel | None:
 
 
 def _check_keys(body: bytes) -> None:
-    """Raise RequestValidationError if an object in a body of JSON has a key twice."""
+    """Raise RequestValidationError if an object in a body of JSON has a key twice.
+
+    Raises HTTPException if the body has more fields than `refuse_fields` accepts.
+    """
     from function.repeated_keys import RepeatedKeyError, refuse_repeated_keys  # most requests do not need it
 
     try:
-        refuse_repeated_keys(body)
+        refuse_fields(refuse_repeated_keys(body), "body")
     except RepeatedKeyError as error:
         described = {"type": REPEATED_KEY, "loc": ("body", *error.place), "msg": error.found, "input": None}
         raise RequestValidationError([described]) from None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from function.engine.columns import COMPARED
-from function.engine.filters import MOST_LEVELS
+from function.engine.filters import MOST_LEVELS, STRINGS
 
 DATE = {"type": "string", "anyOf": [{"format": "date"}, {"format": "date-time"}]}
 VALUES = {  # JSON Schema of a value that is compared with a column, by the column's type
@@ -16,7 +16,8 @@ VALUES = {  # JSON Schema of a value that is compared with a column, by the colu
 }
 DESCRIPTION = f"""\
 Only texts whose metadata pass the filter are found. A value without an operator means `$eq`; all members of an object \
-must hold. A list passes if one of its strings passes. At most {MOST_LEVELS} filters may be within each other."""
+must hold. A list passes if one of its strings passes. `$startsWith` compares the beginning of strings. At most \
+{MOST_LEVELS} filters may be within each other."""
 
 
 def filter_schemas(kinds: Mapping[str, str]) -> dict[str, Any]:
@@ -29,6 +30,8 @@ def filter_schemas(kinds: Mapping[str, str]) -> dict[str, Any]:
     for kind in sorted(set(kinds.values())):
         several = {"type": "array", "minItems": 1, "items": VALUES[kind]}
         operators = dict.fromkeys(("$eq", "$ne", *COMPARED), VALUES[kind]) | {"$in": several, "$nin": several}
+        if kind in STRINGS:
+            operators["$startsWith"] = VALUES[kind]
         schemas[_name(kind)] = _object(operators | {"$exists": {"type": "boolean"}}) | {"minProperties": 1}
     return schemas
 

@@ -17,7 +17,7 @@ from fastapi import FastAPI, HTTPException, Request, Response
 from pydantic_core import from_json
 from starlette.datastructures import Headers
 
-from function.errors import FAILED, ErrorReply, Replies, cut
+from function.errors import FAILED, ErrorReply, Replies, cut, echo
 from function.repeated_keys import RepeatedKeyError, refuse_repeated_keys
 from function.routes.replies import json_reply
 from function.settings import Settings
@@ -111,11 +111,9 @@ def add_mcp(app: FastAPI, tool: Callable[[], Object], call: CallTool, settings: 
             case "tools/call":
                 name, arguments = params.get("name"), params.get("arguments") or {}
                 if name != tool()["name"]:
-                    raise RpcError(INVALID_PARAMS, f"params.name: found {cut(repr(name))}, expected {tool()['name']!r}")
+                    raise RpcError(INVALID_PARAMS, f"params.name: found {echo(name)}, expected {tool()['name']!r}")
                 if not isinstance(arguments, dict):
-                    raise RpcError(
-                        INVALID_PARAMS, f"params.arguments: expected an object, found {cut(repr(arguments))}"
-                    )
+                    raise RpcError(INVALID_PARAMS, f"params.arguments: expected an object, found {echo(arguments)}")
                 return await call(arguments, stopwatch)
             case "server/discover" if is_modern:
                 about = {"capabilities": capabilities, "instructions": tool()["description"]}
@@ -127,7 +125,7 @@ def add_mcp(app: FastAPI, tool: Callable[[], Object], call: CallTool, settings: 
                 return {"protocolVersion": version, "capabilities": capabilities} | about
             case "ping" if not is_modern:
                 return {}
-        raise RpcError(METHOD_NOT_FOUND, f"method: found {cut(repr(method))}, expected tools/list or tools/call")
+        raise RpcError(METHOD_NOT_FOUND, f"method: found {echo(method)}, expected tools/list or tools/call")
 
 
 def _check_origin(origin: str | None, settings: Settings) -> None:
@@ -143,7 +141,7 @@ def _check_origin(origin: str | None, settings: Settings) -> None:
     except ValueError:
         host = None
     if host not in LOCAL:
-        message = f"origin: found {cut(repr(origin))}, expected none or one of MCP_ORIGINS; add it to that setting"
+        message = f"origin: found {echo(origin)}, expected none or one of MCP_ORIGINS; add it to that setting"
         raise HTTPException(403, message)
 
 
@@ -165,9 +163,9 @@ def _read(body: bytes) -> Object:
         message["id"] = _checked_id(message["id"])
     is_answer = "id" in message and ("result" in message or "error" in message)
     if ("method" in message or not is_answer) and not isinstance(message.get("method"), str):
-        raise RpcError(INVALID_REQUEST, f"method: expected a string, found {cut(repr(message.get('method')))}")
+        raise RpcError(INVALID_REQUEST, f"method: expected a string, found {echo(message.get('method'))}")
     if not isinstance(message.get("params", {}), dict):
-        raise RpcError(INVALID_REQUEST, f"params: expected an object, found {cut(repr(message['params']))}")
+        raise RpcError(INVALID_REQUEST, f"params: expected an object, found {echo(message['params'])}")
     return message
 
 
@@ -178,7 +176,7 @@ def _checked_id(found: object) -> str | int:
         return int(found)  # JSON has one kind of number
     if isinstance(found, str):
         return found
-    raise RpcError(INVALID_REQUEST, f"id: expected a string or a whole number, found {cut(repr(found))}")
+    raise RpcError(INVALID_REQUEST, f"id: expected a string or a whole number, found {echo(found)}")
 
 
 def _check_version(message: Object, headers: Headers) -> bool:
@@ -193,7 +191,7 @@ def _check_version(message: Object, headers: Headers) -> bool:
     for version in (stated, inside):
         if version not in (None, MODERN, *LEGACY):
             data = {"supported": [MODERN, *LEGACY], "requested": version}
-            raise RpcError(UNSUPPORTED_VERSION, f"unsupported protocol version {cut(repr(version))}", data)
+            raise RpcError(UNSUPPORTED_VERSION, f"unsupported protocol version {echo(version)}", data)
     is_modern = MODERN in (stated, inside) or method == "server/discover"
     if not is_modern or "id" not in message:
         return is_modern  # no rule says which headers a notification has
@@ -216,7 +214,7 @@ def _compare(headers: Headers, expected: Mapping[str, object]) -> None:
     for name, value in expected.items():
         found = headers.get(name)
         if found != value and _decoded(found) != value:
-            shown = f"found {cut(repr(found))}, but the message has {cut(repr(value))}"
+            shown = f"found {echo(found)}, but the message has {echo(value)}"
             raise RpcError(HEADER_MISMATCH, f"header {name}: {shown}")
 
 

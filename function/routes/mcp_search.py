@@ -12,7 +12,7 @@ from function.errors import describe_errors
 from function.routes.filtering import filter_schemas
 from function.routes.replies import bytes_beyond, json_reply, json_text
 from function.routes.similar import SimilarReply, SimilarRequest, too_large
-from function.routes.texts import refuse_characters
+from function.routes.texts import refuse_characters, refuse_fields
 from function.search import BackendError, Search, SearchError
 from function.settings import Settings
 from function.telemetry import Stopwatch
@@ -63,6 +63,7 @@ def make_call(search: Search, settings: Settings) -> Callable[[dict[str, Any], S
 
     async def call(arguments: dict[str, Any], stopwatch: Stopwatch) -> dict[str, Any]:
         try:
+            refuse_fields(arguments, "arguments")
             request = SimilarRequest.model_validate(arguments)
             refuse_characters([request.text], settings)
             found = await search(request.query(), stopwatch.lap)

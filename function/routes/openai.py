@@ -25,7 +25,7 @@ from function import errors
 from function.engine.dimensions import keep_dimensions
 from function.engine.embedder import TokenIds
 from function.engine.quantization import Embeddings
-from function.errors import Replies, cut, union_tag
+from function.errors import Replies, echo, union_tag
 from function.routes.embedding import TextEmbedding
 from function.routes.replies import json_reply, json_text
 from function.routes.texts import TEXT, TEXTS, ClientRequest, ClientText, describe_limits, whole_number
@@ -196,7 +196,7 @@ def add_openai(app: FastAPI, embedding: TextEmbedding, settings: Settings) -> No
     )
     async def one_model(name: str) -> Response:
         if name != model["id"]:
-            raise HTTPException(404, f"model: found {cut(repr(name))}, expected {model['id']!r}")
+            raise HTTPException(404, f"model: found {echo(name)}, expected {model['id']!r}")
         return json_reply(model)
 
 

@@ -212,12 +212,13 @@ def add_tei(app: FastAPI, embedding: TextEmbedding, settings: Settings) -> None:
         role = body.prompt_name or ""
 
         def spell_all() -> str:
-            spelled, count = [], 0
+            lists, count = [], 0
             for text in texts:
-                spelled.append(spell(*embedder.encode(text, role), with_special=body.add_special_tokens))
-                count += len(spelled[-1])
+                tokens = spell(*embedder.encode(text, role), with_special=body.add_special_tokens)
+                count += len(tokens)
                 refuse_tokens(count, len(texts), settings, INPUTS)
-            return json_text(spelled)
+                lists.append(json_text(tokens))  # for each text, because the writer holds the GIL
+            return f"[{','.join(lists)}]"
 
         spelled = await embedding.execution.run(spell_all, is_long=True)
         stopwatch.lap("tokenize")

@@ -10,6 +10,8 @@ from pydantic_core import PydanticCustomError
 from function.errors import union_tag
 from function.settings import CHARACTERS_PER_TEXT, Settings
 
+MOST_FIELDS = 100  # in one body; pydantic describes each unknown field, which takes seconds for a body of 6 MB
+
 TEXT, TEXTS = union_tag("text"), union_tag("texts")  # the forms of a field that takes one text or several
 
 
@@ -59,6 +61,13 @@ def refuse_characters(texts: Sequence[str], settings: Settings, field: str = "te
     if longest > CHARACTERS_PER_TEXT:
         found = f"a text of {longest} characters"
         raise HTTPException(413, f"{field}: {found}, at most {CHARACTERS_PER_TEXT}; split it")
+
+
+def refuse_fields(found: object, where: str) -> None:
+    """Raise HTTPException with status 422 if a JSON value is an object with more than MOST_FIELDS fields."""
+    if isinstance(found, dict) and len(found) > MOST_FIELDS:
+        advice = "send only those that /openapi.json describes"
+        raise HTTPException(422, f"{where}: {len(found)} fields, expected at most {MOST_FIELDS}; {advice}")
 
 
 def refuse_tokens(count: int, texts: int, settings: Settings, field: str) -> None:

@@ -1,1 +1,1 @@
-"""A bundle in S3, fetched and replaced by a newer one between requests. Imported only where BUNDLE_DIR is s3://…."""
+"""A bundle in S3: fetched at the start, and replaced while requests run. Imported only if BUNDLE_DIR is s3://…."""

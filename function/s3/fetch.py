@@ -1,8 +1,8 @@
-"""The files of a published bundle, fetched into a folder of this machine and verified before anything reads them."""
+"""Fetch the files of a published bundle into a local folder, and verify them before anything reads them."""
 
 import hashlib
-import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -18,14 +18,15 @@ from function.engine.bundle import (
     BundleError,
     FileInfo,
     Manifest,
+    parse_manifest,
     read_manifest,
 )
+from function.engine.published import BUNDLES, POINTER, parse_pointer
 from function.s3.objects import Objects
 
-PART = 8 * 1024 * 1024  # bytes of one request
-POINTER = "current.json"  # like BUNDLES written by export/publishing/store.py
-BUNDLES = "bundles"
-OF_MODEL = (MODEL, TOKENIZER)  # files that another bundle may share
+PART = 8 * 1024 * 1024  # bytes that one request fetches
+FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")  # no path, and nothing that a URL or a folder changes
+MODEL_FILES = (MODEL, TOKENIZER)  # linked instead of fetched if a local bundle has the same
 
 Check = Callable[[Manifest], None]
 UseModel = Callable[[Path, Manifest], None]
@@ -38,12 +39,9 @@ class RefusedError(BundleError):
 def parse_version(content: bytes, where: str) -> str:
     """Return the version that a pointer names. Raises RefusedError if it is not a pointer."""
     try:
-        version = json.loads(content)["version"]
-        if len(bytes.fromhex(version)) != hashlib.sha256().digest_size:
-            raise ValueError(f"version {version!r}")
-    except (ValueError, KeyError, TypeError) as error:
-        raise RefusedError(f"{where}/{POINTER}: {error!r}; delete the object and publish again") from error
-    return str(version).lower()
+        return parse_pointer(content, f"{where}/{POINTER}").version
+    except BundleError as error:
+        raise RefusedError(str(error)) from error
 
 
 def fetch(
@@ -55,13 +53,13 @@ def fetch(
     check: Check = lambda manifest: None,
     use_model: UseModel = lambda folder, manifest: None,
 ) -> None:
-    """Fill an empty folder with the files of a version that a function reads, and verify them.
+    """Fetch the files of a version that a function reads into an empty folder and verify them.
 
-    `at_once` is the number of simultaneous requests.
+    `at_once` is the maximum number of simultaneous requests.
 
-    `check` gets the manifest first, and may raise RefusedError. `use_model` is called as soon as the model's files are
-    there. These are taken from `local`, another bundle, if they are the same there.
-    Raises RefusedError if the version is damaged, BundleError if there is no room for it, RemoteError if S3 does not
+    `check` receives the manifest before any other file is fetched, and can raise RefusedError. `use_model` is called
+    as soon as the model's files are complete. If `local`, another bundle, has the same model files, they are linked.
+    Raises RefusedError if the version is damaged, BundleError if the disk is too small, RemoteError if S3 does not
     answer.
     """
     where = f"{objects.url}/{BUNDLES}/{version[:12]}"
@@ -76,15 +74,15 @@ def fetch(
     if needed > free:
         found = f"{needed / 1e6:,.0f} MB to fetch, and {folder.parent} has room for {free / 1e6:,.0f}"
         raise BundleError(f"{where}: {found}; give the function more ephemeral storage, or set TMPDIR to a larger disk")
-    of_model = {name for name in OF_MODEL if name in missing}
-    if not of_model:
+    left_of_model = {name for name in MODEL_FILES if name in missing}
+    if not left_of_model:
         use_model(folder, manifest)
     try:
         with ThreadPoolExecutor(at_once) as pool:
             for name in _fetch_files(objects, f"{BUNDLES}/{version}", folder, missing, pool):
-                if name in of_model:
-                    of_model.remove(name)
-                    if not of_model:
+                if name in left_of_model:
+                    left_of_model.remove(name)
+                    if not left_of_model:
                         use_model(folder, manifest)
     except OSError as error:
         raise BundleError(f"{where}: {error.strerror} while writing to {folder.parent}; make room there") from error
@@ -92,27 +90,31 @@ def fetch(
 
 def _fetch_manifest(objects: Objects, version: str, folder: Path, where: str) -> Manifest:
     answer = objects.read(f"{BUNDLES}/{version}/{MANIFEST}")
-    assert answer is not None  # it was asked for without a condition
+    assert answer is not None  # only a conditional request returns None
     if hashlib.sha256(answer.content).hexdigest() != version:
         raise RefusedError(f"{where}/{MANIFEST}: is damaged, its SHA-256 is not its folder's name; publish it again")
+    (folder / MANIFEST).write_bytes(answer.content)
     try:
-        (folder / MANIFEST).write_bytes(answer.content)
-        return read_manifest(folder)
+        manifest = parse_manifest(answer.content, f"{where}/{MANIFEST}")
     except BundleError as error:
-        raise RefusedError(str(error).replace(str(folder), where)) from error
+        raise RefusedError(str(error)) from error
+    for name in manifest.files:
+        if not FILE_NAME.fullmatch(name) or name == MANIFEST:
+            raise RefusedError(f"{where}/{MANIFEST}: lists {name!r}, expected the name of a file; publish it again")
+    return manifest
 
 
 def _same_in(local: Path | None, manifest: Manifest) -> list[str]:
-    """Return which files of the model another bundle has too."""
+    """Return the model files that a local bundle has with the same content."""
     if local is None or not (local / MANIFEST).is_file():
         return []
     try:
         files = read_manifest(local).files
-    except BundleError:  # another release wrote it, so all files are fetched
+    except BundleError:  # another release wrote it: fetch all files
         return []
     return [
         name
-        for name in OF_MODEL
+        for name in MODEL_FILES
         if name in manifest.files and files.get(name) == manifest.files[name] and _is_whole(local / name, files[name])
     ]
 
@@ -123,16 +125,16 @@ def _is_whole(path: Path, info: FileInfo) -> bool:
 
 def _link(path: Path, existing: Path) -> None:
     try:
-        path.hardlink_to(existing)  # outlives the other bundle
-    except OSError:  # on another disk, as an image's files are, or not ours
+        path.hardlink_to(existing)  # stays valid after the other bundle is removed
+    except OSError:  # the file is on another disk, as those of an image are, or belongs to another user
         path.symlink_to(existing)
 
 
 def _fetch_files(
     objects: Objects, place: str, folder: Path, files: Mapping[str, FileInfo], pool: ThreadPoolExecutor
 ) -> Iterator[str]:
-    """Fetch files in parts, several at once, compare their SHA-256, and yield the name of each that is finished."""
-    left = {name: len(range(0, info.bytes, PART)) for name, info in files.items()}  # parts
+    """Fetch files in parts, several at once, compare their SHA-256, and yield the name of each finished file."""
+    left = {name: len(range(0, info.bytes, PART)) for name, info in files.items()}  # parts that are still missing
     counting = Lock()
 
     def fetch_part(name: str, begin: int) -> str | None:
@@ -147,8 +149,6 @@ def _fetch_files(
         return name if is_last else None
 
     for name, info in files.items():
-        if Path(name).name != name:
-            raise RefusedError(f"{objects.url}: {MANIFEST} lists {name!r}, which is not a file's name")
         with (folder / name).open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, info.bytes)
     parts = [(name, begin) for name, info in files.items() for begin in range(0, info.bytes, PART)]
@@ -162,7 +162,7 @@ def _fetch_files(
 
 
 def _check(objects: Objects, path: Path, info: FileInfo) -> None:
-    # one call hashes the whole file: it releases the GIL, so other threads run meanwhile
+    # hashing the whole file in one call releases the interpreter lock, so other threads run meanwhile
     with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
         found = hashlib.sha256(content).hexdigest()
     if found != info.sha256:

@@ -1,8 +1,9 @@
-"""Folders that the processes of a machine share: the first one fills a folder, the last one that uses it removes it.
+"""Folders that processes on this machine share: the first process fills a folder, and the last user removes it.
 
-TMPDIR/semantic-search-USER/NAME/      a whole bundle; its files are mapped
-TMPDIR/semantic-search-USER/NAME.part/ the same while it is filled
-TMPDIR/semantic-search-USER/NAME.lock  locked as shared by each process that uses the folder
+TMPDIR/semantic-search-USER/NAME/        a whole bundle; its files are mapped
+TMPDIR/semantic-search-USER/NAME.part/   the same while it is filled
+TMPDIR/semantic-search-USER/NAME.lock    locked as shared by each process that uses or fills the folder
+TMPDIR/semantic-search-USER/NAME.filling locked by the one process that fills it
 """
 
 import fcntl
@@ -15,6 +16,7 @@ from pathlib import Path
 from function.engine.bundle import BundleError
 
 LOCK = ".lock"
+FILLING = ".filling"
 PART = ".part"
 
 
@@ -22,27 +24,22 @@ class SharedFolder:
     """A folder that is complete. It is removed when this object is closed and no other process uses it."""
 
     def __init__(self, path: Path, lock: int) -> None:
-        """Take a folder and its open lock file, which is locked as shared."""
+        """Take a folder and its open lock file, which this process has locked as shared, or not at all."""
         self.path = path
         self._lock = lock
         self._process = os.getpid()
 
-    def release(self) -> None:
-        """Release the folder and remove nothing."""
-        os.close(self._lock)
-
-    def share(self) -> None:
-        """Let other processes use the folder too."""
-        fcntl.flock(self._lock, fcntl.LOCK_SH)
-
     def close(self) -> None:
         """Release the folder, and remove it if no other process uses it. Mapped files stay readable."""
-        if self._process == os.getpid():  # a forked process shares its parent's lock, and the parent uses the folder
+        if self._process == os.getpid():  # a forked process shares the lock of its parent, which still uses the folder
             with suppress(BlockingIOError):
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while other processes use the folder
-                shutil.rmtree(self.path, ignore_errors=True)
-                shutil.rmtree(self.path.with_suffix(PART), ignore_errors=True)  # of a process that was killed
-                self.path.with_suffix(LOCK).unlink(missing_ok=True)
+                if os.fstat(self._lock).st_nlink:  # otherwise another process removed it, and the name may be taken
+                    # a process that was killed while it filled the folder leaves the next two
+                    shutil.rmtree(self.path.with_suffix(PART), ignore_errors=True)
+                    self.path.with_suffix(FILLING).unlink(missing_ok=True)
+                    shutil.rmtree(self.path, ignore_errors=True)
+                    self.path.with_suffix(LOCK).unlink()
         os.close(self._lock)
 
 
@@ -57,39 +54,37 @@ def own_folder(environment: Mapping[str, str]) -> Path:
 
 
 def remove_unused(folder: Path) -> None:
-    """Remove the shared folders in a folder that no process uses: those of processes that were killed."""
+    """Remove the shared folders that no process uses: those of killed processes."""
     for path in folder.glob(f"*{LOCK}"):
         with suppress(FileNotFoundError):
             SharedFolder(path.with_suffix(""), os.open(path, os.O_RDWR)).close()
 
 
 def open_shared(path: Path, fill: Callable[[Path], None]) -> SharedFolder:
-    """Return a shared folder. If it is not there, `fill` gets an empty folder, which then takes its place.
+    """Return a shared folder. If it does not exist, call `fill` with an empty folder and rename that to `path`.
 
-    What `fill` raises is raised, and what it wrote is removed.
+    Other processes that open the same folder wait meanwhile. If `fill` raises, what it wrote is removed.
     """
-    while True:
-        folder = SharedFolder(path, _lock(path.with_suffix(LOCK), fcntl.LOCK_SH))
-        if path.is_dir():
-            return folder
-        folder.release()
-        folder = SharedFolder(path, _lock(path.with_suffix(LOCK), fcntl.LOCK_EX))
-        try:
-            if not path.is_dir():  # nobody else has filled it in between
-                with _removed_if_unfinished(path.with_suffix(PART)) as part:
-                    fill(part)
-                    part.rename(path)
-        except BaseException:
-            folder.close()
-            raise
-        folder.share()
-        if path.is_dir():  # the lock was free for a moment
-            return folder
+    folder = SharedFolder(path, _lock(path.with_suffix(LOCK), fcntl.LOCK_SH))
+    try:
+        if not path.is_dir():
+            filling = _lock(path.with_suffix(FILLING), fcntl.LOCK_EX)
+            try:
+                if not path.is_dir():  # no other process filled it while this one waited
+                    with _removed_if_unfinished(path.with_suffix(PART)) as part:
+                        fill(part)
+                        part.rename(path)
+            finally:
+                path.with_suffix(FILLING).unlink(missing_ok=True)
+                os.close(filling)
+    except BaseException:
         folder.close()
+        raise
+    return folder
 
 
 def _lock(path: Path, kind: int) -> int:
-    """Return a file that is open and locked, and that nobody has removed in between."""
+    """Open and lock a file, and return its descriptor. The file still has its name when it is locked."""
     while True:
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(lock, kind)
@@ -100,7 +95,7 @@ def _lock(path: Path, kind: int) -> int:
 
 @contextmanager
 def _removed_if_unfinished(part: Path) -> Iterator[Path]:
-    shutil.rmtree(part, ignore_errors=True)  # of a process that was killed
+    shutil.rmtree(part, ignore_errors=True)  # a killed process left it
     part.mkdir()
     try:
         yield part

@@ -1,44 +1,47 @@
-"""The three requests that a function makes of S3: an object, a part of one, and one that has changed.
+"""The three requests that a function sends to S3: GET, GET of a part, and GET if the object has changed.
 
-http.client and our own signature are what an import can afford in a cold start; no retries of boto3's, no others'
-configuration. An answer that may be better a moment later (a broken connection, 500, 503) is asked for again.
+boto3 would double a cold start, so this uses http.client and our own signature, without boto3's retries and its
+configuration files. After a broken connection, a 500 or a 503, the same request is sent again.
 """
 
 import os
 import re
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from http.client import HTTPConnection, HTTPException, HTTPResponse
+from http.client import HTTPException, HTTPResponse
 from typing import NoReturn, TypeVar
 from urllib.parse import quote, urlsplit
 
 from function.aws.connections import Connections
 from function.aws.credentials import CredentialsError, CredentialSource
+from function.aws.deadline import TimedConnection
 from function.aws.endpoint import make_endpoint, named_endpoint
 from function.aws.signature import UNRESERVED, sign
 from function.engine.bundle import BundleError
+from function.engine.published import LARGEST_DOCUMENT
 
 SERVICE = "s3"
 TRIES = 4
-PAUSE = 0.1  # seconds after the first failure; doubled after each other
-TIMEOUT = 5.0  # seconds without a byte
-LONGEST = 30.0  # seconds for one answer
-READ_AT_ONCE = 1 << 18  # bytes
-OF_CREDENTIALS = (b"ExpiredToken", b"InvalidAccessKeyId", b"InvalidToken", b"SignatureDoesNotMatch")
+PAUSE = 0.1  # seconds to wait after the first failure; doubled after each further one
+TIMEOUT = 5.0  # seconds that one answer can pause
+LONGEST = 30.0  # seconds for one answer, from connecting to its last byte
+READ_AT_ONCE = 1 << 18  # bytes of one read
+CREDENTIAL_ERRORS = (b"ExpiredToken", b"InvalidAccessKeyId", b"InvalidToken", b"SignatureDoesNotMatch")
 TRANSIENT = (408, 429, 500, 502, 503, 504)
-LARGEST_DOCUMENT = 16 * 1024 * 1024  # bytes of a pointer or a manifest
 
 Received = TypeVar("Received")
 
 
 class RemoteError(BundleError):
-    """S3 did not answer as expected: the message says which object, what was found and what to do."""
+    """S3 did not answer as expected: the message names the object, what was found and what to do."""
 
 
 class _TransientError(Exception):
-    """An answer that may be better a moment later."""
+    """A failure after which the same request can succeed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class Answer:
 
 
 class Objects:
-    """The objects under one prefix of a bucket. Several threads may ask; connections stay open until `close`."""
+    """The objects under one prefix of a bucket. Safe to use in several threads; connections stay open until `close`."""
 
     def __init__(self, url: str, environment: Mapping[str, str]) -> None:
         """Take s3://BUCKET/PREFIX, and the endpoint, the region and the credentials from the environment."""
@@ -60,47 +63,62 @@ class Objects:
         self._region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or "us-east-1"
         domain = f"s3.{self._region}.amazonaws.com{'.cn' * self._region.startswith('cn-')}"
         named = named_endpoint(environment, SERVICE)
-        # Amazon wants the bucket before the domain, but the certificate is for names with one label there
+        # Amazon expects the bucket before the domain, but its certificate does not cover bucket names with dots
         is_label = named is None and "." not in bucket
         self._endpoint = make_endpoint(named or f"https://{f'{bucket}.' if is_label else ''}{domain}")
         folder = f"{self._endpoint.path}{'' if is_label else f'/{bucket}'}/"
         self._folder = f"{folder}{prefix}/" if prefix else folder
         self._credentials = CredentialSource(environment)
         self._connections = Connections(self._endpoint)
+        self._asking: set[TimedConnection] = set()
+        self._is_aborted = False
 
     def read(self, name: str, newer_than: str | None = None) -> Answer | None:
         """Return an object, or None if its ETag is still newer_than. Raises RemoteError."""
 
         def read_document(reply: HTTPResponse) -> Answer:
-            length = min(int(reply.headers.get("content-length") or 0), LARGEST_DOCUMENT)
-            return Answer(b"".join(_parts(reply, length)), reply.headers.get("etag", ""))
+            content = reply.read(LARGEST_DOCUMENT + 1)
+            if len(content) > LARGEST_DOCUMENT:
+                found = f"has more than {LARGEST_DOCUMENT} bytes"
+                raise RemoteError(f"{self.url}/{name}: {found}; delete the object and publish again")
+            if reply.length:  # bytes that are still missing
+                raise _TransientError(f"ended after {len(content)} of {len(content) + reply.length} bytes")
+            return Answer(content, reply.headers.get("etag", ""))
 
         return self._ask(name, {"if-none-match": newer_than} if newer_than else {}, 200, read_document)
 
     def copy_part(self, name: str, begin: int, length: int, file: int) -> None:
         """Write `length` bytes of an object, from `begin` on, to the same place of an open file. Raises RemoteError.
 
-        The file has its length already, so there is room for them.
+        The file must have its final length already.
         """
 
         def write(reply: HTTPResponse) -> None:
             place = begin
             for part in _parts(reply, length):
-                place += os.pwrite(file, part, place)  # other threads run meanwhile, as they would not with a map
+                place += os.pwrite(file, part, place)  # unlike a write to a map, this lets other threads run
 
         self._ask(name, {"range": f"bytes={begin}-{begin + length - 1}"}, 206, write)
 
     def close(self) -> None:
-        """Close the connections; the next request makes one again."""
+        """Close the connections; the next request opens a new one."""
         self._connections.close()
+
+    def abort(self) -> None:
+        """Abort the requests of other threads, and refuse new ones: the process ends."""
+        self._is_aborted = True
+        for connection in list(self._asking):
+            if connection.sock is not None:
+                with suppress(OSError):
+                    connection.sock.shutdown(socket.SHUT_RDWR)
 
     def _ask(
         self, name: str, headers: dict[str, str], expected: int, receive: Callable[[HTTPResponse], Received]
     ) -> Received | None:
-        """Return what `receive` makes of an answer with the expected status, None if the object has not changed."""
+        """Return what `receive` returns for an answer with the expected status, None if the object has not changed."""
         for number in range(1, TRIES + 1):
             try:
-                with self._connections.borrow(TIMEOUT) as connection:
+                with self._connections.borrow() as connection, self._abortable(connection):
                     reply = self._send(connection, name, headers)
                     if reply.status == 304:
                         reply.read()
@@ -109,6 +127,8 @@ class Objects:
                         self._refuse(name, reply, expected)
                     return receive(reply)
             except (_TransientError, OSError, HTTPException) as error:
+                if self._is_aborted:
+                    raise RemoteError(f"{self.url}/{name}: aborted, since the process ends") from error
                 if number == TRIES:
                     reason = str(error) or type(error).__name__
                     where = f"{self.url}/{name}"
@@ -116,7 +136,18 @@ class Objects:
                 time.sleep(PAUSE * 2 ** (number - 1))
         raise AssertionError("the last try returns or raises")
 
-    def _send(self, connection: HTTPConnection, name: str, headers: dict[str, str]) -> HTTPResponse:
+    @contextmanager
+    def _abortable(self, connection: TimedConnection) -> Iterator[None]:
+        """Let `abort` end the request that the block sends. Raises _TransientError if `abort` was called before."""
+        self._asking.add(connection)
+        try:
+            if self._is_aborted:
+                raise _TransientError
+            yield
+        finally:
+            self._asking.discard(connection)
+
+    def _send(self, connection: TimedConnection, name: str, headers: dict[str, str]) -> HTTPResponse:
         path, now = quote(self._folder + name, safe=f"/{UNRESERVED}"), datetime.now(UTC)
         try:
             credentials = self._credentials.get(now)
@@ -124,36 +155,32 @@ class Objects:
             raise RemoteError(f"{self.url}: {error}") from error
         host = self._endpoint.host
         signed = sign("GET", host, path, headers, b"", credentials, self._region, SERVICE, now)
-        connection.request("GET", path, headers=signed)
-        return connection.getresponse()
+        return connection.ask("GET", path, signed, LONGEST, TIMEOUT)
 
     def _refuse(self, name: str, reply: HTTPResponse, expected: int) -> NoReturn:
         code = re.search(rb"<Code>(\w+)</Code>", reply.read(4096))
         found = f"{reply.status} {code[1].decode() if code else reply.reason}"
         if reply.status in TRANSIENT:
             raise _TransientError(found)
-        if code and code[1] in OF_CREDENTIALS:
+        if code and code[1] in CREDENTIAL_ERRORS:
             raise RemoteError(f"{self.url}/{name}: {found}; get new credentials")
         if reply.status in (301, 307, 400):
             raise RemoteError(
                 f"{self.url}/{name}: {found}; is the bucket in {self._region}? Set AWS_REGION to its region"
             )
-        if reply.status in (403, 404):  # without s3:ListBucket, 403 means either
+        if reply.status in (403, 404):  # without s3:ListBucket, S3 answers 403 for a missing object too
             raise RemoteError(f"{self.url}/{name}: {found}; publish a bundle there, or allow s3:GetObject")
         raise RemoteError(f"{self.url}/{name}: {found}, expected {expected}; does {self._endpoint.host} speak S3?")
 
 
 def _parts(reply: HTTPResponse, length: int) -> Iterator[bytes]:
-    """Yield exactly `length` bytes. Raises _TransientError if there are fewer or more, or if it takes too long."""
-    end, place = time.monotonic() + LONGEST, 0
+    """Yield exactly `length` bytes as they arrive. Raises _TransientError if there are fewer or more."""
+    place = 0
     while place < length:
-        # one read of the socket, unlike readinto, so that the clock is looked at however slowly the bytes come
         part = reply.read1(min(READ_AT_ONCE, length - place))
         if not part:
             raise _TransientError(f"ended after {place} of {length} bytes")
-        if time.monotonic() > end:
-            raise _TransientError(f"sent {place} of {length} bytes in {LONGEST:.0f} s")
         yield part
         place += len(part)
-    if reply.read():
+    if reply.length or reply.read(1):
         raise _TransientError(f"sent more than {length} bytes")

@@ -1,4 +1,4 @@
-"""The bundle of a request: the one that was current when the request began, whatever is switched meanwhile."""
+"""The bundle of a request: the one that was current when the request began, even if a switch happens meanwhile."""
 
 import weakref
 from collections import deque
@@ -11,7 +11,7 @@ from function.engine.loading import Loaded
 from function.s3.folders import SharedFolder
 from function.search import Search
 
-SHOWN = 12  # characters of a version
+SHOWN = 12  # characters of a version in the header `x-bundle`
 
 
 class Served:
@@ -25,19 +25,19 @@ class Served:
         unused: deque[SharedFolder],
         search: Search | None = None,
     ) -> None:
-        """Put the bundle's folder into `unused` when no request and nothing else refers to this object any more."""
+        """Append the bundle's folder to `unused` when nothing, such as a request, refers to this object any more."""
         self.bundle = bundle
         self.version = version
         self.search = search
-        # only that: to remove the folder takes long, and the last reference is often that of a request
+        # only queue it: deleting is slow, and the last reference is often dropped inside a request
         weakref.finalize(self, unused.append, folder)
 
 
 class BundleOfRequest:
-    """Gives each request one bundle, and names it in the reply's header `x-bundle`."""
+    """ASGI middleware: assigns one bundle to each request, and names it in the reply's header `x-bundle`."""
 
     def __init__(self, app: ASGIApp, begin: Callable[[], Served]) -> None:
-        """Call `begin` for each request: it returns the current bundle."""
+        """Call `begin` for each request; it must return the current bundle."""
         self._app = app
         self._begin = begin
 
@@ -62,7 +62,7 @@ class BundleOfRequest:
 
 
 def served_to_request() -> Served | None:
-    """Return the bundle of the request that asks, None outside of requests."""
+    """Return the bundle of the request that is being answered, None outside of requests."""
     return _of_request.get()
 
 

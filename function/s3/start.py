@@ -1,4 +1,4 @@
-"""The switch of a process whose bundle is in S3: made from its settings, and connected to its app."""
+"""Wire up a bundle in S3: make its Switch from the settings, and connect it to the app."""
 
 import os
 from collections.abc import Callable
@@ -15,9 +15,9 @@ from function.telemetry import Log
 
 
 def make_switch(settings: Settings, by_requests: bool) -> Switch:
-    """Return what fetches the bundle of these settings, with the endpoint and the credentials of the environment.
+    """Return a Switch for the bundle of these settings. The environment has the endpoint and the credentials.
 
-    by_requests: requests start the polls, as in Lambda, where no thread runs between them.
+    by_requests: requests start the polls, as in Lambda, where no thread runs between requests.
     """
     return Switch(settings.bundle_url, settings.bundle_dir, settings.bundle_poll_seconds, os.environ, by_requests)
 
@@ -25,14 +25,14 @@ def make_switch(settings: Settings, by_requests: bool) -> Switch:
 def connect(
     app: FastAPI, switch: Switch, execution: Execution, settings: Settings, logger: Log
 ) -> tuple[Search, Callable[[], Loaded]]:
-    """Let each request of the app have one bundle; return the search over it, and what returns it."""
+    """Assign one bundle to each request of the app; return the search over it, and a function that returns it."""
     switch.connect(execution, _report(settings, logger, switch.by_requests))
     app.add_middleware(BundleOfRequest, begin=switch.begin_request)
     return switch.search, lambda: switch.of_request().bundle
 
 
 def _report(settings: Settings, logger: Log, to_cloudwatch: bool) -> Report:
-    """Return what reports a switch: a line in the log, and in Lambda the metric SwitchFailed, 1 if it failed."""
+    """Return a function that logs a switch and, in Lambda, sends the metric SwitchFailed: 1 if it failed, else 0."""
 
     def report(status: Status) -> None:
         fields = {"bundle": status.source, "version": status.version[:12], "milliseconds": status.fetch_milliseconds}

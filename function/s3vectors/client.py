@@ -8,11 +8,12 @@ import json
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from http.client import HTTPConnection, HTTPException, HTTPResponse
+from http.client import HTTPException, HTTPResponse
 from typing import Any
 
 from function.aws.connections import Connections
 from function.aws.credentials import CredentialsError, CredentialSource
+from function.aws.deadline import TimedConnection
 from function.aws.endpoint import make_endpoint, named_endpoint
 from function.aws.signature import sign
 from function.engine.bundle import VectorsInfo
@@ -129,7 +130,7 @@ class VectorsClient:
         while True:
             is_new = True
             try:
-                with self._connections.borrow(SECONDS) as connection:
+                with self._connections.borrow() as connection:
                     is_new = connection.sock is None
                     return self._send_over(connection, body)
             except TimeoutError:
@@ -138,13 +139,12 @@ class VectorsClient:
                 if is_new:
                     raise
 
-    def _send_over(self, connection: HTTPConnection, body: bytes) -> tuple[HTTPResponse, bytes]:
+    def _send_over(self, connection: TimedConnection, body: bytes) -> tuple[HTTPResponse, bytes]:
         now = datetime.now(UTC)
         credentials, headers = self._credentials.get(now), {"content-type": "application/json"}
         target, host = self._endpoint.path + TARGET, self._endpoint.host
         signed = sign("POST", host, target, headers, body, credentials, self._info.region, SERVICE, now)
-        connection.request("POST", target, body, signed)
-        response = connection.getresponse()
+        response = connection.ask("POST", target, signed, SECONDS, SECONDS, body)
         return response, response.read()
 
 

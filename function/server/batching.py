@@ -1,65 +1,49 @@
-"""Many requests at once: their texts share batches, which run in threads while the event loop goes on.
+"""Many requests at once: threads with the model embed the texts that wait, while the event loop goes on.
 
-The texts of a batch have equally many tokens, as in `Embedder.embed`, so a text has the same embedding, to the last
-bit, whatever else is asked at the same time. Requests take turns. A turn is one batch: texts of the request whose turn
-it is, and of the others as many of the same length as fit. So a request with hundreds of texts is split, and one that
-comes after it waits for one batch of it instead of all.
+A model thread takes its next batch itself. It does not wait for the event loop, which may be busy with other requests.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from contextlib import contextmanager, suppress
+from math import ceil
+from threading import Lock
 from time import monotonic
 from typing import Protocol, TypeVar
 
-import numpy as np
 from starlette.exceptions import HTTPException
 
 from function.engine.embedder import Embedder, TokenIds
 from function.engine.quantization import Embeddings
+from function.server.token_queue import Batch, Request, TokenQueue
 
 Result = TypeVar("Result")
 
-FEW_CHARACTERS = 4_000  # tokenized in about a millisecond; more are tokenized in a thread
-RETRY_AFTER = "1"  # seconds
+FEW_CHARACTERS = 4_000  # characters that are tokenized in about a millisecond; more are tokenized in a thread
+OTHER_THREADS = 4  # with one, a search would wait while a bulk request is tokenized, and while its reply is written
+LONGEST_RETRY = 60  # seconds; the largest Retry-After
+NEWEST = 0.1  # weight of the latest batch in the average time of a token
 
 
 class BatchCounts(Protocol):
-    """What counts batches and the queue, such as function/metrics.py."""
+    """What counts batches and the queue, such as function/server/metrics.py. Any thread calls it."""
 
     def count_batch(self, texts: int, tokens: int) -> None:
         """Count a batch."""
 
     def set_queued(self, tokens: int) -> None:
-        """Remember how many tokens wait."""
+        """Remember the number of tokens that wait."""
 
 
 class QueueFull(HTTPException):
-    """The queue takes no more tokens: a 429 that says when to come again."""
+    """The queue takes no more tokens: a 429 with Retry-After."""
 
-    def __init__(self, found: int, most: int) -> None:
-        """Say how many tokens would wait, and how many may."""
-        detail = f"{found} tokens would wait for the model, at most {most} may; try again in {RETRY_AFTER} s"
-        super().__init__(429, detail, {"retry-after": RETRY_AFTER})
-
-
-class _Request:
-    """Texts that one caller waits for. Everything is changed in the event loop's thread alone."""
-
-    __slots__ = ("done", "embeddings", "missing", "tokens", "unstarted")
-
-    def __init__(self, tokens: Sequence[TokenIds], dim: int, done: "asyncio.Future[Embeddings]") -> None:
-        self.tokens = tokens
-        self.done = done
-        self.embeddings: Embeddings = np.empty((len(tokens), dim), np.float32)
-        self.missing = len(tokens)
-        self.unstarted: dict[int, list[int]] = {}  # rows by their number of tokens
-        for row in sorted(range(len(tokens)), key=lambda row: len(tokens[row].ids)):
-            self.unstarted.setdefault(len(tokens[row].ids), []).append(row)
-
-
-_Batch = list[tuple[_Request, int]]  # requests, and the rows of their texts
+    def __init__(self, found: int, most: int, seconds: int) -> None:
+        """Take the tokens that wait, the limit, and the seconds until a new request is worthwhile."""
+        detail = f"queue: {found} tokens wait for the model, the limit is {most}; try again in {seconds} s"
+        super().__init__(429, detail, {"retry-after": str(seconds)})
+        self.seconds = seconds
 
 
 class BatchedExecution:
@@ -73,20 +57,17 @@ class BatchedExecution:
         tokens_per_batch: int,
         counts: BatchCounts,
     ) -> None:
-        """Take an open model, how many threads have it, and how many tokens may wait for one.
-
-        A request with more tokens than that is accepted while nothing waits. A batch has at most tokens_per_batch, or
-        one text.
-        """
+        """Take an open model, the number of threads that run it, and the limits of the queue (see TokenQueue)."""
         self._embedder = embedder
-        self._max_queued_tokens = max_queued_tokens
-        self._tokens_per_batch = tokens_per_batch
         self._counts = counts
         self._model_threads = ThreadPoolExecutor(threads, "model")
-        self._other_threads = ThreadPoolExecutor(threads, "search")
-        self._idle = threads
-        self._waiting: dict[_Request, None] = {}  # that have texts in no batch yet; the first one's turn is next
-        self.queued_tokens = 0  # of these texts
+        self._other_threads = ThreadPoolExecutor(max(threads, OTHER_THREADS), "search")
+        self._lock = Lock()  # around what follows, which the event loop and the model threads share
+        self._queue = TokenQueue(max_queued_tokens, tokens_per_batch, embedder.model.max_tokens)
+        self._idle = threads  # model threads without a batch; while there are any, nothing waits
+        self._threads = threads
+        self._seconds_per_token = 0.0  # average of one thread; 0 until the first batch
+        self._announced: dict[asyncio.Task[object] | None, int] = {}  # tokens by the task that answers the request
         self.embedded_at = monotonic()  # load has just embedded a text
 
     async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
@@ -100,83 +81,96 @@ class BatchedExecution:
         return await self._in_thread(work) if is_long else work()
 
     async def wait(self, work: Callable[[], Result]) -> Result:
-        """Return what `work` returns; many may wait at the same time."""
+        """Return what `work` returns; many calls can wait at the same time."""
         return await asyncio.to_thread(work)
 
     async def embed(self, tokens: Sequence[TokenIds], *, is_check: bool = False) -> Embeddings:
-        """Return what Embedder.embed returns, (n, dim) float32; whoever stops waiting frees the place in the queue.
+        """Return what Embedder.embed returns, (n, dim) float32. A caller that is cancelled leaves the queue.
 
-        Raises QueueFull if other texts wait and these are too many with them, unless it is a check of the model.
+        Raises QueueFull if the queue is full, unless it is a check of the model or the request was announced.
         """
         count = sum(len(text.ids) for text in tokens)
-        if self._waiting and self.queued_tokens + count > self._max_queued_tokens and not is_check:
-            raise QueueFull(self.queued_tokens + count, self._max_queued_tokens)
-        request = _Request(tokens, self._embedder.model.dim, asyncio.get_running_loop().create_future())
-        self._waiting[request] = None
-        self.queued_tokens += count
+        was_announced = bool(self._announced) and self._withdraw()
+        if not (is_check or was_announced) and (refusal := self.refusal(count)) is not None:
+            raise refusal
+        request = Request(tokens, self._embedder.model.dim, asyncio.get_running_loop().create_future())
+        with self._lock:
+            self._queue.add(request)
+            batches = []
+            while self._idle and (batch := self._take()):
+                self._idle -= 1
+                batches.append(batch)
+            self._counts.set_queued(self._queue.tokens)
+        for batch in batches:
+            self._model_threads.submit(self._embed_batches, batch)
         try:
-            self._start_batches()
             return await request.done
         finally:
-            if request in self._waiting:  # the caller was cancelled, or a batch of it failed
-                del self._waiting[request]
-                self.queued_tokens -= sum(length * len(rows) for length, rows in request.unstarted.items())
-                self._counts.set_queued(self.queued_tokens)
+            if request.unstarted:  # the caller was cancelled, or a batch failed
+                with self._lock:
+                    self._queue.remove(request)
+                    self._counts.set_queued(self._queue.tokens)
 
-    def _start_batches(self) -> None:
-        """Start a batch in every idle thread, as long as texts wait."""
-        while self._idle and self._waiting:
-            batch = self._take_batch()
-            ids = [request.tokens[row].ids for request, row in batch]
-            self._counts.count_batch(len(ids), len(ids) * len(ids[0]))
-            running = asyncio.get_running_loop().run_in_executor(self._model_threads, self._embedder.embed_padded, ids)
-            self._idle -= 1
-            running.add_done_callback(partial(self._end_batch, batch))
-        self._counts.set_queued(self.queued_tokens)
+    def refusal(self, tokens: int) -> QueueFull | None:
+        """Return what refuses a request with this number of tokens, or None if it is accepted."""
+        with self._lock:
+            if not self._queue.is_full(tokens):
+                return None
+            before = self._queue.tokens_before(tokens)
+            seconds = ceil(before * self._seconds_per_token / self._threads)
+        return QueueFull(before, self._queue.max_tokens, min(LONGEST_RETRY, max(1, seconds)))
 
-    def _take_batch(self) -> _Batch:
-        """Take the next batch out of the queue, and let the request whose turn it was wait behind the others."""
-        first = next(iter(self._waiting))
-        length = next(reversed(first.unstarted))
-        room = max(1, self._tokens_per_batch // length)
-        batch: _Batch = []
-        for request in list(self._waiting):
-            rows = request.unstarted.get(length)
-            if not rows:
-                continue
-            taken = rows[-room:]
-            del rows[-room:]
-            batch += [(request, row) for row in taken]
-            if not rows:
-                del request.unstarted[length]
-            if not request.unstarted:
-                del self._waiting[request]
-            room -= len(taken)
-            if not room:
-                break
-        if first in self._waiting:
-            del self._waiting[first]
-            self._waiting[first] = None
-        self.queued_tokens -= length * len(batch)
+    @contextmanager
+    def announced(self, tokens: int) -> Iterator[None]:
+        """Count a large request before it is read, so that others are refused before they are read.
+
+        It counts until the same task calls `embed`, which then accepts it, or until the end of the block.
+        """
+        if not self._queue.is_large(tokens):
+            yield
+            return
+        self._announced[asyncio.current_task()] = tokens
+        self._queue.announced_tokens += tokens
+        try:
+            yield
+        finally:
+            self._withdraw()
+
+    def _withdraw(self) -> bool:
+        """Stop counting the request of this task as announced; return whether it was."""
+        tokens = self._announced.pop(asyncio.current_task(), 0)
+        self._queue.announced_tokens -= tokens
+        return bool(tokens)
+
+    def _take(self) -> Batch:
+        """Take the next batch and count it; the lock is held."""
+        batch = self._queue.take()
+        if batch:
+            self._counts.count_batch(len(batch), sum(len(request.tokens[row].ids) for request, row in batch))
         return batch
 
-    def _end_batch(self, batch: _Batch, running: "asyncio.Future[Embeddings]") -> None:
-        """Start the next batch, and hand out the embeddings of this one, or what went wrong with it."""
-        self._idle += 1
-        self._start_batches()
-        error = running.exception()
-        if error is None:
-            self.embedded_at = monotonic()
-        for place, (request, row) in enumerate(batch):
-            if request.done.done():  # nobody waits for it any more
-                continue
-            if error is not None:
-                request.done.set_exception(error)
-                continue
-            request.embeddings[row] = running.result()[place]
-            request.missing -= 1
-            if not request.missing:
-                request.done.set_result(request.embeddings)
+    def _embed_batches(self, batch: Batch) -> None:
+        """Embed a batch, and then the ones that wait, until there are none. Runs in a model thread."""
+        while batch:
+            ids = [request.tokens[row].ids for request, row in batch]
+            begin = monotonic()
+            result: Embeddings | Exception
+            try:
+                result = self._embedder.embed_padded(ids)
+            except Exception as error:  # noqa: BLE001  the requests of the batch raise it
+                result = error
+            end = monotonic()
+            if not isinstance(result, Exception):
+                self.embedded_at = end
+            with suppress(RuntimeError):  # the event loop was closed, and nobody waits for the result
+                batch[0][0].done.get_loop().call_soon_threadsafe(_hand_out, batch, result)
+            seconds = (end - begin) / (len(ids) * len(ids[0]))
+            with self._lock:
+                weight = NEWEST if self._seconds_per_token else 1.0
+                self._seconds_per_token += (seconds - self._seconds_per_token) * weight
+                batch = self._take()
+                self._idle += not batch
+                self._counts.set_queued(self._queue.tokens)
 
     async def _in_thread(self, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._other_threads, work)
@@ -185,3 +179,17 @@ class BatchedExecution:
         """End the threads, after what they are doing."""
         self._model_threads.shutdown()
         self._other_threads.shutdown()
+
+
+def _hand_out(batch: Batch, result: Embeddings | Exception) -> None:
+    """Give each request of a batch its embeddings, or the error. Runs in the event loop."""
+    for place, (request, row) in enumerate(batch):
+        if request.done.done():  # nobody waits for it any more
+            continue
+        if isinstance(result, Exception):
+            request.done.set_exception(result)
+            continue
+        request.embeddings[row] = result[place]
+        request.missing -= 1
+        if not request.missing:
+            request.done.set_result(request.embeddings)

@@ -8,22 +8,30 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 PATIENCE = 0.05  # seconds; a request that is answered sooner is not watched
 
 
+def _do_nothing() -> None:
+    pass
+
+
 class CallerWatch:
     """Cancels a request whose caller has hung up; ASGI servers tell the app of it and let it run on."""
 
     def __init__(
-        self, app: ASGIApp, report_left: Callable[[], None], on_start: Callable[[], None] | None = None
+        self,
+        app: ASGIApp,
+        report_left: Callable[[], None],
+        prepare: Callable[[], None] = _do_nothing,
+        start: Callable[[], None] = _do_nothing,
+        stop: Callable[[], None] = _do_nothing,
     ) -> None:
-        """Call report_left for each request that is cancelled, and on_start in the process that answers."""
+        """Call report_left for each request that is cancelled.
+
+        The server calls `prepare` in each worker before it accepts connections, and `start` and `stop` in each process
+        that accepts them.
+        """
         self.app = app
-        self._on_start = on_start
+        self.prepare, self.start, self.stop = prepare, start, stop
         self._report_left = report_left
         self.is_stopping = False
-
-    def start(self) -> None:
-        """Start what runs beside the requests."""
-        if self._on_start is not None:
-            self._on_start()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; while the server stops, tell its caller to close the connection."""

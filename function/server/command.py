@@ -5,7 +5,6 @@ import errno
 import os
 import signal
 import socket
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -20,9 +19,11 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 from function.engine.bundle import BundleError
 from function.engine.embedder import TOKENS_PER_BATCH
 from function.engine.tensors import TensorsError
+from function.server.limits import DEFAULT_CONNECTIONS, Limits, allow_connections, most_connections
 from function.server.workers import run_workers
 from function.settings import SettingsError, read_settings
 from function.startup import no_garbage_collection
+from function.terminal import fail
 
 LAST_PORT = 65535  # TCP has 16 bits for it
 MOST_PROCESSES = 1_000
@@ -39,13 +40,11 @@ def main(arguments: Sequence[str] | None = None, environment: Mapping[str, str] 
     options = _parser(environment).parse_args(arguments)
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         advice = "run `pip install 'semantic-search-lambda[server]'`"
-        print(f"error: {missing[0]} is not installed; {advice}", file=sys.stderr)
-        return 1
+        return fail(f"{missing[0]} is not installed; {advice}")
     try:
         listeners = bind(options.host, options.port, options.workers)  # before the bundle is loaded, which takes time
     except OSError as error:
-        print(f"error: {options.host}:{options.port}: {_reason(error)}", file=sys.stderr)
-        return 1
+        return fail(f"{options.host}:{options.port}: {_reason(error)}")
     with (
         ExitStack() as stack,
         suppress(KeyboardInterrupt),
@@ -66,8 +65,8 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m function",
         description="Serve a bundle on this machine, with the app that runs in Lambda.",
-        epilog="You can also set these as environment variables: HOST, PORT, WORKERS, THREADS, MAX_QUEUED_TOKENS and "
-        "TOKENS_PER_BATCH.",
+        epilog="You can also set these as environment variables: HOST, PORT, WORKERS, THREADS, MAX_QUEUED_TOKENS, "
+        "TOKENS_PER_BATCH, MAX_CONNECTIONS and CORS_ORIGINS.",
     )
     count = partial(_whole_number, least=1, most=MOST_PROCESSES)
     parser.add_argument(
@@ -105,6 +104,18 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         default=environment.get("TOKENS_PER_BATCH") or str(TOKENS_PER_BATCH),
         help=f"tokens of texts that are embedded together (default: {TOKENS_PER_BATCH}); 1 embeds each text alone",
     )
+    most = most_connections()
+    default = str(min(DEFAULT_CONNECTIONS, most))
+    parser.add_argument(
+        "--max-connections",
+        type=partial(_whole_number, least=1, most=most, advice="; the limit of open files (ulimit -Hn) allows no more"),
+        default=environment.get("MAX_CONNECTIONS") or default,
+        help=f"connections of each process (default: {default}); those above get 429",
+    )
+    parser.add_argument(
+        "--cors-origins",
+        help="web pages on other origins that may ask, such as https://example.com, separated by commas, or * for all",
+    )
     return parser
 
 
@@ -120,18 +131,19 @@ def _serve(options: argparse.Namespace, listeners: Sequence[socket.socket], coun
 
     batching = Batching(options.threads, options.max_queued_tokens, options.tokens_per_batch)
     try:
-        given = {} if options.bundle is None else {"BUNDLE_DIR": options.bundle}
-        settings = read_settings(os.environ | given)
+        given = {"BUNDLE_DIR": options.bundle, "CORS_ORIGINS": options.cors_origins}
+        settings = read_settings(os.environ | {name: value for name, value in given.items() if value is not None})
         check_listener(listeners[0].getsockname()[0], settings, options.open)
         with no_garbage_collection():  # nor later of what is loaded here: to mark it would copy its pages
             app = make_app(settings, batching, is_shared)
     except (BundleError, TensorsError, SettingsError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+        return fail(error)
+    limits = Limits(connections=options.max_connections, body_bytes=settings.max_body_bytes)
+    allow_connections(limits.connections)
     if is_shared:
-        run_workers(listeners, partial(serve, app), mark_process_dead)
+        run_workers(listeners, partial(serve, app, limits), mark_process_dead)
     else:
-        serve(app, listeners[0])
+        serve(app, limits, listeners[0])
     return 0
 
 

@@ -29,7 +29,12 @@ class Metrics:
         self._registry = own = CollectorRegistry()
         self._requests = Counter("requests", "Requests answered.", ["route", "status"], PREFIX, registry=own)
         self._latency = Histogram(
-            "request_seconds", "Time to answer a request.", ["route"], PREFIX, registry=own, buckets=SECONDS
+            "request_seconds",
+            "Time to answer a request, without those refused with 429.",
+            ["route"],
+            PREFIX,
+            registry=own,
+            buckets=SECONDS,
         )
         self._phases = Histogram(
             "phase_seconds", "Time of a request's phase.", ["route", "phase"], PREFIX, registry=own, buckets=SECONDS
@@ -70,7 +75,8 @@ class Metrics:
         """Count a request by the fields of its log line."""
         route = self._route(fields["path"])
         self._one_of(self._requests, route, str(fields["status"])).inc()
-        self._one_of(self._latency, route).observe(fields["milliseconds"] / 1e3)
+        if fields["status"] != 429:  # its time is mostly the wait before it was sent
+            self._one_of(self._latency, route).observe(fields["milliseconds"] / 1e3)
         for phase, milliseconds in fields["phases"].items():
             self._one_of(self._phases, route, phase).observe(milliseconds / 1e3)
 

@@ -4,26 +4,35 @@ import asyncio
 import signal
 import socket
 import sys
+import threading
 from dataclasses import dataclass
+from functools import partial
 
 import uvicorn
+from starlette.middleware import Middleware
 
 from function.app import create_app
+from function.engine.bundle import BundleError
 from function.engine.embedder import TOKENS_PER_BATCH
 from function.engine.loading import LoadedBundle, load
+from function.engine.tensors import TensorsError
 from function.routes.late import add_late_routes
+from function.server.admission import Admission
 from function.server.batching import BatchedExecution
 from function.server.callers import CallerWatch
 from function.server.http_protocol import HttpProtocol
+from function.server.limits import LargeBodies, Limits
 from function.server.metrics import CountingLog, Metrics
-from function.server.workers import SIGNALS
+from function.server.workers import SECONDS_TO_STOP, SIGNALS, Beat
 from function.settings import Settings
 from function.startup import ColdStart
 from function.telemetry import Stopwatch, make_logger
 
 SECONDS_TO_LEAVE = 1.0  # for callers that keep a connection, so that they are told before it is closed
 SECONDS_TO_ACCEPT = 0.1  # what waits to be accepted when the server stops
-SECONDS_TO_FINISH = 25  # for requests when the server stops; Kubernetes kills it after 30
+SECONDS_BETWEEN_BEATS = 1.0  # while a worker is prepared
+SECONDS_TO_FINISH = SECONDS_TO_STOP - 3  # for requests when the server stops, after the seconds above
+TICKS_BETWEEN_CHECKS = 10  # of slow connections; uvicorn's main loop has ten ticks a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,36 +73,90 @@ def make_app(settings: Settings, batching: Batching, is_shared: bool = False) ->
         metrics,
     )
     app = create_app(bundle, settings, log, cold_start, execution, switch)
+    # just outside RequestLimits, which is the innermost and keeps a whole body in memory
+    app.user_middleware.insert(-1, Middleware(Admission, execution=execution))
     add_late_routes(app)
     metrics.add_route(app)
     cold_start.report(cold_start.take())  # now: no request waited for this start
-    return CallerWatch(app, metrics.count_left, None if switch is None else switch.poll_forever)
+    if switch is None:
+        return CallerWatch(app, metrics.count_left)
+    return CallerWatch(app, metrics.count_left, switch.catch_up, switch.poll_forever, switch.stop)
 
 
-def serve(app: CallerWatch, listener: socket.socket, is_first: bool = True, is_alive: int | None = None) -> None:
+def serve(
+    app: CallerWatch,
+    limits: Limits,
+    listener: socket.socket,
+    is_first: bool = True,
+    is_alive: int | None = None,
+    beat: Beat = lambda: None,
+) -> None:
     """Answer on a socket until SIGTERM or Ctrl-C, then raise KeyboardInterrupt once all that was accepted is answered.
 
-    The first worker prints the address. is_alive is a file whose end stops the server too.
+    The first worker prints the address. is_alive is a file that ends with the main process; then the server stops too.
+    Only a worker has one. The event loop calls `beat` ten times a second.
+    Raises SystemExit if a worker cannot open the bundle that the others serve.
     """
+    if is_alive is not None:
+        _prepare(app, beat)
+    large_bodies = LargeBodies()
     config = uvicorn.Config(
         app,
         loop="uvloop",
-        http=HttpProtocol,
+        http=partial(HttpProtocol, limits=limits, large_bodies=large_bodies),  # type: ignore[arg-type] # uvicorn calls it
         ws="none",
         proxy_headers=False,  # nobody reads them
         lifespan="off",
         access_log=False,
         timeout_graceful_shutdown=SECONDS_TO_FINISH,
     )
-    _Server(config, app, is_first, is_alive).run([listener])
+    try:
+        _Server(config, app, large_bodies, is_first, is_alive, beat).run([listener])
+    finally:
+        app.stop()
+
+
+def _prepare(app: CallerWatch, beat: Beat) -> None:
+    """Prepare a worker: it may have to fetch a bundle. A thread calls `beat` meanwhile; a signal ends it at once."""
+    handlers = {each: signal.signal(each, signal.SIG_DFL) for each in SIGNALS}
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    is_ready = threading.Event()
+
+    def beat_until_ready() -> None:
+        while not is_ready.wait(SECONDS_BETWEEN_BEATS):
+            beat()
+
+    beating = threading.Thread(target=beat_until_ready)
+    beating.start()
+    try:
+        app.prepare()
+    except (BundleError, TensorsError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(1) from error
+    finally:
+        is_ready.set()
+        beating.join()
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        for each, handler in handlers.items():
+            signal.signal(each, handler)
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, app: CallerWatch, is_first: bool, is_alive: int | None) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        app: CallerWatch,
+        large_bodies: LargeBodies,
+        is_first: bool,
+        is_alive: int | None,
+        beat: Beat,
+    ) -> None:
         super().__init__(config)
         self._app = app
+        self._large_bodies = large_bodies
         self._is_first = is_first
         self._is_alive = is_alive
+        self._beat = beat
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept connections, then say so."""
@@ -110,6 +173,17 @@ class _Server(uvicorn.Server):
             address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
             # only now are connections accepted, and Ctrl-C handled by uvicorn
             print(f"running on {address} (Ctrl-C stops it)", file=sys.stderr)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Report to the main process, and look after the connections; uvicorn calls this ten times a second."""
+        self._beat()
+        if counter % TICKS_BETWEEN_CHECKS == 0:
+            now = asyncio.get_running_loop().time()
+            for connection in list(self.server_state.connections):
+                assert isinstance(connection, HttpProtocol)
+                connection.check(now)
+            self._large_bodies.trim()
+        return await super().on_tick(counter)
 
     def _stop(self) -> None:
         assert self._is_alive is not None

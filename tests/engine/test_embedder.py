@@ -4,9 +4,12 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime as ort
@@ -140,6 +143,30 @@ def test_the_tokens_are_those_of_the_tokenizer_itself(bundle: Path, embedder: Em
     expected = TokenIds(tokenizer.encode(text).ids, is_truncated=False)
     assert embedder.tokenize([text]) == [expected]
     assert embedder.tokenize([text, "goose"])[0] == expected
+
+
+@pytest.mark.parametrize("read", [lambda embedder, text: embedder.tokenize([text]), Embedder.encode])
+def test_while_a_long_text_is_tokenized_other_threads_run(
+    embedder: Embedder, read: Callable[[Embedder, str], Any]
+) -> None:
+    interval = sys.getswitchinterval()
+    began, ended = threading.Event(), threading.Event()
+
+    def work() -> None:
+        began.set()
+        read(embedder, "goose ferry " * 20_000)
+        ended.set()
+
+    thread = threading.Thread(target=work)
+    sys.setswitchinterval(600)  # seconds: the thread keeps the GIL until it releases it itself
+    try:
+        thread.start()
+        assert began.wait(60)
+        has_ended = ended.is_set()
+    finally:
+        sys.setswitchinterval(interval)
+    thread.join()
+    assert not has_ended
 
 
 def test_padding_and_truncation_saved_with_a_tokenizer_do_not_matter(bundle_copy: Path, manifest: Manifest) -> None:

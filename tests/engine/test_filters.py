@@ -68,6 +68,8 @@ def column_holds(name: str, comparison: str, operand: Any, metadata: Mapping[str
         case "$in" | "$nin":
             wanted = [comparable(kind, value) for value in operand]
             return any(value in wanted for value in found) == (comparison == "$in")
+        case "$startsWith":
+            return any(value.startswith(operand) for value in found)
         case "$eq" | "$ne":
             return (comparable(kind, operand) in found) == (comparison == "$eq")
     return any(COMPARED[comparison](value, comparable(kind, operand)) for value in found)
@@ -80,6 +82,8 @@ def one_column(name: str) -> st.SearchStrategy[dict[str, Any]]:
     several = st.lists(operand, min_size=1, max_size=12)
     operands = dict.fromkeys(("$eq", "$ne", *COMPARED), operand)
     operands |= {"$in": several, "$nin": several, "$exists": st.booleans()}
+    if KINDS[name] in ("string", "list"):
+        operands["$startsWith"] = st.sampled_from([*WORDS, "ż", "żó", "WO", "aba", "WORLDS", "\ud83e", "\x00"])
     one_operator = [st.fixed_dictionaries({each: values}) for each, values in operands.items()]
     some_operators = st.fixed_dictionaries({}, optional=operands).filter(bool)
     return st.fixed_dictionaries({name: st.one_of(operand, *one_operator, some_operators)})
@@ -151,6 +155,13 @@ KEPT: list[tuple[dict[str, Any], list[int]]] = [
     ({"tags": {"$in": ["sea", "none"]}}, [0]),
     ({"tags": {"$nin": ["sea", "war"]}}, [1, 3]),
     ({"tags": {"$exists": True}}, [0, 1, 2]),
+    ({"author": {"$startsWith": "b"}}, [1]),
+    ({"author": {"$startsWith": "bobby"}}, []),
+    ({"author": {"$startsWith": ""}}, [0, 1, 2]),
+    ({"author": {"$startsWith": "a", "$ne": "ann"}}, []),
+    ({"tags": {"$startsWith": "w"}}, [0, 2]),
+    ({"tags": {"$startsWith": ""}}, [0, 2]),
+    ({"tags": {"$startsWith": "S"}}, []),
     ({"author": "ann", "year": 2020}, []),
     ({"$or": [{"author": "ann"}, {"year": 2020}]}, [0, 1]),
     ({"$and": [{"author": {"$ne": "ann"}}, {"tags": "war"}]}, [2]),
@@ -163,7 +174,7 @@ def test_a_filter_keeps_these_rows(tmp_path: Path, condition: dict[str, Any], ke
     assert mask.nonzero()[0].tolist() == kept
 
 
-OPERATORS = "one of $eq, $ne, $gt, $gte, $lt, $lte, $in, $nin, $exists"
+OPERATORS = "one of $eq, $ne, $gt, $gte, $lt, $lte, $in, $nin, $startsWith, $exists"
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"autor": "ann"}, "filter: expected the name of a column, $and or $or, found 'autor'"),
     ({"$gt": 5}, "filter: expected the name of a column, $and or $or, found '$gt'"),
@@ -181,6 +192,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"year": {"$or": [{"$gt": 1}]}}, f"filter.year: expected {OPERATORS}, found '$or'"),
     ({"year": {}}, f"filter.year: expected at least {OPERATORS}, found {{}}"),
     ({"year": {"$exists": 1}}, "filter.year.$exists: expected true or false, found 1"),
+    ({"author": {"$startsWith": 5}}, "filter.author.$startsWith: expected a string, found 5"),
+    ({"author": {"$startsWith": ["a"]}}, "filter.author.$startsWith: expected a string, found ['a']"),
+    ({"tags": {"$startsWith": None}}, "filter.tags.$startsWith: expected a string, found None"),
+    ({"year": {"$startsWith": 2}}, "filter.year.$startsWith: expected a column of strings or lists, found 'number'"),
+    ({"told": {"$startsWith": "2024"}}, "filter.told.$startsWith: expected a column of strings or lists, found 'date'"),
     ({"author": 5}, "filter.author: expected a string, or an object of operators, found 5"),
     ({"is_new": 1}, "filter.is_new: expected true or false, or an object of operators, found 1"),
     ({"tags": {"$eq": ["sea"]}}, "filter.tags.$eq: expected a string, found ['sea']"),
@@ -201,6 +217,15 @@ def test_a_wrong_filter_is_refused_with_the_place_and_what_is_expected_there(
 ) -> None:
     with pytest.raises(FilterError, match=re.escape(message) + "$"):
         allowed_rows(condition, columns_of(tmp_path / "columns", ROWS))
+
+
+@pytest.mark.parametrize("words", [10, 255, 256, 257, 70_000])
+def test_beginnings_are_found_among_many_words(tmp_path: Path, words: int) -> None:
+    values = [chr(0x10FFFF - word % 7) * (word % 3) + str(word) for word in range(words)]
+    columns = columns_of(tmp_path / "columns", [{"author": value} for value in values])
+    for start in ("", "1", "25", "6999", chr(0x10FFFF), chr(0x10FFFF) * 2, chr(0x10FFFE) + "1", "9" * 9):
+        kept = allowed_rows({"author": {"$startsWith": start}}, columns)
+        assert kept.tolist() == [value.startswith(start) for value in values]
 
 
 def nested(levels: int) -> dict[str, Any]:

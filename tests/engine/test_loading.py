@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from export.corpus import Corpus
-from function.engine.bundle import INDEX, PASSAGES, BundleError, Manifest
+from function.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, BundleError, Manifest
 from function.engine.loading import load_bundle
 from function.engine.tensors import TensorsError
 
@@ -38,6 +38,19 @@ def test_a_damaged_file_of_the_right_length_is_refused_by_name(bundle_copy: Path
         file.write(b"\xff" * 8)  # the length of the header
     with pytest.raises(TensorsError, match=name):
         load_bundle(bundle_copy)
+
+
+@pytest.mark.parametrize("name", [TOKENIZER, MODEL])
+def test_a_damaged_model_or_tokenizer_of_the_right_length_is_refused_by_name_and_reason(
+    bundle_copy: Path, name: str
+) -> None:
+    path = bundle_copy / name
+    path.write_bytes(b"}" * path.stat().st_size)
+    with pytest.raises(BundleError) as refused:
+        load_bundle(bundle_copy)
+    reason = str(refused.value.__cause__)
+    assert reason
+    assert str(refused.value) == f"{path}: {reason}; run `python -m export` again"
 
 
 @pytest.mark.parametrize(

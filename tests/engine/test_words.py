@@ -2,13 +2,13 @@
 
 import re
 import sys
-from unicodedata import normalize
+from unicodedata import combining, normalize
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from function.engine.words import find_stemmer, quoted_parts, split_terms
+from function.engine.words import LONGEST_STEMMED, MOST_MARKS, find_stemmer, quoted_parts, split_terms
 
 
 @pytest.mark.parametrize(
@@ -82,3 +82,54 @@ def test_every_kind_of_blank_separates(blank: str) -> None:
 def test_quoted_parts_are_what_stands_between_quotation_marks() -> None:
     assert quoted_parts('find "angry goose" and “the ferry”') == ["angry goose", "the ferry"]
     assert quoted_parts('19" rack, ""') == []
+
+
+RUNS = {
+    "two marks in turn": "\u0301\u0316" * 500,
+    "all marks": "".join(chr(code) for code in range(sys.maxunicode + 1) if combining(chr(code))),
+    # no marks themselves, but normalized they are
+    **{f"U+{code:04X}": chr(code) * 500 + "\u0316" for code in (0x0F73, 0x0F75, 0x0F81, 0xFF9E, 0xFF9F)},
+}
+
+
+def longest_run(text: str) -> int:
+    """Return how many marks follow each other at most."""
+    return max(len(run) for run in "".join("m" if combining(one) else " " for one in text).split(" "))
+
+
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+def test_a_long_run_of_marks_is_cut_before_it_is_normalized(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    normalized = []
+
+    def watched(form: str, text: str) -> str:
+        normalized.append(text)
+        return normalize(form, text)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("function.engine.words.normalize", watched)
+    before, *marked, after = split_terms(f"goose a{run} ferry")
+    assert [before, after] == ["goose", "ferry"]
+    assert all(longest_run(normalize("NFKD", text)) <= 2 * MOST_MARKS for text in normalized)
+    assert sum(map(len, marked)) <= 3 * MOST_MARKS
+
+
+@pytest.mark.parametrize("place", range(10))
+def test_as_many_marks_as_unicode_allows_stay(place: int) -> None:
+    allowed = normalize("NFKC", "é" * place + "q" + "\u0316\u0301" * (MOST_MARKS // 2))
+    assert split_terms(allowed) == [allowed]
+    assert split_terms(allowed + "\u0301") == [allowed]
+
+
+@pytest.mark.parametrize(("character", "terms"), [("🦆", []), ("…", []), ("㎏", ["kg" * 100]), ("①", ["1" * 100])])
+def test_a_long_run_of_other_characters_loses_none(character: str, terms: list[str]) -> None:
+    assert split_terms(f"żółw {character * 100} goose") == ["żółw", *terms, "goose"]
+
+
+def test_only_words_of_a_possible_length_are_stemmed() -> None:
+    stemmed: list[str] = []
+
+    def stem(word: str) -> str:
+        stemmed.append(word)
+        return word
+
+    split_terms(f"{'a' * LONGEST_STEMMED} {'b' * (LONGEST_STEMMED + 1)}", stem)
+    assert stemmed == ["a" * LONGEST_STEMMED]

@@ -23,6 +23,7 @@ from safetensors.numpy import load_file, save_file
 from export.arguments import parse_arguments
 from export.cli import main
 from export.corpus import Corpus
+from export.files.disk_errors import DiskError
 from export.index.verify import Check
 from export.shell import python_module
 from function.engine.bundle import (
@@ -607,6 +608,22 @@ def test_an_interruption_after_the_replacement_says_that_the_new_bundle_is_there
     done = run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories)
     expected = f"interrupted: {bundle_of_stories} was replaced before that, and is complete\n"
     assert (done.code, done.err) == (130, expected)
+    assert open_bundle(bundle_of_stories) != before
+
+
+def test_an_error_after_the_replacement_says_that_the_new_bundle_is_there(
+    bundle_of_stories: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = read_manifest(bundle_of_stories)
+
+    def fail(*arguments: object) -> None:
+        raise DiskError("standard output: No space left on device")
+
+    monkeypatch.setattr("export.cli.print_bundle_summary", fail)
+    done = run("corpus", "--corpus", stories, "--text-column", "title", "--out", bundle_of_stories)
+    expected = "error: standard output: No space left on device "
+    expected += f"({bundle_of_stories} was replaced before that, and is complete)\n"
+    assert (done.code, done.err) == (1, expected)
     assert open_bundle(bundle_of_stories) != before
 
 

@@ -2,7 +2,9 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,12 @@ from hypothesis import strategies as st
 
 from export.corpus import Corpus
 from function.engine.embedder import TOKENS_PER_BATCH, Embedder, TokenIds
-from function.engine.loading import load
 from function.engine.quantization import Embeddings
-from function.execution import InlineExecution, Result
-from function.search import Query, make_search
+from function.search import SHORT_QUERY, Query
+from function.server import batching
 from function.server.batching import FEW_CHARACTERS, BatchedExecution, QueueFull
 from tests.conftest import MAX_TOKENS
+from tests.watched import watched_search
 
 
 class Counts:
@@ -36,15 +38,26 @@ class Counts:
 
 
 class GatedEmbedder:
-    """Embeds a text as its first token once the gate is open, and remembers the first tokens of each batch."""
+    """Embeds a text as its first token once the gate is open, and remembers the first tokens of each batch.
+
+    While the gate is closed, `allow` lets one batch pass.
+    """
 
     def __init__(self) -> None:
         self.gate = threading.Event()
+        self.begun = 0  # batches
         self.batches: list[list[int]] = []
-        self.model: Any = type("Model", (), {"dim": 1})
+        self.model: Any = type("Model", (), {"dim": 1, "max_tokens": TOKENS_PER_BATCH})
+        self._allowed = threading.Semaphore(0)
+
+    def allow(self) -> None:
+        self._allowed.release()
 
     def embed_padded(self, ids: list[list[int]]) -> Embeddings:
-        assert self.gate.wait(timeout=30)
+        self.begun += 1
+        end = time.monotonic() + 30
+        while not (self.gate.is_set() or self._allowed.acquire(timeout=0.01)):
+            assert time.monotonic() < end
         self.batches.append([text[0] for text in ids])
         if any(text[0] < 0 for text in ids):
             raise RuntimeError("the session failed")
@@ -58,8 +71,17 @@ def gated() -> Iterator[GatedEmbedder]:
     embedder.gate.set()
 
 
-def execution_over(embedder: Any, threads: int = 1, max_queued_tokens: int = 10**6) -> BatchedExecution:
-    return BatchedExecution(embedder, threads, max_queued_tokens, TOKENS_PER_BATCH, Counts())
+def execution_over(
+    embedder: Any, threads: int = 1, max_queued_tokens: int = 10**6, counts: Counts | None = None
+) -> BatchedExecution:
+    return BatchedExecution(embedder, threads, max_queued_tokens, TOKENS_PER_BATCH, counts or Counts())
+
+
+async def eventually(is_so: Callable[[], bool]) -> None:
+    """Return when something has become so, while the event loop goes on."""
+    async with asyncio.timeout(30):
+        while not is_so():
+            await asyncio.sleep(0.001)
 
 
 def text(first: int, length: int = 8) -> TokenIds:
@@ -87,14 +109,15 @@ def test_each_request_gets_its_own_embeddings_in_order_and_to_the_last_bit(
         [TokenIds(rng.integers(4, 60, length).tolist(), is_truncated=False) for length in lengths]
         for lengths in requests
     ]
-    execution = execution_over(embedder, threads)
+    counts = Counts()
+    execution = execution_over(embedder, threads, counts=counts)
 
     async def ask() -> list[Embeddings]:
         return await asyncio.gather(*map(execution.embed, asked))
 
     for tokens, embeddings in zip(asked, asyncio.run(ask()), strict=True):
         np.testing.assert_array_equal(embeddings, embedder.embed(tokens))
-    assert execution.queued_tokens == 0
+    assert counts.queued == 0
     execution.close()
 
 
@@ -144,7 +167,7 @@ def test_a_small_request_waits_for_one_batch_of_a_large_one(gated: GatedEmbedder
         return [batch[0] for batch in gated.batches]
 
     turns = asyncio.run(ask())
-    assert turns[:4] == [1, 1, 2, 3]
+    assert turns[:4] == [1, 2, 1, 3]
     assert set(turns[4:]) == {1}
 
 
@@ -156,17 +179,18 @@ def test_large_requests_take_turns(gated: GatedEmbedder) -> None:
         await asyncio.gather(*tasks)
 
     asyncio.run(ask())
-    assert gated.batches == [[1], [1], [2], [3], [1], [2], [3], [2], [3]]
+    assert gated.batches == [[1], [2], [1], [3], [2], [1], [3], [2], [3]]
 
 
 def test_a_cancelled_request_leaves_the_queue(gated: GatedEmbedder) -> None:
     async def ask() -> None:
-        execution = execution_over(gated)
+        counts = Counts()
+        execution = execution_over(gated, counts=counts)
         running, leaving, staying = await started(execution, [text(1)], [text(2), text(2, 9)], [text(3)])
-        assert execution.queued_tokens == 8 + 17
+        assert counts.queued == 8 + 17
         leaving.cancel()
         await asyncio.sleep(0)
-        assert execution.queued_tokens == 8
+        assert counts.queued == 8
         gated.gate.set()
         await asyncio.gather(running, staying)
         assert leaving.cancelled()
@@ -190,11 +214,12 @@ def test_a_request_that_is_cancelled_while_it_runs_spoils_no_other(gated: GatedE
 def test_a_failed_batch_reaches_its_requests_and_no_other(gated: GatedEmbedder) -> None:
     async def ask() -> list[Any]:
         requests = [[text(1)], [text(-1), text(5, 30)], [text(2)], [text(3, 9)]]
-        execution = execution_over(gated)
+        counts = Counts()
+        execution = execution_over(gated, counts=counts)
         tasks = await started(execution, *requests)
         gated.gate.set()
         answers = await asyncio.gather(*tasks, return_exceptions=True)
-        assert execution.queued_tokens == 0
+        assert counts.queued == 0
         assert (await execution.embed([text(4)])).tolist() == [[4.0]]  # and it goes on
         return answers
 
@@ -204,6 +229,70 @@ def test_a_failed_batch_reaches_its_requests_and_no_other(gated: GatedEmbedder) 
     assert other.tolist() == [[3.0]]
 
 
+def test_small_requests_are_accepted_beside_a_bulk_request_and_wait_for_three_batches_at_most(
+    gated: GatedEmbedder,
+) -> None:
+    async def ask() -> list[int]:
+        execution = execution_over(gated, max_queued_tokens=16_384)
+        bulk = asyncio.create_task(execution.embed([text(1, 50)] * 2_000))
+        waited = []
+        for number in range(2, 30):
+            await eventually(lambda: gated.begun > len(gated.batches))
+            begun = gated.begun - 1  # the batch that runs counts
+            small = asyncio.create_task(execution.embed([text(number, 4)]))
+            await asyncio.sleep(0)
+            while not small.done():
+                done = len(gated.batches)
+                gated.allow()
+                await eventually(lambda done=done: len(gated.batches) > done)  # type: ignore[misc]
+                await asyncio.sleep(0.001)
+            await small
+            waited.append(len(gated.batches) - begun)
+        assert not bulk.done()
+        gated.gate.set()
+        assert len(await bulk) == 2_000
+        return waited
+
+    assert set(asyncio.run(ask())) <= {2, 3}
+
+
+def test_a_model_thread_takes_its_next_batch_while_the_event_loop_is_busy(gated: GatedEmbedder) -> None:
+    async def ask() -> None:
+        tasks = await started(execution_over(gated), *([text(number, number)] for number in range(1, 9)))
+        gated.gate.set()
+        end = time.monotonic() + 30
+        while len(gated.batches) < len(tasks):  # the event loop has no turn
+            assert time.monotonic() < end
+            time.sleep(0.001)
+        assert not any(task.done() for task in tasks)
+        await asyncio.gather(*tasks)
+
+    asyncio.run(ask())
+    assert gated.batches == [[number] for number in range(1, 9)]
+
+
+def test_the_results_of_a_batch_reach_the_event_loop_in_one_call(
+    gated: GatedEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def ask() -> int:
+        tasks = await started(execution_over(gated), *([text(number)] for number in range(1, 12)))
+        loop, calls = asyncio.get_running_loop(), 0
+        call_soon_threadsafe = loop.call_soon_threadsafe
+
+        def count(*arguments: Any, **options: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            return call_soon_threadsafe(*arguments, **options)
+
+        monkeypatch.setattr(loop, "call_soon_threadsafe", count)
+        gated.gate.set()
+        await asyncio.gather(*tasks)
+        return calls
+
+    assert asyncio.run(ask()) == 2
+    assert gated.batches == [[1], list(range(2, 12))]
+
+
 def test_a_full_queue_refuses_and_takes_more_when_it_is_emptier(gated: GatedEmbedder) -> None:
     async def ask() -> None:
         execution = execution_over(gated, max_queued_tokens=16)
@@ -211,11 +300,121 @@ def test_a_full_queue_refuses_and_takes_more_when_it_is_emptier(gated: GatedEmbe
         with pytest.raises(QueueFull) as refused:
             await execution.embed([text(4, 1)])
         assert (refused.value.status_code, refused.value.headers) == (429, {"retry-after": "1"})
+        assert refused.value.detail == "queue: 16 tokens wait for the model, the limit is 16; try again in 1 s"
         gated.gate.set()
         await asyncio.gather(*tasks)
         await execution.embed([text(5)])
 
     asyncio.run(ask())
+
+
+def test_bulk_requests_are_refused_while_another_one_waits(gated: GatedEmbedder) -> None:
+    async def ask() -> None:
+        execution = execution_over(gated, max_queued_tokens=16_384)
+        tasks = await started(execution, [text(1, 50)] * 2_000, [text(2)])
+        with pytest.raises(QueueFull):
+            await execution.embed([text(3, 50)] * 2_000)
+        gated.gate.set()
+        await asyncio.gather(*tasks)
+        assert len(await execution.embed([text(3, 50)] * 2_000)) == 2_000
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("threads", "seconds_per_batch", "expected"), [(1, 0.5, 4), (2, 0.5, 2), (1, 0.001, 1), (1, 3600.0, 60)]
+)
+def test_retry_after_is_the_time_that_the_queue_takes(
+    gated: GatedEmbedder, monkeypatch: pytest.MonkeyPatch, threads: int, seconds_per_batch: float, expected: int
+) -> None:
+    clock = count(0.0, seconds_per_batch)  # read before and after each batch
+
+    async def ask() -> str:
+        execution = execution_over(gated, threads, max_queued_tokens=800)
+        monkeypatch.setattr(batching, "monotonic", lambda: next(clock))
+        gated.allow()
+        await execution.embed([text(1, 100)])
+        running = await started(execution, *([text(2, 120)] for _ in range(threads)))
+        await eventually(lambda: gated.begun == 1 + threads)
+        tasks = await started(execution, *([text(3, 125)] for _ in range(6)))
+        refusal = execution.refusal(100)
+        assert refusal is not None
+        gated.gate.set()
+        await asyncio.gather(*running, *tasks)
+        return refusal.headers["retry-after"]  # type: ignore[index]
+
+    assert asyncio.run(ask()) == str(expected)
+
+
+def test_a_check_of_the_model_is_never_refused(gated: GatedEmbedder) -> None:
+    async def ask() -> Embeddings:
+        execution = execution_over(gated, max_queued_tokens=1)
+        tasks = await started(execution, [text(1)], [text(2)])
+        check = asyncio.create_task(execution.embed([text(3)], is_check=True))
+        await asyncio.sleep(0)
+        assert execution.refusal(1) is not None
+        gated.gate.set()
+        await asyncio.gather(*tasks)
+        return await check
+
+    assert asyncio.run(ask()).tolist() == [[3.0]]
+
+
+def test_an_announced_request_keeps_other_bulk_requests_out_and_is_accepted_itself(gated: GatedEmbedder) -> None:
+    async def ask() -> None:
+        execution, is_read = execution_over(gated, max_queued_tokens=16_384), asyncio.Event()
+
+        async def announce_and_embed() -> Embeddings:
+            with execution.announced(20_000):
+                await is_read.wait()
+                return await execution.embed([text(2, 50)] * 400)
+
+        tasks = await started(execution, [text(1)])
+        announced = asyncio.create_task(announce_and_embed())
+        await asyncio.sleep(0)
+        assert execution.refusal(20_000) is not None
+        tasks += await started(execution, *[[text(3, 100)] * 10] * 16)
+        assert execution.refusal(1_000) is not None  # the queue is full even for small requests
+        is_read.set()
+        await asyncio.sleep(0)
+        gated.gate.set()
+        assert len(await announced) == 400
+        await asyncio.gather(*tasks)
+        assert execution.refusal(20_000) is None
+
+    asyncio.run(ask())
+
+
+def test_an_announced_request_that_ends_without_embedding_counts_no_longer(gated: GatedEmbedder) -> None:
+    async def ask() -> None:
+        execution = execution_over(gated, max_queued_tokens=16_384)
+
+        async def announce_and_fail() -> None:
+            with execution.announced(20_000):
+                assert execution.refusal(2_000) is not None
+                raise ValueError("not JSON")
+
+        with pytest.raises(ValueError, match="not JSON"):
+            await announce_and_fail()
+        assert execution.refusal(2_000) is None
+
+    asyncio.run(ask())
+
+
+def test_a_batch_that_outlives_its_event_loop_does_not_stop_the_thread(gated: GatedEmbedder) -> None:
+    execution = execution_over(gated)
+
+    async def leave() -> None:
+        (task,) = await started(execution, [text(1)])
+        await eventually(lambda: gated.begun == 1)
+        task.cancel()
+
+    async def ask() -> Embeddings:
+        return await execution.embed([text(2)])
+
+    asyncio.run(leave())
+    gated.gate.set()
+    assert asyncio.run(ask()).tolist() == [[2.0]]
 
 
 def test_a_request_larger_than_the_queue_is_taken_while_nothing_waits(gated: GatedEmbedder) -> None:
@@ -248,30 +447,44 @@ def test_long_work_is_done_in_another_thread(embedder: Embedder, is_long: bool) 
     assert (thread is threading.current_thread()) == (not is_long)
 
 
+def test_long_work_does_not_wait_for_other_long_work(embedder: Embedder) -> None:
+    execution, gate = execution_over(embedder), threading.Event()
+
+    async def ask() -> str:
+        slow = asyncio.create_task(execution.run(lambda: gate.wait(timeout=30), is_long=True))  # such as a bulk reply
+        await asyncio.sleep(0)
+        found = await execution.run(lambda: "found", is_long=True)
+        assert not slow.done()
+        gate.set()
+        assert await slow
+        return found
+
+    assert asyncio.run(ask()) == "found"
+
+
 @pytest.mark.parametrize("mode", ["semantic", "keyword", "hybrid"])
 def test_filters_are_long_work_and_so_is_a_search_of_a_large_corpus(
     bundle: Path, embedder: Embedder, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    was_long = []
-
-    class Watched(InlineExecution):
-        async def run(self, work: Callable[[], Result], *, is_long: bool = False) -> Result:
-            was_long.append(is_long)
-            return await super().run(work, is_long=is_long)
-
+    search, was_long = watched_search(bundle, embedder)
     query = Query("an angry goose", mode=mode, filter={"chapter": 5})
-    loaded, execution = load(bundle, embedder), Watched(embedder)
-
-    async def ask() -> None:
-        await make_search(loaded, execution)(query, lambda phase: None)
-
-    asyncio.run(ask())
+    asyncio.run(search(query))
     assert was_long.pop(0)
     assert set(was_long) == {False}
     was_long.clear()
     monkeypatch.setattr("function.search.FEW_ROWS", 199)
-    asyncio.run(ask())
+    asyncio.run(search(query))
     assert set(was_long) == {True}
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+@pytest.mark.parametrize("characters", [SHORT_QUERY, SHORT_QUERY + 1])
+def test_looking_up_the_words_of_a_long_text_is_long_work(
+    bundle: Path, embedder: Embedder, mode: str, characters: int
+) -> None:
+    search, was_long = watched_search(bundle, embedder)
+    asyncio.run(search(Query("goose " + "x" * (characters - 6), mode=mode)))
+    assert was_long == [characters > SHORT_QUERY, False]
 
 
 def test_batches_and_the_queue_are_counted(gated: GatedEmbedder) -> None:

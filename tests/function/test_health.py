@@ -14,6 +14,7 @@ import pytest
 from function.engine.embedder import Embedder
 from function.engine.quantization import Embeddings
 from function.routes import status
+from function.server import admission
 from function.server.serving import Batching, make_app
 from function.settings import Settings
 from tests.function.event_makers import http_api
@@ -156,7 +157,10 @@ def test_health_answers_while_the_model_is_busy(bundle: Path, monkeypatch: pytes
     assert run(ask()) == (True, 200, 200)
 
 
-def test_a_full_queue_is_not_an_illness(bundle: Path, later: Callable[[float], None]) -> None:
+def test_a_full_queue_is_not_an_illness(
+    bundle: Path, later: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admission, "LONGEST_WAIT", 0.0)
     app = make_app(Settings(bundle_dir=bundle), Batching(1, 1))
     later(61)
     *searches, health = asked(app, *[("POST", "/predict")] * 50, ("GET", "/health"))

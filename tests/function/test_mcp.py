@@ -273,6 +273,7 @@ def test_the_tool_names_the_corpus_and_its_columns(client: httpx.Client) -> None
             "filter": {"chapter": {"$gte": 3}, "$or": [{"who": "the baker"}, {}]},
         },
         {"text": "angry goose", "num_results": 3, "include": []},
+        {"text": "angry goose", "filter": {"who": {"$startsWith": "the "}, "places": {"$startsWith": "s"}}},
         {"text": "angry goose", "mode": "keyword", "filter": None},
     ],
 )
@@ -293,6 +294,7 @@ def test_the_tools_schemas_hold_for_calls_and_results(client: httpx.Client, argu
         ({"text": " "}, "text: expected words, not an empty or blank text"),
         ({"text": "a", "num_results": 101}, "num_results: input should be less than or equal to 100, found 101"),
         ({"text": "a", "top_k": 3}, "top_k: extra inputs are not permitted"),
+        ({str(number): number for number in range(500)}, "arguments: 500 fields, expected at most 100; "),
         ({"text": "a", "filter": {"year": 1}}, "filter: expected the name of a column, $and or $or, found 'year'"),
         ({"text": "q" * 65_537}, "text: a text of 65537 characters"),
     ],

@@ -8,6 +8,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from function.server import admission
 from function.server.callers import CallerWatch
 from function.server.serving import Batching, make_app
 from function.settings import Settings
@@ -79,7 +80,10 @@ def test_paths_with_a_name_in_them_are_counted_as_one_route(client: httpx.Client
     assert {key[1]: value for key, value in samples.items() if key[0] == "requests_total"} == {"/v1/models/{name}": 2}
 
 
-def test_a_full_queue_is_a_429_that_says_when_to_come_again_and_is_counted(bundle: Path) -> None:
+def test_a_full_queue_is_a_429_that_says_when_to_come_again_and_is_counted(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admission, "LONGEST_WAIT", 0.0)
     app = make_app(Settings(bundle_dir=bundle), Batching(1, 1))
 
     async def ask() -> list[httpx.Response]:
@@ -94,7 +98,7 @@ def test_a_full_queue_is_a_429_that_says_when_to_come_again_and_is_counted(bundl
     for reply in refused:
         assert (reply.status_code, reply.headers["retry-after"]) == (429, "1")
         assert reply.json()["error_type"] == "overloaded"
-        assert reply.json()["error"] == "10 tokens would wait for the model, at most 1 may; try again in 1 s"
+        assert reply.json()["error"] == "queue: 5 tokens wait for the model, the limit is 1; try again in 1 s"
     samples = counted(metrics.text)
     assert samples["requests_total", "/predict", "429"] == len(refused)
     assert samples["requests_total", "/predict", "200"] == 50 - len(refused)

@@ -105,7 +105,9 @@ def test_the_document_says_which_columns_a_filter_may_name_and_what_a_result_may
     schemas = make_app().openapi()["components"]["schemas"]
     assert schemas["Filter"]["properties"].keys() == STORY_COLUMNS.keys() | {"$and", "$or"}
     assert schemas["Filter"]["properties"]["chapter"]["anyOf"][0] == {"type": "number"}
-    assert schemas["NumberOperators"]["properties"].keys() == set(OPERATORS)
+    assert schemas["NumberOperators"]["properties"].keys() == set(OPERATORS) - {"$startsWith"}
+    assert schemas["StringOperators"]["properties"].keys() == set(OPERATORS)
+    assert schemas["ListOperators"]["properties"]["$startsWith"] == {"type": "string"}
     assert schemas["SimilarRequest"]["properties"]["filter"]["anyOf"][0] == {"$ref": "#/components/schemas/Filter"}
     always = set(schemas["Result"]["required"])
     assert schemas["Result"]["properties"].keys() - always == {"scores", "text", "metadata"}

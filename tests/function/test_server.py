@@ -5,7 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -166,42 +165,6 @@ def test_an_unknown_argument_ends_it_with_2(capsys: pytest.CaptureFixture[str]) 
         main(["--colour", "red"])
     assert ended.value.code == 2
     assert "--colour" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("upgrade", [b"upgrade: h2c\r\n", b"Upgrade:h2c \r\n", b""])
-def test_an_offer_to_go_on_in_http_2_is_ignored(server: subprocess.Popen[str], upgrade: bytes) -> None:
-    head = b"POST /predict HTTP/1.1\r\nconnection: Upgrade, HTTP2-Settings\r\n" + upgrade + b"host: h\r\n"
-    body = b'{"text": "upgrade: h2c"}'
-    head += b"http2-settings: AAEAAEAA\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)
-    with connected(address_of(server)) as caller:
-        for parts in ([head + body], [head, body]):
-            for part in parts:
-                caller.sendall(part)
-                time.sleep(0.05)  # so that they arrive one by one
-            assert caller.recv(100_000).startswith(b"HTTP/1.1 200 OK")
-
-
-def test_headers_without_an_end_are_refused(server: subprocess.Popen[str]) -> None:
-    address = address_of(server)
-    with connected(address) as caller:
-        caller.sendall(b"GET /health HTTP/1.1\r\n")
-        received = b""
-        try:
-            for _ in range(100):
-                caller.sendall(b"x: " + b"y" * 10_000 + b"\r\n")
-                time.sleep(0.005)
-        except ConnectionError:
-            pass  # it hung up
-        else:
-            received = caller.recv(1_000)
-        assert not received or received.startswith(b"HTTP/1.1 400")
-    assert httpx.get(f"{address}/health", trust_env=False).status_code == 200
-
-
-def connected(address: str) -> socket.socket:
-    url = httpx.URL(address)
-    assert url.port is not None
-    return socket.create_connection((url.host, url.port), timeout=30)
 
 
 def test_all_routes_are_there_before_a_server_makes_workers(bundle: Path) -> None:

@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +15,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.function.running import address_of, started
+from function.server.command import bind
+from tests.function.running import ROOT, address_of, started
 from tests.function.test_metrics import counted
 
 WAIT = 30  # seconds, at most
@@ -178,3 +180,134 @@ def test_requests_on_connections_that_wait_to_be_accepted_are_answered_when_it_s
         replies = [caller.recv(100) for caller in callers]
     assert [reply[:15] for reply in replies] == [b"HTTP/1.1 200 OK"] * 60
     assert server.wait(timeout=WAIT) == 0
+
+
+CLOSING = b"GET /health HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n"
+
+
+def closed_by_the_server(address: httpx.URL) -> None:
+    """Ask on connections that the server closes first, so that the system keeps their ports for a minute."""
+    assert address.port is not None
+    for _ in range(20):
+        with socket.create_connection((address.host, address.port), 30) as caller:
+            caller.sendall(CLOSING)
+            while caller.recv(1_000):
+                pass
+
+
+def test_a_server_that_was_stopped_can_start_again_at_once(bundle: Path) -> None:
+    with started(bundle, "--workers", "2") as server:
+        address = httpx.URL(address_of(server))
+        closed_by_the_server(address)
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(WAIT) == 0
+    with started(bundle, "--workers", "2", "--port", str(address.port)) as server:
+        assert httpx.URL(address_of(server)) == address
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(WAIT) == 0
+
+
+def test_a_server_can_start_soon_after_the_main_process_was_killed_under_load(
+    server: subprocess.Popen[str], bundle: Path
+) -> None:
+    address = httpx.URL(address_of(server))
+    assert address.port is not None
+    closed_by_the_server(address)
+    workers = workers_of(server)
+    with ExitStack() as stack:
+        for _ in range(40):  # requests that are not whole keep their workers from ending for many seconds
+            caller = stack.enter_context(socket.create_connection((address.host, address.port), 30))
+            caller.sendall(b"POST /similar HTTP/1.1\r\nhost: h\r\ncontent-length: 9\r\n\r\n")
+        assert eventually(lambda: sum(map(sockets, workers)) >= 40)
+        server.kill()
+        assert eventually(lambda: is_free(address))
+        assert any(map(is_running, workers))  # they still wait for the callers
+        with started(bundle, "--workers", "2", "--port", str(address.port)) as other:
+            assert httpx.URL(address_of(other)) == address
+            assert answers(str(address))
+            other.send_signal(signal.SIGTERM)
+            assert other.wait(WAIT) == 0
+    assert eventually(lambda: not any(map(is_running, workers)))
+
+
+def is_free(address: httpx.URL) -> bool:
+    """Return whether a server can listen at an address."""
+    assert address.port is not None
+    try:
+        listeners = bind(address.host, address.port, 2)
+    except OSError:
+        return False
+    for listener in listeners:
+        listener.close()
+    return True
+
+
+def test_two_servers_do_not_share_a_port_although_neither_listens_yet() -> None:
+    with ExitStack() as stack:
+        (first, _) = (stack.enter_context(listener) for listener in bind("127.0.0.1", 0, 2))
+        for count in (1, 2):
+            with pytest.raises(OSError, match="Address already in use"):
+                bind("127.0.0.1", first.getsockname()[1], count)
+
+
+def test_a_worker_that_was_stopped_is_replaced_and_no_new_caller_is_left_waiting(server: subprocess.Popen[str]) -> None:
+    address = address_of(server)
+    stopped, _ = workers_of(server)
+    os.kill(stopped, signal.SIGSTOP)
+    statuses = []
+
+    def ask() -> None:
+        statuses.append(httpx.get(f"{address}/health", trust_env=False, timeout=WAIT).status_code)
+
+    callers = [threading.Thread(target=ask) for _ in range(20)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert statuses == [200] * 20
+    assert stopped not in workers_of(server)
+    assert len(workers_of(server)) == 2
+
+
+def test_a_server_with_a_stopped_worker_ends_when_told_to(server: subprocess.Popen[str]) -> None:
+    address_of(server)
+    workers = workers_of(server)
+    os.kill(workers[0], signal.SIGSTOP)
+    server.send_signal(signal.SIGTERM)
+    assert server.wait(25) == 0
+    assert not any(map(is_running, workers))
+
+
+BUSY = """
+import socket, sys, time
+from function.server import workers
+workers.SECONDS_BETWEEN_CHECKS, workers.CHECKS_IF_RUNNING, workers.SECONDS_TO_STOP = 0.05, 10, 1
+
+def serve(listener, is_first, is_alive, beat):
+    print("worker", is_first, flush=True)
+    if is_first:
+        time.sleep(600)  # its event loop is blocked
+    while True:
+        beat()
+        time.sleep(0.01)
+
+listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+workers.run_workers(listeners, serve, lambda process: print("ended", flush=True))
+"""
+
+
+def test_a_worker_whose_event_loop_is_blocked_is_replaced_and_another_is_not() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", BUSY], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as main:
+        assert main.stdout is not None
+        timer = threading.Timer(WAIT, main.kill)
+        timer.start()
+        lines = [main.stdout.readline().strip() for _ in range(6)]
+        timer.cancel()
+        main.send_signal(signal.SIGTERM)  # these workers do not end by themselves
+        _, errors = main.communicate(timeout=WAIT)
+    assert sorted(lines[:2]) == ["worker False", "worker True"]
+    assert lines[2:] == ["ended", "worker True"] * 2
+    assert main.returncode == 0
+    assert ": no sign of life in 10 checks, expected one each second; it is killed" in errors

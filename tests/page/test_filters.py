@@ -57,6 +57,14 @@ CASES: dict[str, tuple[str, str | None, dict[str, str], dict[str, Any], str]] = 
         {"told": {"$lt": "2024-01-01"}},
         "nothing",
     ),
+    "starts with": ("who", "starts with", {"who": "the b"}, {"who": {"$startsWith": "the b"}}, "who the b"),
+    "list starts with": (
+        "places",
+        "contains what starts with",
+        {"places": "vill"},
+        {"places": {"$startsWith": "vill"}},
+        "places village",
+    ),
     "list": ("places", "contains", {"places": "village"}, {"places": "village"}, "places village"),
 }
 

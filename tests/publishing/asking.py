@@ -25,5 +25,10 @@ def ask(client: httpx.Client, **fields: Any) -> tuple[str, str]:
 
 def left(environment: dict[str, str]) -> list[str]:
     """Return the names in the folder for what is fetched, apart from locks."""
-    (folder,) = Path(environment["TMPDIR"]).iterdir()
-    return sorted(path.name for path in folder.iterdir() if path.suffix != ".lock")
+    return sorted(path.name for path in fetched(environment).iterdir() if path.suffix != ".lock")
+
+
+def fetched(environment: dict[str, str]) -> Path:
+    """Return the folder for what is fetched."""
+    (folder,) = Path(environment["TMPDIR"]).glob("semantic-search-*")
+    return folder

@@ -37,17 +37,18 @@ def test_a_request_goes_to_amazons_address_of_the_bucket_or_to_the_one_that_a_va
     class Connection:
         sock = None
 
-        def __init__(self, host: str, **options: object) -> None:
+        def __init__(self, host: str, tls: object) -> None:
+            assert tls is not None
             self._host = host
 
-        def request(self, method: str, path: str, headers: dict[str, str]) -> None:
+        def ask(self, method: str, path: str, *arguments: object) -> None:
             asked.append((self._host, path))
             raise KeyboardInterrupt
 
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr(endpoint_module, "HTTPSConnection", Connection)
+    monkeypatch.setattr(endpoint_module, "TimedConnection", Connection)
     with pytest.raises(KeyboardInterrupt):
         Objects(url, KEYS | environment).read("current.json")
     assert asked == [(host, path)]

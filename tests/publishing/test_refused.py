@@ -1,5 +1,6 @@
 """What S3 does on a bad day, and bundles that cannot be served: the old bundle serves on."""
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from export.publishing.store import Store
 from function.engine.bundle import MANIFEST, read_manifest
 from function.s3 import objects
+from function.s3.fetch import RefusedError
 from tests.publishing.asking import Publish, Start, ask, left
 from tests.publishing.faults import FAULTS, Fault, Proxy, change, cut, dawdle, refuse, shorten
 
@@ -141,7 +143,7 @@ def test_a_pointer_to_nothing_is_refused(
         ({"model": {"prompts": {"query": "query: "}}}, "model is tests/mean-of-words or was exported otherwise"),
         ({"index": None}, "holds a model and no texts"),
         ({"index": {"rows": 199}}, "rows of the index, rows of the passages and dim are"),
-        ({"files": {"../x": {"bytes": 1, "sha256": "0" * 64}}}, "which is not a file's name"),
+        ({"files": {"../x": {"bytes": 1, "sha256": "0" * 64}}}, "lists '../x', expected the name of a file"),
     ],
 )
 def test_a_bundle_that_this_function_cannot_serve_is_refused(
@@ -187,3 +189,62 @@ def test_a_bundle_with_no_room_for_it_is_refused_until_there_is(
     assert left(environment) == [versions[0]]
     switch.poll()
     assert ask(client)[0] == versions[1][:12]
+
+
+MANIFESTS: dict[str, tuple[bytes, str]] = {
+    "empty": (b"", "manifest.json: Expecting value"),
+    "not UTF-8": (b'{"format_version": "\xff"}', "manifest.json: 'utf-8' codec can't decode"),
+    "nested deeply": (b"[" * 100_000, "manifest.json: maximum recursion depth exceeded"),
+    "a number of many digits": (b"9" * 5000, "manifest.json: Exceeds the limit"),
+    "a list": (b"[4]", "format_version is None, this code reads 4"),
+    "a version in lists": (
+        b'{"format_version": ' + b"[" * 90 + b"]" * 90 + b"}",
+        "format_version is [[[[[[[...]]]]]]]",
+    ),
+    "nothing else": (b'{"format_version": 4}', "'index' is missing or wrong"),
+}
+NAMES = ["", ".", "..", "../x", "a/b", "a\\b", ".hidden", "a\0b", "\ud800", "manifest.json", "ä", "a b", "a\n"]
+
+
+def publish_manifest(s3: Any, url: str, content: bytes) -> None:
+    """Publish a version that consists of a manifest with this content."""
+    version = hashlib.sha256(content).hexdigest()
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    s3.put_object(Bucket=bucket, Key=f"{prefix}/bundles/{version}/manifest.json", Body=content)
+    s3.put_object(Bucket=bucket, Key=f"{prefix}/current.json", Body=json.dumps({"version": version}).encode())
+
+
+@pytest.mark.parametrize(("content", "message"), MANIFESTS.values(), ids=MANIFESTS)
+def test_what_is_no_manifest_is_refused_by_a_start_and_by_a_poll(
+    start: Start,
+    publish: Publish,
+    bundle: Path,
+    environment: dict[str, str],
+    s3: Any,
+    url: str,
+    content: bytes,
+    message: str,
+) -> None:
+    version = publish(bundle)
+    switch, client = start()
+    publish_manifest(s3, url, content)
+    with pytest.raises(RefusedError) as raised:
+        start()
+    assert message in str(raised.value)
+    assert str(raised.value).startswith(f"{url}/bundles/")
+    switch.poll()
+    assert switch.status.error == str(raised.value)
+    assert ask(client)[0] == version[:12]
+    assert left(environment) == [version]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=ascii)
+def test_a_manifest_that_lists_what_is_no_name_of_a_file_is_refused(
+    start: Start, bundle: Path, environment: dict[str, str], s3: Any, url: str, name: str
+) -> None:
+    fields = json.loads((bundle / MANIFEST).read_text())
+    fields["files"][name] = {"bytes": 1, "sha256": "0" * 64}
+    publish_manifest(s3, url, json.dumps(fields).encode())
+    with pytest.raises(RefusedError, match="expected the name of a file; publish it again"):
+        start()
+    assert left(environment) == []

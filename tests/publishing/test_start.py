@@ -18,7 +18,7 @@ from function.engine.embedder import Embedder
 from function.s3 import fetch as fetching
 from function.s3 import folders, objects
 from function.server import command
-from tests.publishing.asking import Publish, Start, ask, left
+from tests.publishing.asking import Publish, Start, ask, fetched, left
 from tests.publishing.faults import FAULTS, WRONG, Fault, Proxy, dawdle
 
 ROOT = Path(__file__).parents[2]
@@ -41,8 +41,7 @@ def test_a_function_serves_the_bundle_that_the_pointer_names(
     _, client = start()
     assert ask(client) == (version[:12], "Edition 1")
     (folder,) = left(environment)
-    fetched = next(Path(environment["TMPDIR"]).iterdir()) / folder
-    assert {path.name: path.read_bytes() for path in fetched.iterdir()} == {
+    assert {path.name: path.read_bytes() for path in (fetched(environment) / folder).iterdir()} == {
         path.name: path.read_bytes() for path in bundles[1].iterdir()
     }
     shown = client.get("/info").json()["bundle"]
@@ -139,6 +138,16 @@ def test_a_start_that_cannot_fetch_fails_and_leaves_nothing(
     assert left(environment) == []
 
 
+def test_a_start_that_cannot_open_the_bundle_leaves_nothing(
+    start: Start, publish: Publish, bundle: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(bundle)
+    monkeypatch.setattr("function.s3.switch.load", lambda folder, embedder: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        start()
+    assert left(environment) == []
+
+
 def test_two_processes_share_what_is_fetched_and_the_last_one_removes_it(
     start: Start, publish: Publish, bundles: list[Path], environment: dict[str, str], proxy: Proxy
 ) -> None:
@@ -187,6 +196,29 @@ def test_what_a_killed_process_had_fetched_in_part_is_removed(
     assert sorted(path.name for path in folder.iterdir()) == [version, f"{version}.lock"]
 
 
+def test_a_lock_that_another_process_has_replaced_removes_nothing(environment: dict[str, str]) -> None:
+    path = folders.own_folder(environment) / "0123"
+    former = folders.open_shared(path, lambda part: None)
+    looking = folders.SharedFolder(path, os.open(path.with_suffix(".lock"), os.O_RDWR))  # as `remove_unused` does
+    former.close()
+    used = folders.open_shared(path, lambda part: None)
+    looking.close()
+    assert path.is_dir()
+    used.close()
+    assert not list(path.parent.iterdir())
+
+
+def test_a_folder_that_something_else_removed_is_filled_again_while_others_use_it(environment: dict[str, str]) -> None:
+    path = folders.own_folder(environment) / "0123"
+    user = folders.open_shared(path, lambda part: None)
+    path.rmdir()
+    other = folders.open_shared(path, lambda part: (part / "file").touch())
+    user.close()
+    assert (path / "file").exists()
+    other.close()
+    assert not list(path.parent.iterdir())
+
+
 def test_a_process_that_ends_removes_what_it_fetched(
     publish: Publish, bundle: Path, url: str, environment: dict[str, str]
 ) -> None:
@@ -196,8 +228,7 @@ def test_a_process_that_ends_removes_what_it_fetched(
         [sys.executable, "-c", START_AND_END], cwd=ROOT, env=variables, capture_output=True, text=True, check=False
     )
     assert done.stdout == "True\n", done.stderr
-    (folder,) = Path(environment["TMPDIR"]).iterdir()
-    assert list(folder.iterdir()) == []
+    assert list(fetched(environment).iterdir()) == []
 
 
 def test_a_folder_of_others_is_not_used(environment: dict[str, str], tmp_path: Path) -> None:

@@ -196,10 +196,3 @@ def test_what_is_no_prefix_of_a_bucket_is_refused(s3: Any, url: str) -> None:
 def test_a_bucket_that_is_not_there_is_named(s3: Any, bundle: Path) -> None:
     with pytest.raises(PublishError, match=r"s3://nowhere-at-all/x: .*NoSuchBucket"):
         Store(s3, "s3://nowhere-at-all/x").send(bundle, silent)
-
-
-def test_a_pointer_that_is_none_is_refused(store: Store, s3: Any, url: str) -> None:
-    bucket, _, prefix = url.removeprefix("s3://").partition("/")
-    s3.put_object(Bucket=bucket, Key=f"{prefix}/current.json", Body=b"[1]")
-    with pytest.raises(PublishError, match=r"current.json: TypeError.*delete the object"):
-        store.pointer()

@@ -1,13 +1,18 @@
 """A search in S3 Vectors finds what a search in the bundle finds; what it cannot do is refused clearly."""
 
+import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from function.engine.embedder import Embedder
+from function.search import Query
 from tests.conftest import WHAT, WHO
 from tests.s3vectors_server import StandIn
+from tests.watched import watched_search
 
 Ask = Callable[..., httpx.Response]
 
@@ -28,6 +33,11 @@ FILTERS: list[dict[str, Any] | None] = [
     {"places": {"$nin": ["village"]}},
     {"places": {"$exists": True}},
     {"places": {"$exists": False}},
+    {"who": {"$startsWith": "the "}},
+    {"who": {"$startsWith": "the b", "$ne": "the baker"}},
+    {"who": {"$startsWith": ""}},
+    {"places": {"$startsWith": "s"}},
+    {"places": {"$startsWith": ""}},
     {"$or": [{"places": "village"}, {"chapter": {"$lte": 2}}], "true": False},
     {"$and": [{"chapter": {"$gt": 1}}, {"$or": [{"who": "the baker"}, {"told": {"$exists": True}}]}]},
     {"$or": [{}, {"chapter": 1}]},
@@ -85,14 +95,62 @@ def test_an_exact_search_is_refused(ask: Ask) -> None:
 def test_comparing_what_s3_vectors_does_not_compare_is_refused(ask: Ask, column: str, value: object) -> None:
     reply = ask("goose", filter={"$and": [{column: {"$gt": value}}]})
     assert reply.status_code == 422
-    assert reply.json()["error"].startswith(f"filter.$and.0.{column}.$gt: expected $eq, $ne, $in, $nin or $exists")
+    assert reply.json()["error"].startswith(f"filter.$and.0.{column}.$gt: expected $eq, $ne, $in, $nin")
+    assert ("$startsWith" in reply.json()["error"]) == (column != "true")
     assert not StandIn.queries
 
 
 @pytest.mark.parametrize(
-    "condition", [{"chapter": "5"}, {"nowhere": 1}, {"chapter": {"$near": 5}}, {"$or": []}, {"told": "soon"}]
+    ("condition", "constraints"),
+    [
+        ({"chapter": {"$in": list(range(101))}}, 101),
+        ({"chapter": {"$nin": list(range(100))}}, 101),
+        ({"$or": [{"chapter": number} for number in range(101)]}, 101),
+        ({"$and": [{"chapter": {"$gte": 0, "$lt": 30}, "who": {"$ne": "x"}}] * 26}, 104),
+        ({"places": {"$in": ["sea"] * 99, "$exists": False}}, 102),
+    ],
+    ids=["$in", "$nin", "$or", "several", "empty lists"],
+)
+def test_more_constraints_than_s3_vectors_takes_are_refused(
+    ask: Ask, condition: dict[str, Any], constraints: int
+) -> None:
+    reply = ask("goose", filter=condition)
+    assert reply.status_code == 422
+    assert reply.json()["error"].startswith(
+        "filter: expected at most 100 constraints, as S3 Vectors counts each value, and one or two more of $ne, $nin "
+        f"and $exists, found {constraints}; the columns are: "
+    )
+    assert not StandIn.queries
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [{"chapter": {"$in": list(range(100))}}, {"chapter": {"$nin": list(range(3, 102))}}, {"who": {"$in": ["x"] * 100}}],
+    ids=["$in", "$nin", "equal values"],
+)
+def test_as_many_constraints_as_s3_vectors_takes_are_sent(ask: Ask, condition: dict[str, Any]) -> None:
+    here, there = ask("goose", local=True, filter=condition), ask("goose", filter=condition)
+    assert (there.status_code, len(there.json()["results"])) == (200, len(here.json()["results"]))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"chapter": "5"},
+        {"nowhere": 1},
+        {"chapter": {"$near": 5}},
+        {"$or": []},
+        {"told": "soon"},
+        {"told": {"$startsWith": "2"}},
+    ],
 )
 def test_a_wrong_filter_gets_the_error_that_the_bundle_gives(ask: Ask, condition: dict[str, Any]) -> None:
     here, there = ask("goose", local=True, filter=condition), ask("goose", filter=condition)
     assert (there.status_code, there.json()) == (here.status_code, here.json())
     assert there.status_code == 422
+
+
+def test_a_filter_is_translated_as_long_work(published: Path, embedder: Embedder) -> None:
+    search, was_long = watched_search(published, embedder)
+    asyncio.run(search(Query("an angry goose", filter={"chapter": 5})))
+    assert was_long == [True]

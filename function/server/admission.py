@@ -1,0 +1,92 @@
+"""What a full queue refuses: before the body is parsed, and not faster than callers should ask again."""
+
+from asyncio import sleep
+
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from function.errors import error_reply
+from function.server.batching import BatchedExecution
+
+SEARCH = "/similar"
+EMBEDDING = (SEARCH, "/predict", "/v1/embeddings", "/embed", "/similarity", "/")  # paths whose POST embeds texts
+WITHOUT_MODEL = b"keyword"  # part of the body of a search that needs no model
+BYTES_PER_TOKEN = 8  # bytes of a body for each token, roughly; English in JSON has about five, so few are overestimated
+LONGEST_WAIT = 4.0  # seconds; some clients give up after five
+MOST_WAITING = 1_000  # replies with 429 that wait at the same time
+
+
+class Admission:
+    """Refuses requests for embeddings with 429 while the queue is full, and delays each 429 by its Retry-After.
+
+    Some callers ask again at once, and each of their requests takes processor time from the model. A 429 waits no
+    longer than LONGEST_WAIT. It is sent at once if MOST_WAITING others wait: to close the connection instead would take
+    twice the time, because the caller opens another one.
+    """
+
+    def __init__(self, app: ASGIApp, execution: BatchedExecution) -> None:
+        """Take the app inside, and the owner of the queue."""
+        self._app = app
+        self._execution = execution
+        self._waiting = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request. Raises ClientDisconnect if the caller leaves before the body is whole."""
+        is_for_model = scope["type"] == "http" and scope["method"] == "POST" and scope["path"] in EMBEDDING
+        if not is_for_model or scope.get("refusal"):
+            await self._app(scope, receive, send)
+            return
+        tokens = _estimated_tokens(scope)
+        refusal = self._execution.refusal(tokens)
+        if refusal is not None and scope["path"] == SEARCH:
+            message = await receive()
+            receive = _replay(message, receive)
+            if message.get("more_body", False) or WITHOUT_MODEL in message.get("body", b""):
+                refusal = None  # if it needs the model after all, `embed` refuses it
+        if refusal is None:
+            with self._execution.announced(tokens):
+                await self._app(scope, receive, self._delay_refusal(send))
+            return
+        while True:  # the body is not kept; once it is whole, CallerWatch cancels the wait of a caller that hangs up
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            if not message.get("more_body", False):
+                break
+        reply = error_reply(refusal.status_code, refusal.detail, scope["path"])
+        reply.headers.update(refusal.headers or {})
+        await reply(scope, receive, self._delay_refusal(send))
+
+    def _delay_refusal(self, send: Send) -> Send:
+        """Return what sends a reply, after a wait if it is a 429."""
+
+        async def delayed_send(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] == 429 and self._waiting < MOST_WAITING:
+                seconds = int(Headers(raw=message["headers"]).get("retry-after", "1"))
+                self._waiting += 1
+                try:
+                    await sleep(min(seconds, LONGEST_WAIT))
+                finally:
+                    self._waiting -= 1
+            await send(message)
+
+        return delayed_send
+
+
+def _estimated_tokens(scope: Scope) -> int:
+    """Return the number of tokens of a request, estimated from the bytes of its body; 1 if these are unknown."""
+    for name, value in scope["headers"]:
+        if name == b"content-length":
+            return 1 + int(value) // BYTES_PER_TOKEN
+    return 1
+
+
+def _replay(message: Message, receive: Receive) -> Receive:
+    """Return what receives the message again, then the next ones."""
+    unread = [message]
+
+    async def replay() -> Message:
+        return unread.pop() if unread else await receive()
+
+    return replay

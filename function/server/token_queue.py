@@ -1,0 +1,137 @@
+"""The texts that wait for the model, and the requests that a full queue refuses. Its owner holds a lock around it.
+
+The texts of a batch have equally many tokens, as in `Embedder.embed`, so a text has the same embedding, to the last
+bit, whatever else is embedded with it.
+
+Requests take turns. A turn is one batch: texts of the request whose turn it is, and as many texts of the same length
+from other requests as fit. A request with hundreds of texts is split into many batches. After its turn it waits behind
+the others, and the next request that arrives overtakes it once.
+
+So a large request must not fill the queue for others: it counts with a share of the queue at most. What large requests
+have beyond their shares is limited too, because it takes memory. That limit refuses only large requests.
+"""
+
+from asyncio import Future
+from collections.abc import Sequence
+
+import numpy as np
+
+from function.engine.embedder import TokenIds
+from function.engine.quantization import Embeddings
+
+SHARES = 16  # a request fills at most this fraction of the queue
+
+
+class Request:
+    """The texts of one request, and their embeddings so far."""
+
+    __slots__ = ("can_be_overtaken", "done", "embeddings", "missing", "tokens", "unstarted", "waiting_tokens")
+
+    def __init__(self, tokens: Sequence[TokenIds], dim: int, done: "Future[Embeddings]") -> None:
+        """Take the texts, the number of values of an embedding, and the future that gets (n, dim) float32."""
+        self.tokens = tokens
+        self.done = done
+        self.embeddings: Embeddings = np.empty((len(tokens), dim), np.float32)
+        self.missing = len(tokens)  # texts without an embedding
+        self.waiting_tokens = 0  # tokens of the texts that are in the queue
+        self.can_be_overtaken = False  # it had a turn, and none overtook it since
+        self.unstarted: dict[int, list[int]] = {}  # rows of the texts that are in no batch yet, by number of tokens
+        for row in sorted(range(len(tokens)), key=lambda row: len(tokens[row].ids)):
+            self.unstarted.setdefault(len(tokens[row].ids), []).append(row)
+
+
+Batch = list[tuple[Request, int]]  # requests, and the rows of their texts
+
+
+class TokenQueue:
+    """Requests with texts that are in no batch yet."""
+
+    def __init__(self, max_tokens: int, tokens_per_batch: int, longest_text: int) -> None:
+        """Take the tokens that may wait, and the most tokens of a batch and of a text.
+
+        A batch has at most tokens_per_batch, or one text.
+        """
+        self.max_tokens = max_tokens
+        self._tokens_per_batch = tokens_per_batch
+        self._share = max(max_tokens // SHARES, tokens_per_batch, longest_text)
+        self._requests: dict[Request, None] = {}  # the first one's turn is next
+        self._tokens_in_shares = 0  # waiting tokens, of each request no more than its share
+        self.tokens = 0  # all waiting tokens
+        self.announced_tokens = 0  # tokens of large requests that are not read yet
+
+    def is_large(self, tokens: int) -> bool:
+        """Return whether a request with this number of tokens has more than its share."""
+        return tokens > self._share
+
+    def tokens_before(self, tokens: int) -> int:
+        """Return the number of waiting tokens that decides whether a request with `tokens` is refused."""
+        if self.is_large(tokens):
+            return self.tokens - self._tokens_in_shares + self.announced_tokens
+        return self._tokens_in_shares
+
+    def is_full(self, tokens: int) -> bool:
+        """Return whether a request with this number of tokens is refused.
+
+        A request is accepted while no other waits. Otherwise it is refused if its share does not fit. A large one is
+        also refused while the rest of other large ones reaches the limit.
+        """
+        if self.is_large(tokens) and self.tokens_before(tokens) >= self.max_tokens:
+            return True
+        return bool(self._requests) and self._tokens_in_shares + min(tokens, self._share) > self.max_tokens
+
+    def add(self, request: Request) -> None:
+        """Let the texts of a request wait."""
+        last = next(reversed(self._requests), None)
+        self._requests[request] = None
+        if last is not None and last.can_be_overtaken:
+            last.can_be_overtaken = False
+            self._put_last(last)
+        self._count(request, sum(length * len(rows) for length, rows in request.unstarted.items()))
+
+    def remove(self, request: Request) -> None:
+        """Remove the texts of a request that still wait, if any."""
+        if request in self._requests:
+            del self._requests[request]
+            self._count(request, -request.waiting_tokens)
+
+    def take(self) -> Batch:
+        """Take the next batch out of the queue, and put the request whose turn it was behind the others."""
+        if not self._requests:
+            return []
+        first = next(iter(self._requests))
+        length = next(reversed(first.unstarted))
+        room = max(1, self._tokens_per_batch // length)
+        batch: Batch = []
+        finished = []
+        for request in self._requests:
+            rows = request.unstarted.get(length)
+            if not rows:
+                continue
+            taken = rows[-room:]
+            del rows[-room:]
+            batch += [(request, row) for row in taken]
+            self._count(request, -length * len(taken))
+            if not rows:
+                del request.unstarted[length]
+            if not request.unstarted:
+                finished.append(request)
+            room -= len(taken)
+            if not room:
+                break
+        for request in finished:
+            del self._requests[request]
+        if first in self._requests:
+            first.can_be_overtaken = True
+            self._put_last(first)
+        return batch
+
+    def _put_last(self, request: Request) -> None:
+        del self._requests[request]
+        self._requests[request] = None
+
+    def _count(self, request: Request, tokens: int) -> None:
+        """Add to the waiting tokens of a request; a negative number takes away."""
+        before = min(request.waiting_tokens, self._share)
+        request.waiting_tokens += tokens
+        self.tokens += tokens
+        self._tokens_in_shares += min(request.waiting_tokens, self._share) - before

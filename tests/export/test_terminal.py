@@ -1,0 +1,93 @@
+"""What `python -m export` prints reaches any stream and controls no terminal."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from export.terminal import TerminalConsole
+from function.engine.bundle import open_bundle
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def command(bundle_copy: Path, tmp_path: Path) -> str:
+    """A command that replaces the texts of a bundle, from a file and with a column that ASCII cannot write."""
+    (tmp_path / "żółw.csv").write_text("text,zażółć\nangry goose,1\n", encoding="utf-8")
+    return f"{sys.executable} -m export corpus --corpus {tmp_path}/żółw.csv --text-column text --out {bundle_copy}"
+
+
+def run(command: str, **environment: str) -> tuple[int, str, str]:
+    """Run a command of bash; return its exit code, stdout and stderr."""
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command],
+        cwd=ROOT,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_an_ascii_stdout_takes_the_summary(command: str, bundle_copy: Path) -> None:
+    code, out, err = run(command, PYTHONIOENCODING="ascii", COLUMNS="300")
+    assert (code, err) == (0, "")
+    assert r"1 from \u017c\xf3\u0142w.csv" in out
+    assert r"za\u017c\xf3\u0142\u0107 (string)" in out
+    assert f"{bundle_copy}/ is ready. Try it: " in out
+
+
+def test_without_standard_streams_an_export_is_silent(command: str, bundle_copy: Path) -> None:
+    assert run(f"{command} <&- >&- 2>&-") == (0, "", "")
+    index = open_bundle(bundle_copy).index
+    assert index is not None
+    assert index.rows == 1
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_stdout_that_is_full_is_named_instead_of_the_disk_of_the_bundle(command: str, unbuffered: str) -> None:
+    code, _, err = run(f"{command} >/dev/full", PYTHONUNBUFFERED=unbuffered)
+    expected = "expected a file or a terminal that takes all output; choose another"
+    assert (code, err) == (1, f"error: standard output: No space left on device; {expected}\n")
+
+
+def test_a_reader_that_stops_early_ends_an_export_as_sigpipe_does(command: str) -> None:
+    assert run(f"{command} | true") == (141, "", "interrupted: nothing was changed\n")
+
+
+def test_control_characters_of_texts_and_tables_are_displayed_as_escapes(capsys: pytest.CaptureFixture[str]) -> None:
+    odd = "one\x1b[31m two\x9b \u202ethree\u2066\ttabbed\nnext"
+    console = TerminalConsole()
+    console.print(odd)
+    console.print(f"[red]{odd}[/]")
+    console.print(odd, markup=False)
+    shown = "one\\x1b[31m two\\x9b \\u202ethree\\u2066 tabbed\nnext\n"
+    assert capsys.readouterr().out == 3 * shown
+
+
+def test_a_name_in_an_error_controls_no_terminal(tmp_path: Path) -> None:
+    code, _, err = run(f"{sys.executable} -m export verify $'{tmp_path}/\\e[31mnone'")
+    assert code == 1
+    assert err.startswith(rf"error: {tmp_path}/\x1b[31mnone: is not a folder")
+    assert "\x1b" not in err
+
+
+def test_ctrl_c_during_the_imports_leaves_no_trace() -> None:
+    script = """
+import runpy, signal, sys
+
+class Interrupt:
+    def find_spec(self, name, *others):
+        if name == "export.cli":
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt())
+runpy.run_module("export", run_name="__main__", alter_sys=True)
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")

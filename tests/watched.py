@@ -1,0 +1,29 @@
+"""A search that notes which pieces of its work are long, and so run in a thread of the server."""
+
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from function.engine.embedder import Embedder
+from function.engine.loading import load
+from function.execution import InlineExecution, Result
+from function.search import Found, Query, make_search
+
+Run = Callable[[Query], Coroutine[Any, Any, Found]]
+
+
+def watched_search(bundle: Path, embedder: Embedder) -> tuple[Run, list[bool]]:
+    """Return a search, and a list to which it adds whether each piece of its work is long."""
+    was_long: list[bool] = []
+
+    class Watched(InlineExecution):
+        async def run(self, work: Callable[[], Result], *, is_long: bool = False) -> Result:
+            was_long.append(is_long)
+            return await super().run(work, is_long=is_long)
+
+    search = make_search(load(bundle, embedder), Watched(embedder))
+
+    async def run(query: Query) -> Found:
+        return await search(query, lambda phase: None)
+
+    return run, was_long
