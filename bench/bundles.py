@@ -22,9 +22,12 @@ def is_current(mark: Path) -> bool:
     return mark.exists() and mark.read_text(encoding="utf-8") == made_from()
 
 
-def make_bundle(work: Path, texts: Texts) -> Path:
-    """Return the bundle of these texts in `work`, exported unless today's code exported it before."""
-    bundle = work / f"{texts.file_name}-{len(texts.texts)}"
+def make_bundle(work: Path, texts: Texts, lots: int = 0) -> Path:
+    """Return the bundle of these texts in `work`, exported unless today's code exported it before.
+
+    With `lots`, it has a column `lot` for filters, whose values are the numbers below `lots` in turn.
+    """
+    bundle = work / (f"{texts.file_name}-{len(texts.texts)}" + (f"-{lots}-lots" if lots else ""))
     mark = work / f"{bundle.name}.made-from.txt"
     if not is_current(mark):
         from export.cli import main
@@ -32,8 +35,11 @@ def make_bundle(work: Path, texts: Texts) -> Path:
         shutil.rmtree(bundle, ignore_errors=True)
         work.mkdir(parents=True, exist_ok=True)
         with corpus_of(bundle).open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([["text"], *([text] for text in texts.texts)])
-        if main(["--corpus", str(corpus_of(bundle)), "--out", str(bundle)]) != 0:
+            writer = csv.writer(file)
+            writer.writerow(["text", "lot"] if lots else ["text"])
+            writer.writerows([text, row % lots] if lots else [text] for row, text in enumerate(texts.texts))
+        types = ["--column", "lot=number"] if lots else []
+        if main(["--corpus", str(corpus_of(bundle)), *types, "--out", str(bundle)]) != 0:
             raise SystemExit("the export failed")
         mark.write_text(made_from(), encoding="utf-8")
     return bundle

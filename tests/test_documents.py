@@ -18,8 +18,9 @@ from starlette.routing import Route
 from bench.documents import TABLE, documents, fill
 from bench.report import RESULTS
 from export.arguments import COMMANDS, parse_arguments
-from function import query
-from function.server import command as server_command
+from function.commands import query
+from function.engine import bundle as layout
+from function.server import cli as server_command
 from function.settings import Settings, read_settings
 from tests.cloudformation import load_template
 
@@ -138,6 +139,62 @@ def test_each_link_leads_somewhere(page: str, target: str) -> None:
     path = (PROJECT / page).parent / file if file else PROJECT / page
     assert path.exists()
     assert not anchor or anchor in anchors(path)
+
+
+ROOMS = ("function", "export", "bench", "deploy", "docs", "tests")
+TOP_FILES = r"[A-Za-z][\w.-]*\.(?:py|md|yaml|toml|txt)|Dockerfile|Makefile"
+
+
+def paths(text: str) -> list[str]:
+    """Return what a page's code names of this repository: paths that begin with one of ROOMS, and files at the top."""
+    code = " ".join(shown_code(text))
+    found = re.findall(rf"(?<![\w./-])((?:{'|'.join(ROOMS)})/[\w./*-]*|(?:{TOP_FILES})(?![\w/]))", code)
+    return sorted(set(found) - {"headlines.csv", layout.MANIFEST, layout.TOKENIZER, "function/"})
+
+
+@pytest.mark.parametrize(("page", "path"), [(page, path) for page, text in PAGES.items() for path in paths(text)])
+def test_each_file_that_is_named_is_there(page: str, path: str) -> None:
+    assert list(PROJECT.glob(path.rstrip("/")))
+
+
+@pytest.mark.parametrize(
+    ("path", "name"), sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", PAGES["docs/architecture.md"])))
+)
+def test_each_function_that_is_named_is_in_its_file(path: str, name: str) -> None:
+    source = (PROJECT / path).read_text(encoding="utf-8")
+    assert re.search(rf"^ *((async )?def|class) {name}\b|^ *{name} = ", source, re.MULTILINE)
+
+
+def test_a_newcomer_reads_few_files_to_explain_a_request_and_a_cold_start() -> None:
+    listed = paths(PAGES["docs/architecture.md"].partition("## Read the code")[2])
+    assert 15 <= len(listed) <= 25
+    assert sum(len((PROJECT / path).read_text(encoding="utf-8").splitlines()) for path in listed) <= 2_500
+
+
+def test_each_name_in_the_picture_is_a_module_or_a_folder() -> None:
+    (picture,) = [block for block in BLOCK.findall(README) if PICTURE_LINE in block]
+    heading, rest = picture.split("\n", 1)
+    assert "AWS Lambda" in heading
+    for folder in ("function/engine/", "function/", "export/"):
+        assert folder in rest
+        assert (PROJECT / folder).is_dir()
+        rest = rest.replace(folder, "")
+    rooms = [PROJECT / room for room in ("export", "function", "function/engine")]
+    known = {path.stem for room in rooms for path in room.iterdir() if path.is_dir() or path.suffix == ".py"}
+    names = set(re.findall(r"\w+", rest.replace(PICTURE_LINE, "")))
+    assert len(names) > 15
+    assert names - known == set()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_each_page_looks_the_same_on_github_and_in_the_site(page: str) -> None:
+    # Python-Markdown needs a blank line before a list, and four spaces before a list within a list
+    text = BLOCK.sub("", TABLE.sub("", PAGES[page]))
+    assert re.findall(r"^ {1,3}(?:-|\d+\.) .*|^(?![-#|>]|\d+\.)\S.*\n(?:-|\d+\.) .*", text, re.MULTILINE) == []
+
+
+def test_the_readme_can_be_read_to_its_end() -> None:
+    assert len(README.splitlines()) <= 150
 
 
 @pytest.mark.parametrize("page", sorted(set(PAGES) - {"README.md"}))

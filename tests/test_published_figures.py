@@ -115,7 +115,7 @@ def test_a_text_embeds_the_same_alone_and_in_a_batch(exported: Exported) -> None
         "one two three four five six seven",
     ]
     tokens = exported.small.tokenize(texts * 6)
-    together = exported.small.embed_padded([one.ids for one in tokens])
+    together = exported.small.embed_batch([one.ids for one in tokens])
     alone = np.concatenate([embed(exported.small, [text]) for text in texts])
     assert np.abs(together[:5] - alone).max() < 1e-5
     assert np.abs(together[-5:] - alone).max() < 1e-5

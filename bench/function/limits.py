@@ -1,151 +1,226 @@
-"""Seconds and dollars of the costliest requests to /predict, with MAX_TOKENS and before it existed, beside a /similar.
+"""The costliest requests that each route accepts: their processor time, and for how long they block the event loop.
 
-A token of a long text costs more than one of a short text, so the costliest texts are as long as the model reads. The
-tokenizer reads all of a text before it cuts the text to that length, so long texts cost more than their tokens.
-All run on one core, which is what a function of 1,769 MB has. The seconds are those of the processor, because the
-requests wait for nothing else, and what other programs on this machine take does not count.
+The app runs as in `python -m function`: one process, with one thread for the model and one for other long work, and all
+on one core, which is what a function of 1,769 MB has. Seconds are those of the processor, so other programs do not
+count. While a request is answered, a task of the event loop wakes up every millisecond. The longest time between two of
+its turns is how long nothing else could be answered. Other programs can only lengthen it, so the shortest of the rounds
+counts. Of the kinds of text for one route, the table has the one that takes longest.
 """
 
 import argparse
+import asyncio
+import json
 import os
 import statistics
 import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 from bench.bundles import make_bundle
-from bench.function.emulator import Context, compute, sample_event
+from bench.function.emulator import compute
 from bench.report import make_provenance, report
-from bench.texts import add_data_argument, read_texts, short_queries
+from bench.texts import add_data_argument, read_texts
 from function.engine.bundle import read_manifest
-from function.engine.embedder import Embedder
-from function.settings import LAMBDA_TOKENS, Settings
+from function.engine.keyword.analyzer import split_terms
+from function.engine.metadata.filters import MOST_VALUES
+from function.settings import CHARACTERS_PER_TEXT, LAMBDA_TOKENS, Settings
 
 WRITES: tuple[str, ...] = ("limits",)
 MEASURES: tuple[str, ...] = ("function.handler", "requirements.txt")
 MEMORY = 1_769  # megabytes: one core; https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
-WORDS = 4  # in the ordinary search, as in `warm`
-JSON_AROUND_A_TEXT = 8  # bytes, rounded up: quotes, a comma, and a share of the braces
+LOTS = 1_000  # values of the column that filters compare
+TURN = 0.001  # seconds that the watching task sleeps
 # WordPiece splits words of up to 100 characters and looks for each piece from the longest one down. The vocabulary has
 # only single letters of this word, so the tokenizer looks up 5,050 pieces (100 + 99 + ... + 1).
 SLOWEST_WORD = "q" * 100 + " "
-FORMER_BODY_LIMIT = 1024 * 1024  # bytes; these two were the only limits before tokens and characters had limits
-FORMER_TEXTS = 256
-ORDINARY = "an ordinary search"
-SEARCHES = 50  # in each round: the first ones after a costly request find the processor's caches full of other things
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request: its route, and its text or texts."""
+    """A request: its route, what decides how it is answered ("" if nothing does), what it contains, and its body."""
 
+    method: str
     path: str
-    text: str | list[str]
+    mode: str = ""
+    content: str = ""
+    body: Any = None
 
-    def event(self) -> dict[str, Any]:
-        """Return the event that carries the request."""
-        return sample_event(self.path, {"text": self.text})
+    @property
+    def name(self) -> str:
+        """Return a name without slashes."""
+        return ", ".join(part for part in (self.path.strip("/").replace("/", " ") or "root", self.mode) if part)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Seen:
-    """What was seen of one request: its tokens as the model reads them, and the processor's seconds in each round."""
+    """Measurements of one request, a value for each round: the processor's seconds, and seconds of a blocked loop."""
 
-    tokens: int
-    seconds: list[float]
+    seconds: list[float] = field(default_factory=list)
+    blocked: list[float] = field(default_factory=list)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's own arguments."""
     add_data_argument(parser)
     parser.add_argument("--rows", type=int, default=30_000, help="texts in the index")
-    parser.add_argument("--rounds", type=int, default=5, help="costly requests of each kind, in turn")
+    parser.add_argument("--rounds", type=int, default=2, help="how often each request is sent, after once to warm up")
 
 
 def run(options: argparse.Namespace) -> int:
     """Measure and report."""
     texts = read_texts(options.data, options.rows)
-    bundle = make_bundle(options.work, texts)
-    (query,) = short_queries(options.data, WORDS, 1)
-    requests = make_requests(query, read_manifest(bundle).model.max_tokens)
-    seen = measure(bundle, requests, options.rounds)
-    medians = {name: statistics.median(one.seconds) for name, one in seen.items()}
-    dollars = {name: compute(seconds * 1e3, MEMORY) for name, seconds in medians.items()}
+    bundle = make_bundle(options.work, texts, LOTS)
+    settings = Settings(bundle_dir=bundle)
+    embedded = Settings(max_tokens=LAMBDA_TOKENS)  # the tokens that a server accepts would take minutes
+    requests = list(make_requests(texts.texts, read_manifest(bundle).model.max_tokens, settings, embedded))
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    seen = measure(settings, requests, options.rounds)
+    costliest: dict[str, tuple[Request, Seen]] = {}
+    for request, one in zip(requests, seen, strict=True):
+        if request.name not in costliest or _seconds(one) > _seconds(costliest[request.name][1]):
+            costliest[request.name] = request, one
+    dollars = {name: compute(_seconds(one) * 1e3, MEMORY) for name, (_, one) in costliest.items()}
     rows = [
         (
-            name,
-            f"`{request.path}`",
-            len(request.text) if isinstance(request.text, list) else 1,
-            f"{seen[name].tokens:,}",
-            f"{len(request.event()['body']):,}",
-            f"{medians[name]:.3f}",
+            f"`{request.method} {request.path}`",
+            request.mode,
+            request.content,
+            f"{_seconds(one) * 1e3:,.1f}",
+            f"{min(one.blocked) * 1e3:,.1f}",
             f"{dollars[name] * 1e6:,.2f}",
-            f"{medians[name] / medians[ORDINARY]:,.0f}",
         )
-        for name, request in requests.items()
+        for name, (request, one) in costliest.items()
     ]
-    columns = ("request", "route", "texts", "tokens", "bytes", "seconds", "$ of computing per million", "times as long")
+    columns = ("route", "mode", "content", "milliseconds of the processor", "event loop blocked, ms", "$ per million")
     details = {
         "rows": len(texts.texts),
         "memory": MEMORY,
-        "tokens": {name: one.tokens for name, one in seen.items()},
-        "seconds": {name: one.seconds for name, one in seen.items()},
-        "dollars": dollars,
+        "seconds": {name: one.seconds for name, (_, one) in costliest.items()},
+        "dollars_per_million": {name: value * 1e6 for name, value in dollars.items()},
+        "blocked_milliseconds": {name: min(one.blocked) * 1e3 for name, (_, one) in costliest.items()},
+        "all": [
+            {"name": request.name, "content": request.content, "seconds": one.seconds, "blocked": one.blocked}
+            for request, one in zip(requests, seen, strict=True)
+        ],
     }
     report("limits", columns, rows, details, make_provenance(texts.description()))
     return 0
 
 
-def make_requests(query: str, max_tokens: int, limit: int = LAMBDA_TOKENS) -> dict[str, Request]:
-    """Return the requests by name, for a model that reads max_tokens tokens of a text, and a limit of MAX_TOKENS.
+def _seconds(seen: Seen) -> float:
+    return statistics.median(seen.seconds)
 
-    Those "before" were accepted when tokens and characters were not limited; now they need a larger MAX_TOKENS.
+
+def make_requests(corpus: Sequence[str], max_tokens: int, settings: Settings, embedded: Settings) -> Iterator[Request]:
+    """Yield the requests, for a model that reads max_tokens tokens of a text.
+
+    `embedded` has the limits of requests for embeddings, and `settings` those of all others. The filters are over a
+    column `lot` of numbers below LOTS.
     """
-    full = "word " * max_tokens  # cut to max_tokens, because special tokens come to it
-    allowed = limit // max_tokens
-    return {
-        ORDINARY: Request("/similar", query),
-        "as many tokens as are allowed": Request("/predict", [full] * allowed),
-        "and as many characters": Request(
-            "/predict", [slowest(Settings(max_tokens=limit).max_characters // allowed)] * allowed
-        ),
-        "before: as many bytes": Request(
-            "/predict", [slowest(FORMER_BODY_LIMIT // allowed - JSON_AROUND_A_TEXT)] * allowed
-        ),
-        "before: as many texts": Request("/predict", [full] * FORMER_TEXTS),
+    yield from (Request("GET", path) for path in ("/", "/health", "/info", "/openapi.json", "/metrics", "/v1/models"))
+    for content, text in costly_texts(corpus).items():
+        for mode in ("semantic", "keyword", "hybrid"):
+            arguments = {"text": text, "mode": mode, "num_results": 100}
+            yield Request("POST", "/similar", mode, content, arguments)
+            params = {"name": "search", "arguments": arguments}
+            message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+            yield Request("POST", "/mcp", mode, content, message)
+        yield Request("POST", "/predict", "one text", content, {"text": text})
+        yield Request("POST", "/tokenize", "one text", content, {"inputs": text})
+    yield Request("POST", "/similar", "exact", "", {"text": "word", "exact": True, "num_results": 100})
+    numbers = list(range(min(LOTS, MOST_VALUES - 3)))  # the filter, the operator and the list count too
+    conditions: list[Any] = [{"lot": {"$ne": number}} for number in range((MOST_VALUES - 2) // 3)]
+    for content, condition in (("one list", {"lot": {"$in": numbers}}), ("many comparisons", {"$or": conditions})):
+        yield Request("POST", "/similar", "filter", content, {"text": "word", "filter": condition})
+    full = "word " * max_tokens  # cut to max_tokens, because special tokens are added
+    most = embedded.max_tokens // max_tokens
+    for content, texts in (
+        ("all characters", [repeat(SLOWEST_WORD, embedded.max_characters // most)] * most),
+        ("as many texts as allowed", ["word"] * embedded.max_texts),
+    ):
+        yield Request("POST", "/predict", "texts", content, {"text": texts})
+        yield Request("POST", "/embed", "texts", content, {"inputs": texts})
+        yield Request("POST", "/", "texts", content, {"inputs": texts})
+        yield Request("POST", "/v1/embeddings", "texts", content, {"input": texts})
+        comparison = {"source_sentence": texts[0], "sentences": texts[1:]}
+        yield Request("POST", "/similarity", "texts", content, {"inputs": comparison})
+    yield Request("POST", "/predict", "texts", "all tokens", {"text": [full] * most})
+    ids = [[1] * (max_tokens - 2)] * most
+    yield Request("POST", "/v1/embeddings", "token ids", "all tokens", {"input": ids, "encoding_format": "base64"})
+    words = [repeat(". ", CHARACTERS_PER_TEXT)] * (settings.max_tokens // (CHARACTERS_PER_TEXT // 2))
+    yield Request("POST", "/tokenize", "texts", "all tokens", {"inputs": words, "add_special_tokens": False})
+
+
+def costly_texts(corpus: Sequence[str]) -> dict[str, str]:
+    """Return texts of as many characters as one may have, each costly for a step of its own, by what they contain."""
+    counts = Counter(term for text in corpus for term in split_terms(text) if term.isalpha())
+    frequent = [term for term, _ in counts.most_common()]
+    texts = {
+        "one word": "a",
+        "combining marks": "\u0301\u0316",  # their normal form has the second one first
+        "U+FDFA": "\ufdfa",  # NFKC makes eighteen characters of it
+        "Chinese characters": "東",
+        "words of 100 letters": SLOWEST_WORD,
+        "hyphens": "a-",
+        "punctuation": ".",
+        "frequent words": " ".join(frequent) + " ",
+        "quoted words": " ".join(f'"{term}"' for term in frequent) + " ",
+        "words of no text": " ".join(f"q{number}" for number in range(CHARACTERS_PER_TEXT // 5)) + " ",
     }
+    return {content: repeat(text, CHARACTERS_PER_TEXT) for content, text in texts.items()}
 
 
-def slowest(length: int) -> str:
-    """Return the text of this many characters that takes the tokenizer longest."""
-    return (SLOWEST_WORD * length)[:length]
+def repeat(text: str, length: int) -> str:
+    """Return this many characters of a text that is repeated."""
+    return (text * (length // len(text) + 1))[:length]
 
 
-def measure(bundle: Path, requests: dict[str, Request], rounds: int) -> dict[str, Seen]:
-    """Return what was seen of each request through the whole handler.
+def measure(settings: Settings, requests: Sequence[Request], rounds: int) -> list[Seen]:
+    """Return what was seen of each request. Raises SystemExit if a reply's status is not 200."""
+    from function.server.cli import DEFAULT_QUEUE  # sets the threads of libraries
+    from function.server.uvicorn_server import Batching, make_app
 
-    Each round sends the ordinary search SEARCHES times and every other request once.
-    Raises SystemExit if a reply's status is not 200.
-    """
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # one core, for the tokenizer's threads too
-    os.environ["BUNDLE_DIR"] = str(bundle)
-    os.environ["MAX_TOKENS"] = str(FORMER_TEXTS * read_manifest(bundle).model.max_tokens)
-    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):  # log lines are written, as in Lambda
-        from function.handler import handler
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):  # log lines are written, as to a log
+        app = make_app(settings, Batching(1, DEFAULT_QUEUE))
+        with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+            return runner.run(_measure(httpx.ASGITransport(app), requests, rounds))
 
-        embedder = Embedder.open(bundle, read_manifest(bundle).model)
-        seen = {}
-        for name, request in requests.items():
-            texts = request.text if isinstance(request.text, list) else [request.text]
-            seen[name] = Seen(sum(len(tokens.ids) for tokens in embedder.tokenize(texts)), [])
-        for _ in range(rounds):
-            for name in [ORDINARY] * (SEARCHES - 1) + list(requests):
-                event = requests[name].event()
+
+async def _measure(transport: httpx.ASGITransport, requests: Sequence[Request], rounds: int) -> list[Seen]:
+    seen = [Seen() for _ in requests]
+    gaps: list[float] = []
+
+    async def watch() -> None:
+        while True:
+            begin = time.perf_counter()
+            await asyncio.sleep(TURN)
+            gaps.append(time.perf_counter() - begin - TURN)
+
+    watching = asyncio.create_task(watch())
+    async with httpx.AsyncClient(transport=transport, base_url="http://bench", timeout=None) as client:
+        for number in range(rounds + 1):  # the first round warms up
+            for request, one in zip(requests, seen, strict=True):
+                content = None if request.body is None else json.dumps(request.body).encode()
+                await asyncio.sleep(2 * TURN)
+                gaps.clear()
                 begin = time.process_time()
-                reply = handler(event, Context())  # type: ignore[arg-type]
-                seen[name].seconds.append(time.process_time() - begin)
-                if reply["statusCode"] != 200:
-                    raise SystemExit(f"{name}: the handler answered {reply['statusCode']}: {reply['body'][:200]}")
+                reply = await client.request(request.method, request.path, content=content, headers=JSON)
+                seconds = time.process_time() - begin
+                await asyncio.sleep(2 * TURN)
+                if reply.status_code != 200:
+                    found = f"{reply.status_code}: {reply.text[:200]}"
+                    raise SystemExit(f"{request.name}, {request.content}: the app answered {found}")
+                if number:
+                    one.seconds.append(seconds)
+                    one.blocked.append(max(gaps))
+    watching.cancel()
     return seen
+
+
+JSON = {"content-type": "application/json"}

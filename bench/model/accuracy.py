@@ -127,7 +127,7 @@ def alone_or_in_a_batch(embedder: Embedder, texts: list[str]) -> float:
     """Return the largest 1 - cosine between a text embedded alone and padded in a batch of 32 of mixed lengths."""
     tokens = embedder.tokenize(texts)
     alone = np.concatenate([embedder.embed([text]) for text in tokens])
-    batches = [embedder.embed_padded([text.ids for text in tokens[i : i + 32]]) for i in range(0, len(tokens), 32)]
+    batches = [embedder.embed_batch([text.ids for text in tokens[i : i + 32]]) for i in range(0, len(tokens), 32)]
     return float(1 - (alone * np.concatenate(batches)).sum(axis=1).min())
 
 

@@ -17,9 +17,9 @@ from export.index.keywords import KeywordOptions, keyword_tensors
 from function.engine.bundle import KEYWORDS, MODEL, RRF, BundleError, read_manifest
 from function.engine.embedder import Embedder
 from function.engine.hybrid import fuse
-from function.engine.index import Index
-from function.engine.keywords import Keywords
+from function.engine.keyword.keywords import Keywords
 from function.engine.quantization import Embeddings, quantize
+from function.engine.semantic.index import Index
 
 WRITES: tuple[str, ...] = ("modes",)
 MEASURES: tuple[str, ...] = ("export.model.export_model", "requirements.txt")

@@ -28,8 +28,8 @@ from bench.texts import add_data_argument, read_scifact
 from export.index.recall import search_exactly
 from function.engine.bundle import COLUMNS, INDEX, KEYWORDS, PASSAGES, open_bundle, read_manifest
 from function.engine.embedder import Embedder
-from function.engine.index import Index
 from function.engine.passages import Passages
+from function.engine.semantic.index import Index
 
 WRITES: tuple[str, ...] = ("scale",)
 MEASURES: tuple[str, ...] = (

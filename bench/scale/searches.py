@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from function.engine.filters import allowed_rows
 from function.engine.hybrid import fuse
 from function.engine.loading import LoadedBundle, load_bundle
+from function.engine.metadata.filters import allowed_rows
 from function.engine.quantization import Embeddings
 
 TOP_K = 10

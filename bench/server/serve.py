@@ -38,7 +38,7 @@ from function.engine.bundle import read_manifest
 from function.engine.embedder import Embedder
 
 WRITES: tuple[str, ...] = ("serve", "fairness")
-MEASURES: tuple[str, ...] = ("function.server.command", "function.server.serving", "requirements.txt")
+MEASURES: tuple[str, ...] = ("function.server.cli", "function.server.uvicorn_server", "requirements.txt")
 OURS, UNBATCHED, PEER, INFINITY = "this server", "this server (one text a batch)", "FastAPI + gunicorn", "infinity-emb"
 SERVERS = (OURS, UNBATCHED, PEER, INFINITY)
 KINDS = ("short", "128 tokens", "mixed")

@@ -88,7 +88,7 @@ class Embedder:
         ]
 
     def complete(self, ids: Sequence[int]) -> TokenIds:
-        """Return token ids of this model's vocabulary as `tokenize` returns those of a text.
+        """Return token ids of this model's vocabulary in the form that `tokenize` returns.
 
         The special tokens are added unless they are there, and what is beyond max_tokens is cut off.
         """
@@ -102,7 +102,7 @@ class Embedder:
 
     @cached_property
     def vocabulary_size(self) -> int:
-        """Return how many token ids there are; the first is 0."""
+        """Return the number of token ids; the first is 0."""
         return int(self._tokenizer.get_vocab_size())
 
     @cached_property
@@ -138,12 +138,12 @@ class Embedder:
         embeddings = np.empty((len(tokens), self.model.dim), np.float32)
         batches = plan_batches([len(text.ids) for text in tokens])
         for batch, result in zip(
-            batches, run(lambda rows: self.embed_padded([tokens[i].ids for i in rows]), batches), strict=True
+            batches, run(lambda rows: self.embed_batch([tokens[i].ids for i in rows]), batches), strict=True
         ):
             embeddings[batch] = result
         return embeddings
 
-    def embed_padded(self, ids: list[list[int]]) -> Embeddings:
+    def embed_batch(self, ids: list[list[int]]) -> Embeddings:
         """Return the unit embeddings of one batch, padded to its longest text: (n, dim) float32."""
         longest = max(map(len, ids))
         input_ids = np.zeros((len(ids), longest), np.int64)

@@ -18,7 +18,7 @@ def run():
     import export.cli
 """
 APP = """
-import function.engine.index
+import function.engine.semantic.index
 with open():
     from function import handler
 from other import a
@@ -41,7 +41,7 @@ FILES = {
     "function/page.py": "",
     "function/s3.py": "",
     "function/engine/__init__.py": "",
-    "function/engine/index.py": "a = 1  # a comment\n",
+    "function/engine/semantic/index.py": "a = 1  # a comment\n",
     "export/cli.py": "",
     "deploy/trim.py": "",
     "requirements.txt": "# a comment\nnumpy==1\n",
@@ -61,7 +61,7 @@ def test_imports_at_the_top_of_modules_are_followed_and_no_others(repository: Re
         "function/__init__.py",
         "function/app.py",
         "function/engine/__init__.py",
-        "function/engine/index.py",
+        "function/engine/semantic/index.py",
         "function/handler.py",
         "function/log.py",
         "requirements.txt",
@@ -71,10 +71,10 @@ def test_imports_at_the_top_of_modules_are_followed_and_no_others(repository: Re
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"function/engine/index.py": "a = 2"}, "function/engine/index.py"),
+        ({"function/engine/semantic/index.py": "a = 2"}, "function/engine/semantic/index.py"),
         ({"requirements.txt": "numpy==2\n", "function/s3.py": "1"}, "requirements.txt"),
         ({"function/log.py": "1", "deploy/trim.py": "2"}, "deploy/trim.py, function/log.py"),
-        ({"function/engine/index.py": '"""About it."""\na = 1\n', "requirements.txt": "numpy==1\n"}, ""),
+        ({"function/engine/semantic/index.py": '"""About it."""\na = 1\n', "requirements.txt": "numpy==1\n"}, ""),
         ({"function/handler.py": HANDLER.replace("Return the page", "Return it")}, ""),
         ({"function/page.py": "1", "export/cli.py": "2", "bench/speed.py": SPEED + "1"}, ""),
     ],

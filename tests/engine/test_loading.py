@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from export.corpus import Corpus
-from function.engine.bundle import INDEX, PASSAGES, BundleError, Manifest
+from function.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, BundleError, Manifest
 from function.engine.loading import load_bundle
 from function.engine.tensors import TensorsError
 
@@ -18,6 +18,12 @@ def test_the_parts_of_a_bundle_answer_together(bundle: Path, manifest: Manifest,
     (query,) = loaded.embedder.embed(loaded.embedder.tokenize([corpus.texts[123]], role="query"))
     (hit,) = loaded.index.search(query, top_k=1)
     assert loaded.passages[hit.row].text == corpus.texts[123]
+
+
+def test_a_folder_may_be_named_by_a_string(bundle: Path, manifest: Manifest) -> None:
+    loaded = load_bundle(f"{bundle}/")
+    assert loaded.manifest == manifest
+    assert loaded.folder == bundle
 
 
 def test_a_bundle_that_is_not_whole_is_not_loaded(bundle_copy: Path) -> None:
@@ -32,6 +38,19 @@ def test_a_damaged_file_of_the_right_length_is_refused_by_name(bundle_copy: Path
         file.write(b"\xff" * 8)  # the length of the header
     with pytest.raises(TensorsError, match=name):
         load_bundle(bundle_copy)
+
+
+@pytest.mark.parametrize("name", [TOKENIZER, MODEL])
+def test_a_damaged_model_or_tokenizer_of_the_right_length_is_refused_by_name_and_reason(
+    bundle_copy: Path, name: str
+) -> None:
+    path = bundle_copy / name
+    path.write_bytes(b"}" * path.stat().st_size)
+    with pytest.raises(BundleError) as refused:
+        load_bundle(bundle_copy)
+    reason = str(refused.value.__cause__)
+    assert reason
+    assert str(refused.value) == f"{path}: {reason}; run `python -m export` again"
 
 
 @pytest.mark.parametrize(

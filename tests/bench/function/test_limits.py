@@ -1,62 +1,84 @@
-"""The costliest requests are those that the default settings just accept, and those "before" are refused."""
+"""The costliest requests are those that the settings just accept, for each route that there is."""
 
+import json
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import httpx
 import pytest
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
 
-from bench.function.limits import FORMER_BODY_LIMIT, FORMER_TEXTS, Request, make_requests
+from bench.function.limits import LOTS, Request, costly_texts, make_requests, measure
+from export.corpus import Corpus
 from function.engine.bundle import Manifest
-from function.engine.embedder import Embedder
-from function.settings import Settings
+from function.engine.metadata.filters import MOST_VALUES
+from function.routes.lazy_routes import add_lazy_routes
+from function.settings import CHARACTERS_PER_TEXT, Settings
+from tests.conftest import write_bundle
 
-ACCEPTED = ("as many tokens as are allowed", "and as many characters")
 LIMIT = 4096  # for the tiny model, which reads fewer tokens of a text than real ones
-LIMITED = Settings(max_tokens=LIMIT)
-REFUSED = ("before: as many bytes", "before: as many texts")
+SERVED = Settings(max_tokens=70_000)  # enough for a text of Chinese characters
+LIMITED = Settings(max_tokens=LIMIT, max_texts=200)
+
+
+@pytest.fixture(scope="module")
+def lots(tmp_path_factory: pytest.TempPathFactory, corpus: Corpus) -> Path:
+    metadata = [json.dumps({"lot": row % LOTS}) for row in range(len(corpus.texts))]
+    numbered = Corpus(corpus.texts, corpus.ids, metadata, empty_texts=0, columns={"lot": "number"})
+    return write_bundle(tmp_path_factory.mktemp("lots") / "bundle", numbered)
 
 
 @pytest.fixture
-def requests(manifest: Manifest) -> dict[str, Request]:
-    return make_requests("goose", manifest.model.max_tokens, LIMIT)
+def requests(corpus: Corpus, manifest: Manifest) -> list[Request]:
+    return list(make_requests(corpus.texts, manifest.model.max_tokens, SERVED, LIMITED))
 
 
-def post(client: httpx.Client, request: Request) -> int:
-    event = request.event()
-    return client.post(request.path, content=event["body"], headers={"content-type": "application/json"}).status_code
+def test_each_route_has_its_costliest_requests(make_app: Callable[..., FastAPI], requests: list[Request]) -> None:
+    app = make_app()
+    add_lazy_routes(app)
+    routes = {(method, each.path) for each in app.routes if isinstance(each, APIRoute) for method in each.methods or ()}
+    measured = {(request.method, request.path) for request in requests}
+    assert routes <= measured | {("GET", "/v1/models/{name:path}")}  # which does what /v1/models does
 
 
-def test_the_default_settings_accept_all_requests_but_those_of_before(
-    connect: Callable[..., httpx.Client], requests: dict[str, Request]
+def test_all_are_accepted(lots: Path, requests: list[Request]) -> None:
+    measure(replace(SERVED, bundle_dir=lots), requests, rounds=0)
+
+
+def test_each_round_measures_each_request(lots: Path, requests: list[Request]) -> None:
+    seen = measure(Settings(bundle_dir=lots), requests[:3], rounds=2)
+    assert [(len(one.seconds), len(one.blocked)) for one in seen] == [(2, 2)] * 3
+    assert min(seconds for one in seen for seconds in one.seconds) > 0
+
+
+def test_a_request_that_is_refused_ends_the_measurement(lots: Path) -> None:
+    with pytest.raises(SystemExit, match="similar, keyword, blanks: the app answered 422"):
+        measure(
+            Settings(bundle_dir=lots),
+            [Request("POST", "/similar", "keyword", "blanks", {"text": " "})],
+            rounds=0,
+        )
+
+
+def test_a_text_is_as_long_as_one_may_be(corpus: Corpus) -> None:
+    assert {len(text) for text in costly_texts(corpus.texts).values()} == {CHARACTERS_PER_TEXT}
+
+
+def test_with_a_little_more_they_are_refused(
+    connect: Callable[..., httpx.Client], lots: Path, requests: list[Request]
 ) -> None:
-    client = connect(settings=LIMITED)
-    assert [post(client, request) for request in requests.values()] == [200, 200, 200, 413, 413]
-
-
-def test_with_one_more_text_a_request_has_too_many_tokens(
-    connect: Callable[..., httpx.Client], requests: dict[str, Request]
-) -> None:
-    full = requests[ACCEPTED[0]]
-    assert post(connect(settings=LIMITED), Request(full.path, [*full.text, "word " * 100])) == 413
-
-
-def test_requests_fill_their_limits_up_to_a_hundredth(requests: dict[str, Request]) -> None:
-    characters = sum(map(len, requests[ACCEPTED[1]].text))
-    assert 0.99 * LIMITED.max_characters < characters <= LIMITED.max_characters
-    length = len(requests[REFUSED[0]].event()["body"])
-    assert 0.99 * FORMER_BODY_LIMIT < length <= FORMER_BODY_LIMIT
-
-
-def test_every_text_of_a_costly_request_is_as_long_as_the_model_reads(
-    requests: dict[str, Request], embedder: Embedder
-) -> None:
-    for name in (ACCEPTED[0], *REFUSED):  # the tiny model has another vocabulary, and a few words are a few tokens
-        assert {len(one.ids) for one in embedder.tokenize(list(requests[name].text))} == {embedder.model.max_tokens}
-
-
-def test_with_larger_limits_the_requests_of_before_would_be_accepted(
-    connect: Callable[..., httpx.Client], requests: dict[str, Request]
-) -> None:
-    assert len(requests[REFUSED[1]].text) == FORMER_TEXTS
-    for name in REFUSED:
-        assert post(connect(settings=Settings(max_tokens=16 * LIMIT)), requests[name]) == 200
+    client = connect(bundle=lots, settings=LIMITED)
+    by_content = {(request.path, request.content): request.body for request in requests}
+    all_tokens = by_content["/predict", "all tokens"]["text"]
+    all_characters = by_content["/predict", "all characters"]["text"]
+    one_list = by_content["/similar", "one list"]
+    for path, body, status in (
+        ("/predict", {"text": [*all_tokens, "word " * 100]}, 413),
+        ("/predict", {"text": [*all_characters, "q" * 5_000]}, 413),
+        ("/similar", {"text": "q" * (CHARACTERS_PER_TEXT + 1)}, 413),
+        ("/similar", {"text": "q", "filter": {"lot": {"$in": [*one_list["filter"]["lot"]["$in"], 1, 2, 3]}}}, 422),
+    ):
+        assert client.post(path, json=body).status_code == status
+    assert len(one_list["filter"]["lot"]["$in"]) + 3 == MOST_VALUES

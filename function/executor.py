@@ -10,7 +10,7 @@ from function.engine.quantization import Embeddings
 Result = TypeVar("Result")
 
 
-class Execution(Protocol):
+class Executor(Protocol):
     """What routes need of the model and of the processor."""
 
     embedded_at: float  # by time.monotonic, when texts were last embedded without an error; of /health
@@ -28,7 +28,7 @@ class Execution(Protocol):
         """Return what `work` returns, which waits for another machine."""
 
 
-class InlineExecution:
+class InlineExecutor:
     """Everything at once and in the thread that asks, as in Lambda, where a process has one request at a time."""
 
     def __init__(self, embedder: Embedder) -> None:

@@ -16,10 +16,10 @@ from function.engine.bundle import BundleError
 from function.engine.embedder import TOKENS_PER_BATCH
 from function.engine.loading import LoadedBundle, load
 from function.engine.tensors import TensorsError
-from function.routes.late import add_late_routes
+from function.routes.lazy_routes import add_lazy_routes
 from function.server.admission import Admission
-from function.server.batching import BatchedExecution
-from function.server.callers import CallerWatch
+from function.server.batching import BatchingExecutor
+from function.server.disconnect import CancelOnDisconnect
 from function.server.http_protocol import HttpProtocol
 from function.server.limits import LargeBodies, Limits
 from function.server.metrics import CountingLog, Metrics
@@ -44,7 +44,7 @@ class Batching:
     tokens_per_batch: int = TOKENS_PER_BATCH
 
 
-def make_app(settings: Settings, batching: Batching, is_shared: bool = False) -> CallerWatch:
+def make_app(settings: Settings, batching: Batching, is_shared: bool = False) -> CancelOnDisconnect:
     """Return the app over the bundle of these settings.
 
     is_shared tells that other workers count in the same files. Raises what load and create_app raise.
@@ -52,9 +52,9 @@ def make_app(settings: Settings, batching: Batching, is_shared: bool = False) ->
     stopwatch = Stopwatch()
     switch = None
     if settings.bundle_url:
-        from function.s3.start import make_switch
+        from function.s3.wiring import make_reloader
 
-        switch = make_switch(settings, by_requests=False)
+        switch = make_reloader(settings, by_requests=False)
         switch.fetch()
         stopwatch.lap("fetch")
     bundle = load(settings.bundle_dir) if switch is None else switch.load()
@@ -65,26 +65,26 @@ def make_app(settings: Settings, batching: Batching, is_shared: bool = False) ->
     log = CountingLog(make_logger(settings), metrics)
     cold_start = ColdStart(lambda phases: log.info("start", extra={"milliseconds": phases}))
     cold_start.end(stopwatch.phases)
-    execution = BatchedExecution(
+    executor = BatchingExecutor(
         bundle.embedder,
         batching.threads,
         batching.max_queued_tokens,
         batching.tokens_per_batch,
         metrics,
     )
-    app = create_app(bundle, settings, log, cold_start, execution, switch)
+    app = create_app(bundle, settings, log, cold_start, executor, switch)
     # just outside RequestLimits, which is the innermost and keeps a whole body in memory
-    app.user_middleware.insert(-1, Middleware(Admission, execution=execution))
-    add_late_routes(app)
+    app.user_middleware.insert(-1, Middleware(Admission, executor=executor))
+    add_lazy_routes(app)
     metrics.add_route(app)
     cold_start.report(cold_start.take())  # now: no request waited for this start
     if switch is None:
-        return CallerWatch(app, metrics.count_left)
-    return CallerWatch(app, metrics.count_left, switch.catch_up, switch.poll_forever, switch.stop)
+        return CancelOnDisconnect(app, metrics.count_left)
+    return CancelOnDisconnect(app, metrics.count_left, switch.catch_up, switch.poll_forever, switch.stop)
 
 
 def serve(
-    app: CallerWatch,
+    app: CancelOnDisconnect,
     limits: Limits,
     listener: socket.socket,
     is_first: bool = True,
@@ -116,7 +116,7 @@ def serve(
         app.stop()
 
 
-def _prepare(app: CallerWatch, beat: Beat) -> None:
+def _prepare(app: CancelOnDisconnect, beat: Beat) -> None:
     """Prepare a worker: it may have to fetch a bundle. A thread calls `beat` meanwhile; a signal ends it at once."""
     handlers = {each: signal.signal(each, signal.SIG_DFL) for each in SIGNALS}
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
@@ -145,7 +145,7 @@ class _Server(uvicorn.Server):
     def __init__(
         self,
         config: uvicorn.Config,
-        app: CallerWatch,
+        app: CancelOnDisconnect,
         large_bodies: LargeBodies,
         is_first: bool,
         is_alive: int | None,

@@ -23,9 +23,9 @@ import numpy as np
 
 from function.engine.arrays import AnyArray, Array
 from function.engine.bundle import KeywordsInfo
-from function.engine.index import DECIMALS, MOST_HITS, Hit, Mask, Rows
+from function.engine.keyword.analyzer import find_stemmer, quoted_parts, split_terms
+from function.engine.semantic.index import DECIMALS, MOST_HITS, Hit, Mask, Rows
 from function.engine.tensors import TensorsError, map_tensors
-from function.engine.words import find_stemmer, quoted_parts, split_terms
 
 K1 = 1.2  # how soon repeating a term counts no more; K1 and B are Lucene's defaults
 B = 0.75  # how much long texts are held back

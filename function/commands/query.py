@@ -10,16 +10,16 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from function.commands.terminal import UNSAFE, fail, visible
 from function.engine.bundle import BundleError
-from function.engine.index import MOST_HITS
+from function.engine.keyword.analyzer import WORD, Stem, find_stemmer, split_terms
 from function.engine.loading import Loaded, load
+from function.engine.semantic.index import MOST_HITS
 from function.engine.tensors import TensorsError
-from function.engine.words import WORD, Stem, find_stemmer, split_terms
-from function.execution import InlineExecution
-from function.repeated_keys import RepeatedKeyError, refuse_repeated_keys
+from function.executor import InlineExecutor
+from function.routes.repeated_keys import RepeatedKeyError, refuse_repeated_keys
 from function.search import BackendError, Found, Query, SearchError, make_search
 from function.settings import CHARACTERS_PER_TEXT, S3, SettingsError, read_settings
-from function.terminal import UNSAFE, fail, visible
 
 MODES = ("semantic", "keyword", "hybrid")
 BOLD, NORMAL = "\x1b[1m", "\x1b[0m"
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     """Search and print; return the exit code.
 
     0: searched, 1: the bundle or the file of queries cannot be used, or not for this search, 2: unusable arguments.
-    `function.terminal.run` adds 130 and 141. Raises OSError if standard output cannot be written.
+    `function.commands.terminal.run` adds 130 and 141. Raises OSError if standard output cannot be written.
     """
     options = parse_arguments(arguments)
     try:
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 class _QueryError(ValueError):
-    """Texts that cannot be searched for."""
+    """The text or the file of queries cannot be used."""
 
 
 def _bundle_folder(option: str | None) -> Path:
@@ -138,7 +138,7 @@ def _texts(options: argparse.Namespace) -> list[str]:
 
 
 def _search_all(options: argparse.Namespace, bundle: Loaded, texts: Iterable[str]) -> None:
-    search = make_search(bundle, InlineExecution(bundle.embedder))
+    search = make_search(bundle, InlineExecutor(bundle.embedder))
     printed_before = False
     for text in texts:
         query = Query(text, options.num_results, options.mode, options.exact, options.filter)
@@ -170,13 +170,13 @@ def _json_line(reply: Mapping[str, Any]) -> str:
 
 
 def _finish(work: Awaitable[Result]) -> Result:
-    """Return the result of work that never waits, as with InlineExecution, without importing an event loop."""
+    """Return the result of work that never waits, as with InlineExecutor, without importing an event loop."""
     try:
         next(iter(work.__await__()))
     except StopIteration as finished:
         result: Result = finished.value
         return result
-    raise AssertionError("an InlineExecution does not wait")
+    raise AssertionError("an InlineExecutor does not wait")
 
 
 def _print_table(found: Found, text: str, bundle: Loaded) -> None:

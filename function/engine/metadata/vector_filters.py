@@ -13,9 +13,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from function.engine.columns import COMPARED, Columns, Mask, stored_value
-from function.engine.filters import STRINGS, FilterError, allowed_rows
-from function.engine.vectors import EMPTY, LARGEST_NUMBER, metadata_value
+from function.engine.metadata.columns import COMPARED, Columns, Mask, stored_value
+from function.engine.metadata.filters import STRINGS, FilterError, allowed_rows
+from function.engine.semantic.s3_vectors import EMPTY, LARGEST_NUMBER, metadata_value
 
 COMPARABLE = ("number", "date")
 BEYOND = LARGEST_NUMBER + 2

@@ -2,7 +2,8 @@
 
 A poll reads the pointer with `If-None-Match`. If it names another version, the poll fetches that bundle beside the
 current one, opens it, and makes it current with a single assignment. It runs in a thread, so requests never wait for
-it. function/s3/served.py keeps the bundle of each request; a later poll removes the files of bundles without requests.
+it. active_bundle.py keeps the bundle of each request; a later poll removes the files of bundles without
+requests.
 
 The processes of a server share the version that they serve, so that a worker which replaces a dead one
 starts with it (`catch_up`).
@@ -25,12 +26,12 @@ from function.engine.embedder import Embedder
 from function.engine.loading import Loaded, load
 from function.engine.published import POINTER
 from function.engine.tensors import TensorsError
-from function.execution import Execution
+from function.executor import Executor
+from function.s3.active_bundle import ActiveBundle, served_to_request
 from function.s3.fetch import RefusedError, fetch, parse_version
 from function.s3.folders import SharedFolder, open_shared, own_folder, remove_unused
 from function.s3.objects import Objects
 from function.s3.polls import Polls
-from function.s3.served import Served, served_to_request
 from function.s3.shared_version import SharedVersion
 from function.search import Found, Lap, Query, make_search
 
@@ -56,10 +57,10 @@ class Status:
     error: str | None = None
 
 
-class Switch:
+class BundleReloader:
     """Fetches and opens the bundle that the pointer names, at the start and each time that the pointer changes."""
 
-    served: Served  # `load` sets it, and a poll replaces it
+    served: ActiveBundle  # `load` sets it, and a poll replaces it
     _fetched: SharedFolder  # set by `fetch` and deleted by `load`
 
     def __init__(
@@ -78,11 +79,11 @@ class Switch:
         self._refused: str | None = None  # why the bundle that the pointer names cannot be served
         self._polls = Polls(self._poll, seconds)
         self._report: Report = lambda status: None
-        self._execution: Execution | None = None
+        self._executor: Executor | None = None
         self._opening: Future[Embedder] | None = None
         self._unused: deque[SharedFolder] = deque()
         self._shared = None if by_requests else SharedVersion()  # in Lambda no process is forked
-        # Runs when the process ends. Finalizers run newest first, so each Served has queued its folder by then.
+        # Runs when the process ends. Finalizers run newest first, so each ActiveBundle has queued its folder by then.
         weakref.finalize(self, _leave_nothing, self._unused, self._own_folder)
 
     def fetch(self) -> None:
@@ -116,23 +117,23 @@ class Switch:
         except BaseException:
             self._fetched.close()
             raise
-        self.served = Served(bundle, self.status.version, self._fetched, self._unused)
+        self.served = ActiveBundle(bundle, self.status.version, self._fetched, self._unused)
         del self._fetched  # from now on only `served` keeps the folder
         self._opening = None
         return bundle
 
-    def connect(self, execution: Execution, report: Report) -> None:
-        """Search with this execution, and call `report` with the status after each switch and each failure."""
-        self._execution, self._report = execution, report
-        self.served.search = make_search(self.served.bundle, execution)
+    def connect(self, executor: Executor, report: Report) -> None:
+        """Search with this executor, and call `report` with the status after each switch and each failure."""
+        self._executor, self._report = executor, report
+        self.served.search = make_search(self.served.bundle, executor)
 
-    def begin_request(self) -> Served:
+    def begin_request(self) -> ActiveBundle:
         """Return the current bundle, and start a poll if requests start them and one is due."""
         if self.by_requests:
             self._polls.start_if_due()
         return self.served
 
-    def of_request(self) -> Served:
+    def of_request(self) -> ActiveBundle:
         """Return the bundle of the request that is being answered, or the current one outside of requests."""
         return served_to_request() or self.served
 
@@ -221,14 +222,14 @@ class Switch:
         local = self.served.bundle.folder
         fetch(self._objects, version, folder, local, AT_ONCE_BESIDE, self._check)
 
-    def _open_beside(self, version: str, fill: Callable[[Path], None]) -> Served:
+    def _open_beside(self, version: str, fill: Callable[[Path], None]) -> ActiveBundle:
         """Open another bundle with the model that is open already."""
         folder = open_shared(self._own_folder / version, fill)
         try:
-            assert self._execution is not None  # connect comes first
+            assert self._executor is not None  # connect comes first
             self._check(read_manifest(folder.path))  # it may be there from a server with another model
             bundle = load(folder.path, self.served.bundle.embedder)
-            return Served(bundle, version, folder, self._unused, make_search(bundle, self._execution))
+            return ActiveBundle(bundle, version, folder, self._unused, make_search(bundle, self._executor))
         except BundleError as error:  # the files are those that were published: fetching them again would not help
             folder.close()
             raise RefusedError(str(error)) from error

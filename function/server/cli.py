@@ -16,6 +16,7 @@ from typing import Any
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
+from function.commands.terminal import fail
 from function.engine.bundle import BundleError
 from function.engine.embedder import TOKENS_PER_BATCH
 from function.engine.tensors import TensorsError
@@ -23,7 +24,6 @@ from function.server.limits import DEFAULT_CONNECTIONS, Limits, allow_connection
 from function.server.workers import run_workers
 from function.settings import SettingsError, read_settings
 from function.startup import no_garbage_collection
-from function.terminal import fail
 
 LAST_PORT = 65535  # TCP has 16 bits for it
 MOST_PROCESSES = 1_000
@@ -127,7 +127,7 @@ def _serve(options: argparse.Namespace, listeners: Sequence[socket.socket], coun
     from prometheus_client.multiprocess import mark_process_dead
 
     from function.api_keys import check_listener
-    from function.server.serving import Batching, make_app, serve
+    from function.server.uvicorn_server import Batching, make_app, serve
 
     batching = Batching(options.threads, options.max_queued_tokens, options.tokens_per_batch)
     try:

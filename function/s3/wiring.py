@@ -1,4 +1,4 @@
-"""Wire up a bundle in S3: make its Switch from the settings, and connect it to the app."""
+"""Wire up a bundle in S3: make its BundleReloader from the settings, and connect it to the app."""
 
 import os
 from collections.abc import Callable
@@ -6,28 +6,30 @@ from collections.abc import Callable
 from fastapi import FastAPI
 
 from function.engine.loading import Loaded
-from function.execution import Execution
-from function.s3.served import BundleOfRequest
-from function.s3.switch import Report, Status, Switch
+from function.executor import Executor
+from function.s3.active_bundle import BundlePerRequest
+from function.s3.reloader import BundleReloader, Report, Status
 from function.search import Search
 from function.settings import Settings
 from function.telemetry import Log
 
 
-def make_switch(settings: Settings, by_requests: bool) -> Switch:
-    """Return a Switch for the bundle of these settings. The environment has the endpoint and the credentials.
+def make_reloader(settings: Settings, by_requests: bool) -> BundleReloader:
+    """Return a BundleReloader for the bundle of these settings. The environment has the endpoint and the credentials.
 
     by_requests: requests start the polls, as in Lambda, where no thread runs between requests.
     """
-    return Switch(settings.bundle_url, settings.bundle_dir, settings.bundle_poll_seconds, os.environ, by_requests)
+    return BundleReloader(
+        settings.bundle_url, settings.bundle_dir, settings.bundle_poll_seconds, os.environ, by_requests
+    )
 
 
 def connect(
-    app: FastAPI, switch: Switch, execution: Execution, settings: Settings, logger: Log
+    app: FastAPI, switch: BundleReloader, executor: Executor, settings: Settings, logger: Log
 ) -> tuple[Search, Callable[[], Loaded]]:
     """Assign one bundle to each request of the app; return the search over it, and a function that returns it."""
-    switch.connect(execution, _report(settings, logger, switch.by_requests))
-    app.add_middleware(BundleOfRequest, begin=switch.begin_request)
+    switch.connect(executor, _report(settings, logger, switch.by_requests))
+    app.add_middleware(BundlePerRequest, begin=switch.begin_request)
     return switch.search, lambda: switch.of_request().bundle
 
 

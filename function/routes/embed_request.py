@@ -7,7 +7,7 @@ from fastapi import HTTPException, Response
 
 from function.engine.embedder import Embedder, TokenIds
 from function.engine.quantization import Embeddings
-from function.execution import Execution
+from function.executor import Executor
 from function.routes.replies import bytes_beyond, embedding_texts, text_reply
 from function.routes.texts import refuse_characters, refuse_tokens
 from function.settings import Settings
@@ -24,18 +24,18 @@ class TextEmbedding:
     """
 
     embedder: Embedder
-    execution: Execution
+    executor: Executor
     settings: Settings
 
     async def tokenize(self, texts: Sequence[str], field: str, role: str = "") -> list[TokenIds]:
         """Return the tokens of each text, with the model's prompt for that role. Limits the characters."""
         refuse_characters(texts, self.settings, field)
-        return await self.execution.tokenize(texts, role=role)
+        return await self.executor.tokenize(texts, role=role)
 
     async def embed(self, tokens: Sequence[TokenIds], field: str, stopwatch: Stopwatch) -> Embeddings:
         """Return the unit embeddings, (n, dim) float32. Limits the tokens, which decide how long it takes."""
         refuse_tokens(sum(len(one.ids) for one in tokens), len(tokens), self.settings, field)
-        embeddings = await self.execution.embed(tokens)
+        embeddings = await self.executor.embed(tokens)
         stopwatch.lap("embed")
         return embeddings
 
@@ -43,7 +43,7 @@ class TextEmbedding:
         """Return each row of embeddings (n, dim) float32 as a list in JSON."""
         if embeddings.size <= FEW_VALUES:
             return embedding_texts(embeddings)
-        return await self.execution.run(lambda: embedding_texts(embeddings), is_long=True)
+        return await self.executor.run(lambda: embedding_texts(embeddings), is_long=True)
 
     def reply(self, json: str, texts: int, field: str, stopwatch: Stopwatch) -> Response:
         """Return JSON as the reply to this many texts. Limits the bytes."""

@@ -32,18 +32,18 @@ def _each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
 _DECODER = json.JSONDecoder(object_pairs_hook=_each_once)
 
 
-def refuse_repeated_keys(body: bytes) -> None:
-    """Raise RepeatedKeyError if an object in a body has a key twice.
+def refuse_repeated_keys(body: bytes) -> object:
+    """Return the value that a body of JSON has. Raise RepeatedKeyError if an object in it has a key twice.
 
-    A body that is not JSON is left to the code that reads it.
+    Returns None for a body that is not JSON, which the code that reads it refuses.
     """
     try:
         text = body.decode(json.detect_encoding(body), "surrogatepass")
-        _DECODER.decode(text)
+        return _DECODER.decode(text)
     except _RepeatedError:
         raise _find_repeated(json.loads(text, object_pairs_hook=tuple)) from None
     except (ValueError, RecursionError):
-        return
+        return None
 
 
 def _find_repeated(value: object) -> RepeatedKeyError:

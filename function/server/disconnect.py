@@ -12,7 +12,7 @@ def _do_nothing() -> None:
     pass
 
 
-class CallerWatch:
+class CancelOnDisconnect:
     """Cancels a request whose caller has hung up; ASGI servers tell the app of it and let it run on."""
 
     def __init__(

@@ -18,7 +18,7 @@ from pydantic_core import from_json
 from starlette.datastructures import Headers
 
 from function.errors import FAILED, ErrorReply, Replies, cut, echo
-from function.repeated_keys import RepeatedKeyError, refuse_repeated_keys
+from function.routes.repeated_keys import RepeatedKeyError, refuse_repeated_keys
 from function.routes.replies import json_reply
 from function.settings import Settings
 from function.telemetry import Stopwatch, stopwatch_of

@@ -13,7 +13,7 @@ import simsimd
 
 from function.engine.arrays import Array
 from function.engine.quantization import Codes, Embeddings, Scales, quantize_query
-from function.engine.selection import largest
+from function.engine.semantic.topk import largest
 
 Places = Array[np.signedinteger[Any]]  # of 32 or 64 bits
 

@@ -4,7 +4,7 @@ Each vector's key is the bundle's prefix, a dash and the row. Its metadata are t
 what a hit shows, which no filter can name (NOT_FILTERED). Left out: reading and writing.
 """
 
-from function.engine.columns import Stored
+from function.engine.metadata.columns import Stored
 
 TEXT, ID, METADATA = NOT_FILTERED = (
     "_text",

@@ -1,9 +1,7 @@
 """A FastAPI route that validates a plain JSON body in one step and leaves everything else to FastAPI."""
 
 import inspect
-import json
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from typing import Any
 
 from fastapi import Request, Response
@@ -17,7 +15,7 @@ from function.routes.texts import MOST_FIELDS, refuse_fields
 Endpoint = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
-class DirectRoute(APIRoute):
+class FastRoute(APIRoute):
     """A route that reads a JSON body once, straight into its model, and calls its function.
 
     FastAPI reads the body into Python objects first, and looks for dependencies, parameters, files and background
@@ -34,22 +32,19 @@ class DirectRoute(APIRoute):
             return through_fastapi
         function, (request_name, body_name, model) = self.endpoint, names
 
-        async def read_by_fastapi(request: Request, body: bytes) -> Response:
-            if len(body) > MOST_FIELDS:  # each field takes at least a byte
-                with suppress(ValueError, RecursionError):  # FastAPI refuses a body that is not JSON
-                    refuse_fields(json.loads(body), "body")
-            return await through_fastapi(request)
-
         async def answer(request: Request) -> Response:
             values: dict[str, Any] = {request_name: request} if request_name else {}
             if model is not None:
                 body = await request.body()
+                colons = body.count(b":")  # each key has one
+                if colons > MOST_FIELDS:
+                    _check_keys(body)
                 found = _read(model, body) if _is_json(request.headers.get("content-type", "")) else None
-                # each key has a colon: if there are no more colons than fields, no key is repeated
-                if found is None or body.count(b":") > len(found.model_fields_set):
+                # if there are no more colons than fields, no key is repeated
+                if colons <= MOST_FIELDS and (found is None or colons > len(found.model_fields_set)):
                     _check_keys(body)
                 if found is None:
-                    return await read_by_fastapi(request, body)
+                    return await through_fastapi(request)
                 values[body_name] = found
             response: Response = await function(**values)
             return response
@@ -87,11 +82,14 @@ def _read(model: type[BaseModel], body: bytes) -> BaseModel | None:
 
 
 def _check_keys(body: bytes) -> None:
-    """Raise RequestValidationError if an object in a body of JSON has a key twice."""
-    from function.repeated_keys import RepeatedKeyError, refuse_repeated_keys  # most requests do not need it
+    """Raise RequestValidationError if an object in a body of JSON has a key twice.
+
+    Raises HTTPException if the body has more fields than `refuse_fields` accepts.
+    """
+    from function.routes.repeated_keys import RepeatedKeyError, refuse_repeated_keys  # most requests do not need it
 
     try:
-        refuse_repeated_keys(body)
+        refuse_fields(refuse_repeated_keys(body), "body")
     except RepeatedKeyError as error:
         described = {"type": REPEATED_KEY, "loc": ("body", *error.place), "msg": error.found, "input": None}
         raise RequestValidationError([described]) from None

@@ -14,7 +14,7 @@ from function.search import Search
 SHOWN = 12  # characters of a version in the header `x-bundle`
 
 
-class Served:
+class ActiveBundle:
     """One bundle, and the search over it."""
 
     def __init__(
@@ -33,10 +33,10 @@ class Served:
         weakref.finalize(self, unused.append, folder)
 
 
-class BundleOfRequest:
+class BundlePerRequest:
     """ASGI middleware: assigns one bundle to each request, and names it in the reply's header `x-bundle`."""
 
-    def __init__(self, app: ASGIApp, begin: Callable[[], Served]) -> None:
+    def __init__(self, app: ASGIApp, begin: Callable[[], ActiveBundle]) -> None:
         """Call `begin` for each request; it must return the current bundle."""
         self._app = app
         self._begin = begin
@@ -61,9 +61,9 @@ class BundleOfRequest:
             _of_request.reset(token)
 
 
-def served_to_request() -> Served | None:
+def served_to_request() -> ActiveBundle | None:
     """Return the bundle of the request that is being answered, None outside of requests."""
     return _of_request.get()
 
 
-_of_request: ContextVar[Served | None] = ContextVar("bundle of the request", default=None)
+_of_request: ContextVar[ActiveBundle | None] = ContextVar("bundle of the request", default=None)

@@ -2,7 +2,7 @@
 
 Each row is stored twice: as its signs, one bit for each value, and as 8-bit codes with a scale. A search
 
-1. takes the lists of similar rows that are nearest to the query (function/engine/lists.py), if there are lists,
+1. takes the lists of similar rows that are nearest to the query (function/engine/semantic/ivf.py), if there are lists,
 2. counts in each of these rows the signs that differ from the query's, and keeps the rows that differ least,
 3. multiplies the query's 8-bit codes with those rows' signs, which tells nearly as much as their codes do and reads an
    eighth of the bytes, and keeps the best (RaBitQ: Gao and Long, 2024, https://arxiv.org/abs/2405.12497),
@@ -31,10 +31,17 @@ import simsimd
 
 from function.engine.arrays import Array
 from function.engine.bundle import StagesInfo
-from function.engine.lists import Lists, Places
 from function.engine.quantization import Codes, Embeddings, Scales, quantize_query
-from function.engine.selection import largest
-from function.engine.signs import WORD_BITS, Words, count_differing, count_differing_columns, signs, unpack_signs
+from function.engine.semantic.binary import (
+    WORD_BITS,
+    Words,
+    count_differing,
+    count_differing_columns,
+    signs,
+    unpack_signs,
+)
+from function.engine.semantic.ivf import Lists, Places
+from function.engine.semantic.topk import largest
 from function.engine.tensors import TensorsError, map_tensors, read_ahead
 
 Rows = Array[np.intp]

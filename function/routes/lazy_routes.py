@@ -7,7 +7,7 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
 
-class LateRoutes(BaseRoute):
+class LazyRoutes(BaseRoute):
     """The last of the app's routes: it takes whatever comes to it, adds the others, and asks all of them again."""
 
     def __init__(self, app: FastAPI, add: Callable[[], None]) -> None:
@@ -32,8 +32,8 @@ class LateRoutes(BaseRoute):
         await self._app.router(scope, receive, send)
 
 
-def add_late_routes(app: FastAPI) -> None:
+def add_lazy_routes(app: FastAPI) -> None:
     """Add them now: a server has the time, and its workers then share what that imports."""
     for route in list(app.router.routes):
-        if isinstance(route, LateRoutes):
+        if isinstance(route, LazyRoutes):
             route.add()

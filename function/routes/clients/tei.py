@@ -12,9 +12,9 @@ from pydantic_core import PydanticCustomError
 
 from function.engine.dimensions import keep_dimensions
 from function.engine.embedder import TokenIds
-from function.engine.spelling import spell
+from function.engine.token_spans import spell
 from function.errors import REFUSED, union_tag
-from function.routes.embedding import TextEmbedding
+from function.routes.embed_request import TextEmbedding
 from function.routes.replies import json_text
 from function.routes.texts import (
     TEXT,
@@ -220,6 +220,6 @@ def add_tei(app: FastAPI, embedding: TextEmbedding, settings: Settings) -> None:
                 lists.append(json_text(tokens))  # for each text, because the writer holds the GIL
             return f"[{','.join(lists)}]"
 
-        spelled = await embedding.execution.run(spell_all, is_long=True)
+        spelled = await embedding.executor.run(spell_all, is_long=True)
         stopwatch.lap("tokenize")
         return embedding.reply(spelled, len(texts), INPUTS, stopwatch)

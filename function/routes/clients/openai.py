@@ -26,7 +26,7 @@ from function.engine.dimensions import keep_dimensions
 from function.engine.embedder import TokenIds
 from function.engine.quantization import Embeddings
 from function.errors import Replies, echo, union_tag
-from function.routes.embedding import TextEmbedding
+from function.routes.embed_request import TextEmbedding
 from function.routes.replies import json_reply, json_text
 from function.routes.texts import TEXT, TEXTS, ClientRequest, ClientText, describe_limits, whole_number
 from function.settings import CHARACTERS_PER_TEXT, Settings

@@ -6,7 +6,7 @@ from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel, Discriminator, Field, Tag
 
 from function.errors import REFUSED
-from function.routes.embedding import TextEmbedding
+from function.routes.embed_request import TextEmbedding
 from function.routes.replies import json_text
 from function.routes.texts import TEXT, TEXTS, RequestText, StrictRequest, describe_limits, text_or_texts
 from function.settings import Settings
