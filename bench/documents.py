@@ -2,10 +2,13 @@
 
     <!-- warm -->
     <!-- /warm -->                                                     the table bench/results/warm.md
+    <!-- serve texts=short connections=40 -->
+    <!-- /serve -->                                                    the rows of serve.md with these cells
     <!-- figure warm/p50/whole handler .1f -->4.3<!-- /figure -->      one value of bench/results/warm.json
 
-The path of a figure is the name of the result and the keys that lead to the value, separated by slashes; the last word
-is the format. Where the value is a list of numbers, the figure is their median. GitHub does not show the markers.
+A document shows at most ROWS rows of a table, the first ones, and a link to the whole table. The path of a figure is
+the name of the result and the keys that lead to the value, separated by slashes; the last word is the format. If the
+value is a list of numbers, the figure is their median. GitHub does not show the markers.
 """
 
 import argparse
@@ -15,10 +18,12 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from bench.folders import PROJECT, RESULTS
-from bench.report import console
+from bench.report import PROJECT, RESULTS, console
 
-TABLE = re.compile(r"(<!-- (?P<name>\w+) -->\n)(?P<content>.*?)(<!-- /(?P=name) -->)", re.DOTALL)
+ROWS = 10
+TABLE = re.compile(
+    r"(<!-- (?P<name>\w+)(?P<cells>(?: \w+=[^\s=]+)*) -->\n)(?P<content>.*?)(<!-- /(?P=name) -->)", re.DOTALL
+)
 FIGURE = re.compile(r"(<!-- figure (?P<path>[^<>\n]+) (?P<format>\S+) -->)(?P<content>[^<>\n]*)(<!-- /figure -->)")
 
 
@@ -31,21 +36,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Rewrite the documents and say which results none of them shows; return the exit code."""
-    shown: set[str] = set()
+    """Rewrite the documents and print which of them changed; return the exit code."""
     for path in documents(PROJECT):
         text = path.read_text(encoding="utf-8")
         try:
-            filled = fill(text, RESULTS)
+            filled = fill(text, RESULTS, "" if path.parent == PROJECT else "../")
         except DocumentError as error:
             raise SystemExit(f"error: {path.relative_to(PROJECT)}: {error}") from error
         path.write_text(filled, encoding="utf-8")
-        shown |= {match["name"] for match in TABLE.finditer(text)}
         state = "is as measured" if filled == text else "has new tables or figures"
         console.print(f"{path.relative_to(PROJECT)}: {state}")
-    for table in sorted(RESULTS.glob("*.md")):
-        if table.stem not in shown:
-            console.print(f"{table.stem}: no document has the marker <!-- {table.stem} -->")
     return 0
 
 
@@ -54,15 +54,17 @@ def documents(project: Path) -> list[Path]:
     return [project / "README.md", *sorted((project / "docs").glob("*.md"))]
 
 
-def fill(text: str, results: Path) -> str:
+def fill(text: str, results: Path, root: str = "") -> str:
     """Return a document with each marked table and figure as the results have it now; a table without result is empty.
 
+    root is the path from the document's folder to the project's, which links begin with.
     Raises DocumentError if a figure is not in the results or cannot be formatted, or if a comment is not a marker.
     """
 
     def table(match: re.Match[str]) -> str:
         file = results / f"{match['name']}.md"
-        return match[1] + (file.read_text(encoding="utf-8") if file.exists() else "") + match[4]
+        cells = dict(cell.split("=") for cell in match["cells"].split())
+        return match[1] + (shorten(file, cells, root) if file.exists() else "") + match[5]
 
     def figure(match: re.Match[str]) -> str:
         return match[1] + read_figure(match["path"], match["format"], results) + match[5]
@@ -76,6 +78,29 @@ def fill(text: str, results: Path) -> str:
     return FIGURE.sub(figure, TABLE.sub(table, text))
 
 
+def shorten(file: Path, cells: dict[str, str], root: str) -> str:
+    """Return the table of a Markdown file: the first ROWS rows with these cells, and a link to the file if it has more.
+
+    cells has the wanted content of columns by their heads. Raises DocumentError if there is no row with them.
+    """
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    table = [line for line in lines if line.startswith("|")]
+    wanted = [
+        row for row in table[2:] if cells.items() <= dict(zip(_cells(table[0]), _cells(row), strict=True)).items()
+    ]
+    if table and not wanted:
+        raise DocumentError(f"{file.stem}: no row has {cells}, expected cells of {file}; correct the marker")
+    if len(table[2:]) == len(wanted[:ROWS]):
+        return "".join(lines)
+    rest = [line for line in lines if not line.startswith("|")]
+    link = f"\n[All {len(table[2:])} rows]({root}bench/results/{file.name})\n"
+    return "".join([*table[:2], *wanted[:ROWS], link, *rest])
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip() for cell in row.strip("|\n").split("|")]
+
+
 def read_figure(path: str, layout: str, results: Path) -> str:
     """Return the value at a path such as "warm/p50/whole handler", formatted; of a list of numbers, the median.
 
@@ -86,9 +111,8 @@ def read_figure(path: str, layout: str, results: Path) -> str:
     try:
         value = json.loads((results / f"{name}.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
-        command = f"python -m bench {name.replace('_', '-')}"
         raise DocumentError(
-            f"figure {path}: there is no {name}.json, expected one in {results}; run `{command}`"
+            f"figure {path}: there is no {name}.json, expected one in {results}; correct the name, or measure it"
         ) from None
     for key in keys:
         if not isinstance(value, dict) or key not in value:

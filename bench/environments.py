@@ -7,12 +7,12 @@ import venv
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.folders import PEERS, PROJECT
-from bench.needs import Missing
-from bench.report import console
+from bench.report import PEERS, PROJECT, Missing, console
 
+# Libraries of linear algebra and of OpenMP would otherwise use all cores for one query.
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 RUNTIME = "awslambdaric==4.2.2"  # the runtime interface client that Lambda's Python images run
-EMULATOR = "aws-sam-cli==1.170.0"  # carries the runtime interface emulator
+EMULATOR = "aws-sam-cli==1.170.0"  # includes the runtime interface emulator
 
 
 def _make(folder: Path, marker: str, installs: Sequence[Sequence[str]]) -> Path:
@@ -34,7 +34,7 @@ def _make(folder: Path, marker: str, installs: Sequence[Sequence[str]]) -> Path:
 
 
 def _make_in_order(folder: Path, requirements: Path) -> Path:
-    """Return the interpreter of an environment: torch, the first line, and then the rest, which take torch as it is."""
+    """Return the interpreter of an environment: torch, the first line, is installed before what depends on it."""
     wanted = requirements.read_text()
     torch, *others = wanted.split()
     return _make(folder, sys.version + wanted, [[torch], [torch, *others]])
@@ -51,14 +51,8 @@ def peer_server_python(work: Path) -> Path:
 
 
 def infinity_python(work: Path) -> Path:
-    """Return the interpreter that has infinity-emb, with the versions of its libraries that it still works with."""
+    """Return the interpreter that has infinity-emb, with the newest libraries that it works with."""
     return _make_in_order(work / "infinity-environment", PEERS / "infinity.txt")
-
-
-def nearest_python(work: Path) -> Path:
-    """Return the interpreter that has other libraries' indexes."""
-    wanted = PEERS / "nearest.txt"
-    return _make(work / "nearest-environment", sys.version + wanted.read_text(), [["-r", str(wanted)]])
 
 
 def function_python(work: Path) -> Path:
@@ -89,6 +83,6 @@ def emulator(work: Path) -> Path:
     python = _make(work / "emulator-environment", sys.version + EMULATOR, [[EMULATOR]])
     found = sorted(python.parents[1].glob("lib/python3*/site-packages/samcli/local/rapid/aws-lambda-rie-x86_64"))
     if not found:
-        raise Missing(f"{EMULATOR} carries no emulator for this machine; run this on x86_64 Linux")
+        raise Missing(f"{EMULATOR} has no emulator for this machine; run this on x86_64 Linux")
     found[0].chmod(0o755)
     return found[0]

@@ -1,73 +1,155 @@
-"""The texts that are measured on: headlines where they were fetched, otherwise Python's own documentation."""
+"""The texts that are measured on: headlines, test sets and abstracts, or without them Python's own documentation.
 
+docs/benchmarks.md says where each file of the data folder comes from.
+"""
+
+import argparse
+import csv
+import gzip
+import json
+import os
 import random
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from bench.data import HEADLINES, read_headlines
-from bench.needs import Missing
-from bench.report import console
-from export.corpus.python_documentation import python_documentation
+import numpy as np
 
+from bench.report import Missing, console
+
+HEADLINES, STS, SCIFACT = "headlines.csv.gz", "eval/stsb-dev.tsv", "eval/scifact"
+ARXIV = ("arxiv.jsonl.gz", "arxiv-extra-70k.jsonl.gz")
+TOP_K = 10  # documents of a query that nDCG looks at
 SEED = 7
-FIRST_HELD_OUT = 190_000  # headlines from here on are in no measured index
-HELD_OUT = 1_000  # of the documentation, which is short
+FIRST_HELD_OUT = 190_000  # headlines from this row on are in no measured index
+HELD_OUT = 1_000  # texts of the documentation that are in no measured index
+
+
+def data_folder() -> Path:
+    """Return the folder that holds the data: the environment variable BENCH_DATA, or build/bench/data."""
+    return Path(os.environ.get("BENCH_DATA") or "build/bench/data")
+
+
+def add_data_argument(parser: argparse.ArgumentParser) -> None:
+    """Add --data."""
+    parser.add_argument(
+        "--data", type=Path, default=data_folder(), help="folder of the data; default: BENCH_DATA, or build/bench/data"
+    )
+
+
+def _open(path: Path) -> Any:
+    if not path.is_file():
+        raise Missing(
+            f"{path}: there is no such file; docs/benchmarks.md says where it comes from: "
+            "name the folder that holds it with --data or BENCH_DATA"
+        )
+    return gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
+
+
+def read_headlines(data: Path, count: int | None = None) -> list[str]:
+    """Return the first `count` headlines; the file is shuffled, so they are a fair sample."""
+    with _open(data / HEADLINES) as file:
+        return [row["text"] for _, row in zip(range(count or 10**9), csv.DictReader(file), strict=False)]
+
+
+def read_papers(data: Path) -> Iterator[dict[str, str]]:
+    """Yield arXiv's papers, with their "title" and "abstract"."""
+    for name in ARXIV:
+        with _open(data / name) as file:
+            yield from map(json.loads, file)
+
+
+def read_sts(data: Path) -> tuple[list[str], list[str], list[float]]:
+    """Return STSBenchmark's development set: first sentences, second sentences, human scores from 0 to 5."""
+    with _open(data / STS) as file:
+        rows = [line.rstrip("\n").split("\t") for line in file][1:]
+    return [row[1] for row in rows], [row[2] for row in rows], [float(row[0]) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """A retrieval test: documents and queries by id, and the ids of the relevant documents of each query."""
+
+    documents: dict[str, str]
+    queries: dict[str, str]
+    relevant: dict[str, set[str]]
+
+
+def read_scifact(data: Path) -> Retrieval:
+    """Return SciFact's test set as BEIR has it; a document is its title and its text."""
+    folder = data / SCIFACT
+    with _open(folder / "corpus.jsonl.gz") as file:
+        documents = {entry["_id"]: f"{entry['title']} {entry['text']}" for entry in map(json.loads, file)}
+    with _open(folder / "queries.jsonl") as file:
+        queries = {entry["_id"]: entry["text"] for entry in map(json.loads, file)}
+    relevant: dict[str, set[str]] = {}
+    with _open(folder / "qrels.tsv") as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            if int(row["score"]) > 0:
+                relevant.setdefault(row["query-id"], set()).add(row["corpus-id"])
+    return Retrieval(documents, queries, relevant)
+
+
+def ndcg(best: Sequence[Sequence[int]], test: Retrieval) -> float:
+    """Return the mean nDCG@10 over the queries, relevance being yes or no (Järvelin and Kekäläinen, 2002).
+
+    best has, for each query of the test, the rows of the documents that were found, best first.
+    """
+    ids = list(test.documents)
+    discounts = 1 / np.log2(np.arange(2, TOP_K + 2))
+    gains = []
+    for query_id, rows in zip(test.queries, best, strict=True):
+        relevant = test.relevant[query_id]
+        gain = sum(discounts[rank] for rank, row in enumerate(rows[:TOP_K]) if ids[row] in relevant)
+        gains.append(gain / discounts[: len(relevant)].sum())
+    return float(np.mean(gains))
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Texts, what they are called in a sentence, and what their files are called."""
+    """Texts, their kind as a sentence names it, and the name of their files."""
 
     kind: str
     file_name: str
     texts: list[str]
 
     def description(self) -> str:
-        """Return how many of what they are."""
+        """Return the number of texts and their kind, such as "30,000 headlines"."""
         return f"{len(self.texts):,} {self.kind}"
 
 
 def read_texts(data: Path, count: int) -> Texts:
-    """Return the first `count` texts, of the documentation perhaps fewer; both are shuffled, so they are a sample."""
-    if has_headlines(data):
+    """Return the first `count` headlines, or as many texts of the documentation as there are; both are shuffled."""
+    if (data / HEADLINES).is_file():
         return Texts("headlines", "headlines", read_headlines(data, count))
     console.print(
         f"{data} has no {HEADLINES}: measuring on Python's own documentation; docs/benchmarks.md says how to get it"
     )
-    texts = documentation()[:-HELD_OUT][:count]
-    return Texts("texts of Python's own documentation", "documentation", texts)
+    return Texts("texts of Python's own documentation", "documentation", documentation()[:-HELD_OUT][:count])
 
 
-def held_out_texts(data: Path, count: int) -> list[str]:
-    """Return `count` texts, of the documentation at most a thousand, that `read_texts` leaves out.
+def short_queries(data: Path, words: int, count: int) -> list[str]:
+    """Return the first words of `count` texts that `read_texts` leaves out; the documentation has at most HELD_OUT.
 
     Raises Missing if the file of headlines is too short to leave any out.
     """
-    if has_headlines(data):
+    if (data / HEADLINES).is_file():
         texts = read_headlines(data, FIRST_HELD_OUT + count)[FIRST_HELD_OUT:]
         if not texts:
-            raise Missing(
-                f"{data / HEADLINES}: has at most {FIRST_HELD_OUT:,} rows, expected more, because queries come from "
-                "the rows beyond; fetch the file of docs/benchmarks.md, or remove it to use Python's documentation"
-            )
-        return texts
-    return documentation()[-HELD_OUT:][:count]
-
-
-def has_headlines(data: Path) -> bool:
-    """Return whether the headlines were fetched."""
-    return (data / HEADLINES).is_file()
+            rows = f"has at most {FIRST_HELD_OUT:,} rows, expected more: the others are queries"
+            raise Missing(f"{data / HEADLINES}: {rows}; use the file of docs/benchmarks.md, or none")
+    else:
+        texts = documentation()[-HELD_OUT:][:count]
+    return [" ".join(text.split()[:words]) for text in texts]
 
 
 @cache
 def documentation() -> list[str]:
-    """Return the texts of Python's own documentation, shuffled, because they come by module."""
+    """Return the texts of Python's own documentation, shuffled, because they are sorted by module."""
+    from export.corpus.python_documentation import python_documentation
+
     texts = list(python_documentation().texts)
     random.Random(SEED).shuffle(texts)
     return texts
-
-
-def short_queries(data: Path, words: int, count: int) -> list[str]:
-    """Return the first words of texts that are in no measured index."""
-    return [" ".join(text.split()[:words]) for text in held_out_texts(data, count)]

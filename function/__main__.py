@@ -2,7 +2,7 @@
 
 import sys
 
-from function.terminal import run  # imports little, so that Ctrl-C is handled during the other imports
+from function.commands.terminal import run  # imports little, so that Ctrl-C is handled during the other imports
 
 arguments = sys.argv[1:]
 is_query = arguments[:1] == ["query"]
@@ -11,10 +11,10 @@ is_query = arguments[:1] == ["query"]
 def main() -> int:
     """Run the command and return its exit code."""
     if is_query:
-        from function.query import main as query  # imports no server
+        from function.commands.query import main as query  # imports no server
 
         return query(arguments[1:])
-    from function.server.command import main as serve
+    from function.server.cli import main as serve
 
     return serve(arguments[1:] if arguments[:1] == ["serve"] else arguments)
 

@@ -12,7 +12,7 @@ from function.errors import OPENAI_PATHS, ErrorReply, error_reply
 from function.settings import Settings, SettingsError
 
 OPEN_PATHS = ("/health", "/")  # for GET and HEAD: they tell nothing of the texts
-OPENAI_ERROR = "OpenAIErrorReply"  # of function/routes/openai.py, which is imported when it is needed
+OPENAI_ERROR = "OpenAIErrorReply"  # of function/routes/clients/openai.py, which is imported when it is needed
 SCHEME = {"type": "http", "scheme": "bearer", "description": "One of the keys in the setting API_KEYS."}
 
 

@@ -8,12 +8,12 @@ from fastapi import FastAPI, Request, Response
 from function.engine.bundle import IndexInfo
 from function.engine.loading import Loaded
 from function.errors import FAILED, add_error_replies
-from function.execution import Execution, InlineExecution
+from function.executor import Executor, InlineExecutor
 from function.middleware import HeadRequests, RequestLimits, RequestLog
-from function.routes.direct import DirectRoute
-from function.routes.embedding import TextEmbedding
-from function.routes.embeddings import add_embeddings
-from function.routes.late import LateRoutes
+from function.routes.embed_request import TextEmbedding
+from function.routes.fast_route import FastRoute
+from function.routes.lazy_routes import LazyRoutes
+from function.routes.predict import add_embeddings
 from function.routes.similar import add_similar
 from function.routes.status import add_status
 from function.search import Search, make_search
@@ -22,7 +22,7 @@ from function.startup import ColdStart
 from function.telemetry import Log
 
 if TYPE_CHECKING:
-    from function.s3.switch import Switch
+    from function.s3.reloader import BundleReloader
 
 
 def create_app(
@@ -30,22 +30,22 @@ def create_app(
     settings: Settings,
     logger: Log,
     cold_start: ColdStart,
-    execution: Execution | None = None,
-    switch: "Switch | None" = None,
+    executor: Executor | None = None,
+    switch: "BundleReloader | None" = None,
 ) -> FastAPI:
-    """Return the app over an open bundle; without an `execution`, it works in the thread that answers.
+    """Return the app over an open bundle; without an `executor`, it works in the thread that answers.
 
     A `switch` may replace the bundle by another one with the same model.
     Raises SettingsError if MAX_TOKENS is less than one text may have.
     """
-    execution = execution or InlineExecution(bundle.embedder)
+    executor = executor or InlineExecutor(bundle.embedder)
     most = bundle.embedder.model.max_tokens
     if settings.max_tokens < most:
         found = f"{settings.max_tokens}, expected {most} or more, since the model reads {most} tokens of one text"
         raise SettingsError(f"MAX_TOKENS: {found}; set MAX_TOKENS={most}")
     # no pages of documentation: they load scripts from elsewhere; /openapi.json has it all
     app = FastAPI(title="semantic search", docs_url=None, redoc_url=None, redirect_slashes=False, responses=FAILED)
-    app.router.route_class = DirectRoute
+    app.router.route_class = FastRoute
     add_error_replies(app)
     app.add_middleware(RequestLimits, max_body_bytes=settings.max_body_bytes)
     if settings.api_keys:
@@ -59,16 +59,16 @@ def create_app(
 
         allow_origins(app, settings.cors_origins)
     if switch is None:
-        search: Search = make_search(bundle, execution)
+        search: Search = make_search(bundle, executor)
         current: Callable[[], Loaded] = lambda: bundle  # noqa: E731
         published = None
     else:
-        from function.s3.start import connect  # only a bundle in S3 is replaced
+        from function.s3.wiring import connect  # only a bundle in S3 is replaced
 
-        search, current = connect(app, switch, execution, settings, logger)
+        search, current = connect(app, switch, executor, settings, logger)
         published = switch.info
     # straight onto the app: an APIRouter's are wrapped once more, and built at the first request
-    embedding = TextEmbedding(bundle.embedder, execution, settings)
+    embedding = TextEmbedding(bundle.embedder, executor, settings)
     add_similar(app, search, settings)
     add_embeddings(app, embedding, settings)
     limits = {
@@ -79,20 +79,20 @@ def create_app(
         "body_bytes": settings.max_body_bytes,
         "reply_bytes": settings.max_reply_bytes,
     }
-    add_status(app, lambda: current().manifest, limits, cold_start, execution, logger, published)
+    add_status(app, lambda: current().manifest, limits, cold_start, executor, logger, published)
     app.add_route("/", _page, include_in_schema=False)  # function/routes/openapi_document.py describes it
 
     def add_clients() -> None:
-        from function.routes.mcp import add_mcp
-        from function.routes.mcp_search import make_call, make_tool
-        from function.routes.openai import add_openai
-        from function.routes.tei import add_tei
+        from function.routes.clients.mcp import add_mcp
+        from function.routes.clients.mcp_search import make_call, make_tool
+        from function.routes.clients.openai import add_openai
+        from function.routes.clients.tei import add_tei
 
         add_openai(app, embedding, settings)
         add_tei(app, embedding, settings)
         add_mcp(app, make_tool(lambda: index_of(current())), make_call(search, settings), settings)
 
-    late = LateRoutes(app, add_clients)
+    late = LazyRoutes(app, add_clients)
     app.openapi = lambda: _openapi_document(app, late, index_of(current()), settings)  # type: ignore[method-assign] # FastAPI's own way to extend it
     return app
 
@@ -109,7 +109,7 @@ async def _page(request: Request) -> Response:
     return page_reply(request)
 
 
-def _openapi_document(app: FastAPI, late: LateRoutes, index: IndexInfo, settings: Settings) -> dict[str, Any]:
+def _openapi_document(app: FastAPI, late: LazyRoutes, index: IndexInfo, settings: Settings) -> dict[str, Any]:
     from function.routes.openapi_document import describe_app  # not needed to start
 
     late.add()

@@ -96,7 +96,7 @@ class Archive:
         return code
 
 
-class NoArchive:
+class MissingArchive:
     """Stands for an archive that is not used."""
 
     def __init__(self, status: str) -> None:
@@ -109,7 +109,7 @@ class NoArchive:
         return None
 
 
-_in_use: Archive | NoArchive = NoArchive("not looked for")
+_in_use: Archive | MissingArchive = MissingArchive("not looked for")
 
 
 def use_archive(file: str = ARCHIVE) -> None:
@@ -122,9 +122,9 @@ def use_archive(file: str = ARCHIVE) -> None:
         _in_use = Archive(memoryview(mapped))
         sys.meta_path.insert(0, _in_use)
     except FileNotFoundError:
-        _in_use = NoArchive("not there")
+        _in_use = MissingArchive("not there")
     except (OSError, ValueError) as error:  # ValueError also for an empty file, which cannot be mapped
-        _in_use = NoArchive(f"not used: {error}")
+        _in_use = MissingArchive(f"not used: {error}")
 
 
 def archive_status() -> str:

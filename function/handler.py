@@ -27,9 +27,9 @@ with no_garbage_collection(), ThreadPoolExecutor(1) as background:
     stopwatch.lap("import-engine")
     switch = None
     if settings.bundle_url:
-        from function.s3.start import make_switch
+        from function.s3.wiring import make_reloader
 
-        switch = make_switch(settings, by_requests=True)
+        switch = make_reloader(settings, by_requests=True)
         fetching = background.submit(switch.fetch)
         opening = background.submit(switch.load)
     else:

@@ -1,7 +1,7 @@
 """What wraps every request, outermost first: RequestLog, HeadRequests, ApiKeys of function/api_keys.py, RequestLimits.
 
 ApiKeys is there only if keys are set. Outside of them are CORSMiddleware, if web pages on other origins may ask, and
-BundleOfRequest of function/s3/served.py, if the bundle is in S3.
+BundlePerRequest of function/s3/active_bundle.py, if the bundle is in S3.
 """
 
 import os

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from function.engine.loading import Loaded, LoadedModel
 from function.engine.quantization import Embeddings
-from function.execution import Execution
+from function.executor import Executor
 
 if TYPE_CHECKING:
-    from function.engine.columns import Columns, Mask
-    from function.engine.filters import FilterError
+    from function.engine.metadata.columns import Columns, Mask
+    from function.engine.metadata.filters import FilterError
 
 IN_S3_VECTORS = (
     "the texts are in S3 Vectors, which knows only embeddings and looks only where the best texts probably are"
@@ -62,25 +62,25 @@ class Found:
 Search = Callable[[Query, Lap], Awaitable[Found]]
 
 
-def make_search(bundle: Loaded, execution: Execution) -> Search:
+def make_search(bundle: Loaded, executor: Executor) -> Search:
     """Return the search of a bundle; columns and keywords are opened by the first query that needs them.
 
     The search raises SearchError if the filter cannot be used, or if the mode needs keywords and there are none. It
     raises BackendError if the texts are in another service, and that service fails.
     """
     if isinstance(bundle, LoadedModel):
-        return _make_search_in_s3_vectors(bundle, execution)
+        return _make_search_in_s3_vectors(bundle, executor)
     index, passages = bundle.index, bundle.passages
 
     async def search(query: Query, lap: Lap) -> Found:
         allowed, is_large = None, len(index) > FEW_ROWS
         if query.filter is not None:
             condition = query.filter
-            allowed = await execution.run(lambda: _filtered_rows(condition, bundle.columns), is_long=True)
+            allowed = await executor.run(lambda: _filtered_rows(condition, bundle.columns), is_long=True)
             lap("filter")
         if query.mode == "semantic":
-            embedding, is_truncated = await _embed(execution, query.text, lap)
-            hits = await execution.run(
+            embedding, is_truncated = await _embed(executor, query.text, lap)
+            hits = await executor.run(
                 lambda: index.search(embedding, query.num_results, allowed, exact=query.exact), is_long=is_large
             )
             lap("search")
@@ -88,17 +88,17 @@ def make_search(bundle: Loaded, execution: Execution) -> Search:
             raise SearchError(f"mode: found {query.mode!r}, but {NO_KEYWORDS}")
         else:
             is_long = is_large or len(query.text) > SHORT_QUERY
-            matches = await execution.run(lambda: keywords.match(query.text, allowed), is_long=is_long)
+            matches = await executor.run(lambda: keywords.match(query.text, allowed), is_long=is_long)
             is_truncated = matches.is_truncated
             if query.mode == "keyword":
-                hits = await execution.run(lambda: matches.best(query.num_results), is_long=is_large)
+                hits = await executor.run(lambda: matches.best(query.num_results), is_long=is_large)
                 lap("keyword")
             else:
                 from function.engine.hybrid import fuse  # only a hybrid search needs it
 
                 lap("keyword")
-                embedding, is_cut = await _embed(execution, query.text, lap)
-                hits = await execution.run(
+                embedding, is_cut = await _embed(executor, query.text, lap)
+                hits = await executor.run(
                     lambda: fuse(index, embedding, matches, keywords.info, query.num_results, exact=query.exact),
                     is_long=is_large,
                 )
@@ -119,18 +119,18 @@ def make_search(bundle: Loaded, execution: Execution) -> Search:
     return search
 
 
-async def _embed(execution: Execution, text: str, lap: Lap) -> tuple[Embeddings, bool]:
+async def _embed(executor: Executor, text: str, lap: Lap) -> tuple[Embeddings, bool]:
     """Return the embedding (dim,) of a query, and whether the text was longer than the model reads."""
-    (tokens,) = await execution.tokenize([text], role="query")
-    (embedding,) = await execution.embed([tokens])
+    (tokens,) = await executor.tokenize([text], role="query")
+    (embedding,) = await executor.embed([tokens])
     lap("embed")
     return embedding, tokens.is_truncated
 
 
-def _make_search_in_s3_vectors(bundle: LoadedModel, execution: Execution) -> Search:
+def _make_search_in_s3_vectors(bundle: LoadedModel, executor: Executor) -> Search:
     """Return the search of the index in Amazon S3 Vectors that the manifest names."""
-    from function.engine.filters import FilterError  # only a bundle without texts of its own needs these
-    from function.engine.vector_filters import translate
+    from function.engine.metadata.filters import FilterError  # only a bundle without texts of its own needs these
+    from function.engine.metadata.vector_filters import translate
     from function.s3vectors.client import VectorsClient, VectorsError
 
     assert bundle.manifest.index is not None
@@ -146,13 +146,13 @@ def _make_search_in_s3_vectors(bundle: LoadedModel, execution: Execution) -> Sea
         if query.filter is not None:
             given = query.filter
             try:
-                condition = await execution.run(lambda: translate(given, kinds), is_long=True)
+                condition = await executor.run(lambda: translate(given, kinds), is_long=True)
             except FilterError as error:
                 raise _filter_error(error, kinds) from None
             lap("filter")
-        embedding, is_truncated = await _embed(execution, query.text, lap)
+        embedding, is_truncated = await _embed(executor, query.text, lap)
         try:
-            hits = await execution.wait(lambda: client.query(embedding, query.num_results, condition))
+            hits = await executor.wait(lambda: client.query(embedding, query.num_results, condition))
         except VectorsError as error:
             raise BackendError(str(error), error.seconds) from error
         finally:
@@ -165,7 +165,7 @@ def _make_search_in_s3_vectors(bundle: LoadedModel, execution: Execution) -> Sea
 
 def _filtered_rows(condition: dict[str, Any], columns: "Columns") -> "Mask":
     """Return the rows that a filter keeps, (rows,) bool. Raises SearchError, which lists the columns."""
-    from function.engine.filters import FilterError, allowed_rows  # only a query with a filter needs it
+    from function.engine.metadata.filters import FilterError, allowed_rows  # only a query with a filter needs it
 
     try:
         return allowed_rows(condition, columns)

@@ -34,10 +34,10 @@ from export.model.quantize import save_ort
 from function.app import create_app
 from function.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, Manifest, ModelInfo, open_bundle
 from function.engine.embedder import Embedder
-from function.engine.index import Index
 from function.engine.loading import LoadedBundle
 from function.engine.passages import Passages
 from function.engine.quantization import Codes, Embeddings, Scales
+from function.engine.semantic.index import Index
 from function.engine.tokenizer import save_tokenizer
 from function.settings import Settings
 from function.startup import ColdStart

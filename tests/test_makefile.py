@@ -1,50 +1,37 @@
-"""The commands that everyone runs: `make check` stays light, and CI runs the README's commands on any machine."""
+"""The commands that everyone runs: their targets exist, `make check` stays light, and both ways of CI are the same."""
 
 import re
 import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+MAKEFILE, GUIDE, WORKFLOW, SCRIPT = (
+    (ROOT / name).read_text(encoding="utf-8")
+    for name in ("Makefile", "CONTRIBUTING.md", ".github/workflows/ci.yml", ".ci/run")
+)
 
 
-def recipe(folder: Path, *targets: str) -> str:
-    """Return what make would run for the targets, with a virtual environment that does not exist yet."""
-    command = ["make", "--dry-run", "--always-make", f"VENV={folder / 'venv'}", *targets]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+def test_every_target_that_ci_and_contributors_call_exists_and_both_ways_of_ci_call_the_same() -> None:
+    script = set(re.findall(r"^ *make ([\w-]+)$", SCRIPT, re.MULTILINE))
+    assert script == set(re.findall(r"^ +- run: make ([\w-]+)", WORKFLOW, re.MULTILINE))
+    guide = set(re.findall(r"^make ([\w-]+)", GUIDE, re.MULTILINE))
+    assert script <= guide <= set(re.findall(r"^([\w-]+):", MAKEFILE, re.MULTILINE))
 
 
 def test_make_check_installs_neither_torch_nor_the_export(tmp_path: Path) -> None:
-    commands = recipe(tmp_path, "check")
+    command = ["make", "--dry-run", "--always-make", f"VENV={tmp_path / 'venv'}", "check"]
+    commands = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert "--extra dev" in commands
     assert not re.search(r"torch|export,|minilm", commands)
 
 
-def test_make_test_installs_torch_before_the_export_could_bring_cuda(tmp_path: Path) -> None:
-    commands = recipe(tmp_path, "test")
-    assert 0 < commands.index("torch==") < commands.index("[export,server,bench,dev]")
+def test_every_action_is_pinned_by_its_commit() -> None:
+    uses = re.findall(r"uses: (\S+)", WORKFLOW)
+    assert uses
+    assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", one) for one in uses)
 
 
 def test_only_the_script_of_ci_knows_folders_outside_of_the_checkout() -> None:
-    tracked = subprocess.run(
-        ["git", "grep", "-lE", r"\.\./shared|\"shared\"|\.pyenv", "--", ":!tests/test_makefile.py"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.split()
-    assert tracked == [".ci/run"]
-
-
-def test_every_target_that_a_document_names_exists() -> None:
-    documents = "\n".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("*.md")))
-    named = set(re.findall(r"(?:^|`)make ([a-z][\w-]*)", documents, re.MULTILINE))
-    assert {"check", "format", "demo", "test", "test-image", "test-template"} <= named
-    for target in named:
-        subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, check=True)
-
-
-def test_the_first_lines_of_the_makefile_explain_what_contributing_lists() -> None:
-    makefile, guide = (ROOT / name for name in ("Makefile", "CONTRIBUTING.md"))
-    explained = set(re.findall(r"^# make ([\w-]+) ", makefile.read_text(encoding="utf-8"), re.MULTILINE))
-    listed = set(re.findall(r"^make ([\w-]+) ", guide.read_text(encoding="utf-8"), re.MULTILINE))
-    assert explained - {"image"} == listed
+    pattern = r"\.\./shared|\"shared\"|\.pyenv"
+    command = ["git", "grep", "-lE", pattern, "--", ":!tests/test_makefile.py"]
+    assert subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.split() == [".ci/run"]

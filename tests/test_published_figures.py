@@ -1,6 +1,5 @@
 """The real all-MiniLM-L6-v2, exported once, against figures that others published, and asked through the handler."""
 
-import csv
 import gzip
 import json
 import os
@@ -17,6 +16,7 @@ import onnx
 import onnxruntime as ort
 import pytest
 
+from bench.function.emulator import sample_event
 from export.cli import main
 from export.model import export_model as export_model_module
 from export.model.source.source import DEFAULT_MODEL_PACKAGE
@@ -115,7 +115,7 @@ def test_a_text_embeds_the_same_alone_and_in_a_batch(exported: Exported) -> None
         "one two three four five six seven",
     ]
     tokens = exported.small.tokenize(texts * 6)
-    together = exported.small.embed_padded([one.ids for one in tokens])
+    together = exported.small.embed_batch([one.ids for one in tokens])
     alone = np.concatenate([embed(exported.small, [text]) for text in texts])
     assert np.abs(together[:5] - alone).max() < 1e-5
     assert np.abs(together[-5:] - alone).max() < 1e-5
@@ -166,36 +166,13 @@ def test_token_ids_are_those_of_other_implementations(exported: Exported, refere
 HEADLINES_COUNT, ASKED = 1_000, 200
 ASK = """
 import json, sys
+from bench.function.emulator import Context
 from function.handler import handler
-
-class Context:
-    function_name = "tests"
-    memory_limit_in_mb = 512
-    aws_request_id = "00000000-0000-0000-0000-000000000000"
-    invoked_function_arn = "arn:aws:lambda:eu-central-1:000000000000:function:tests"
 
 with open(sys.argv[1]) as events, open(sys.argv[2], "w") as replies:
     for event in events:
         replies.write(json.dumps(handler(json.loads(event), Context())) + "\\n")
 """
-
-
-def similar_event(text: str, num_results: int) -> dict[str, Any]:
-    """Return the event that API Gateway sends for an HTTP API (payload format 2.0)."""
-    return {
-        "version": "2.0",
-        "routeKey": "$default",
-        "rawPath": "/similar",
-        "rawQueryString": "",
-        "headers": {"content-type": "application/json", "host": "example.org"},
-        "requestContext": {
-            "http": {"method": "POST", "path": "/similar", "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1"},
-            "domainName": "example.org",
-            "stage": "$default",
-        },
-        "body": json.dumps({"text": text, "num_results": num_results}),
-        "isBase64Encoded": False,
-    }
 
 
 @pytest.fixture(scope="session")
@@ -213,7 +190,8 @@ def test_headlines_asked_through_the_handler_find_themselves_first(headlines: Pa
     passages = Passages(headlines / PASSAGES)
     rows = np.random.default_rng(7).permutation(HEADLINES_COUNT)[:ASKED].tolist()
     texts = [passages.text(row) for row in rows]
-    (tmp_path / "events").write_text("".join(json.dumps(similar_event(text, 3)) + "\n" for text in texts))
+    events = [sample_event("/similar", {"text": text, "num_results": 3}) for text in texts]
+    (tmp_path / "events").write_text("".join(json.dumps(event) + "\n" for event in events))
     done = subprocess.run(
         [sys.executable, "-c", ASK, tmp_path / "events", tmp_path / "replies"],
         cwd=ROOT,
@@ -246,11 +224,3 @@ def test_headlines_stay_within_7_bits_a_half(exported: Exported, headlines: Path
         ids = np.array([tokens.ids], np.int64)
         halves = session.run(names, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
         assert max(int(half.max()) for half in halves) <= 128, tokens
-
-
-def test_a_headline_comes_with_its_other_columns(data: Path, headlines: Path) -> None:
-    with gzip.open(data / HEADLINES, "rt", encoding="utf-8", newline="") as lines:
-        first = next(csv.DictReader(lines))
-    passage = Passages(headlines / PASSAGES)[0]
-    assert (passage.id, passage.text) == (first["id"], first["text"])
-    assert passage.metadata == {key: value for key, value in first.items() if value and key not in ("id", "text")}

@@ -12,19 +12,12 @@ from aws_lambda_powertools.shared import constants
 from fastapi import FastAPI
 from starlette.routing import BaseRoute, Route
 
-from bench.cost import (
-    ARCHITECTURES,
-    HTTP_API_REQUEST,
-    LAMBDA_REQUEST,
-    RESTORED_GIGABYTE,
-    SNAPSHOT_GIGABYTE_SECOND,
-    compute,
-)
 from function.settings import DEFAULT_TEXTS, LAMBDA_TOKENS, Settings, read_settings
 from tests.cloudformation import Stack, load_template
 
 ROOT = Path(__file__).parents[1]
 TEMPLATE = load_template(ROOT / "template.yaml")
+PRICES: dict[str, dict[str, str]] = TEMPLATE["Mappings"]["Prices"]
 
 JWT = {"Authorization": "JWT", "JwtIssuer": "https://issuer.example.com", "JwtAudience": "one,two"}
 # each way of calling with the scheme that its routes must carry
@@ -772,9 +765,11 @@ def test_no_two_widgets_of_the_dashboard_cover_each_other() -> None:
     assert max(x for x, _ in covered) < 24  # a dashboard's width
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize(("architecture", "prices"), [("x86_64", "X86"), ("arm64", "Arm")])
 @pytest.mark.parametrize(("provisioned", "snap_start"), [(0, "None"), (3, "None"), (0, "PublishedVersions")])
-def test_the_dashboards_cost_is_what_the_prices_give(architecture: str, provisioned: int, snap_start: str) -> None:
+def test_the_dashboards_cost_is_what_the_prices_give(
+    architecture: str, prices: str, provisioned: int, snap_start: str
+) -> None:
     """The expressions are CloudWatch's metric math; for this arithmetic Python reads the same."""
     parameters = {"Architecture": architecture, "ProvisionedConcurrency": str(provisioned), "SnapStart": snap_start}
     stack = Stack(TEMPLATE, MemorySize="1024", **parameters)
@@ -787,15 +782,17 @@ def test_the_dashboards_cost_is_what_the_prices_give(architecture: str, provisio
     names: dict[str, Any] = {"duration": requests * milliseconds, "requests": requests, "init": cold, "starts": 2}
     functions = {"FILL": lambda series, value: series, "PERIOD": lambda series: period}
     found = eval(expressions["lambda"], {"__builtins__": {}}, names | functions)
-    price = ARCHITECTURES[architecture]
-    gigabyte_second = price.gigabyte_second_of_provisioned if provisioned else price.gigabyte_second
-    expected = requests * (compute(milliseconds, 1024, gigabyte_second) + LAMBDA_REQUEST)
-    expected += cold / 1000 * gigabyte_second + provisioned * period * price.provisioned_gigabyte_second
+    of_all = {group: {name: float(price) for name, price in each.items()} for group, each in PRICES.items()}
+    price, of_request, of_snapshot = of_all[prices], of_all["Request"], of_all["SnapStart"]
+    gigabyte_second = price["GigabyteSecondOfProvisioned" if provisioned else "GigabyteSecond"]
+    billed_seconds = requests * 0.003  # started milliseconds are billed; the memory is one gigabyte
+    expected = billed_seconds * gigabyte_second + requests * of_request["Lambda"]
+    expected += cold / 1000 * gigabyte_second + provisioned * period * price["ProvisionedGigabyteSecond"]
     if snap_start != "None":
-        expected += period * SNAPSHOT_GIGABYTE_SECOND + 2 * RESTORED_GIGABYTE
+        expected += period * of_snapshot["SnapshotGigabyteSecond"] + 2 * of_snapshot["RestoredGigabyte"]
     assert found == pytest.approx(1000 * expected / requests, rel=1e-6)
     with_api = expressions["all"].replace("lambda", "lambda_")  # a word of Python's
-    assert eval(with_api, {"__builtins__": {}, "lambda_": found}) == pytest.approx(found + 1000 * HTTP_API_REQUEST)
+    assert eval(with_api, {"__builtins__": {}, "lambda_": found}) == pytest.approx(found + 1000 * of_request["HttpApi"])
 
 
 # --- what one sees and types

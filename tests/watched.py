@@ -6,7 +6,7 @@ from typing import Any
 
 from function.engine.embedder import Embedder
 from function.engine.loading import load
-from function.execution import InlineExecution, Result
+from function.executor import InlineExecutor, Result
 from function.search import Found, Query, make_search
 
 Run = Callable[[Query], Coroutine[Any, Any, Found]]
@@ -16,7 +16,7 @@ def watched_search(bundle: Path, embedder: Embedder) -> tuple[Run, list[bool]]:
     """Return a search, and a list to which it adds whether each piece of its work is long."""
     was_long: list[bool] = []
 
-    class Watched(InlineExecution):
+    class Watched(InlineExecutor):
         async def run(self, work: Callable[[], Result], *, is_long: bool = False) -> Result:
             was_long.append(is_long)
             return await super().run(work, is_long=is_long)

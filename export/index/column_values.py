@@ -1,6 +1,6 @@
 """The values of one metadata column, collected row by row in few bytes and then made into its tensors.
 
-function/engine/columns.py describes the tensors.
+function/engine/metadata/columns.py describes the tensors.
 """
 
 from array import array
@@ -11,7 +11,7 @@ import numpy as np
 
 from export.corpus.ids import EXACT_FLOATS
 from function.engine.arrays import AnyArray
-from function.engine.columns import Stored
+from function.engine.metadata.columns import Stored
 
 REMEMBERED = 1 << 16  # different strings of a column that are looked up: some 10 MB
 

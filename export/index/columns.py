@@ -3,7 +3,7 @@
 A column is of one type if all its values are: strings, numbers, booleans, lists of strings, or dates, which are strings
 that all begin like 2024-05-31 and are ISO 8601. Anything else cannot be filtered. A CSV holds only strings, so a number
 there has to be asked for. Numbers that no dtype holds exactly are refused, since a filter would find the wrong rows.
-`function/engine/columns.py` reads the tensors and describes them.
+`function/engine/metadata/columns.py` reads the tensors and describes them.
 """
 
 import json
@@ -18,7 +18,7 @@ from shlex import quote
 from export.corpus import Corpus, CorpusError
 from export.index.column_values import NumberRange, Numbers, Words
 from function.engine.arrays import AnyArray
-from function.engine.columns import EXPECTED, Stored, stored_value
+from function.engine.metadata.columns import EXPECTED, Stored, stored_value
 
 NONE = "none"  # the type of a column that filters cannot name
 TYPES = (*EXPECTED, NONE)
@@ -151,7 +151,7 @@ def stored_values(kind: str, value: object) -> list[Stored] | None:
 
 
 def column_tensors(metadata: Metadata, types: Mapping[str, str]) -> dict[str, AnyArray]:
-    """Return the tensors of a columns.safetensors: for each column those that function/engine/columns.py describes.
+    """Return the tensors of a columns.safetensors: those that function/engine/metadata/columns.py describes.
 
     The metadata is read once, and only one row of it is in memory. Raises ValueError if a value is not of its column's
     type.

@@ -146,7 +146,7 @@ def embed_corpus(
 
 
 def _embed_batch(embedder: Embedder, tokens: list[TokenIds], rows: list[int]) -> Quantized:
-    return quantize(embedder.embed_padded([tokens[row].ids for row in rows]))
+    return quantize(embedder.embed_batch([tokens[row].ids for row in rows]))
 
 
 def _collect(

@@ -10,9 +10,9 @@ from export.index.lists import group_rows, principal_axes
 from export.index.recall import ExactSearch, own_queries, search_exactly
 from export.index.stages import choose_stages
 from function.engine.bundle import StagesInfo
-from function.engine.index import EXHAUSTIVE_ROWS, Index
 from function.engine.quantization import Codes, Scales, quantize
-from function.engine.signs import Words, signs
+from function.engine.semantic.binary import Words, signs
+from function.engine.semantic.index import EXHAUSTIVE_ROWS, Index
 
 LEAST_ROWS_OF_LISTS = 60_000  # below, lists save little time, and without them a search misses less
 ROWS_AT_ONCE = 65_536

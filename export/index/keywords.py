@@ -1,6 +1,6 @@
 """Texts to the postings of keyword search: which rows have each term, and how much it adds to a row's BM25 score.
 
-function/engine/keywords.py describes the tensors and the formula.
+function/engine/keyword/keywords.py describes the tensors and the formula.
 """
 
 from array import array
@@ -13,8 +13,8 @@ import numpy as np
 
 from function.engine.arrays import AnyArray, Array
 from function.engine.bundle import CONVEX, KeywordsInfo
-from function.engine.keywords import K1, B
-from function.engine.words import Stem, find_stemmer, split_terms
+from function.engine.keyword.analyzer import Stem, find_stemmer, split_terms
+from function.engine.keyword.keywords import K1, B
 
 STEMMING = "english"  # the language of the default model
 FUSION_WEIGHT = 0.6  # of the cosine in hybrid search

@@ -6,8 +6,8 @@ import numpy as np
 
 from export.files.mapped import release
 from function.engine.arrays import Array
-from function.engine.index import Index
 from function.engine.quantization import Codes, Embeddings, Scales, dequantize
+from function.engine.semantic.index import Index
 
 QUERIES = 500  # rows of an index that are its queries
 TOP_K = 10

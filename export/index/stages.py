@@ -6,7 +6,7 @@ from pathlib import Path
 
 from export.index.recall import LEAST_RECALL, ExactSearch
 from function.engine.bundle import StagesInfo
-from function.engine.index import Index
+from function.engine.semantic.index import Index
 
 # the widths to choose from, each about 1.2 or 1.4 times the one before
 SHARES = (0.02, 0.024, 0.03, 0.035, 0.042, 0.05, 0.06, 0.07, 0.085, 0.1, 0.12, 0.14, 0.17, 0.2, 0.24, 0.3, 0.4)

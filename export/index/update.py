@@ -8,7 +8,7 @@ from export.index.indexer import check_checksum
 from export.index.shards import KnownRows, name_model
 from export.index.truncated import read_truncated
 from function.engine.bundle import INDEX, PASSAGES, BundleError, Manifest, open_bundle, read_manifest
-from function.engine.index import Index
+from function.engine.semantic.index import Index
 
 
 def open_older_rows(bundle: Path, manifest: Manifest) -> KnownRows:

@@ -20,12 +20,12 @@ from function.engine import bundle as layout
 from function.engine.arrays import AnyArray
 from function.engine.bundle import IndexInfo, Manifest, describe_file, open_bundle
 from function.engine.embedder import Embedder
-from function.engine.index import Index
-from function.engine.keywords import Keywords
+from function.engine.keyword.analyzer import find_stemmer, split_terms
+from function.engine.keyword.keywords import Keywords
 from function.engine.passages import Passages
 from function.engine.quantization import Codes, Embeddings, Scales, dequantize
+from function.engine.semantic.index import Index
 from function.engine.tensors import map_tensors
-from function.engine.words import find_stemmer, split_terms
 
 SAMPLE, TEXTS_AT_ONCE = 5_000, 256  # passages that `verify` embeds again at most, and at least
 SECONDS = 20.0  # after them no further TEXTS_AT_ONCE are embedded

@@ -16,8 +16,8 @@ products:
 - Neurons with outlier weights are split first (`outliers.py`), because all weights of an output share a scale.
 - Word embeddings are bytes with a scale for each row, so that a query reads only the rows of its own tokens.
 
-`python -m bench accuracy` compares the result with float32, naive dynamic int8 and MatMulNBits, and with an emulated
-AVX2 CPU; `python -m bench latency` compares their speed.
+`python -m bench accuracy` compares closeness and speed with float32, naive dynamic int8 and MatMulNBits, and the result
+with that on an emulated AVX2 CPU.
 """
 
 from collections.abc import Callable, Sequence

@@ -18,7 +18,7 @@ from export.publishing.errors import PublishError
 from export.publishing.sending import VECTORS_PER_SECOND, Pace, Sent, send_rows
 from export.publishing.vectors import BundleVectors
 from function.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, BundleError, Manifest, VectorsInfo, open_bundle
-from function.engine.vectors import NOT_FILTERED, row_of
+from function.engine.semantic.s3_vectors import NOT_FILTERED, row_of
 
 
 def publish(

@@ -14,10 +14,10 @@ import numpy as np
 
 from export.index.columns import stored_values
 from function.engine.bundle import COLUMNS, INDEX, PASSAGES, BundleError, Manifest
-from function.engine.index import Index
 from function.engine.passages import Passages
 from function.engine.quantization import dequantize
-from function.engine.vectors import (
+from function.engine.semantic.index import Index
+from function.engine.semantic.s3_vectors import (
     EMPTY,
     ID,
     LARGEST_NUMBER,

@@ -71,7 +71,7 @@ class KeywordsInfo:
 
 @dataclass(frozen=True, slots=True)
 class StagesInfo:
-    """How far the stages of a search go for a few hits; function/engine/index.py explains them."""
+    """How far the stages of a search go for a few hits; function/engine/semantic/index.py explains them."""
 
     lists: int  # of like rows; 1 if the rows are in the order of the corpus
     probed: int  # lists that a search reads

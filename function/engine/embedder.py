@@ -138,12 +138,12 @@ class Embedder:
         embeddings = np.empty((len(tokens), self.model.dim), np.float32)
         batches = plan_batches([len(text.ids) for text in tokens])
         for batch, result in zip(
-            batches, run(lambda rows: self.embed_padded([tokens[i].ids for i in rows]), batches), strict=True
+            batches, run(lambda rows: self.embed_batch([tokens[i].ids for i in rows]), batches), strict=True
         ):
             embeddings[batch] = result
         return embeddings
 
-    def embed_padded(self, ids: list[list[int]]) -> Embeddings:
+    def embed_batch(self, ids: list[list[int]]) -> Embeddings:
         """Return the unit embeddings of one batch, padded to its longest text: (n, dim) float32."""
         longest = max(map(len, ids))
         input_ids = np.zeros((len(ids), longest), np.int64)

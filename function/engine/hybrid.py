@@ -9,9 +9,9 @@ import numpy as np
 
 from function.engine.arrays import Array
 from function.engine.bundle import CONVEX, KeywordsInfo
-from function.engine.index import DECIMALS, MOST_HITS, Hit, Index
-from function.engine.keywords import Matches
+from function.engine.keyword.keywords import Matches
 from function.engine.quantization import Embeddings
+from function.engine.semantic.index import DECIMALS, MOST_HITS, Hit, Index
 
 CANDIDATES = 2 * MOST_HITS  # rows that each search adds; the same for few hits and many, so that few begin as many do
 RRF_RANK = 60  # as in the paper: how much the first ranks are held back

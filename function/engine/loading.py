@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from function.engine.bundle import COLUMNS, INDEX, KEYWORDS, PASSAGES, BundleError, Manifest, open_bundle, read_manifest
 from function.engine.embedder import Embedder
-from function.engine.index import Index
 from function.engine.passages import Passages
+from function.engine.semantic.index import Index
 
 if TYPE_CHECKING:
-    from function.engine.columns import Columns
-    from function.engine.keywords import Keywords
+    from function.engine.keyword.keywords import Keywords
+    from function.engine.metadata.columns import Columns
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class LoadedBundle:
         Raises BundleError if another bundle has taken this one's place since it was loaded, TensorsError if the file is
         damaged.
         """
-        from function.engine.columns import Columns  # only a request with a filter needs them
+        from function.engine.metadata.columns import Columns  # only a request with a filter needs them
 
         assert self.manifest.index is not None  # open_bundle checked it
         self._check_place()
@@ -48,7 +48,7 @@ class LoadedBundle:
         Raises BundleError if another bundle has taken this one's place since it was loaded, TensorsError if the file is
         damaged.
         """
-        from function.engine.keywords import Keywords  # only a request for keywords needs them
+        from function.engine.keyword.keywords import Keywords  # only a request for keywords needs them
 
         assert self.manifest.index is not None  # open_bundle checked it
         if self.manifest.index.keywords is None:
@@ -98,12 +98,13 @@ def load(bundle: Path, embedder: Embedder | None = None) -> Loaded:
     return loaded
 
 
-def load_bundle(bundle: Path) -> LoadedBundle:
-    """Return a bundle that is open and has embedded and searched once, so that the first request is not slower.
+def load_bundle(bundle: Path | str) -> LoadedBundle:
+    """Open the bundle in a folder, for a program of your own: docs/python.md shows how to use it.
 
-    Raises BundleError or TensorsError if it cannot be used, or if its corpus is elsewhere.
+    It has embedded and searched once, so that the first search is not slower.
+    Raises BundleError or TensorsError if it cannot be used, or if its texts are in S3 Vectors.
     """
-    loaded = load(bundle)
+    loaded = load(Path(bundle))
     if not isinstance(loaded, LoadedBundle):
         raise BundleError(f"{bundle}: its texts are in S3 Vectors, expected them in the bundle; name another bundle")
     return loaded

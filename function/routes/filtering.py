@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from function.engine.columns import COMPARED
-from function.engine.filters import MOST_LEVELS, STRINGS
+from function.engine.metadata.columns import COMPARED
+from function.engine.metadata.filters import MOST_LEVELS, STRINGS
 
 DATE = {"type": "string", "anyOf": [{"format": "date"}, {"format": "date-time"}]}
 VALUES = {  # JSON Schema of a value that is compared with a column, by the column's type

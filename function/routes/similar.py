@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from fastapi import FastAPI, HTTPException, Request, Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from function.engine.index import MOST_HITS
+from function.engine.semantic.index import MOST_HITS
 from function.errors import BACKEND, REFUSED
 from function.routes.replies import bytes_beyond, json_reply
 from function.routes.texts import RequestText, StrictRequest, refuse_characters, whole_number

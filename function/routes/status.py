@@ -13,7 +13,7 @@ from fastapi import FastAPI, Response
 from function.archive import archive_status
 from function.engine.bundle import Manifest, ModelInfo
 from function.errors import ErrorReply, Replies, error_reply
-from function.execution import Execution
+from function.executor import Executor
 from function.routes.replies import json_reply
 from function.startup import ColdStart
 from function.telemetry import Log
@@ -31,7 +31,7 @@ def add_status(
     manifest: Callable[[], Manifest],
     limits: Mapping[str, int],
     cold_start: ColdStart,
-    execution: Execution,
+    executor: Executor,
     logger: Log,
     published: Callable[[], Mapping[str, object]] | None = None,
 ) -> None:
@@ -44,9 +44,9 @@ def add_status(
     @app.get("/health", responses=UNHEALTHY, summary="Does the model embed texts")
     async def health() -> Response:
         async with one_check:
-            if monotonic() - execution.embedded_at >= SECONDS_BETWEEN_CHECKS:
+            if monotonic() - executor.embedded_at >= SECONDS_BETWEEN_CHECKS:
                 try:
-                    await _check_model(execution)
+                    await _check_model(executor)
                 except Exception as error:  # whatever it is: the caller is told, and the log has its trace
                     logger.exception("the model failed its check", extra={"path": "/health"})
                     reason = f"{type(error).__name__}: {error}"
@@ -83,9 +83,9 @@ def _as_tei_says(model: ModelInfo, max_texts: int) -> dict[str, Any]:
     }
 
 
-async def _check_model(execution: Execution) -> None:
+async def _check_model(executor: Executor) -> None:
     """Embed a text. Raises TimeoutError if that takes too long, ValueError if the embedding is not of numbers."""
     async with asyncio.timeout(PATIENCE):
-        embeddings = await execution.embed(await execution.tokenize(["Is the model well?"]), is_check=True)
+        embeddings = await executor.embed(await executor.tokenize(["Is the model well?"]), is_check=True)
     if not np.isfinite(embeddings).all():
         raise ValueError("the embedding has values that are not numbers")

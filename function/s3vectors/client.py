@@ -17,9 +17,9 @@ from function.aws.deadline import TimedConnection
 from function.aws.endpoint import make_endpoint, named_endpoint
 from function.aws.signature import sign
 from function.engine.bundle import VectorsInfo
-from function.engine.index import DECIMALS
 from function.engine.quantization import Embeddings
-from function.engine.vectors import ID, METADATA, TEXT, row_of
+from function.engine.semantic.index import DECIMALS
+from function.engine.semantic.s3_vectors import ID, METADATA, TEXT, row_of
 
 SERVICE = "s3vectors"
 SECONDS = 10.0  # that an answer may take; Amazon's own figure for a cold query is less than one

@@ -7,7 +7,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from function.errors import error_reply
-from function.server.batching import BatchedExecution
+from function.server.batching import BatchingExecutor
 
 SEARCH = "/similar"
 EMBEDDING = (SEARCH, "/predict", "/v1/embeddings", "/embed", "/similarity", "/")  # paths whose POST embeds texts
@@ -25,10 +25,10 @@ class Admission:
     twice the time, because the caller opens another one.
     """
 
-    def __init__(self, app: ASGIApp, execution: BatchedExecution) -> None:
+    def __init__(self, app: ASGIApp, executor: BatchingExecutor) -> None:
         """Take the app inside, and the owner of the queue."""
         self._app = app
-        self._execution = execution
+        self._executor = executor
         self._waiting = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -38,17 +38,19 @@ class Admission:
             await self._app(scope, receive, send)
             return
         tokens = _estimated_tokens(scope)
-        refusal = self._execution.refusal(tokens)
+        refusal = self._executor.refusal(tokens)
         if refusal is not None and scope["path"] == SEARCH:
             message = await receive()
             receive = _replay(message, receive)
             if message.get("more_body", False) or WITHOUT_MODEL in message.get("body", b""):
                 refusal = None  # if it needs the model after all, `embed` refuses it
         if refusal is None:
-            with self._execution.announced(tokens):
+            with self._executor.announced(tokens):
                 await self._app(scope, receive, self._delay_refusal(send))
             return
-        while True:  # the body is not kept; once it is whole, CallerWatch cancels the wait of a caller that hangs up
+        while (
+            True
+        ):  # the body is not kept; once it is whole, CancelOnDisconnect cancels the wait of a caller that hangs up
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect

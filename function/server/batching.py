@@ -36,7 +36,7 @@ class BatchCounts(Protocol):
         """Remember the number of tokens that wait."""
 
 
-class QueueFull(HTTPException):
+class QueueFullError(HTTPException):
     """The queue takes no more tokens: a 429 with Retry-After."""
 
     def __init__(self, found: int, most: int, seconds: int) -> None:
@@ -46,7 +46,7 @@ class QueueFull(HTTPException):
         self.seconds = seconds
 
 
-class BatchedExecution:
+class BatchingExecutor:
     """Embeds the texts of many requests together, in `threads` threads, and searches large corpora in threads too."""
 
     def __init__(
@@ -87,7 +87,7 @@ class BatchedExecution:
     async def embed(self, tokens: Sequence[TokenIds], *, is_check: bool = False) -> Embeddings:
         """Return what Embedder.embed returns, (n, dim) float32. A caller that is cancelled leaves the queue.
 
-        Raises QueueFull if the queue is full, unless it is a check of the model or the request was announced.
+        Raises QueueFullError if the queue is full, unless it is a check of the model or the request was announced.
         """
         count = sum(len(text.ids) for text in tokens)
         was_announced = bool(self._announced) and self._withdraw()
@@ -111,14 +111,14 @@ class BatchedExecution:
                     self._queue.remove(request)
                     self._counts.set_queued(self._queue.tokens)
 
-    def refusal(self, tokens: int) -> QueueFull | None:
+    def refusal(self, tokens: int) -> QueueFullError | None:
         """Return what refuses a request with this number of tokens, or None if it is accepted."""
         with self._lock:
             if not self._queue.is_full(tokens):
                 return None
             before = self._queue.tokens_before(tokens)
             seconds = ceil(before * self._seconds_per_token / self._threads)
-        return QueueFull(before, self._queue.max_tokens, min(LONGEST_RETRY, max(1, seconds)))
+        return QueueFullError(before, self._queue.max_tokens, min(LONGEST_RETRY, max(1, seconds)))
 
     @contextmanager
     def announced(self, tokens: int) -> Iterator[None]:
@@ -156,7 +156,7 @@ class BatchedExecution:
             begin = monotonic()
             result: Embeddings | Exception
             try:
-                result = self._embedder.embed_padded(ids)
+                result = self._embedder.embed_batch(ids)
             except Exception as error:  # noqa: BLE001  the requests of the batch raise it
                 result = error
             end = monotonic()

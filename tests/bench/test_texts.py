@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from bench import texts
-from bench.data import read_scifact, read_sts
-from bench.needs import Missing
-from bench.texts import held_out_texts, read_texts, short_queries
-from export.corpus import Corpus
+from bench.report import Missing
+from bench.texts import Retrieval, ndcg, read_scifact, read_sts, read_texts, short_queries
+from export.corpus import Corpus, python_documentation
 
 
 @pytest.fixture
@@ -26,7 +25,8 @@ def headlines(tmp_path: Path) -> Path:
 def documentation(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """1,600 texts instead of all of Python's own, which take seconds to read."""
     found = [f"module.function_{number}: Return {number}." for number in range(1_600)]
-    monkeypatch.setattr(texts, "python_documentation", lambda: Corpus(found, found, ["{}"] * len(found), 0))
+    corpus = Corpus(found, found, ["{}"] * len(found), 0)
+    monkeypatch.setattr(python_documentation, "python_documentation", lambda: corpus)
     texts.documentation.cache_clear()
     yield found
     texts.documentation.cache_clear()
@@ -52,7 +52,7 @@ def test_without_headlines_the_documentation_is_read_and_said_to_be(
 
 
 def test_queries_are_not_in_the_index(tmp_path: Path, documentation: list[str]) -> None:
-    indexed, asked = read_texts(tmp_path, 10**6).texts, held_out_texts(tmp_path, 10**6)
+    indexed, asked = read_texts(tmp_path, 10**6).texts, short_queries(tmp_path, 100, 10**6)
     assert len(asked) == 1_000
     assert sorted(indexed + asked) == sorted(documentation)
     assert indexed != documentation[:600]
@@ -66,6 +66,13 @@ def test_a_file_of_headlines_without_rows_for_queries_is_one_line(headlines: Pat
 @pytest.mark.parametrize("read", [read_sts, read_scifact])
 def test_data_that_accuracy_needs_and_is_not_there_is_one_line_with_the_command(read: object, tmp_path: Path) -> None:
     assert callable(read)
-    with pytest.raises(Missing, match="there is no such file; fetch it with `python -m bench data --from") as raised:
+    with pytest.raises(Missing, match=r"there is no such file; docs/benchmarks\.md says where") as raised:
         read(tmp_path)
     assert len(str(raised.value).splitlines()) == 1
+
+
+def test_ndcg_is_what_pen_and_paper_say() -> None:
+    test = Retrieval({"a": "", "b": "", "c": ""}, {"1": "", "2": ""}, {"1": {"a", "c"}, "2": {"b"}})
+    # rows 2, 1, 0: relevant at ranks 1 and 3, of an ideal 1 and 2; then relevant at rank 2, of an ideal 1
+    first, second = (1 + 1 / 2) / (1 + 1 / 1.584962500721156), 1 / 1.584962500721156
+    assert ndcg([[2, 1, 0], [0, 1]], test) == pytest.approx((first + second) / 2)

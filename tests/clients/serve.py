@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from function.app import create_app
 from function.engine.loading import load_bundle
-from function.server import command
+from function.server import cli as command
 from function.settings import IN_LAMBDA, read_settings
 from function.startup import ColdStart
 from tests.conftest import make_stories, write_bundle

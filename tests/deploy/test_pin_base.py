@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import image
+from bench.function import image
 from deploy.pin_base import PinError, pin
 
 ROOT = Path(__file__).parents[2]

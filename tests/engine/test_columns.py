@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
 from export.index.columns import column_tensors
-from function.engine.columns import Columns
+from function.engine.metadata.columns import Columns
 from function.engine.tensors import TensorsError
 
 KINDS = {"name": "string", "count": "number", "price": "number", "tags": "list"}

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from export.index.columns import column_tensors
-from function.engine.columns import Columns
-from function.engine.filters import MOST_LEVELS, MOST_VALUES, FilterError, allowed_rows
+from function.engine.metadata.columns import Columns
+from function.engine.metadata.filters import MOST_LEVELS, MOST_VALUES, FilterError, allowed_rows
 
 KINDS = {"author": "string", "year": "number", "price": "number", "is_new": "boolean", "told": "date", "tags": "list"}
 WORDS = ["", "a", "ab", "b", "żółw", "🦆", "WORLD"]

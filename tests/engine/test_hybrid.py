@@ -10,9 +10,9 @@ from safetensors.numpy import save_file
 from export.index.keywords import KeywordOptions, keyword_tensors
 from function.engine.bundle import RRF, KeywordsInfo
 from function.engine.hybrid import CANDIDATES, fuse
-from function.engine.index import Index
-from function.engine.keywords import Keywords
+from function.engine.keyword.keywords import Keywords
 from function.engine.quantization import Embeddings, quantize
+from function.engine.semantic.index import Index
 
 ROWS, DIM = 1_000, 32
 

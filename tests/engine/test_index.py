@@ -13,9 +13,9 @@ from safetensors.numpy import save_file
 from export.corpus import Corpus
 from function.engine.bundle import INDEX, StagesInfo
 from function.engine.embedder import Embedder
-from function.engine.index import EXHAUSTIVE_ROWS, FEW_HITS, MOST_HITS, Hit, Index
 from function.engine.quantization import Codes, Embeddings, Scales, dequantize, quantize
-from function.engine.signs import signs
+from function.engine.semantic.binary import signs
+from function.engine.semantic.index import EXHAUSTIVE_ROWS, FEW_HITS, MOST_HITS, Hit, Index
 from function.engine.tensors import TensorsError
 
 STAGES = StagesInfo(lists=1, probed=1, candidates=2_000, rescored=300)

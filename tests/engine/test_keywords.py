@@ -17,14 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
-from bench.data import read_scifact
-from bench.ranking import ndcg
+from bench.texts import ndcg, read_scifact
 from export.index.keywords import KeywordOptions, keyword_tensors
 from function.engine.arrays import AnyArray
 from function.engine.bundle import KeywordsInfo
-from function.engine.keywords import MOST_TERMS, Keywords
+from function.engine.keyword.analyzer import find_stemmer, split_terms
+from function.engine.keyword.keywords import MOST_TERMS, Keywords
 from function.engine.tensors import TensorsError
-from function.engine.words import find_stemmer, split_terms
 
 UNSTEMMED = KeywordOptions(stemming=None)
 

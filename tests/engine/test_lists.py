@@ -12,9 +12,9 @@ from safetensors.numpy import load_file, save_file
 from export.index.index_file import write_index_file
 from export.index.lists import AXES, principal_axes
 from function.engine.bundle import StagesInfo
-from function.engine.index import FEW_HITS, MOST_HITS, Index
-from function.engine.lists import Lists, Places
 from function.engine.quantization import Embeddings, dequantize, quantize
+from function.engine.semantic.index import FEW_HITS, MOST_HITS, Index
+from function.engine.semantic.ivf import Lists, Places
 from function.engine.tensors import TensorsError
 
 ROWS, DIM = 20_000, 96

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from function.engine.arrays import AnyArray
-from function.engine.selection import SAMPLE, largest
+from function.engine.semantic.topk import SAMPLE, largest
 
 
 def first_of_sorted(values: AnyArray, count: int) -> list[int]:

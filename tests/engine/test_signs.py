@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from function.engine.signs import count_differing, count_differing_columns, signs, unpack_signs
+from function.engine.semantic.binary import count_differing, count_differing_columns, signs, unpack_signs
 
 
 def test_eight_signs_are_a_byte_the_first_one_its_highest_bit() -> None:

@@ -4,7 +4,7 @@ import pytest
 from tokenizers import Encoding, Tokenizer
 from tokenizers.processors import TemplateProcessing
 
-from function.engine.spelling import spell
+from function.engine.token_spans import spell
 from tests.conftest import make_tokenizer
 
 TEXT = "angry goose"

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from bench.touched import cached_pages, forget
 from function.engine.tensors import TensorsError, map_tensors, read_ahead
+from tests.page_cache import cached_pages, forget
 
 PROC_IO = Path("/proc/self/io")
 PROC_STATUS = Path("/proc/self/status")

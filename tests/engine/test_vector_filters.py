@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from export.publishing.vectors import filterable_metadata
-from function.engine.filters import FilterError
-from function.engine.vector_filters import _NoRows, translate
+from function.engine.metadata.filters import FilterError
+from function.engine.metadata.vector_filters import _NoRows, translate
 from tests.engine.test_filters import COMPARED, FLOATS, INTS, holds
 from tests.s3vectors_server import passes
 

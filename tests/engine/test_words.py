@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from function.engine.words import LONGEST_STEMMED, MOST_MARKS, find_stemmer, quoted_parts, split_terms
+from function.engine.keyword.analyzer import LONGEST_STEMMED, MOST_MARKS, find_stemmer, quoted_parts, split_terms
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_long_run_of_marks_is_cut_before_it_is_normalized(run: str, monkeypatc
         normalized.append(text)
         return normalize(form, text)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("function.engine.words.normalize", watched)
+    monkeypatch.setattr("function.engine.keyword.analyzer.normalize", watched)
     before, *marked, after = split_terms(f"goose a{run} ferry")
     assert [before, after] == ["goose", "ferry"]
     assert all(longest_run(normalize("NFKD", text)) <= 2 * MOST_MARKS for text in normalized)

@@ -41,8 +41,8 @@ from function.engine.bundle import (
     read_manifest,
 )
 from function.engine.embedder import Embedder
-from function.engine.index import Index
 from function.engine.passages import Passages
+from function.engine.semantic.index import Index
 from tests.export.conftest import TINY_BERT
 from tests.export.disks import Usage, mounted, small_disk
 from tests.passage_files import write_passages

@@ -13,9 +13,9 @@ from unittest.mock import patch
 import pytest
 from starlette.types import ASGIApp
 
-from function.server import serving as server
-from function.server.callers import CallerWatch
-from function.server.command import bind
+from function.server import uvicorn_server as server
+from function.server.cli import bind
+from function.server.disconnect import CancelOnDisconnect
 from function.server.limits import Limits
 
 ROOT = Path(__file__).parents[2]
@@ -53,7 +53,7 @@ def serving(app: ASGIApp, limits: Limits) -> Iterator[tuple[str, int]]:
     (listener,) = bind("127.0.0.1", 0)
     listener.listen()
     is_alive, alive = os.pipe()
-    watch = CallerWatch(app, lambda: None)
+    watch = CancelOnDisconnect(app, lambda: None)
     thread = Thread(target=server.serve, args=(watch, limits, listener, False, is_alive))
     with patch.object(server, "TICKS_BETWEEN_CHECKS", 1):
         thread.start()

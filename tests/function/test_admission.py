@@ -21,10 +21,11 @@ from starlette.types import Message
 from function.engine.embedder import Embedder
 from function.engine.quantization import Embeddings
 from function.middleware import RequestLimits
-from function.server import admission, batching, callers
+from function.server import admission, batching
+from function.server import disconnect as callers
 from function.server.admission import EMBEDDING, Admission
-from function.server.callers import CallerWatch
-from function.server.serving import Batching, make_app
+from function.server.disconnect import CancelOnDisconnect
+from function.server.uvicorn_server import Batching, make_app
 from function.settings import Settings
 from tests.function.test_metrics import counted
 
@@ -69,19 +70,19 @@ class Gate(threading.Event):
 
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
-    gate, embed_padded = Gate(), Embedder.embed_padded
+    gate, embed_batch = Gate(), Embedder.embed_batch
 
     def wait(self: Embedder, ids: list[list[int]]) -> Embeddings:
         gate.begun += 1
         assert gate.wait(timeout=30)
-        return embed_padded(self, ids)
+        return embed_batch(self, ids)
 
-    monkeypatch.setattr(Embedder, "embed_padded", wait)
+    monkeypatch.setattr(Embedder, "embed_batch", wait)
     yield gate
     gate.set()
 
 
-Full = Callable[..., AbstractAsyncContextManager[tuple[CallerWatch, httpx.AsyncClient]]]
+Full = Callable[..., AbstractAsyncContextManager[tuple[CancelOnDisconnect, httpx.AsyncClient]]]
 
 
 @pytest.fixture
@@ -91,7 +92,7 @@ def full(bundle: Path, gate: Gate) -> Full:
     @asynccontextmanager
     async def make(
         settings: Settings | None = None, max_queued_tokens: int = 1
-    ) -> AsyncIterator[tuple[CallerWatch, httpx.AsyncClient]]:
+    ) -> AsyncIterator[tuple[CancelOnDisconnect, httpx.AsyncClient]]:
         gate.set()  # to load the bundle, and for one request
         app = make_app(settings or Settings(bundle_dir=bundle), Batching(1, max_queued_tokens))
         keys = {"authorization": f"Bearer {KEY}"}
@@ -135,7 +136,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission, "LONGEST_WAIT", 0.0)
 
 
-async def asked(app: CallerWatch, path: str, *messages: Message) -> tuple[int, Headers, bytes]:
+async def asked(app: CancelOnDisconnect, path: str, *messages: Message) -> tuple[int, Headers, bytes]:
     """Return the status, the headers and the body of a reply to a request that comes in these messages."""
     coming, sent = [*messages], []
 
@@ -310,7 +311,7 @@ def test_a_caller_that_hangs_up_while_its_refusal_waits_frees_the_place(
 
 
 @asynccontextmanager
-async def listening(app: CallerWatch) -> AsyncIterator[int]:
+async def listening(app: CancelOnDisconnect) -> AsyncIterator[int]:
     """Serve an app in this event loop, without signals; yield the port."""
     config = uvicorn.Config(app, port=0, lifespan="off", log_config=None)
     config.load()

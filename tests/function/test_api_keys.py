@@ -14,7 +14,7 @@ from fastapi import FastAPI
 
 from function import api_keys
 from function.api_keys import ApiKeys, check_listener
-from function.server.command import main
+from function.server.cli import main
 from function.settings import Settings, SettingsError, read_settings
 from tests.function.event_makers import MAKERS
 from tests.function.test_openapi_document import check_conformance, configured

@@ -18,7 +18,7 @@ from function.engine.embedder import TOKENS_PER_BATCH, Embedder, TokenIds
 from function.engine.quantization import Embeddings
 from function.search import SHORT_QUERY, Query
 from function.server import batching
-from function.server.batching import FEW_CHARACTERS, BatchedExecution, QueueFull
+from function.server.batching import FEW_CHARACTERS, BatchingExecutor, QueueFullError
 from tests.conftest import MAX_TOKENS
 from tests.watched import watched_search
 
@@ -53,7 +53,7 @@ class GatedEmbedder:
     def allow(self) -> None:
         self._allowed.release()
 
-    def embed_padded(self, ids: list[list[int]]) -> Embeddings:
+    def embed_batch(self, ids: list[list[int]]) -> Embeddings:
         self.begun += 1
         end = time.monotonic() + 30
         while not (self.gate.is_set() or self._allowed.acquire(timeout=0.01)):
@@ -73,8 +73,8 @@ def gated() -> Iterator[GatedEmbedder]:
 
 def execution_over(
     embedder: Any, threads: int = 1, max_queued_tokens: int = 10**6, counts: Counts | None = None
-) -> BatchedExecution:
-    return BatchedExecution(embedder, threads, max_queued_tokens, TOKENS_PER_BATCH, counts or Counts())
+) -> BatchingExecutor:
+    return BatchingExecutor(embedder, threads, max_queued_tokens, TOKENS_PER_BATCH, counts or Counts())
 
 
 async def eventually(is_so: Callable[[], bool]) -> None:
@@ -88,11 +88,11 @@ def text(first: int, length: int = 8) -> TokenIds:
     return TokenIds([first] * length, is_truncated=False)
 
 
-async def started(execution: BatchedExecution, *requests: Sequence[TokenIds]) -> list["asyncio.Task[Embeddings]"]:
+async def started(executor: BatchingExecutor, *requests: Sequence[TokenIds]) -> list["asyncio.Task[Embeddings]"]:
     """Return the tasks of requests that came one after the other, each when it waits."""
     tasks = []
     for request in requests:
-        tasks.append(asyncio.create_task(execution.embed(request)))
+        tasks.append(asyncio.create_task(executor.embed(request)))
         await asyncio.sleep(0)
     return tasks
 
@@ -110,15 +110,15 @@ def test_each_request_gets_its_own_embeddings_in_order_and_to_the_last_bit(
         for lengths in requests
     ]
     counts = Counts()
-    execution = execution_over(embedder, threads, counts=counts)
+    executor = execution_over(embedder, threads, counts=counts)
 
     async def ask() -> list[Embeddings]:
-        return await asyncio.gather(*map(execution.embed, asked))
+        return await asyncio.gather(*map(executor.embed, asked))
 
     for tokens, embeddings in zip(asked, asyncio.run(ask()), strict=True):
         np.testing.assert_array_equal(embeddings, embedder.embed(tokens))
     assert counts.queued == 0
-    execution.close()
+    executor.close()
 
 
 def test_a_text_starts_at_once_and_those_that_come_meanwhile_share_the_next_batch(gated: GatedEmbedder) -> None:
@@ -147,14 +147,14 @@ def test_the_texts_of_a_batch_have_equally_many_tokens_and_no_more_than_fit(gate
 
 def test_with_one_token_a_batch_each_text_is_embedded_alone(gated: GatedEmbedder) -> None:
     gated.gate.set()
-    asyncio.run(BatchedExecution(gated, 1, 10**6, 1, Counts()).embed([text(1)] * 3))  # type: ignore[arg-type]
+    asyncio.run(BatchingExecutor(gated, 1, 10**6, 1, Counts()).embed([text(1)] * 3))  # type: ignore[arg-type]
     assert gated.batches == [[1], [1], [1]]
 
 
 def test_a_text_longer_than_a_batch_is_one(gated: GatedEmbedder) -> None:
     gated.gate.set()
-    execution = execution_over(gated)
-    asyncio.run(execution.embed([text(1, TOKENS_PER_BATCH + 1), text(2, TOKENS_PER_BATCH + 1)]))
+    executor = execution_over(gated)
+    asyncio.run(executor.embed([text(1, TOKENS_PER_BATCH + 1), text(2, TOKENS_PER_BATCH + 1)]))
     assert sorted(gated.batches) == [[1], [2]]
 
 
@@ -185,8 +185,8 @@ def test_large_requests_take_turns(gated: GatedEmbedder) -> None:
 def test_a_cancelled_request_leaves_the_queue(gated: GatedEmbedder) -> None:
     async def ask() -> None:
         counts = Counts()
-        execution = execution_over(gated, counts=counts)
-        running, leaving, staying = await started(execution, [text(1)], [text(2), text(2, 9)], [text(3)])
+        executor = execution_over(gated, counts=counts)
+        running, leaving, staying = await started(executor, [text(1)], [text(2), text(2, 9)], [text(3)])
         assert counts.queued == 8 + 17
         leaving.cancel()
         await asyncio.sleep(0)
@@ -215,12 +215,12 @@ def test_a_failed_batch_reaches_its_requests_and_no_other(gated: GatedEmbedder) 
     async def ask() -> list[Any]:
         requests = [[text(1)], [text(-1), text(5, 30)], [text(2)], [text(3, 9)]]
         counts = Counts()
-        execution = execution_over(gated, counts=counts)
-        tasks = await started(execution, *requests)
+        executor = execution_over(gated, counts=counts)
+        tasks = await started(executor, *requests)
         gated.gate.set()
         answers = await asyncio.gather(*tasks, return_exceptions=True)
         assert counts.queued == 0
-        assert (await execution.embed([text(4)])).tolist() == [[4.0]]  # and it goes on
+        assert (await executor.embed([text(4)])).tolist() == [[4.0]]  # and it goes on
         return answers
 
     first, failed, shared, other = asyncio.run(ask())
@@ -233,13 +233,13 @@ def test_small_requests_are_accepted_beside_a_bulk_request_and_wait_for_three_ba
     gated: GatedEmbedder,
 ) -> None:
     async def ask() -> list[int]:
-        execution = execution_over(gated, max_queued_tokens=16_384)
-        bulk = asyncio.create_task(execution.embed([text(1, 50)] * 2_000))
+        executor = execution_over(gated, max_queued_tokens=16_384)
+        bulk = asyncio.create_task(executor.embed([text(1, 50)] * 2_000))
         waited = []
         for number in range(2, 30):
             await eventually(lambda: gated.begun > len(gated.batches))
             begun = gated.begun - 1  # the batch that runs counts
-            small = asyncio.create_task(execution.embed([text(number, 4)]))
+            small = asyncio.create_task(executor.embed([text(number, 4)]))
             await asyncio.sleep(0)
             while not small.done():
                 done = len(gated.batches)
@@ -295,28 +295,28 @@ def test_the_results_of_a_batch_reach_the_event_loop_in_one_call(
 
 def test_a_full_queue_refuses_and_takes_more_when_it_is_emptier(gated: GatedEmbedder) -> None:
     async def ask() -> None:
-        execution = execution_over(gated, max_queued_tokens=16)
-        tasks = await started(execution, [text(1)], [text(2)], [text(3)])
-        with pytest.raises(QueueFull) as refused:
-            await execution.embed([text(4, 1)])
+        executor = execution_over(gated, max_queued_tokens=16)
+        tasks = await started(executor, [text(1)], [text(2)], [text(3)])
+        with pytest.raises(QueueFullError) as refused:
+            await executor.embed([text(4, 1)])
         assert (refused.value.status_code, refused.value.headers) == (429, {"retry-after": "1"})
         assert refused.value.detail == "queue: 16 tokens wait for the model, the limit is 16; try again in 1 s"
         gated.gate.set()
         await asyncio.gather(*tasks)
-        await execution.embed([text(5)])
+        await executor.embed([text(5)])
 
     asyncio.run(ask())
 
 
 def test_bulk_requests_are_refused_while_another_one_waits(gated: GatedEmbedder) -> None:
     async def ask() -> None:
-        execution = execution_over(gated, max_queued_tokens=16_384)
-        tasks = await started(execution, [text(1, 50)] * 2_000, [text(2)])
-        with pytest.raises(QueueFull):
-            await execution.embed([text(3, 50)] * 2_000)
+        executor = execution_over(gated, max_queued_tokens=16_384)
+        tasks = await started(executor, [text(1, 50)] * 2_000, [text(2)])
+        with pytest.raises(QueueFullError):
+            await executor.embed([text(3, 50)] * 2_000)
         gated.gate.set()
         await asyncio.gather(*tasks)
-        assert len(await execution.embed([text(3, 50)] * 2_000)) == 2_000
+        assert len(await executor.embed([text(3, 50)] * 2_000)) == 2_000
 
     asyncio.run(ask())
 
@@ -330,14 +330,14 @@ def test_retry_after_is_the_time_that_the_queue_takes(
     clock = count(0.0, seconds_per_batch)  # read before and after each batch
 
     async def ask() -> str:
-        execution = execution_over(gated, threads, max_queued_tokens=800)
+        executor = execution_over(gated, threads, max_queued_tokens=800)
         monkeypatch.setattr(batching, "monotonic", lambda: next(clock))
         gated.allow()
-        await execution.embed([text(1, 100)])
-        running = await started(execution, *([text(2, 120)] for _ in range(threads)))
+        await executor.embed([text(1, 100)])
+        running = await started(executor, *([text(2, 120)] for _ in range(threads)))
         await eventually(lambda: gated.begun == 1 + threads)
-        tasks = await started(execution, *([text(3, 125)] for _ in range(6)))
-        refusal = execution.refusal(100)
+        tasks = await started(executor, *([text(3, 125)] for _ in range(6)))
+        refusal = executor.refusal(100)
         assert refusal is not None
         gated.gate.set()
         await asyncio.gather(*running, *tasks)
@@ -348,11 +348,11 @@ def test_retry_after_is_the_time_that_the_queue_takes(
 
 def test_a_check_of_the_model_is_never_refused(gated: GatedEmbedder) -> None:
     async def ask() -> Embeddings:
-        execution = execution_over(gated, max_queued_tokens=1)
-        tasks = await started(execution, [text(1)], [text(2)])
-        check = asyncio.create_task(execution.embed([text(3)], is_check=True))
+        executor = execution_over(gated, max_queued_tokens=1)
+        tasks = await started(executor, [text(1)], [text(2)])
+        check = asyncio.create_task(executor.embed([text(3)], is_check=True))
         await asyncio.sleep(0)
-        assert execution.refusal(1) is not None
+        assert executor.refusal(1) is not None
         gated.gate.set()
         await asyncio.gather(*tasks)
         return await check
@@ -362,55 +362,55 @@ def test_a_check_of_the_model_is_never_refused(gated: GatedEmbedder) -> None:
 
 def test_an_announced_request_keeps_other_bulk_requests_out_and_is_accepted_itself(gated: GatedEmbedder) -> None:
     async def ask() -> None:
-        execution, is_read = execution_over(gated, max_queued_tokens=16_384), asyncio.Event()
+        executor, is_read = execution_over(gated, max_queued_tokens=16_384), asyncio.Event()
 
         async def announce_and_embed() -> Embeddings:
-            with execution.announced(20_000):
+            with executor.announced(20_000):
                 await is_read.wait()
-                return await execution.embed([text(2, 50)] * 400)
+                return await executor.embed([text(2, 50)] * 400)
 
-        tasks = await started(execution, [text(1)])
+        tasks = await started(executor, [text(1)])
         announced = asyncio.create_task(announce_and_embed())
         await asyncio.sleep(0)
-        assert execution.refusal(20_000) is not None
-        tasks += await started(execution, *[[text(3, 100)] * 10] * 16)
-        assert execution.refusal(1_000) is not None  # the queue is full even for small requests
+        assert executor.refusal(20_000) is not None
+        tasks += await started(executor, *[[text(3, 100)] * 10] * 16)
+        assert executor.refusal(1_000) is not None  # the queue is full even for small requests
         is_read.set()
         await asyncio.sleep(0)
         gated.gate.set()
         assert len(await announced) == 400
         await asyncio.gather(*tasks)
-        assert execution.refusal(20_000) is None
+        assert executor.refusal(20_000) is None
 
     asyncio.run(ask())
 
 
 def test_an_announced_request_that_ends_without_embedding_counts_no_longer(gated: GatedEmbedder) -> None:
     async def ask() -> None:
-        execution = execution_over(gated, max_queued_tokens=16_384)
+        executor = execution_over(gated, max_queued_tokens=16_384)
 
         async def announce_and_fail() -> None:
-            with execution.announced(20_000):
-                assert execution.refusal(2_000) is not None
+            with executor.announced(20_000):
+                assert executor.refusal(2_000) is not None
                 raise ValueError("not JSON")
 
         with pytest.raises(ValueError, match="not JSON"):
             await announce_and_fail()
-        assert execution.refusal(2_000) is None
+        assert executor.refusal(2_000) is None
 
     asyncio.run(ask())
 
 
 def test_a_batch_that_outlives_its_event_loop_does_not_stop_the_thread(gated: GatedEmbedder) -> None:
-    execution = execution_over(gated)
+    executor = execution_over(gated)
 
     async def leave() -> None:
-        (task,) = await started(execution, [text(1)])
+        (task,) = await started(executor, [text(1)])
         await eventually(lambda: gated.begun == 1)
         task.cancel()
 
     async def ask() -> Embeddings:
-        return await execution.embed([text(2)])
+        return await executor.embed([text(2)])
 
     asyncio.run(leave())
     gated.gate.set()
@@ -419,41 +419,41 @@ def test_a_batch_that_outlives_its_event_loop_does_not_stop_the_thread(gated: Ga
 
 def test_a_request_larger_than_the_queue_is_taken_while_nothing_waits(gated: GatedEmbedder) -> None:
     gated.gate.set()
-    execution = execution_over(gated, max_queued_tokens=1)
-    assert len(asyncio.run(execution.embed([text(1)] * 300))) == 300
+    executor = execution_over(gated, max_queued_tokens=1)
+    assert len(asyncio.run(executor.embed([text(1)] * 300))) == 300
 
 
 def test_texts_are_tokenized_as_the_embedder_does_on_the_loop_and_in_a_thread(
     embedder: Embedder, corpus: Corpus
 ) -> None:
-    execution = execution_over(embedder)
+    executor = execution_over(embedder)
     for texts in (corpus.texts[:2], [" ".join(corpus.texts)]):
-        assert asyncio.run(execution.tokenize(texts, "query")) == embedder.tokenize(texts, "query")
+        assert asyncio.run(executor.tokenize(texts, "query")) == embedder.tokenize(texts, "query")
     assert len(" ".join(corpus.texts)) > FEW_CHARACTERS
 
 
 @pytest.mark.parametrize("is_long", [False, True])
 def test_work_returns_what_it_found_or_raises(embedder: Embedder, is_long: bool) -> None:
-    execution = BatchedExecution(embedder, 1, 100, TOKENS_PER_BATCH, Counts())
-    assert asyncio.run(execution.run(lambda: "found", is_long=is_long)) == "found"
+    executor = BatchingExecutor(embedder, 1, 100, TOKENS_PER_BATCH, Counts())
+    assert asyncio.run(executor.run(lambda: "found", is_long=is_long)) == "found"
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(execution.run(lambda: 1 // 0, is_long=is_long))
+        asyncio.run(executor.run(lambda: 1 // 0, is_long=is_long))
 
 
 @pytest.mark.parametrize("is_long", [False, True])
 def test_long_work_is_done_in_another_thread(embedder: Embedder, is_long: bool) -> None:
-    execution = BatchedExecution(embedder, 1, 100, TOKENS_PER_BATCH, Counts())
-    thread = asyncio.run(execution.run(threading.current_thread, is_long=is_long))
+    executor = BatchingExecutor(embedder, 1, 100, TOKENS_PER_BATCH, Counts())
+    thread = asyncio.run(executor.run(threading.current_thread, is_long=is_long))
     assert (thread is threading.current_thread()) == (not is_long)
 
 
 def test_long_work_does_not_wait_for_other_long_work(embedder: Embedder) -> None:
-    execution, gate = execution_over(embedder), threading.Event()
+    executor, gate = execution_over(embedder), threading.Event()
 
     async def ask() -> str:
-        slow = asyncio.create_task(execution.run(lambda: gate.wait(timeout=30), is_long=True))  # such as a bulk reply
+        slow = asyncio.create_task(executor.run(lambda: gate.wait(timeout=30), is_long=True))  # such as a bulk reply
         await asyncio.sleep(0)
-        found = await execution.run(lambda: "found", is_long=True)
+        found = await executor.run(lambda: "found", is_long=True)
         assert not slow.done()
         gate.set()
         assert await slow
@@ -489,10 +489,10 @@ def test_looking_up_the_words_of_a_long_text_is_long_work(
 
 def test_batches_and_the_queue_are_counted(gated: GatedEmbedder) -> None:
     counts = Counts()
-    execution = BatchedExecution(gated, 1, 10**6, TOKENS_PER_BATCH, counts)  # type: ignore[arg-type]
+    executor = BatchingExecutor(gated, 1, 10**6, TOKENS_PER_BATCH, counts)  # type: ignore[arg-type]
 
     async def ask() -> None:
-        tasks = await started(execution, [text(1)], [text(2)], [text(3), text(4)])
+        tasks = await started(executor, [text(1)], [text(2)], [text(3), text(4)])
         assert (counts.batches, counts.queued) == ([(1, 8)], 24)
         gated.gate.set()
         await asyncio.gather(*tasks)

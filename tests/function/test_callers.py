@@ -6,8 +6,8 @@ from collections.abc import Iterable
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from function.server import callers
-from function.server.callers import CallerWatch
+from function.server import disconnect as callers
+from function.server.disconnect import CancelOnDisconnect
 
 BODY: Message = {"type": "http.request", "body": b"{}", "more_body": False}
 SCOPE: Scope = {"type": "http", "path": "/predict"}
@@ -43,8 +43,8 @@ class Server:
     def count_left(self) -> None:
         self.left += 1
 
-    def watched(self, app: ASGIApp) -> CallerWatch:
-        return CallerWatch(app, self.count_left)
+    def watched(self, app: ASGIApp) -> CancelOnDisconnect:
+        return CancelOnDisconnect(app, self.count_left)
 
 
 async def reads_then_waits(scope: Scope, receive: Receive, send: Send) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from function.server.command import main
+from function.server.cli import main
 from function.settings import Settings, SettingsError, read_settings
 from tests.function.running import address_of, started
 

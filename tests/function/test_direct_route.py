@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
 from function.errors import add_error_replies
-from function.routes.direct import DirectRoute, arguments
+from function.routes.fast_route import FastRoute, arguments
 from function.routes.replies import json_reply
 from tests.conftest import InProcess
 
@@ -55,7 +55,7 @@ def make_app(route_class: type | None) -> FastAPI:
 
 
 DIRECT, FASTAPI = (
-    httpx.Client(transport=InProcess(make_app(each)), base_url="http://tests") for each in (DirectRoute, None)
+    httpx.Client(transport=InProcess(make_app(each)), base_url="http://tests") for each in (FastRoute, None)
 )
 
 values = st.recursive(
@@ -118,7 +118,7 @@ def test_other_routes_answer_as_with_fastapi(path: str) -> None:
 
 
 def test_the_openapi_document_is_fastapis_own() -> None:
-    assert make_app(DirectRoute).openapi() == make_app(None).openapi()
+    assert make_app(FastRoute).openapi() == make_app(None).openapi()
 
 
 def test_a_repeated_key_is_refused_in_whatever_way_the_request_would_go() -> None:
@@ -141,7 +141,7 @@ def test_valid_json_reaches_the_route_without_fastapis_reading(monkeypatch: pyte
 def test_a_route_of_an_app_with_dependencies_is_called_by_fastapi() -> None:
     seen = []
     app = FastAPI(dependencies=[Depends(lambda: seen.append("asked"))])
-    app.router.route_class = DirectRoute
+    app.router.route_class = FastRoute
 
     @app.post("/echo")
     async def echo(body: Wanted) -> Response:
@@ -180,7 +180,7 @@ def test_a_body_that_waits_is_read(client: httpx.Client) -> None:
 
         headers = [(b"content-type", b"application/json")]
         scope = {"type": "http", "method": "POST", "path": "/echo", "headers": headers, "query_string": b""}
-        await make_app(DirectRoute)(scope, receive, send)
+        await make_app(FastRoute)(scope, receive, send)
         return sent
 
     assert asyncio.run(ask())[0]["status"] == 200

@@ -110,10 +110,10 @@ def run(script: str, bundle: Path, **environment: str) -> subprocess.CompletedPr
 
 
 BROKEN_SEARCH = """
-import function.engine.index
+import function.engine.semantic.index
 def search(self, query, top_k):
     raise OSError("the disk is gone")
-function.engine.index.Index.search = search
+function.engine.semantic.index.Index.search = search
 """
 
 

@@ -15,7 +15,7 @@ from function.engine.embedder import Embedder
 from function.engine.quantization import Embeddings
 from function.routes import status
 from function.server import admission
-from function.server.serving import Batching, make_app
+from function.server.uvicorn_server import Batching, make_app
 from function.settings import Settings
 from tests.function.event_makers import http_api
 
@@ -27,13 +27,13 @@ HEALTH: dict[str, Any] = http_api("GET", "/health", None)
 def embedded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of texts in each batch since the test began."""
     batches: list[int] = []
-    embed_padded = Embedder.embed_padded
+    embed_batch = Embedder.embed_batch
 
     def count(self: Embedder, ids: list[list[int]]) -> Embeddings:
         batches.append(len(ids))
-        return embed_padded(self, ids)
+        return embed_batch(self, ids)
 
-    monkeypatch.setattr(Embedder, "embed_padded", count)
+    monkeypatch.setattr(Embedder, "embed_batch", count)
     return batches
 
 
@@ -102,7 +102,7 @@ def test_a_model_that_cannot_embed_is_a_503_and_the_log_has_its_trace(
     broken: Callable[..., Embeddings],
     reason: str,
 ) -> None:
-    monkeypatch.setattr(Embedder, "embed_padded", broken)
+    monkeypatch.setattr(Embedder, "embed_batch", broken)
     later(10**6)
     reply = answer(HEALTH)
     assert reply["statusCode"] == 503
@@ -121,7 +121,7 @@ def test_a_model_that_does_not_answer_in_time_is_a_503(
         gate.wait(timeout=30)
         return np.zeros((len(ids), 48), np.float32)
 
-    monkeypatch.setattr(Embedder, "embed_padded", hang)
+    monkeypatch.setattr(Embedder, "embed_batch", hang)
     monkeypatch.setattr(status, "PATIENCE", 0.05)
     later(10**6)
 
@@ -138,13 +138,13 @@ def test_a_model_that_does_not_answer_in_time_is_a_503(
 def test_health_answers_while_the_model_is_busy(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = make_app(Settings(bundle_dir=bundle), Batching(1, 10**6))
     gate = threading.Event()
-    embed_padded = Embedder.embed_padded
+    embed_batch = Embedder.embed_batch
 
     def wait(self: Embedder, ids: list[list[int]]) -> Embeddings:
         assert gate.wait(timeout=30)
-        return embed_padded(self, ids)
+        return embed_batch(self, ids)
 
-    monkeypatch.setattr(Embedder, "embed_padded", wait)
+    monkeypatch.setattr(Embedder, "embed_batch", wait)
 
     async def ask() -> tuple[bool, int, int]:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://tests") as client:

@@ -124,10 +124,14 @@ def test_columns_are_opened_and_their_modules_imported_by_the_first_filter(
     columns = str(bundle / "columns.safetensors")
     without, with_filter = start(ASK), start(ASK.replace("\"}'", '", "filter": {"chapter": 5}}\''))
     assert columns not in without["opened"]
-    assert not {"function.engine.columns", "function.engine.filters"} & set(without["init"])
+    assert not {"function.engine.metadata.columns", "function.engine.metadata.filters"} & set(without["init"])
     assert with_filter["opened"].count(columns) == 1
     ours = [name for name in with_filter["later"] if name.startswith("function")]
-    assert ours == ["function.engine.columns", "function.engine.filters", "function.repeated_keys"]
+    assert ours == [
+        "function.engine.metadata.columns",
+        "function.engine.metadata.filters",
+        "function.routes.repeated_keys",
+    ]
 
 
 def test_the_page_is_read_by_the_first_request_for_it(start: Callable[..., Seen]) -> None:
@@ -140,8 +144,8 @@ def test_the_page_is_read_by_the_first_request_for_it(start: Callable[..., Seen]
 @pytest.mark.parametrize(
     ("mode", "modules"),
     [
-        ("keyword", ["function.engine.keywords", "function.engine.words"]),
-        ("hybrid", ["function.engine.hybrid", "function.engine.keywords", "function.engine.words"]),
+        ("keyword", ["function.engine.keyword.keywords", "function.engine.keyword.analyzer"]),
+        ("hybrid", ["function.engine.hybrid", "function.engine.keyword.keywords", "function.engine.keyword.analyzer"]),
     ],
 )
 def test_only_a_request_for_keywords_imports_and_opens_what_they_need(

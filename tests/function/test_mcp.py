@@ -11,7 +11,7 @@ import jsonschema_rs
 import pytest
 
 from export.corpus import Corpus
-from function.routes.mcp import VERSION
+from function.routes.clients.mcp import VERSION
 from function.settings import Settings
 from tests.conftest import STORY_COLUMNS, write_bundle
 from tests.function.event_makers import MAKERS, Event

@@ -9,8 +9,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from function.server import admission
-from function.server.callers import CallerWatch
-from function.server.serving import Batching, make_app
+from function.server.disconnect import CancelOnDisconnect
+from function.server.uvicorn_server import Batching, make_app
 from function.settings import Settings
 from tests.conftest import InProcess
 
@@ -18,12 +18,12 @@ Samples = dict[tuple[str, ...], float]
 
 
 @pytest.fixture
-def app(bundle: Path) -> CallerWatch:
+def app(bundle: Path) -> CancelOnDisconnect:
     return make_app(Settings(bundle_dir=bundle), Batching(1, 10**6))
 
 
 @pytest.fixture
-def client(app: CallerWatch) -> Iterator[httpx.Client]:
+def client(app: CancelOnDisconnect) -> Iterator[httpx.Client]:
     with httpx.Client(transport=InProcess(app), base_url="http://tests") as client:
         yield client
 

@@ -19,7 +19,7 @@ from schemathesis.engine.events import EngineFinished, FatalError, NonFatalError
 from schemathesis.engine.run import PhaseName
 from schemathesis.specs.openapi.schemas import OpenApiSchema
 
-from function.engine.filters import OPERATORS
+from function.engine.metadata.filters import OPERATORS
 from tests.conftest import STORY_COLUMNS
 from tests.function.running import address_of, started
 from tests.function.through_events import ThroughEvents

@@ -14,9 +14,9 @@ import httpx
 import pytest
 
 from export.corpus import Corpus
+from function.commands.query import main, mark_words
+from function.commands.terminal import UNSAFE
 from function.engine.bundle import PASSAGES
-from function.query import main, mark_words
-from function.terminal import UNSAFE
 from tests.conftest import write_bundle
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +60,7 @@ def test_in_a_pipe_each_hit_is_a_plain_line_with_its_whole_text(ask: Callable[..
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("function.query._is_terminal", lambda: True)
+    monkeypatch.setattr("function.commands.query._is_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.delenv("NO_COLOR", raising=False)
 
@@ -259,7 +259,7 @@ def test_the_module_searches_serves_and_explains(bundle: Path, tmp_path: Path) -
 def test_a_query_imports_no_server(in_a_new_process: Callable[..., Any], bundle: Path) -> None:
     script = f"""
 import json, sys
-from function.query import main
+from function.commands.query import main
 main(["goose", "--bundle", {str(bundle)!r}])
 print(json.dumps(sorted({{name.partition(".")[0] for name in sys.modules}})))
 """

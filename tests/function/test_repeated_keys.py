@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from function.query import parse_arguments
-from function.repeated_keys import RepeatedKeyError, refuse_repeated_keys
+from function.commands.query import parse_arguments
+from function.routes.repeated_keys import RepeatedKeyError, refuse_repeated_keys
 
 JSON = {"content-type": "application/json"}
 FOUND = "found 2 times in one object, expected each key once; send one of them"

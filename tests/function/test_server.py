@@ -15,8 +15,8 @@ from fastapi import FastAPI
 from starlette.routing import Route
 
 from export.corpus import Corpus
-from function.server.command import main
-from function.server.serving import Batching, make_app
+from function.server.cli import main
+from function.server.uvicorn_server import Batching, make_app
 from function.settings import Settings
 from tests.function.running import ROOT, RUNNING, address_of, started
 

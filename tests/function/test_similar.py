@@ -14,7 +14,7 @@ from safetensors.numpy import load_file, save_file
 from export.corpus import Corpus
 from function.engine.bundle import INDEX, MANIFEST, Manifest, StagesInfo, describe_file, read_manifest
 from function.engine.embedder import Embedder
-from function.engine.signs import signs
+from function.engine.semantic.binary import signs
 from tests.conftest import write_bundle
 
 WORDS = "The judge lost her yellow radio on the ferry"

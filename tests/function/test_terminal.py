@@ -16,7 +16,7 @@ from tests.function.running import ROOT, RUNNING
 
 INTERRUPTED = """
 import json, signal
-from function.terminal import run
+from function.commands.terminal import run
 
 def wait():
     signal.raise_signal(signal.SIGINT)
@@ -38,7 +38,7 @@ def test_ctrl_c_ends_a_command_with_130(in_a_new_process: Callable[..., Any], co
 
 def test_an_import_error_without_ctrl_c_is_raised(in_a_new_process: Callable[..., Any]) -> None:
     script = """
-from function.terminal import run
+from function.commands.terminal import run
 
 def broken():
     raise ImportError("no such module")

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from function.server.command import bind
+from function.server.cli import bind
 from tests.function.running import ROOT, address_of, started
 from tests.function.test_metrics import counted
 

@@ -13,9 +13,9 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 
-from bench.browser import browser_problem, open_browser
 from export.corpus import Corpus
 from tests.conftest import STORY_COLUMNS, write_bundle
+from tests.page.browser import browser_problem, open_browser
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench.browser import TOOLS
+from tests.page.browser import TOOLS
 from tests.page.conftest import LONG, Open, search, texts
 
 if TYPE_CHECKING:

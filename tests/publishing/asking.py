@@ -7,10 +7,10 @@ from typing import Any
 
 import httpx
 
-from function.s3.switch import Switch
+from function.s3.reloader import BundleReloader
 
 Publish = Callable[[Path], str]
-Start = Callable[..., tuple[Switch, httpx.Client]]
+Start = Callable[..., tuple[BundleReloader, httpx.Client]]
 NOWHERE = Path("/nowhere")
 
 

@@ -18,7 +18,7 @@ from export.corpus import Corpus
 from export.publishing.store import Store
 from function.app import create_app
 from function.s3 import objects
-from function.s3.switch import Switch
+from function.s3.reloader import BundleReloader
 from function.settings import Settings
 from function.startup import ColdStart
 from tests.conftest import InProcess, make_stories, write_bundle
@@ -133,7 +133,7 @@ def start(url: str, environment: dict[str, str]) -> Start:
     """Return what starts a function from S3, and a client of it. Requests do not start polls: the tests do."""
 
     def started(local: Path = NOWHERE, *, by_requests: bool = False, seconds: float = 0.0) -> Any:
-        switch = Switch(url, local, seconds, environment, by_requests)
+        switch = BundleReloader(url, local, seconds, environment, by_requests)
         switch.fetch()
         bundle = switch.load()
         cold_start = ColdStart(lambda phases: None)

@@ -116,7 +116,7 @@ def test_an_unforeseen_error_is_reported_and_the_next_poll_tries_again(
     switch, client = start()
     version = publish(bundles[1])
     with monkeypatch.context() as patch:
-        patch.setattr("function.s3.switch.load", lambda folder, embedder: 1 / 0)
+        patch.setattr("function.s3.reloader.load", lambda folder, embedder: 1 / 0)
         switch.poll()
     assert switch.status.error == "ZeroDivisionError('division by zero')"
     switch.poll()

@@ -17,7 +17,7 @@ from function.engine.bundle import TRUNCATED, BundleError, ModelInfo, describe_f
 from function.engine.embedder import Embedder
 from function.s3 import fetch as fetching
 from function.s3 import folders, objects
-from function.server import command
+from function.server import cli as command
 from tests.publishing.asking import Publish, Start, ask, fetched, left
 from tests.publishing.faults import FAULTS, WRONG, Fault, Proxy, dawdle
 
@@ -25,8 +25,8 @@ ROOT = Path(__file__).parents[2]
 START_AND_END = """
 import os
 from pathlib import Path
-from function.s3.switch import Switch
-switch = Switch(os.environ["URL"], Path("/nowhere"), 60, os.environ, by_requests=False)
+from function.s3.reloader import BundleReloader
+switch = BundleReloader(os.environ["URL"], Path("/nowhere"), 60, os.environ, by_requests=False)
 switch.fetch()
 bundle = switch.load()
 print((bundle.folder / "manifest.json").is_file())
@@ -142,7 +142,7 @@ def test_a_start_that_cannot_open_the_bundle_leaves_nothing(
     start: Start, publish: Publish, bundle: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish(bundle)
-    monkeypatch.setattr("function.s3.switch.load", lambda folder, embedder: 1 / 0)
+    monkeypatch.setattr("function.s3.reloader.load", lambda folder, embedder: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         start()
     assert left(environment) == []

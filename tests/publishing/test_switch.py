@@ -15,8 +15,8 @@ from function.aws.deadline import TimedConnection
 from function.aws.endpoint import Endpoint
 from function.s3.folders import open_shared
 from function.s3.objects import RemoteError
+from function.s3.reloader import BundleReloader
 from function.s3.shared_version import SharedVersion
-from function.s3.switch import Switch
 from tests.conftest import InProcess
 from tests.publishing.asking import Publish, Start, ask, fetched, left
 from tests.publishing.faults import Proxy, refuse
@@ -104,16 +104,16 @@ def test_a_request_that_has_begun_ends_with_the_bundle_it_began_with(
     versions = [publish(bundles[0])]
     switch, client = start()
     versions.append(publish(bundles[1]))
-    execution = switch._execution
-    assert execution is not None
-    tokenize = execution.tokenize
+    executor = switch._executor
+    assert executor is not None
+    tokenize = executor.tokenize
 
     async def tokenize_and_switch(*arguments: Any, **options: Any) -> Any:
         found = await tokenize(*arguments, **options)
         switch.poll()
         return found
 
-    monkeypatch.setattr(execution, "tokenize", tokenize_and_switch)
+    monkeypatch.setattr(executor, "tokenize", tokenize_and_switch)
     # the keywords are opened late, from a folder that is not the current one any more
     assert ask(client, mode="hybrid", filter={"chapter": 15}) == (versions[0][:12], "")
     assert ask(client) == (versions[1][:12], "Edition 1")
@@ -191,7 +191,7 @@ def test_of_two_polls_the_one_that_began_later_says_which_version_is_served() ->
 
 
 @pytest.fixture
-def pair(start: Start, publish: Publish, bundles: list[Path]) -> list[tuple[Switch, httpx.Client]]:
+def pair(start: Start, publish: Publish, bundles: list[Path]) -> list[tuple[BundleReloader, httpx.Client]]:
     """Two processes of one server, as far as their bundles go."""
     publish(bundles[0])
     found = [start(), start()]
@@ -200,7 +200,7 @@ def pair(start: Start, publish: Publish, bundles: list[Path]) -> list[tuple[Swit
 
 
 def test_a_process_catches_up_with_the_others_and_asks_nothing_of_s3(
-    pair: list[tuple[Switch, httpx.Client]], publish: Publish, bundles: list[Path], proxy: Proxy
+    pair: list[tuple[BundleReloader, httpx.Client]], publish: Publish, bundles: list[Path], proxy: Proxy
 ) -> None:
     (other, _), (switch, client) = pair
     other.poll()
@@ -219,7 +219,11 @@ def test_a_process_catches_up_with_the_others_and_asks_nothing_of_s3(
 
 
 def test_a_process_whose_version_the_others_leave_meanwhile_takes_their_next_one(
-    pair: list[tuple[Switch, httpx.Client]], publish: Publish, bundles: list[Path], proxy: Proxy, monkeypatch: Any
+    pair: list[tuple[BundleReloader, httpx.Client]],
+    publish: Publish,
+    bundles: list[Path],
+    proxy: Proxy,
+    monkeypatch: Any,
 ) -> None:
     (other, _), (switch, client) = pair
     publish(bundles[1])
@@ -231,13 +235,13 @@ def test_a_process_whose_version_the_others_leave_meanwhile_takes_their_next_one
         other.poll()  # and its files of the former version are removed
         return open_shared(path, fill)
 
-    monkeypatch.setattr("function.s3.switch.open_shared", leave)
+    monkeypatch.setattr("function.s3.reloader.open_shared", leave)
     switch.catch_up()
     assert ask(client) == (version[:12], "Edition 2")
 
 
 def test_a_process_whose_files_are_gone_serves_what_the_pointer_names(
-    pair: list[tuple[Switch, httpx.Client]],
+    pair: list[tuple[BundleReloader, httpx.Client]],
     publish: Publish,
     bundles: list[Path],
     environment: dict[str, str],

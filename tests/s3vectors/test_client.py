@@ -219,7 +219,7 @@ def test_info_says_where_the_corpus_is(published: Path) -> None:
 def test_the_shell_finds_the_same(
     published: Path, capsys: pytest.CaptureFixture[str], ask: Callable[..., httpx.Response]
 ) -> None:
-    from function.query import main
+    from function.commands.query import main
 
     assert main(["an angry goose", "--bundle", str(published), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["results"] == ask("an angry goose").json()["results"]

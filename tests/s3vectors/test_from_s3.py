@@ -13,7 +13,7 @@ from export.publishing.client import connect
 from export.publishing.sending import Sent
 from export.publishing.store import Store
 from function.app import create_app
-from function.s3.switch import Switch
+from function.s3.reloader import BundleReloader
 from function.settings import Settings
 from function.startup import ColdStart
 from tests.conftest import InProcess, write_bundle
@@ -50,7 +50,7 @@ def test_a_switch_leads_from_one_index_to_the_next_and_to_a_bundle_with_texts_of
     send(newer, "newer", tmp_path / "small")
     publish(store, published)
     environment = os.environ | {"AWS_ENDPOINT_URL_S3": server, "TMPDIR": str(tmp_path / "fetched")}
-    switch = Switch(store.url, NOWHERE, 0, environment, by_requests=False)
+    switch = BundleReloader(store.url, NOWHERE, 0, environment, by_requests=False)
     switch.fetch()
     cold_start = ColdStart(lambda phases: None)
     cold_start.end({})

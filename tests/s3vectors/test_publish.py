@@ -19,7 +19,7 @@ from export.publishing.errors import PublishError
 from export.publishing.sending import Pace, Sent, batches
 from function.engine.bundle import BundleError, read_manifest
 from function.engine.embedder import Embedder
-from function.engine.index import Index
+from function.engine.semantic.index import Index
 from tests.conftest import STORY_COLUMNS, write_bundle
 from tests.s3vectors.conftest import BUCKET
 from tests.s3vectors_server import StandIn

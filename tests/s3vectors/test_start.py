@@ -14,7 +14,12 @@ from function.startup import warm_up
 from tests.s3vectors_server import StandIn
 
 ROOT = Path(__file__).parents[2]
-OURS = {"function.s3vectors", "function.aws", "function.engine.vectors", "function.engine.vector_filters"}
+OURS = {
+    "function.s3vectors",
+    "function.aws",
+    "function.engine.semantic.s3_vectors",
+    "function.engine.metadata.vector_filters",
+}
 SCRIPT = """
 import json, sys
 import function.handler
@@ -53,7 +58,7 @@ def test_a_start_without_s3_vectors_imports_nothing_of_it(start: Start, bundle: 
 def test_a_start_with_it_imports_no_boto3_and_its_first_request_nothing(start: Start, published: Path) -> None:
     seen = start(published)
     assert (seen["status"], len(json.loads(seen["body"])["results"])) == (200, 5)
-    assert OURS - {"function.engine.vector_filters"} <= set(seen["modules"])
+    assert OURS - {"function.engine.metadata.vector_filters"} <= set(seen["modules"])
     assert not {"boto3", "botocore", "urllib3", "requests", "urllib.request"} & set(seen["modules"])
     assert seen["later"] == []
     assert len(StandIn.queries) == 2  # one of them while starting, so that the connection is there

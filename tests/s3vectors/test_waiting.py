@@ -4,7 +4,7 @@ import asyncio
 from threading import Barrier
 
 from function.engine.embedder import Embedder
-from function.server.batching import BatchedExecution
+from function.server.batching import BatchingExecutor
 
 
 class NoCounts:
@@ -14,10 +14,10 @@ class NoCounts:
 
 
 def test_two_callers_wait_at_the_same_time(embedder: Embedder) -> None:
-    execution = BatchedExecution(embedder, 1, 100, 100, NoCounts())
+    executor = BatchingExecutor(embedder, 1, 100, 100, NoCounts())
     both = Barrier(2, timeout=30)  # broken unless two threads wait at it
 
     async def ask() -> list[int]:
-        return list(await asyncio.gather(execution.wait(both.wait), execution.wait(both.wait)))
+        return list(await asyncio.gather(executor.wait(both.wait), executor.wait(both.wait)))
 
     assert sorted(asyncio.run(ask())) == [0, 1]

@@ -8,8 +8,8 @@ import pytest
 
 from export.cli import main
 from function.engine.bundle import COLUMNS, open_bundle
-from function.engine.columns import Columns
-from function.engine.filters import allowed_rows
+from function.engine.metadata.columns import Columns
+from function.engine.metadata.filters import allowed_rows
 from tests.export.corpus_files import write
 
 

@@ -26,10 +26,10 @@ from function.engine.bundle import (
     read_manifest,
 )
 from function.engine.embedder import Embedder
-from function.engine.index import EXHAUSTIVE_ROWS, Index
+from function.engine.keyword.analyzer import find_stemmer, split_terms
 from function.engine.passages import Passages
 from function.engine.quantization import dequantize, quantize
-from function.engine.words import find_stemmer, split_terms
+from function.engine.semantic.index import EXHAUSTIVE_ROWS, Index
 from tests.conftest import STORY_COLUMNS, embed
 from tests.export.conftest import clustered_rows
 from tests.passage_files import write_passages

@@ -8,7 +8,7 @@ import pytest
 from export.cli import main
 from export.corpus import Corpus
 from function.engine.bundle import KEYWORDS, KeywordsInfo, open_bundle
-from function.engine.keywords import Keywords
+from function.engine.keyword.keywords import Keywords
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from export.index import keywords
 from export.index.keywords import KeywordOptions, keyword_tensors
 from function.engine.arrays import AnyArray
-from function.engine.keywords import K1, B
-from function.engine.words import find_stemmer, split_terms
+from function.engine.keyword.analyzer import find_stemmer, split_terms
+from function.engine.keyword.keywords import K1, B
 
 
 def sorted_at_once(texts: list[str], stemming: str | None) -> dict[str, AnyArray]:

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from export.index.recall import LEAST_RECALL, neighbour_recall, own_queries, search_exactly
 from function.engine.bundle import StagesInfo
-from function.engine.index import Index
 from function.engine.quantization import dequantize, quantize
-from function.engine.signs import signs
+from function.engine.semantic.binary import signs
+from function.engine.semantic.index import Index
 from tests.export.conftest import clustered_rows
 
 

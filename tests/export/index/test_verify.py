@@ -177,13 +177,13 @@ def test_an_export_embeds_only_a_sample_again_and_each_text_alone(
     bundle: Path, rows: tuple[NDArray[Any], NDArray[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embedded: list[int] = []
-    embed = Embedder.embed_padded
+    embed = Embedder.embed_batch
 
     def count(embedder: Embedder, ids: list[list[int]]) -> NDArray[np.float32]:
         embedded.append(len(ids))
         return embed(embedder, ids)
 
-    monkeypatch.setattr(Embedder, "embed_padded", count)
+    monkeypatch.setattr(Embedder, "embed_batch", count)
     list(verify_export(bundle, *rows))
     assert embedded == [1] * 64
 

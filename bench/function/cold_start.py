@@ -1,0 +1,144 @@
+"""Cold starts under Lambda's own emulator: the function, an empty handler, and FastAPI with sentence-transformers.
+
+With Docker the function and the empty handler start from images, otherwise on this machine's own Python. Each start
+is a new emulator and a new process. INIT is what the emulator reports. The first response is measured from outside:
+from sending the event, which starts INIT, to the last byte of the reply.
+"""
+
+import argparse
+import os
+import re
+import statistics
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from bench.bundles import corpus_of, make_bundle
+from bench.function.candidates import EMPTY, OURS, PEER, Candidate, make_candidates, make_former, make_peer
+from bench.function.emulator import sample_event
+from bench.function.image import MADE_WITH
+from bench.report import console, make_provenance, report, show
+from bench.texts import add_data_argument, read_texts
+
+WRITES: tuple[str, ...] = ("cold_start",)
+MEASURES: tuple[str, ...] = ("function.handler", *MADE_WITH)
+WARM, DROPPED = "warm", "dropped"  # states of the page cache: the files are in memory, or the kernel forgot them
+QUERY = {"text": "self driving cars navigation", "num_results": 5}
+
+
+@dataclass(slots=True)
+class Starts:
+    """The starts of one candidate: milliseconds, megabytes, and the milliseconds of each phase."""
+
+    init: list[float] = field(default_factory=list)
+    first_response: list[float] = field(default_factory=list)
+    peak_megabytes: list[float] = field(default_factory=list)
+    phases: list[dict[str, float]] = field(default_factory=list)
+
+    def median_phases(self) -> dict[str, float]:
+        """Return the median of each phase that the function reported."""
+        names = dict.fromkeys(name for phases in self.phases for name in phases)
+        return {name: statistics.median(phases[name] for phases in self.phases if name in phases) for name in names}
+
+    def times_as_long_as(self, other: "Starts") -> float:
+        """Return INIT as a multiple of the other's: the median over pairs that started one after the other."""
+        return statistics.median(own / others for own, others in zip(self.init, other.init, strict=True))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's own arguments."""
+    add_data_argument(parser)
+    parser.add_argument("--rows", type=int, default=30_000, help="texts in the index")
+    parser.add_argument("--starts", type=int, default=10, help="starts of each function")
+    parser.add_argument("--no-peer", action="store_true", help="leave FastAPI + sentence-transformers out")
+    parser.add_argument(
+        "--against", metavar="REVISION", help="start the function of another git revision in turn; write no result"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure and report."""
+    work = options.work.absolute()
+    texts = read_texts(options.data, options.rows)
+    bundle = make_bundle(work, texts)
+    candidates = make_candidates(work, bundle)
+    if options.against:
+        candidates[f"this function at {options.against}"] = make_former(work, options.against, corpus_of(bundle))
+    elif not options.no_peer:
+        candidates[PEER] = make_peer(work, bundle, texts)
+    seen = {cache: measure(candidates, options.starts, cache) for cache in available_states()}
+    places = {name: candidate.place for name, candidate in candidates.items()}
+    columns, rows = table(places, seen)
+    if options.against:
+        show(columns, rows)
+        for cache, by_name in seen.items():
+            name, other = list(by_name.items())[-1]
+            console.print(f"page cache {cache}: INIT / INIT of {name}: {by_name[OURS].times_as_long_as(other):.3f}")
+        return 0
+    details = {cache: {name: asdict(starts) for name, starts in by_name.items()} for cache, by_name in seen.items()}
+    content = {"starts": options.starts, "places": places, "seen": details}
+    report("cold_start", columns, rows, content, make_provenance(texts.description(), candidates[OURS].python))
+    return 0
+
+
+def available_states() -> tuple[str, ...]:
+    """Return the states of the page cache that this user can measure."""
+    if os.geteuid() == 0:
+        return WARM, DROPPED
+    console.print("not root: starts with the page cache dropped are left out")
+    return (WARM,)
+
+
+def drop_page_cache() -> None:
+    """Make the kernel forget the files that it holds in memory, so that the next start reads the disk."""
+    subprocess.run(["sync"], check=True)
+    Path("/proc/sys/vm/drop_caches").write_text("3\n")
+
+
+def measure(candidates: Mapping[str, Candidate], starts: int, cache: str) -> dict[str, Starts]:
+    """Start each candidate this many times, in turn, after a round that warms the page cache and is not counted."""
+    seen = {name: Starts() for name in candidates}
+    for number in range(starts + 1):
+        for name, candidate in candidates.items():
+            start(candidate, seen[name] if number else Starts(), cache)
+        console.print(f"page cache {cache}: {number} of {starts}")
+    return seen
+
+
+def start(candidate: Candidate, starts: Starts, cache: str) -> None:
+    """Start the candidate, send it one event, stop it, and add its milliseconds and megabytes to starts."""
+    with candidate.start() as running:
+        if cache == DROPPED:
+            drop_page_cache()
+        begin = time.perf_counter()
+        reply = running.invoke(sample_event("/similar", QUERY))
+        starts.first_response.append((time.perf_counter() - begin) * 1e3)
+        starts.init.append(running.init_milliseconds())
+        starts.peak_megabytes.append(running.peak_megabytes())
+    timing = reply.get("headers", {}).get("server-timing", "")
+    starts.phases.append({name: float(ms) for name, ms in re.findall(r"init-([\w-]+);dur=([\d.]+)", timing)})
+
+
+def table(places: Mapping[str, str], seen: dict[str, dict[str, Starts]]) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Return the columns and the rows: medians, extremes, and ratios to the empty handler and to the peer."""
+    columns = ["", "runs in", "page cache", "INIT ms", "x empty", "first response ms", "times faster than the peer"]
+    columns += ["peak MB", "phases ms"]
+    rows = []
+    for cache, by_name in seen.items():
+        empty = statistics.median(by_name[EMPTY].init)
+        peer = statistics.median(by_name[PEER].first_response) if PEER in by_name else None
+        for name, starts in by_name.items():
+            init, first = statistics.median(starts.init), statistics.median(starts.first_response)
+            cells = [name, places[name], cache, spread(starts.init), f"{init / empty:.1f}"]
+            cells += [spread(starts.first_response), f"{peer / first:.1f}" if peer else ""]
+            cells += [f"{statistics.median(starts.peak_megabytes):.0f}"]
+            cells += [", ".join(f"{phase} {ms:.0f}" for phase, ms in starts.median_phases().items())]
+            rows.append(tuple(cells))
+    return columns, rows
+
+
+def spread(values: list[float]) -> str:
+    """Return the median, the least and the greatest of these values, as in "306 (255 to 429)"."""
+    return f"{statistics.median(values):.0f} ({min(values):.0f} to {max(values):.0f})"

@@ -1,0 +1,171 @@
+"""The events that Lambda sends, what it bills for them, and its runtime interface emulator on this machine's Python.
+
+It imports the standard library alone, because `python -m bench.function.emulator` runs inside the image: it starts a
+function for each line that it reads, so that the work of docker itself is not measured. `ablation` uses it.
+"""
+
+import json
+import math
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+SAMPLE = Path(__file__).parents[2] / "deploy" / "events" / "http-api.json"
+# dollars for x86_64 in us-east-1, of a second with a gigabyte and of a request: https://aws.amazon.com/lambda/pricing/
+GIGABYTE_SECOND, REQUEST = 0.0000166667, 0.20 / 1e6
+IN_IMAGE = Path("/usr/local/bin/aws-lambda-rie")  # the emulator in Lambda's base image
+TASK = "/var/task"  # the folder of the function, its libraries and the bundle in Lambda's images
+RUNTIME = "/var/runtime"  # the folder of the runtime's own packages
+
+
+class Context:
+    """The part of Lambda's context object that the handler reads."""
+
+    function_name = "bench"
+    memory_limit_in_mb = 512
+    aws_request_id = "00000000-0000-0000-0000-000000000000"
+    invoked_function_arn = "arn:aws:lambda:eu-central-1:000000000000:function:bench"
+
+
+def sample_event(path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return the sample event of an HTTP API, changed to a POST with this JSON body, or to a GET if body is None."""
+    event: dict[str, Any] = json.loads(SAMPLE.read_text(encoding="utf-8"))
+    method = "GET" if body is None else "POST"
+    event["routeKey"] = event["requestContext"]["routeKey"] = f"{method} {path}"
+    event["rawPath"] = event["requestContext"]["http"]["path"] = path
+    event["requestContext"]["http"]["method"] = method
+    event["body"] = None if body is None else json.dumps(body)
+    event["headers"]["content-length"] = str(len((event["body"] or "").encode()))
+    return event
+
+
+def compute(milliseconds: float, memory: int) -> float:
+    """Return the dollars that Lambda bills for this duration: started milliseconds times the memory in MB."""
+    return math.ceil(milliseconds) / 1000 * memory / 1024 * GIGABYTE_SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFunction:
+    """A function on this machine's own Python; `folder` is the working folder, which the handler is imported from."""
+
+    python: Path
+    handler: str
+    folder: Path
+    environment: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A function that runs under the emulator, on this machine's Python or in a container."""
+
+    address: str  # host and port that take events
+    printed: Callable[[], str]  # returns all that the emulator and the function printed so far
+    peak_megabytes: Callable[[], float]  # returns the largest resident memory that the function had so far
+
+    def invoke(self, event: dict[str, Any]) -> dict[str, Any]:
+        """Send one event and return the reply; the first one starts INIT.
+
+        Raises SystemExit, with the end of what was printed, if the reply's status is not 200.
+        """
+        url = f"http://{self.address}/2015-03-31/functions/function/invocations"
+        with urllib.request.urlopen(urllib.request.Request(url, json.dumps(event).encode()), timeout=60) as answer:
+            reply: dict[str, Any] = json.load(answer)
+        if reply.get("statusCode") != 200:
+            raise SystemExit(f"the function answered {reply}\n{self.printed()[-2000:]}")
+        return reply
+
+    def init_milliseconds(self) -> float:
+        """Return the duration of INIT. Raises SystemExit if the emulator did not report it."""
+        printed = self.printed()
+        found = re.search(r"INIT REPORT\(durationMs: ([\d.]+)", printed)
+        if found is None:
+            raise SystemExit(f"no INIT was reported\n{printed[-2000:]}")
+        return float(found[1])
+
+    def request_milliseconds(self) -> list[float]:
+        """Return the duration of each request in their order; the first includes INIT, which it starts."""
+        found = re.findall(r"REPORT RequestId.*?(?<!Init )(?<!Billed )Duration: ([\d.]+) ms", self.printed())
+        return [float(milliseconds) for milliseconds in found]
+
+
+@contextmanager
+def emulated(rie: Path, function: LocalFunction) -> Iterator[Running]:
+    """Run the function under the emulator `rie` until the block ends."""
+    address, runtime_api = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
+    command = [str(rie), "--log-level", "info", "--runtime-interface-emulator-address", address]
+    command += ["--runtime-api-address", runtime_api, str(function.python), "-m", "awslambdaric", function.handler]
+    environment = {"PATH": os.environ["PATH"], "HOME": "/tmp", "AWS_LAMBDA_FUNCTION_TIMEOUT": "60", "PYTHONPATH": "."}
+    with tempfile.TemporaryFile("w+") as log:
+        process = subprocess.Popen(
+            command, cwd=function.folder, env=environment | function.environment, stdout=log, stderr=log
+        )
+
+        def printed() -> str:
+            log.seek(0)
+            return log.read()
+
+        try:
+            wait_for(address)
+            yield Running(address, printed, partial(_peak_of_children, process.pid))
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _peak_of_children(process: int) -> float:
+    children = []
+    for task in Path(f"/proc/{process}/task").iterdir():
+        children += (task / "children").read_text().split()
+    peaks = [re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{child}/status").read_text()) for child in set(children)]
+    return max((int(peak[1]) / 1024 for peak in peaks if peak), default=0.0)
+
+
+def free_port() -> int:
+    """Return a port of this machine that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def wait_for(address: str) -> None:
+    """Return once an emulator answers there, with 404 for a path that it does not know; that does not start INIT."""
+    for _ in range(1_000):
+        try:
+            urllib.request.urlopen(f"http://{address}/", timeout=5).close()
+        except urllib.error.HTTPError as error:
+            error.close()
+            return
+        except OSError:  # Docker accepts connections before the emulator listens, and resets them
+            time.sleep(0.01)
+    raise SystemExit(f"{address}: the emulator does not answer within 10 s")
+
+
+def main() -> None:
+    """Start the function that each line of the input describes, and print the milliseconds of its INIT.
+
+    A line is a JSON object: "folder", "handler", "unset" (an environment variable to unset, or "") and "event".
+    """
+    for line in sys.stdin:
+        start = json.loads(line)
+        environment = {name: value for name, value in os.environ.items() if name != start["unset"]}
+        environment |= {"PYTHONPATH": f"{start['folder']}:{TASK}:{RUNTIME}", "BUNDLE_DIR": f"{TASK}/bundle"}
+        function = LocalFunction(Path(sys.executable), start["handler"], Path(start["folder"]), environment)
+        with emulated(IN_IMAGE, function) as emulator:
+            emulator.invoke(start["event"])
+            print(emulator.init_milliseconds(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

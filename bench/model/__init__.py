@@ -1,0 +1,1 @@
+"""How close the 8-bit model is to float32, how it ranks, and how fast it embeds."""

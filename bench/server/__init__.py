@@ -1,0 +1,1 @@
+"""The server beside others: requests a second, and ten minutes under load."""

@@ -1,0 +1,1 @@
+"""Search by words: terms, and BM25 over memory-mapped postings."""

@@ -1,0 +1,153 @@
+"""Words to hits: BM25 over postings that the export has scored already and that are memory-mapped.
+
+BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009) adds up an impact of each of the query's
+terms: idf(term) * tf / (tf + K1 * (1 - B + B * length / mean length)). tf says how often the term occurs in the row,
+and idf is log(1 + (rows - n + 0.5) / (n + 0.5)) for a term that n rows have, as in Lucene. An impact depends on nothing
+in the query, so the export stores it, in 8 bit with a scale for each term.
+
+    terms, terms.offsets        UTF-8 bytes of the terms, sorted by byte, and offsets (terms + 1,) uint64
+    postings.offsets            of each term's postings (terms + 1,) uint64
+    rows, impacts               of each posting, uint32 and uint8; the rows of a term ascend
+    scales                      of each term's impacts (terms,) float32
+
+A query reads the postings of its own terms and no others: a term is found by binary search over the mapped bytes.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from function.engine.arrays import AnyArray, Array
+from function.engine.bundle import KeywordsInfo
+from function.engine.keyword.analyzer import find_stemmer, quoted_parts, split_terms
+from function.engine.semantic.index import DECIMALS, MOST_HITS, Hit, Mask, Rows
+from function.engine.tensors import TensorsError, map_tensors
+
+K1 = 1.2  # how soon repeating a term counts no more; K1 and B are Lucene's defaults
+B = 0.75  # how much long texts are held back
+MOST_TERMS = 1_000  # of one query; a longer text is cut, so that no request takes seconds
+KINDS = {  # of the tensors
+    "terms": "uint8",
+    "terms.offsets": "uint64",
+    "postings.offsets": "uint64",
+    "rows": "uint32",
+    "impacts": "uint8",
+    "scales": "float32",
+}
+
+
+@dataclass(frozen=True)
+class Matches:
+    """The BM25 score of every row for one query.
+
+    scores is (rows,) float32: 0 where no term of the query occurs, or where `allowed` is false. allowed is (rows,)
+    bool, None where every row may be found. is_truncated: the query had more than MOST_TERMS terms.
+    """
+
+    scores: Array[np.float32]
+    allowed: Mask | None
+    is_truncated: bool
+
+    def best(self, top_k: int) -> list[Hit]:
+        """Return the top_k rows with the highest score above 0, best first, or fewer if there are fewer.
+
+        Rows with equal scores are in the order of the corpus.
+        """
+        return [Hit(int(row), round(float(self.scores[row]), DECIMALS)) for row in self.best_rows(top_k)]
+
+    def best_rows(self, top_k: int) -> Rows:
+        """Return the rows of `best`."""
+        rows = np.flatnonzero(self.scores)
+        scores = self.scores[rows]
+        if top_k < len(rows):
+            rows = rows[scores >= np.partition(scores, -top_k)[-top_k]]
+        order = np.argsort(-self.scores[rows], kind="stable")
+        return rows[order[:top_k]]
+
+    @cached_property
+    def highest(self) -> float:
+        """Return the highest score, 0 if no row has a term of the query."""
+        return float(self.scores.max(initial=0))
+
+
+class Keywords:
+    """The corpus's terms and their postings, memory-mapped."""
+
+    def __init__(self, path: Path, info: KeywordsInfo, rows: int) -> None:
+        """Map the keywords.safetensors that the manifest describes so, of a corpus of this many rows.
+
+        Raises TensorsError if the file is not whole or holds something else.
+        """
+        tensors = map_tensors(path)
+        found = {name: (tensor.dtype.name, *tensor.shape) for name, tensor in tensors.items()}
+        lengths = {
+            "terms": tensors["terms"].size if "terms" in tensors else 0,
+            "terms.offsets": info.terms + 1,
+            "postings.offsets": info.terms + 1,
+            "rows": info.postings,
+            "impacts": info.postings,
+            "scales": info.terms,
+        }
+        expected = {name: (KINDS[name], length) for name, length in lengths.items()}
+        if found != expected:
+            raise TensorsError(f"{path}: holds {found}, expected {expected}; run `python -m export` again")
+        for name in ("terms", "postings"):
+            offsets, length = tensors[f"{name}.offsets"], lengths["terms" if name == "terms" else "rows"]
+            if int(offsets[0]) != 0 or int(offsets[-1]) != length:
+                raise TensorsError(
+                    f"{path}: offsets of {name} go from {offsets[0]} to {offsets[-1]}, expected 0 to {length}; "
+                    "run `python -m export` again"
+                )
+        self.info = info
+        self._tensors = tensors
+        self._terms = range(info.terms)
+        self._rows = rows
+        self._stem = find_stemmer(info.stemming)
+
+    def search(self, text: str, top_k: int = MOST_HITS, allowed: Mask | None = None) -> list[Hit]:
+        """Return the top_k rows that match the words of a text best: `match`, then `best`."""
+        return self.match(text, allowed).best(top_k)
+
+    def match(self, text: str, allowed: Mask | None = None) -> Matches:
+        """Return the scores of all rows for the terms of a text; a repeated term counts as often as it is repeated.
+
+        Every word between quotation marks must occur in a row, in any order. allowed is (rows,) bool: rows where it is
+        false are not found; None allows every row.
+        """
+        required = {term for part in quoted_parts(text) for term in split_terms(part, self._stem)}
+        # what must occur comes first, so that it is never cut off
+        terms = sorted(Counter(split_terms(text, self._stem)).items(), key=lambda term: term[0] not in required)
+        scores = np.zeros(self._rows, np.float32)
+        for term, repeats in terms[:MOST_TERMS]:
+            rows, impacts, scale = self._postings(term)
+            scores[rows] += impacts * np.float32(scale * repeats)
+            if term in required:
+                holds = np.zeros(self._rows, np.bool_)
+                holds[rows] = True
+                allowed = holds if allowed is None else allowed & holds
+        if allowed is not None:
+            scores[~allowed] = 0
+        return Matches(scores, allowed, is_truncated=len(terms) > MOST_TERMS)
+
+    def rows_of(self, term: str) -> AnyArray:
+        """Return the rows that have a term, ascending: (n,) uint32."""
+        return self._postings(term)[0]
+
+    def _postings(self, term: str) -> tuple[AnyArray, AnyArray, float]:
+        """Return the rows (n,) uint32 of a term, their impacts (n,) uint8, and the impacts' scale."""
+        key = term.encode()
+        place = bisect_left(self._terms, key, key=self._term)
+        begin = end = 0
+        scale = 0.0
+        if place < len(self._terms) and self._term(place) == key:
+            begin, end = map(int, self._tensors["postings.offsets"][place : place + 2])
+            scale = float(self._tensors["scales"][place])
+        return self._tensors["rows"][begin:end], self._tensors["impacts"][begin:end], scale
+
+    def _term(self, place: int) -> bytes:
+        begin, end = self._tensors["terms.offsets"][place : place + 2]
+        return self._tensors["terms"][int(begin) : int(end)].tobytes()

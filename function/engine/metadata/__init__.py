@@ -1,0 +1,1 @@
+"""Filters over the metadata of a corpus."""

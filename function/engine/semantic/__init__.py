@@ -1,0 +1,1 @@
+"""Search by meaning: an embedding to hits, over memory-mapped rows."""

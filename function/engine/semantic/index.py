@@ -1,0 +1,261 @@
+"""Embedding to hits: a cascade over memory-mapped rows, in which each stage passes fewer rows to a closer look.
+
+Each row is stored twice: as its signs, one bit for each value, and as 8-bit codes with a scale. A search
+
+1. takes the lists of similar rows that are nearest to the query (function/engine/semantic/ivf.py), if there are lists,
+2. counts in each of these rows the signs that differ from the query's, and keeps the rows that differ least,
+3. multiplies the query's 8-bit codes with those rows' signs, which tells nearly as much as their codes do and reads an
+   eighth of the bytes, and keeps the best (RaBitQ: Gao and Long, 2024, https://arxiv.org/abs/2405.12497),
+4. scores those with their codes and the query in float32, so that only the rounding of the codes is left as an error.
+
+How far each stage goes is in the manifest (StagesInfo): the export chose it by the recall it measured. A corpus of up
+to EXHAUSTIVE_ROWS has no stages, and neither has one whose signs tell too little (after max pooling most values are
+positive). Such a corpus is scanned exactly. So is every other corpus if a search asks for that. An exact scan
+multiplies the 8-bit query with all rows. Rounding the query makes an error that is known: all rows within that error of
+the best ones are scored as in step 4.
+
+Up to FEW_HITS, no stage depends on how many hits are asked for, and each stage prefers the earlier of two equal rows.
+So a search for one hit returns the first of a search for ten, and equal texts keep the corpus's order.
+
+A search may be limited to some rows, the allowed ones. If they are few, it looks at no others. Otherwise step 1 takes
+more lists, until these hold half the share of the allowed rows that `probed` lists hold of all rows on average. simsimd
+computes the products and counts the bits, with the widest instructions that the CPU has.
+"""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import simsimd
+
+from function.engine.arrays import Array
+from function.engine.bundle import StagesInfo
+from function.engine.quantization import Codes, Embeddings, Scales, quantize_query
+from function.engine.semantic.binary import (
+    WORD_BITS,
+    Words,
+    count_differing,
+    count_differing_columns,
+    signs,
+    unpack_signs,
+)
+from function.engine.semantic.ivf import Lists, Places
+from function.engine.semantic.topk import largest
+from function.engine.tensors import TensorsError, map_tensors, read_ahead
+
+Rows = Array[np.intp]
+Mask = Array[np.bool_]  # (rows,)
+
+EXHAUSTIVE_ROWS = 8_192  # up to here the exact scan takes little longer than the stages, and it misses nothing
+MOST_HITS = 100  # of one request
+FEW_HITS = 25  # the widths of StagesInfo are for so many; for twice as many they are twice as wide
+ROWS_PER_TAKEN = 16  # one row in so many is looked at alone in less time than the lists are
+ROWS_AT_ONCE = 16_384  # scored in float32 at a time: 25 MB at 384 dimensions
+DECIMALS = 6  # of a score; further digits are rounding noise of float32 sums
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One row of the corpus and its score to six decimals: of an index the cosine to the query, -1 to 1.
+
+    scores are the parts of a score that several searches made together, by the names of the searches.
+    """
+
+    row: int
+    score: float
+    scores: dict[str, float] | None = None
+
+
+class Index:
+    """The corpus's embeddings, ready to be searched."""
+
+    def __init__(
+        self,
+        codes: Codes,
+        scales: Scales,
+        bits: Words | None = None,
+        lists: Lists | None = None,
+        stages: StagesInfo | None = None,
+    ) -> None:
+        """Take codes (rows, dim) int8 and scales (rows,) float32 as `quantize` returns them, and what stages need.
+
+        With lists, the rows are in their order, and bits are the `signs` of the codes, (rows, words) uint64. Without
+        lists, the rows are in the order of the corpus, and bits are their signs word by word, (words, rows) uint64.
+        """
+        self._codes = codes
+        self._scales = scales
+        self._bits = bits
+        self._lists = lists
+        self._stages = stages
+
+    @classmethod
+    def open(cls, path: Path, stages: StagesInfo | None) -> "Index":
+        """Map an index.safetensors; the first search after opening also pays for reading the file.
+
+        Raises TensorsError if the file is not whole or holds something else than such stages need.
+        """
+        has_lists = stages is not None and stages.lists > 1
+        tensors = map_tensors(path, scattered=has_lists)
+        found = {name: (tensor.dtype.name, *tensor.shape) for name, tensor in tensors.items()}
+        _, rows, dim = found["codes"] if len(found.get("codes", ())) == 3 else ("", 0, 0)
+        words = -(-dim // WORD_BITS)
+        expected = {"codes": ("int8", rows, dim), "scales": ("float32", rows)}
+        if stages is not None:
+            expected["bits"] = ("uint64", words, rows)
+        if stages is not None and has_lists:
+            expected |= {
+                "bits": ("uint64", rows, words),
+                "axes": ("float32", dim, found.get("centroids", (0,))[-1]),
+                "centroids": ("int8", stages.lists, found.get("centroids", (0,))[-1]),
+                "centroids.scales": ("float32", stages.lists),
+                "lists.offsets": ("uint32", stages.lists + 1),
+                "lists.rows": ("uint32", rows),
+                "lists.places": ("uint32", rows),
+            }
+        if found != expected or not rows:
+            raise TensorsError(f"{path}: holds {found}, expected {expected}; run `python -m export` again")
+        names = ("axes", "centroids", "centroids.scales", "lists.offsets", "lists.rows", "lists.places")
+        lists = Lists(*(tensors[name] for name in names)) if has_lists else None
+        if lists is not None:
+            for tensor in (lists.axes, lists.centroids, lists.scales, lists.offsets):
+                read_ahead(tensor)
+        return cls(tensors["codes"], tensors["scales"], tensors.get("bits"), lists, stages)
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    @property
+    def dim(self) -> int:
+        """Return the number of values in a row."""
+        return int(self._codes.shape[1])
+
+    def search(self, query: Embeddings, top_k: int, allowed: Mask | None = None, *, exact: bool = False) -> list[Hit]:
+        """Return the top_k rows most like the query, best first; all rows if there are fewer.
+
+        Equal rows are in the order of the corpus. query is (dim,) float32 of unit length, so that the scores are
+        cosines. allowed is (rows,) bool: only rows where it is true are returned; None allows every row. exact looks at
+        every row that is allowed.
+        Raises ValueError if top_k is below 1, or the query or the mask has another shape.
+        """
+        if top_k < 1 or query.shape != (self.dim,):
+            raise ValueError(f"top_k {top_k} and query {query.shape}; expected at least 1 and ({self.dim},)")
+        if allowed is not None and allowed.shape != (len(self),):
+            raise ValueError(f"allowed {allowed.shape}; expected ({len(self)},)")
+        places = self._places(query, top_k, allowed, exact)
+        rows = places if self._lists is None else self._lists.rows[places]
+        scores = self._score(query, places)
+        best = np.lexsort((rows, -scores))[:top_k]
+        return [Hit(int(rows[i]), min(1.0, max(-1.0, float(scores[i])))) for i in best]
+
+    def scores(self, query: Embeddings, rows: Rows) -> Array[np.float64]:
+        """Return the scores that `search` gives these rows, to six decimals: (n,) float64.
+
+        query is (dim,) float32 of unit length, rows is (n,).
+        """
+        return np.clip(self._score(query, self._places_of(rows)), -1.0, 1.0)
+
+    def codes_of(self, rows: Rows) -> tuple[Codes, Scales]:
+        """Return the codes (n, dim) int8 and the scales (n,) float32 of some rows of the corpus."""
+        places = self._places_of(rows)
+        return self._codes[places], self._scales[places]
+
+    def _places_of(self, rows: Rows) -> Places:
+        return rows if self._lists is None else self._lists.places[rows].astype(np.int32)
+
+    def _score(self, query: Embeddings, places: Places) -> Array[np.float64]:
+        """Return the products of these rows and the float32 query: (n,) float64."""
+        scores = np.empty(len(places))
+        for begin in range(0, len(places), ROWS_AT_ONCE):
+            some = places[begin : begin + ROWS_AT_ONCE]
+            codes = self._codes.take(some, axis=0, mode="clip").astype(np.float32)  # "clip" copies faster
+            # not a matrix product, in which the last bits of equal rows depend on their position
+            products = np.asarray(simsimd.cdist(codes, query[np.newaxis], metric="dot")).reshape(-1)
+            scores[begin : begin + ROWS_AT_ONCE] = np.round(products * self._scales[some], DECIMALS)
+        return scores
+
+    def _places(self, query: Embeddings, top_k: int, allowed: Mask | None, exact: bool) -> Places:
+        """Return the places of the rows to score, ascending.
+
+        The top_k hits are among them, except those that the stages miss.
+        """
+        stages = None if exact else self._stages
+        if allowed is not None:
+            rows = np.flatnonzero(allowed)
+            if stages is None or len(rows) <= max(EXHAUSTIVE_ROWS, len(self) // ROWS_PER_TAKEN):
+                places = np.sort(self._places_of(rows))
+                if stages is None or len(rows) <= EXHAUSTIVE_ROWS:
+                    codes, scales = self._codes.take(places, axis=0, mode="clip"), self._scales[places]
+                    return places[self._nearest_exactly(query, codes, scales, top_k)]
+                return self._nearest_by_signs(query, top_k, stages, places, None)
+        if stages is None:
+            return self._nearest_exactly(query, self._codes, self._scales, top_k)
+        if self._lists is None:
+            return self._nearest_by_signs(query, top_k, stages, None, allowed)
+        places, mask = self._probe(self._lists, query, top_k, stages, allowed)
+        return self._nearest_by_signs(query, top_k, stages, places, mask)
+
+    def _probe(
+        self, lists: Lists, query: Embeddings, top_k: int, stages: StagesInfo, allowed: Mask | None
+    ) -> tuple[Places, Mask | None]:
+        """Return the places in the lists nearest to the query, ascending, and which of them are allowed."""
+        least = min(top_k, len(self))
+        if allowed is not None:  # half of what these lists hold on average: lists differ in size
+            count = int(np.count_nonzero(allowed))
+            least = min(count, max(top_k, count * stages.probed // stages.lists // 2))
+        probed = stages.probed
+        while True:
+            places = lists.nearest(query, probed)
+            mask = None if allowed is None else allowed[lists.rows[places]]
+            found = len(places) if mask is None else int(np.count_nonzero(mask))
+            if found >= least or probed == stages.lists:
+                return places, mask
+            probed = min(2 * probed, stages.lists)
+
+    def _nearest_by_signs(
+        self, query: Embeddings, top_k: int, stages: StagesInfo, places: Places | None, mask: Mask | None
+    ) -> Places:
+        """Return the given places whose signs are most like the query's, ascending.
+
+        places is (n,) int32 or int64, None for all; mask is (n,) bool: places where it is false are left out.
+        """
+        assert self._bits is not None  # stages need them
+        width = -(-top_k // FEW_HITS)
+        words = signs(query[np.newaxis])
+        if places is None:
+            likeness = ~count_differing_columns(words, self._bits)
+        else:
+            bits = self._bits.take(places, axis=0, mode="clip")
+            likeness = ~count_differing(words, bits)
+        if mask is not None:
+            likeness[~mask] = 0
+        chosen = largest(likeness, width * stages.candidates)
+        if mask is not None:
+            chosen = chosen[mask[chosen]]
+        some = self._bits[:, chosen].T if places is None else bits.take(chosen, axis=0, mode="clip")
+        products = _products(quantize_query(query), unpack_signs(some, self.dim))
+        chosen = chosen[largest(products, width * stages.rescored)]
+        return chosen if places is None else places[chosen]
+
+    def _nearest_exactly(self, query: Embeddings, codes: Codes, scales: Scales, top_k: int) -> Places:
+        """Return the numbers of all rows that may be among the top_k, ascending.
+
+        The 8-bit query differs from the query by a vector, so its product with a unit row differs by at most that
+        vector's length. Rows that are further below the first top_k than twice this length cannot be among them.
+        """
+        if top_k >= len(codes):
+            return np.arange(len(codes))
+        query_codes = quantize_query(query)
+        step = float(np.abs(query).max()) / float(np.abs(query_codes).max() or 1)
+        products = _products(query_codes, codes)
+        products *= scales
+        products *= np.float32(step)
+        least = products[largest(products, top_k)].min()
+        rounding = math.dist(query, query_codes[0] * step) + 10.0**-DECIMALS
+        return np.flatnonzero(products >= least - 2 * rounding)
+
+
+def _products(query: Codes, codes: Codes) -> Embeddings:
+    """Return the products of 8-bit rows and the query, whose codes are (1, dim): (rows,) float32."""
+    products = np.asarray(simsimd.cdist(query, codes, metric="dot", out_dtype="float32"), np.float32)
+    return products.reshape(-1)

@@ -1,0 +1,55 @@
+"""Where the work of a request runs. Routes await it and do not know which it is."""
+
+from collections.abc import Callable, Sequence
+from time import monotonic
+from typing import Protocol, TypeVar
+
+from function.engine.embedder import Embedder, TokenIds
+from function.engine.quantization import Embeddings
+
+Result = TypeVar("Result")
+
+
+class Executor(Protocol):
+    """What routes need of the model and of the processor."""
+
+    embedded_at: float  # by time.monotonic, when texts were last embedded without an error; of /health
+
+    async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
+        """Return what Embedder.tokenize returns."""
+
+    async def embed(self, tokens: Sequence[TokenIds], *, is_check: bool = False) -> Embeddings:
+        """Return what Embedder.embed returns, (n, dim) float32. A check of the model is never refused."""
+
+    async def run(self, work: Callable[[], Result], *, is_long: bool = False) -> Result:
+        """Return what `work` returns; is_long: it may take more than about a millisecond."""
+
+    async def wait(self, work: Callable[[], Result]) -> Result:
+        """Return what `work` returns, which waits for another machine."""
+
+
+class InlineExecutor:
+    """Everything at once and in the thread that asks, as in Lambda, where a process has one request at a time."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        """Embed with this model."""
+        self._embedder = embedder
+        self.embedded_at = monotonic()  # load has just embedded a text
+
+    async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
+        """Return what Embedder.tokenize returns."""
+        return self._embedder.tokenize(texts, role)
+
+    async def embed(self, tokens: Sequence[TokenIds], *, is_check: bool = False) -> Embeddings:
+        """Return what Embedder.embed returns, (n, dim) float32."""
+        embeddings = self._embedder.embed(tokens)
+        self.embedded_at = monotonic()
+        return embeddings
+
+    async def run(self, work: Callable[[], Result], *, is_long: bool = False) -> Result:
+        """Return what `work` returns."""
+        return work()
+
+    async def wait(self, work: Callable[[], Result]) -> Result:
+        """Return what `work` returns."""
+        return work()

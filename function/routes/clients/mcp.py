@@ -1,0 +1,239 @@
+"""POST /mcp: the corpus as a tool for agents, over the Model Context Protocol. Imported when first asked.
+
+One request is answered by itself, with plain JSON, without sessions and streams: in Lambda the next request may reach
+another process. Two eras of the protocol are spoken. In the revision 2026-07-28 each request says everything, in its
+`_meta` and in headers; the revisions before it begin with `initialize`, which leaves nothing behind here.
+Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http and the same page of
+2025-11-25. Left out, because a server may: streams (GET), sessions (DELETE), and lists of messages, which the revision
+2025-06-18 has removed.
+"""
+
+from base64 import b64decode
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from fastapi import FastAPI, HTTPException, Request, Response
+from pydantic_core import from_json
+from starlette.datastructures import Headers
+
+from function.errors import FAILED, ErrorReply, Replies, cut, echo
+from function.routes.repeated_keys import RepeatedKeyError, refuse_repeated_keys
+from function.routes.replies import json_reply
+from function.settings import Settings
+from function.telemetry import Stopwatch, stopwatch_of
+
+VERSION = "0.1.0"  # of this server, for clients to show; pyproject.toml's
+MODERN = "2026-07-28"
+LEGACY = ("2025-11-25", "2025-06-18")  # the first is offered to a client that asks for another one
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
+HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
+STATUSES = {METHOD_NOT_FOUND: 404}  # of modern errors; the others are 400
+CACHED = {"ttlMs": 300_000, "cacheScope": "private"}  # the tool changes with a new bundle only
+META = "io.modelcontextprotocol/"
+LOCAL = {"localhost", "127.0.0.1", "::1"}
+
+Object = dict[str, Any]
+CallTool = Callable[[Object, Stopwatch], Awaitable[Object]]
+
+
+class RpcError(ValueError):
+    """A message that cannot be answered, by its code in JSON-RPC or MCP."""
+
+    def __init__(self, code: int, message: str, data: Object | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.data = data
+
+
+# What the OpenAPI document says: not all of the protocol, but nothing that is refused.
+MESSAGE = {
+    "type": "object",
+    "required": ["jsonrpc", "method"],
+    "properties": {
+        "jsonrpc": {"const": "2.0"},
+        "id": {"type": ["string", "integer"]},
+        "method": {"type": "string"},
+        "params": {"type": "object"},
+    },
+}
+ANSWER = {
+    "type": "object",
+    "required": ["jsonrpc", "id"],
+    "properties": {"jsonrpc": {"const": "2.0"}, "result": {"type": "object"}, "error": {"type": "object"}},
+}
+FORBIDDEN: Replies = {403: {"model": ErrorReply, "description": "the origin of a web page that may not ask"}}
+ANSWERED: Replies = {
+    200: {"description": "a result or an error", "content": {"application/json": {"schema": ANSWER}}},
+    202: {"description": "a notification, which has no answer"},
+    400: {"description": "not a message", "content": {"application/json": {"schema": ANSWER}}},
+    404: {"description": "no such method", "content": {"application/json": {"schema": ANSWER}}},
+}
+
+
+def add_mcp(app: FastAPI, tool: Callable[[], Object], call: CallTool, settings: Settings) -> None:
+    """Add the route to the app. `tool` returns the one tool's definition, and `call` what a call of it returns."""
+
+    @app.post(
+        "/mcp",
+        responses=FAILED | FORBIDDEN | ANSWERED,
+        summary="The search as a tool, in the Model Context Protocol",
+        openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": MESSAGE}}}},
+    )
+    async def mcp(request: Request) -> Response:
+        _check_origin(request.headers.get("origin"), settings)
+        stopwatch = stopwatch_of(request)
+        message: Object = {}
+        is_modern: bool | None = None  # not known yet
+        try:
+            message = _read(await request.body())
+            is_modern = _check_version(message, request.headers)
+            stopwatch.lap("parse")
+            if "id" not in message or "method" not in message:
+                return Response(status_code=202)  # a notification, or an answer: to what, as nothing was asked?
+            result = await answer(message["method"], message.get("params", {}), is_modern, stopwatch)
+        except RpcError as error:
+            return _error_reply(message, error, STATUSES.get(error.code, 400) if is_modern is not False else 200)
+        if is_modern:
+            result |= {"resultType": "complete", "_meta": {f"{META}serverInfo": server}}
+        stopwatch.lap("reply")
+        return json_reply({"jsonrpc": "2.0", "id": message["id"], "result": result})
+
+    server = {"name": settings.powertools_service_name, "version": VERSION}
+    capabilities: Object = {"tools": {}}
+
+    async def answer(method: str, params: Object, is_modern: bool, stopwatch: Stopwatch) -> Object:
+        """Return the result of a method. Raises RpcError if there is no such method or its parameters are wrong."""
+        cached = CACHED if is_modern else {}
+        match method:
+            case "tools/list":
+                return {"tools": [tool()]} | cached
+            case "tools/call":
+                name, arguments = params.get("name"), params.get("arguments") or {}
+                if name != tool()["name"]:
+                    raise RpcError(INVALID_PARAMS, f"params.name: found {echo(name)}, expected {tool()['name']!r}")
+                if not isinstance(arguments, dict):
+                    raise RpcError(INVALID_PARAMS, f"params.arguments: expected an object, found {echo(arguments)}")
+                return await call(arguments, stopwatch)
+            case "server/discover" if is_modern:
+                about = {"capabilities": capabilities, "instructions": tool()["description"]}
+                return {"supportedVersions": [MODERN, *LEGACY]} | about | cached
+            case "initialize" if not is_modern:
+                wanted = params.get("protocolVersion")
+                version = wanted if wanted in LEGACY else LEGACY[0]
+                about = {"serverInfo": server, "instructions": tool()["description"]}
+                return {"protocolVersion": version, "capabilities": capabilities} | about
+            case "ping" if not is_modern:
+                return {}
+        raise RpcError(METHOD_NOT_FOUND, f"method: found {echo(method)}, expected tools/list or tools/call")
+
+
+def _check_origin(origin: str | None, settings: Settings) -> None:
+    """Raise HTTPException with status 403 for a web page's request that did not come from this machine.
+
+    A page may lead a browser to a server on the same machine by another name (DNS rebinding), and then its origin is
+    the only sign of it.
+    """
+    if origin is None or origin in settings.mcp_origins or "*" in settings.mcp_origins:
+        return
+    try:
+        host = urlsplit(origin).hostname
+    except ValueError:
+        host = None
+    if host not in LOCAL:
+        message = f"origin: found {echo(origin)}, expected none or one of MCP_ORIGINS; add it to that setting"
+        raise HTTPException(403, message)
+
+
+def _read(body: bytes) -> Object:
+    """Return the message in a body. Raises RpcError if it is not one of JSON-RPC."""
+    try:
+        message = from_json(body, allow_inf_nan=False)  # unlike Python's, it refuses what could not be sent back
+    except ValueError as error:
+        raise RpcError(PARSE_ERROR, f"body: not readable: {error}; expected JSON") from None
+    try:
+        refuse_repeated_keys(body)
+    except RepeatedKeyError as error:
+        raise RpcError(INVALID_REQUEST, f"{cut('.'.join(error.place))}: {error.found}") from None
+    if isinstance(message, list):
+        raise RpcError(INVALID_REQUEST, "body: found a list, expected one message; send each by itself")
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        raise RpcError(INVALID_REQUEST, 'body: expected an object with "jsonrpc": "2.0"')
+    if "id" in message:
+        message["id"] = _checked_id(message["id"])
+    is_answer = "id" in message and ("result" in message or "error" in message)
+    if ("method" in message or not is_answer) and not isinstance(message.get("method"), str):
+        raise RpcError(INVALID_REQUEST, f"method: expected a string, found {echo(message.get('method'))}")
+    if not isinstance(message.get("params", {}), dict):
+        raise RpcError(INVALID_REQUEST, f"params: expected an object, found {echo(message['params'])}")
+    return message
+
+
+def _checked_id(found: object) -> str | int:
+    if isinstance(found, int) and not isinstance(found, bool):
+        return found
+    if isinstance(found, float) and found.is_integer():
+        return int(found)  # JSON has one kind of number
+    if isinstance(found, str):
+        return found
+    raise RpcError(INVALID_REQUEST, f"id: expected a string or a whole number, found {echo(found)}")
+
+
+def _check_version(message: Object, headers: Headers) -> bool:
+    """Return whether a message is of the modern era. Raises RpcError if its version or its headers are wrong."""
+    method, params = message.get("method"), message.get("params", {})
+    stated = headers.get("mcp-protocol-version")
+    if method == "initialize":
+        return False  # it negotiates the version in its params
+    meta = params.get("_meta")
+    meta = meta if isinstance(meta, dict) else {}
+    inside = meta.get(f"{META}protocolVersion")
+    for version in (stated, inside):
+        if version not in (None, MODERN, *LEGACY):
+            data = {"supported": [MODERN, *LEGACY], "requested": version}
+            raise RpcError(UNSUPPORTED_VERSION, f"unsupported protocol version {echo(version)}", data)
+    is_modern = MODERN in (stated, inside) or method == "server/discover"
+    if not is_modern or "id" not in message:
+        return is_modern  # no rule says which headers a notification has
+    if method is None:
+        raise RpcError(
+            INVALID_REQUEST, "method: missing; in this revision, clients send only requests and notifications"
+        )
+    expected = {"mcp-protocol-version": inside, "mcp-method": method}
+    if method == "tools/call":
+        expected["mcp-name"] = params.get("name")
+    if inside is None or not isinstance(meta.get(f"{META}clientCapabilities"), dict):
+        wanted = f"{META}protocolVersion and {META}clientCapabilities"
+        raise RpcError(INVALID_PARAMS, f"params._meta: expected {wanted}")
+    _compare(headers, expected)
+    return True
+
+
+def _compare(headers: Headers, expected: Mapping[str, object]) -> None:
+    """Raise RpcError unless each header says the same as the message."""
+    for name, value in expected.items():
+        found = headers.get(name)
+        if found != value and _decoded(found) != value:
+            shown = f"found {echo(found)}, but the message has {echo(value)}"
+            raise RpcError(HEADER_MISMATCH, f"header {name}: {shown}")
+
+
+def _decoded(header: str | None) -> str | None:
+    """Return what a header holds that could not be sent as it is, such as "=?base64?w7w=?=" for "ü"."""
+    start, end = "=?base64?", "?="
+    if header is None or not (header.startswith(start) and header.endswith(end)):
+        return None
+    try:
+        return b64decode(header[len(start) : -len(end)], validate=True).decode()
+    except ValueError:
+        return None
+
+
+def _error_reply(message: Object, error: RpcError, status: int) -> Response:
+    """Return an error. The handshake era answers every message that it can read with 200."""
+    content: Object = {"code": error.code, "message": str(error)}
+    if error.data is not None:
+        content["data"] = error.data
+    reply = json_reply({"jsonrpc": "2.0", "id": message.get("id"), "error": content})
+    reply.status_code = status
+    return reply

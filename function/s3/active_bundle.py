@@ -1,0 +1,69 @@
+"""The bundle of a request: the one that was current when the request began, even if a switch happens meanwhile."""
+
+import weakref
+from collections import deque
+from collections.abc import Callable
+from contextvars import ContextVar
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from function.engine.loading import Loaded
+from function.s3.folders import SharedFolder
+from function.search import Search
+
+SHOWN = 12  # characters of a version in the header `x-bundle`
+
+
+class ActiveBundle:
+    """One bundle, and the search over it."""
+
+    def __init__(
+        self,
+        bundle: Loaded,
+        version: str,
+        folder: SharedFolder,
+        unused: deque[SharedFolder],
+        search: Search | None = None,
+    ) -> None:
+        """Append the bundle's folder to `unused` when nothing, such as a request, refers to this object any more."""
+        self.bundle = bundle
+        self.version = version
+        self.search = search
+        # only queue it: deleting is slow, and the last reference is often dropped inside a request
+        weakref.finalize(self, unused.append, folder)
+
+
+class BundlePerRequest:
+    """ASGI middleware: assigns one bundle to each request, and names it in the reply's header `x-bundle`."""
+
+    def __init__(self, app: ASGIApp, begin: Callable[[], ActiveBundle]) -> None:
+        """Call `begin` for each request; it must return the current bundle."""
+        self._app = app
+        self._begin = begin
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        served = self._begin()
+        name = served.version[:SHOWN].encode()
+
+        async def send_named(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], (b"x-bundle", name)]
+            await send(message)
+
+        token = _of_request.set(served)
+        try:
+            await self._app(scope, receive, send_named)
+        finally:
+            _of_request.reset(token)
+
+
+def served_to_request() -> ActiveBundle | None:
+    """Return the bundle of the request that is being answered, None outside of requests."""
+    return _of_request.get()
+
+
+_of_request: ContextVar[ActiveBundle | None] = ContextVar("bundle of the request", default=None)

@@ -1,0 +1,280 @@
+"""Serve the bundle that the pointer in S3 names, and switch to another one when the pointer changes.
+
+A poll reads the pointer with `If-None-Match`. If it names another version, the poll fetches that bundle beside the
+current one, opens it, and makes it current with a single assignment. It runs in a thread, so requests never wait for
+it. active_bundle.py keeps the bundle of each request; a later poll removes the files of bundles without
+requests.
+
+The processes of a server share the version that they serve, so that a worker which replaces a dead one
+starts with it (`catch_up`).
+
+In Lambda a process is frozen between requests. A request starts the poll when it is due, and a poll that is not
+finished continues during later requests. It opens new connections in place of those that broke meanwhile.
+"""
+
+import weakref
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from time import monotonic, perf_counter
+
+from function.engine.bundle import MODEL, TOKENIZER, BundleError, Manifest, read_manifest
+from function.engine.embedder import Embedder
+from function.engine.loading import Loaded, load
+from function.engine.published import POINTER
+from function.engine.tensors import TensorsError
+from function.executor import Executor
+from function.s3.active_bundle import ActiveBundle, served_to_request
+from function.s3.fetch import RefusedError, fetch, parse_version
+from function.s3.folders import SharedFolder, open_shared, own_folder, remove_unused
+from function.s3.objects import Objects
+from function.s3.polls import Polls
+from function.s3.shared_version import SharedVersion
+from function.search import Found, Lap, Query, make_search
+
+AT_ONCE_TO_START = 8  # requests to S3 at the same time during the start
+AT_ONCE_BESIDE = 2  # requests to S3 during a switch: each thread slows down the requests that are answered meanwhile
+
+Report = Callable[["Status"], None]
+
+
+class _GoneError(Exception):
+    """The files of a version are in no shared folder any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The field `bundle` of GET /info. `error` is the reason why the last poll failed, None if it did not."""
+
+    source: str
+    version: str
+    fetch_milliseconds: float
+    switches: int = 0
+    failures: int = 0
+    error: str | None = None
+
+
+class BundleReloader:
+    """Fetches and opens the bundle that the pointer names, at the start and each time that the pointer changes."""
+
+    served: ActiveBundle  # `load` sets it, and a poll replaces it
+    _fetched: SharedFolder  # set by `fetch` and deleted by `load`
+
+    def __init__(
+        self, url: str, local: Path, seconds: float, environment: Mapping[str, str], by_requests: bool
+    ) -> None:
+        """Poll every `seconds`, started by_requests or by a thread.
+
+        `local` may be a bundle with the same model; then only the rest is fetched.
+        """
+        self.by_requests = by_requests
+        self.status = Status(url, "", 0.0)
+        self._objects = Objects(url, environment)
+        self._own_folder = own_folder(environment)
+        self._local = local
+        self._etag: str | None = None
+        self._refused: str | None = None  # why the bundle that the pointer names cannot be served
+        self._polls = Polls(self._poll, seconds)
+        self._report: Report = lambda status: None
+        self._executor: Executor | None = None
+        self._opening: Future[Embedder] | None = None
+        self._unused: deque[SharedFolder] = deque()
+        self._shared = None if by_requests else SharedVersion()  # in Lambda no process is forked
+        # Runs when the process ends. Finalizers run newest first, so each ActiveBundle has queued its folder by then.
+        weakref.finalize(self, _leave_nothing, self._unused, self._own_folder)
+
+    def fetch(self) -> None:
+        """Fetch the first bundle, and begin to open its model as soon as that is complete. Raises BundleError."""
+        began = perf_counter()
+        remove_unused(self._own_folder)
+        try:
+            answer = self._objects.read(POINTER)
+            assert answer is not None  # only a conditional request returns None
+            version = parse_version(answer.content, self._objects.url)
+            self._fetched = open_shared(self._own_folder / version, partial(self._fill, version))
+        finally:
+            self._objects.close()
+        self._etag = answer.etag
+        self.status = replace(self.status, version=version, fetch_milliseconds=_milliseconds(began))
+
+    def _fill(self, version: str, folder: Path) -> None:
+        """Fetch a version and open its model meanwhile. Both end before this returns: then the folder is renamed."""
+        with ThreadPoolExecutor(1, "model") as opener:
+
+            def open_model(folder: Path, manifest: Manifest) -> None:
+                self._opening = opener.submit(Embedder.open, folder, manifest.model)
+
+            fetch(self._objects, version, folder, self._local, AT_ONCE_TO_START, use_model=open_model)
+
+    def load(self) -> Loaded:
+        """Open the first bundle, after `fetch`. Raises BundleError or TensorsError."""
+        try:
+            embedder = None if self._opening is None else self._opening.result()
+            bundle = load(self._fetched.path, embedder)
+        except BaseException:
+            self._fetched.close()
+            raise
+        self.served = ActiveBundle(bundle, self.status.version, self._fetched, self._unused)
+        del self._fetched  # from now on only `served` keeps the folder
+        self._opening = None
+        return bundle
+
+    def connect(self, executor: Executor, report: Report) -> None:
+        """Search with this executor, and call `report` with the status after each switch and each failure."""
+        self._executor, self._report = executor, report
+        self.served.search = make_search(self.served.bundle, executor)
+
+    def begin_request(self) -> ActiveBundle:
+        """Return the current bundle, and start a poll if requests start them and one is due."""
+        if self.by_requests:
+            self._polls.start_if_due()
+        return self.served
+
+    def of_request(self) -> ActiveBundle:
+        """Return the bundle of the request that is being answered, or the current one outside of requests."""
+        return served_to_request() or self.served
+
+    async def search(self, query: Query, lap: Lap) -> Found:
+        """Search the bundle of the request that is being answered."""
+        search = self.of_request().search
+        assert search is not None  # connect made it
+        return await search(query, lap)
+
+    def poll(self) -> None:
+        """Switch to the bundle that the pointer names unless it is the current one; report one that cannot be used."""
+        self._polls.run()
+
+    def poll_at_next_request(self) -> None:
+        """Let the next request start a poll: this process can have been frozen for weeks."""
+        self._polls.make_due()
+
+    def poll_forever(self) -> None:
+        """Start a thread that polls until `stop`."""
+        self._polls.start_forever()
+
+    def stop(self) -> None:
+        """Abort a running poll: otherwise the process would end only when everything is fetched."""
+        self._objects.abort()
+        self._polls.stop()
+
+    def catch_up(self) -> None:
+        """Switch to the version that the other processes of this server serve, which were forked earlier.
+
+        Its files are in a shared folder, so this needs no answer of S3. If no process has them any more, this process
+        starts like a server: with the version that the pointer names.
+        Raises BundleError, TensorsError or OSError if it cannot be opened.
+        """
+        while self._shared is not None and (version := self._shared.get()) not in (None, self.served.version):
+            self._etag = None  # it belongs to the version that was open so far
+            try:
+                self._switch(version, _find_nothing)
+            except _GoneError:
+                if self._shared.get() != version:  # the others have switched meanwhile
+                    continue
+                asked_at = monotonic()
+                try:
+                    answer = self._objects.read(POINTER)
+                    assert answer is not None  # only a conditional request returns None
+                    self._switch(parse_version(answer.content, self._objects.url))
+                finally:
+                    self._objects.close()
+                self._shared.set(self.served.version, asked_at)
+
+    def _poll(self) -> None:
+        asked_at = monotonic()
+        try:
+            _remove_all(self._unused)  # their last requests have ended, and a newer bundle needs the room
+            answer = self._objects.read(POINTER, self._etag)
+            if answer is None:
+                self.status = replace(self.status, error=self._refused)
+            else:
+                self._refused = None
+                try:
+                    self._switch(parse_version(answer.content, self._objects.url))
+                except (RefusedError, TensorsError) as error:  # the next poll would find the same
+                    self._fail(error)
+                    self._refused = self.status.error
+                self._etag = answer.etag
+            if self._shared is not None:
+                self._shared.set(self.served.version, asked_at)
+        except Exception as error:  # noqa: BLE001  reported, and the next poll may succeed
+            self._fail(error)
+        finally:
+            self._objects.close()
+            _remove_all(self._unused)
+
+    def _switch(self, version: str, fill: Callable[[Path], None] | None = None) -> None:
+        """Serve another version. `fill` gets an empty folder if no process has its files; the default fetches them."""
+        if version != self.served.version:
+            began = perf_counter()
+            self.served = self._open_beside(version, fill or partial(self._fill_beside, version))
+            milliseconds, switches = _milliseconds(began), self.status.switches + 1
+            self.status = replace(
+                self.status, version=version, fetch_milliseconds=milliseconds, switches=switches, error=None
+            )
+            self._report(self.status)
+        self.status = replace(self.status, error=None)
+
+    def _fill_beside(self, version: str, folder: Path) -> None:
+        local = self.served.bundle.folder
+        fetch(self._objects, version, folder, local, AT_ONCE_BESIDE, self._check)
+
+    def _open_beside(self, version: str, fill: Callable[[Path], None]) -> ActiveBundle:
+        """Open another bundle with the model that is open already."""
+        folder = open_shared(self._own_folder / version, fill)
+        try:
+            assert self._executor is not None  # connect comes first
+            self._check(read_manifest(folder.path))  # it may be there from a server with another model
+            bundle = load(folder.path, self.served.bundle.embedder)
+            return ActiveBundle(bundle, version, folder, self._unused, make_search(bundle, self._executor))
+        except BundleError as error:  # the files are those that were published: fetching them again would not help
+            folder.close()
+            raise RefusedError(str(error)) from error
+        except BaseException:
+            folder.close()
+            raise
+
+    def _check(self, manifest: Manifest) -> None:
+        """Raise RefusedError unless the bundle has the model that is open, and texts."""
+        open_now = self.served.bundle.manifest
+        if manifest.index is None:
+            raise RefusedError(f"{self._objects.url}: the bundle holds a model and no texts; publish one with texts")
+        same = [manifest.files.get(name) == open_now.files[name] for name in (MODEL, TOKENIZER)]
+        if manifest.model != open_now.model or not all(same):
+            found = f"the bundle's model is {manifest.model.name} or was exported otherwise"
+            expected = f"expected {open_now.model.name} as it is open here"
+            advice = "roll back, and publish another model under another prefix"
+            raise RefusedError(f"{self._objects.url}: {found}, {expected}; {advice}")
+
+    def _fail(self, error: Exception) -> None:
+        is_foreseen = isinstance(error, BundleError | TensorsError | OSError)
+        text = str(error) if is_foreseen else repr(error)
+        self.status = replace(self.status, failures=self.status.failures + 1, error=text)
+        self._report(self.status)
+
+    def info(self) -> dict[str, object]:
+        """Return the field `bundle` of GET /info, with the version that answers this request."""
+        return asdict(replace(self.status, version=self.of_request().version))
+
+
+def _find_nothing(folder: Path) -> None:
+    raise _GoneError
+
+
+def _leave_nothing(unused: deque[SharedFolder], own_folder: Path) -> None:
+    """Remove the folders of this process, and those of its workers, which have ended."""
+    _remove_all(unused)
+    remove_unused(own_folder)
+
+
+def _remove_all(unused: deque[SharedFolder]) -> None:
+    """Remove the folders that nothing in this process uses any more."""
+    while unused:
+        unused.popleft().close()
+
+
+def _milliseconds(began: float) -> float:
+    return round((perf_counter() - began) * 1e3, 2)

@@ -1,0 +1,192 @@
+"""python -m function: the app that runs in Lambda, as a server that answers many requests at once."""
+
+import argparse
+import errno
+import os
+import signal
+import socket
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+# one thread for each model: the batches of several keep the cores busy; read when NumPy and tokenizers are imported
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+from function.commands.terminal import fail
+from function.engine.bundle import BundleError
+from function.engine.embedder import TOKENS_PER_BATCH
+from function.engine.tensors import TensorsError
+from function.server.limits import DEFAULT_CONNECTIONS, Limits, allow_connections, most_connections
+from function.server.workers import run_workers
+from function.settings import SettingsError, read_settings
+from function.startup import no_garbage_collection
+
+LAST_PORT = 65535  # TCP has 16 bits for it
+MOST_PROCESSES = 1_000
+DEFAULT_QUEUE = 16_384  # tokens; two seconds of one core with all-MiniLM-L6-v2
+COUNTS = "PROMETHEUS_MULTIPROC_DIR"  # the folder where workers count; read when prometheus_client is imported
+NEEDED = ("uvicorn", "uvloop", "httptools", "prometheus_client")
+
+
+def main(arguments: Sequence[str] | None = None, environment: Mapping[str, str] = os.environ) -> int:
+    """Serve until interrupted and return the exit code.
+
+    0: stopped, 1: the bundle cannot be served or the address cannot be listened on, 2: unusable arguments.
+    """
+    options = _parser(environment).parse_args(arguments)
+    if missing := [name for name in NEEDED if find_spec(name) is None]:
+        advice = "run `pip install 'semantic-search-lambda[server]'`"
+        return fail(f"{missing[0]} is not installed; {advice}")
+    try:
+        listeners = bind(options.host, options.port, options.workers)  # before the bundle is loaded, which takes time
+    except OSError as error:
+        return fail(f"{options.host}:{options.port}: {_reason(error)}")
+    with (
+        ExitStack() as stack,
+        suppress(KeyboardInterrupt),
+    ):  # while loading too; uvicorn stops in order and passes it on
+        former = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C does
+        stack.callback(signal.signal, signal.SIGTERM, former)
+        for listener in listeners:
+            stack.enter_context(listener)
+        counts = stack.enter_context(tempfile.TemporaryDirectory())
+        stack.callback(os.environ.pop, COUNTS, None)
+        return _serve(options, listeners, counts)
+    return 0
+
+
+def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
+    """Return the parser of the options; each may be an environment variable with the same name in capitals."""
+    cores = len(os.sched_getaffinity(0))
+    parser = argparse.ArgumentParser(
+        "python -m function",
+        description="Serve a bundle on this machine, with the app that runs in Lambda.",
+        epilog="You can also set these as environment variables: HOST, PORT, WORKERS, THREADS, MAX_QUEUED_TOKENS, "
+        "TOKENS_PER_BATCH, MAX_CONNECTIONS and CORS_ORIGINS.",
+    )
+    count = partial(_whole_number, least=1, most=MOST_PROCESSES)
+    parser.add_argument(
+        "--bundle",
+        help="the bundle's folder, or s3://BUCKET/PREFIX (default: BUNDLE_DIR, or bundle/ beside function/)",
+    )
+    parser.add_argument(
+        "--host", default=environment.get("HOST") or "127.0.0.1", help="default: 127.0.0.1, this machine alone"
+    )
+    parser.add_argument(
+        "--port", type=_port, default=environment.get("PORT") or "8000", help="default: 8000; 0 takes one that is free"
+    )
+    parser.add_argument("--open", action="store_true", help="let other machines ask without an API key")
+    parser.add_argument(
+        "--workers",
+        type=count,
+        default=environment.get("WORKERS") or str(cores),
+        help=f"processes (default: one for each core, here {cores}); they share the bundle's memory",
+    )
+    parser.add_argument(
+        "--threads",
+        type=count,
+        default=environment.get("THREADS") or "1",
+        help="threads that run the model, in each process (default: 1)",
+    )
+    parser.add_argument(
+        "--max-queued-tokens",
+        type=partial(_whole_number, least=1, most=10**9),
+        default=environment.get("MAX_QUEUED_TOKENS") or str(DEFAULT_QUEUE),
+        help=f"tokens that may wait in each process (default: {DEFAULT_QUEUE}); beyond that, requests get 429",
+    )
+    parser.add_argument(
+        "--tokens-per-batch",
+        type=partial(_whole_number, least=1, most=10**6),
+        default=environment.get("TOKENS_PER_BATCH") or str(TOKENS_PER_BATCH),
+        help=f"tokens of texts that are embedded together (default: {TOKENS_PER_BATCH}); 1 embeds each text alone",
+    )
+    most = most_connections()
+    default = str(min(DEFAULT_CONNECTIONS, most))
+    parser.add_argument(
+        "--max-connections",
+        type=partial(_whole_number, least=1, most=most, advice="; the limit of open files (ulimit -Hn) allows no more"),
+        default=environment.get("MAX_CONNECTIONS") or default,
+        help=f"connections of each process (default: {default}); those above get 429",
+    )
+    parser.add_argument(
+        "--cors-origins",
+        help="web pages on other origins that may ask, such as https://example.com, separated by commas, or * for all",
+    )
+    return parser
+
+
+def _serve(options: argparse.Namespace, listeners: Sequence[socket.socket], counts: str) -> int:
+    """Load the bundle, and serve it in this process or, on several sockets, in one process for each."""
+    is_shared = len(listeners) > 1
+    if is_shared:
+        os.environ[COUNTS] = counts
+    from prometheus_client.multiprocess import mark_process_dead
+
+    from function.api_keys import check_listener
+    from function.server.uvicorn_server import Batching, make_app, serve
+
+    batching = Batching(options.threads, options.max_queued_tokens, options.tokens_per_batch)
+    try:
+        given = {"BUNDLE_DIR": options.bundle, "CORS_ORIGINS": options.cors_origins}
+        settings = read_settings(os.environ | {name: value for name, value in given.items() if value is not None})
+        check_listener(listeners[0].getsockname()[0], settings, options.open)
+        with no_garbage_collection():  # nor later of what is loaded here: to mark it would copy its pages
+            app = make_app(settings, batching, is_shared)
+    except (BundleError, TensorsError, SettingsError) as error:
+        return fail(error)
+    limits = Limits(connections=options.max_connections, body_bytes=settings.max_body_bytes)
+    allow_connections(limits.connections)
+    if is_shared:
+        run_workers(listeners, partial(serve, app, limits), mark_process_dead)
+    else:
+        serve(app, limits, listeners[0])
+    return 0
+
+
+def bind(host: str, port: int, count: int = 1) -> list[socket.socket]:
+    """Return sockets that are bound to one address and do not listen yet; port 0 takes one that is free.
+
+    The kernel spreads connections over them. Raises OSError if the host is unknown, is not this machine, or the port is
+    taken.
+    """
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+
+    def bound(option: int, address: tuple[Any, ...]) -> socket.socket:
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, option, 1)
+            listener.bind(address)
+        except OSError:
+            listener.close()
+            raise
+        return listener
+
+    # a server that has just stopped may start again; a port that another server shares is taken all the same
+    only = bound(socket.SO_REUSEADDR, address)
+    if count == 1:
+        return [only]
+    with only:
+        found = only.getsockname()
+    return [bound(socket.SO_REUSEPORT, found) for _ in range(count)]
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, socket.gaierror):
+        return f"the host is not known ({error.strerror}); name an address of this machine with --host"
+    if error.errno == errno.EADDRINUSE:
+        return "another program listens there; choose another port with --port, or 0 for one that is free"
+    return f"cannot be listened on ({error.strerror}); choose another address with --host and --port"
+
+
+def _port(text: str) -> int:
+    return _whole_number(text, 0, LAST_PORT, "; 0 takes a port that is free")
+
+
+def _whole_number(text: str, least: int, most: int, advice: str = "") -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(most)) and least <= int(text) <= most):
+        raise argparse.ArgumentTypeError(f"{text!r}, expected a whole number from {least} to {most}{advice}")
+    return int(text)

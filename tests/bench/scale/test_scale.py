@@ -1,0 +1,119 @@
+"""The whole measurement over a tiny corpus, its bundles and its table."""
+
+import argparse
+import csv
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench.function.cold_start import DROPPED, WARM, Starts
+from bench.scale import bundles, scale
+from bench.scale.bundles import LOT, make_bundles, run_measured
+from bench.scale.searches import EXACT, FILTERS, HYBRID, SEMANTIC, make_searches, take_turns
+from bench.texts import Retrieval
+from export.corpus import Corpus
+from export.files.replace import replacing
+from function.engine.bundle import INDEX
+from function.engine.loading import load_bundle
+
+EXPORT = {"seconds": 10.0, "processor_seconds": 18.0, "peak_megabytes": 700.0}
+
+
+@pytest.fixture
+def work(tmp_path: Path, bundle: Path, corpus: Corpus) -> Path:
+    """A work folder with a "largest" bundle of 100 passages, and the figures of its export beside it."""
+    folder = tmp_path / "scale"
+    folder.mkdir()
+    with (folder / "passages-100.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["text", "lot"], *([text, row] for row, text in enumerate(corpus.texts[:100]))])
+    export: list[str | Path] = [sys.executable, "-m", "export", "--corpus", folder / "passages-100.csv", *LOT]
+    run_measured([*export, "--update", bundle, "--out", folder / "passages-100"])
+    (folder / "passages-100.export.json").write_text(json.dumps(EXPORT))
+    (folder / "passages-100.description.txt").write_text("100 stories")
+    return tmp_path
+
+
+def test_it_measures_every_size_and_writes_a_table_and_a_picture(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    claims = Retrieval({}, {"1": "a goose at sea", "2": "a ferry"}, {})
+    monkeypatch.setattr(scale, "read_scifact", lambda data: claims)
+    monkeypatch.setattr("bench.report.RESULTS", work)
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(scale, "make_functions", lambda work, bundles: dict.fromkeys(bundles))
+    monkeypatch.setattr(scale, "available_states", lambda: (WARM, DROPPED))
+    starts = {"100": Starts([300.0, 320.0], [310.0, 330.0])}
+    monkeypatch.setattr(scale, "measure", lambda functions, count, cache: starts)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--work", type=Path)
+    scale.add_arguments(parser)
+    words = ["--work", str(work), "--keep", "--queries", "12", "--sizes", "100"]
+    assert scale.run(parser.parse_args(words)) == 0
+    found = json.loads((work / "scale.json").read_text())
+    assert found["texts"] == "100 stories"
+    searches = found["sizes"]["100"]["searches"]
+    assert (searches[SEMANTIC]["recall"], searches[SEMANTIC]["recall_of_claims"]) == (1, 1)
+    assert searches[SEMANTIC]["resident_megabytes"] > searches[SEMANTIC]["own_megabytes"] > 0
+    assert all(0 < searches[kind]["p50"] <= searches[kind]["p99"] for kind in (EXACT, HYBRID, *FILTERS.values()))
+    table = (work / "scale.md").read_text()
+    assert "| passages | 100 |" in table
+    assert "| export (with --update but for the largest): seconds, peak MB, busy cores | 10, 700, 1.80 |" in table
+    assert "| INIT ms, page cache dropped | 310 |" in table
+    assert "| a filter keeps 0.01 %: p50, p99 ms |" in table
+    assert (work / "scale.svg").read_text().startswith("<?xml")
+
+
+def test_a_smaller_bundle_holds_the_first_rows_of_the_largest_and_is_made_again_only_if_the_code_changed(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, description = make_bundles(work / "scale", work, [50, 100], keep=True)
+    assert description == "100 stories"
+    small, large = (load_bundle(made[size]) for size in (50, 100))
+    assert [small.passages[row] for row in range(50)] == [large.passages[row] for row in range(50)]
+    query = large.embedder.embed(large.embedder.tokenize([large.passages.text(30)], role="query"))[0]
+    kept = [(hit.row, hit.score) for hit in large.index.search(query, 100) if hit.row < 50]
+    assert [(hit.row, hit.score) for hit in small.index.search(query, 50)] == kept
+    assert small.manifest.index is not None
+    assert small.manifest.index.columns == {"lot": "number"}
+
+    written = (made[50] / INDEX).stat().st_mtime_ns
+    monkeypatch.setattr(bundles, "is_current", lambda mark: mark.name != "passages-50.made-from.txt")
+    make_bundles(work / "scale", work, [50, 100], keep=True)
+    assert (made[50] / INDEX).stat().st_mtime_ns == written
+    make_bundles(work / "scale", work, [50, 100], keep=False)
+    assert (made[50] / INDEX).stat().st_mtime_ns > written
+
+
+def test_the_pieces_of_an_export_that_was_stopped_or_runs_are_not_deleted(work: Path) -> None:
+    folder = work / "scale" / "passages-70"
+    folder.mkdir()
+    with (
+        replacing(folder),
+        pytest.raises(SystemExit, match=r"partial: an export runs or was stopped; finish it"),
+    ):
+        make_bundles(work / "scale", work, [70, 100], keep=True)
+
+
+def test_each_search_gets_every_query_once_in_rounds_and_finds_what_the_engine_finds(work: Path) -> None:
+    bundle = load_bundle(work / "scale" / "passages-100")
+    texts = [bundle.passages.text(row) for row in range(12)]
+    queries = bundle.embedder.embed(bundle.embedder.tokenize(texts, role="query"))
+    searches = make_searches(bundle, queries, texts)
+    assert searches[SEMANTIC](3) == bundle.index.search(queries[3], 10)
+    assert {hit.row for hit in searches[FILTERS[0.0001]](3)} == {0}  # type: ignore[attr-defined]
+    order: list[tuple[str, int]] = []
+    milliseconds = take_turns({"a": lambda n: order.append(("a", n)), "b": lambda n: order.append(("b", n))}, 12)
+    assert [len(times) for times in milliseconds.values()] == [12, 12]
+    assert order[4:12] == [("a", 0), ("a", 1), ("b", 0), ("b", 1), ("a", 2), ("a", 3), ("b", 2), ("b", 3)]
+
+
+def test_a_programs_memory_is_its_own_and_not_that_of_the_process_that_starts_it() -> None:
+    held = np.ones(30_000_000)  # 240 MB in this process
+    script = "import time; begin = time.process_time()\nwhile time.process_time() < begin + 0.2: pass"
+    spent = run_measured([sys.executable, "-c", script])
+    assert spent["peak_megabytes"] < 60
+    assert spent["seconds"] >= spent["processor_seconds"] * 0.5 > 0.1
+    assert held[-1] == 1
+    with pytest.raises(SystemExit, match="the command failed; its error is above"):
+        run_measured([sys.executable, "-c", "raise SystemExit(4)"])
