@@ -155,7 +155,7 @@ def test_only_a_request_for_keywords_imports_and_opens_what_they_need(
     ask = ASK.replace('"angry goose"', f'"angry goose", "mode": "{mode}"')
     seen = start(f"{ask}function.handler.handler(event, None)\n")
     own = [name for name in seen["later"] if name.startswith("function.")]
-    assert own == modules
+    assert sorted(own) == sorted(modules)
     assert "Stemmer" in seen["later"]
     assert not {*modules, "Stemmer"} & set(seen["init"])
     assert seen["opened"].count(keywords) == 1
