@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from types import CodeType
 
-STAND_INS = Path(__file__).parent / "stand_ins"
+STUBS = Path(__file__).parent / "stubs"
 
 LAZY = (
     # NumPy: docstrings for its compiled functions, and what it has for files and records
@@ -20,8 +20,8 @@ LAZY = (
     # pydantic: models that a field's value chooses between
     "pydantic._internal._discriminated_union",
     # the standard library: connections, mail, archives, hashes by OpenSSL
-    *("ssl", "asyncio.sslproto", "http.client", "http.cookies", "importlib.metadata._adapters", "email.header"),
-    *("csv", "hashlib", "pickle", "calendar", "locale", "html", "shutil", "zipfile"),
+    *("ssl", "asyncio.sslproto", "http.client", "http.cookies", "email.header"),
+    *("hashlib", "pickle", "locale", "html", "shutil", "zipfile"),
 )
 KINDS = {
     "lazy": "modules that no request uses run when something is asked of them",
@@ -30,7 +30,6 @@ KINDS = {
     "core-schema": "the hundred TypedDicts of pydantic_core's schemas are plain dicts",
     "numpy-types": "NumPy's linear algebra does not import NumPy's types for type checkers",
     "dataclasses": "the methods that dataclasses write are compiled before",
-    "openssl": "secrets compares digests by the interpreter's own function, and OpenSSL takes no memory",
 }
 
 
@@ -39,12 +38,12 @@ class ReplacementError(ValueError):
 
 
 def compile_module(name: str, file: Path, without: Collection[str] = ()) -> CodeType:
-    """Return the code that the archive holds for a module: the library's own, a stand-in's or changed as KINDS says.
+    """Return the code that the archive holds for a module: the library's own, a stub's or changed as KINDS says.
 
     `file` is the library's source; tracebacks show it. `without` names KINDS to leave out.
     Raises ReplacementError if the library is no longer as a replacement expects it.
     """
-    kind, source = _stand_in(name)
+    kind, source = _stub(name)
     if source is None or kind in without:
         tree = ast.parse(file.read_bytes())
         kind, change = REWRITTEN.get(name, ("", _unchanged))
@@ -56,13 +55,13 @@ def compile_module(name: str, file: Path, without: Collection[str] = ()) -> Code
     return code
 
 
-def _stand_in(name: str) -> tuple[str, str | None]:
-    """Return the kind and the source of what stands for a module as a whole."""
-    lazy = (STAND_INS / "lazy_module.py").read_text(encoding="utf-8")
+def _stub(name: str) -> tuple[str, str | None]:
+    """Return the kind and the source of the stub that replaces a whole module; the source is None if there is none."""
+    lazy = (STUBS / "lazy_module.py").read_text(encoding="utf-8")
     if name in LAZY:
         return "lazy", lazy
     if name == "fastapi.openapi.models":
-        return "openapi", (STAND_INS / "openapi_models.py").read_text(encoding="utf-8")
+        return "openapi", (STUBS / "openapi_models.py").read_text(encoding="utf-8")
     if name == "pydantic.v1":
         return "pydantic-v1", f"{lazy}\n\nclass BaseModel: ...\n"
     return "", None
@@ -98,18 +97,8 @@ def _no_types_for_checkers(tree: ast.Module) -> None:
     tree.body = [*ast.parse("from __future__ import annotations").body, *kept]  # they name those types
 
 
-def _compare_without_openssl(tree: ast.Module) -> None:
-    for place, node in enumerate(tree.body):
-        if isinstance(node, ast.ImportFrom) and node.module == "hmac":
-            # what hmac itself imports where Python was built without OpenSSL; it takes constant time too
-            tree.body[place : place + 1] = ast.parse("from _operator import _compare_digest as compare_digest").body
-            return
-    raise ReplacementError("secrets: does not import hmac; see whether it still loads OpenSSL")
-
-
 REWRITTEN: dict[str, tuple[str, Callable[[ast.Module], None]]] = {
     "dataclasses": ("dataclasses", _run_snippets),
     "pydantic_core.core_schema": ("core-schema", _plain_dicts),
     "numpy.linalg._linalg": ("numpy-types", _no_types_for_checkers),
-    "secrets": ("openssl", _compare_without_openssl),
 }

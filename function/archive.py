@@ -2,7 +2,7 @@
 
 Python looks for each module in several folders and opens a file for it: some four hundred files in a cold start. From
 one mapped file they come in one sweep, which counts most where a file system is filled as it is read, as that of a
-container image is in Lambda. Some of the archived modules are replacements (deploy/stand_ins/) for libraries' modules
+container image is in Lambda. Some of the archived modules are replacements (deploy/stubs/) for libraries' modules
 that take long to import and that no request needs.
 
     8 bytes     length of the head, little-endian

@@ -19,7 +19,7 @@ HANDLER, EMPTY_HANDLER = "function.handler.handler", "empty_handler.handler"
 COMMAND = ("--log-level", "info", f"{RUNTIME}/bootstrap")  # the emulator logs the duration of INIT
 # modules, files and folders that make the image, for the MEASURES of measurements that start it
 MADE_WITH = (
-    *("Dockerfile", "requirements.txt", "deploy.build_archive", "deploy.bytecode", "deploy.trim", "deploy/stand_ins"),
+    *("Dockerfile", "requirements.txt", "deploy.build_archive", "deploy.bytecode", "deploy.trim", "deploy/stubs"),
 )
 
 

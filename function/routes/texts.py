@@ -35,7 +35,8 @@ def _check_unicode(text: str) -> str:
     return text
 
 
-# The JSON Schema of a text that is not blank. U+001C to U+001F and U+0085 are white space for Python and not for every regex.
+# The JSON Schema of a text that is not blank. U+001C to U+001F and U+0085 are white space in Python, but not in every
+# regex.
 NOT_BLANK = {"minLength": 1, "pattern": r"[^\s\x1c-\x1f\x85]"}
 
 

@@ -1,4 +1,4 @@
-"""Stands for a module that no request uses: runs the library's own code, here, when something is first asked of it."""
+"""Stub of a module that no request uses: runs the library's own code, here, at the first access to an attribute."""
 
 import _thread
 from typing import Any

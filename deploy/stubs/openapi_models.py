@@ -1,4 +1,4 @@
-"""Stands for fastapi.openapi.models: its fifty pydantic models are made when the first OpenAPI document is.
+"""Stub of fastapi.openapi.models: the fifty pydantic models are made when the first OpenAPI document is.
 
 FastAPI names them in annotations while it is imported. Calling one, or asking it for anything, runs the real module and
 goes on there, so security schemes and /openapi.json work as ever.
@@ -21,7 +21,7 @@ def __load__() -> ModuleType:
     return __real_module__
 
 
-class StandIn(type):
+class Stub(type):
     """The type of a class that acts as the real module's class of the same name."""
 
     def __call__(cls, **fields: Any) -> Any:
@@ -39,4 +39,4 @@ class StandIn(type):
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    return getattr(__real_module__, name) if __real_module__ else StandIn(name, (), {"__module__": __name__})
+    return getattr(__real_module__, name) if __real_module__ else Stub(name, (), {"__module__": __name__})
