@@ -1,5 +1,6 @@
 """README.md and docs/ agree with the code: figures are the measured ones, commands, links and settings exist."""
 
+import json
 import os
 import re
 import shlex
@@ -18,11 +19,13 @@ from starlette.routing import Route
 from bench.documents import TABLE, documents, fill
 from bench.report import RESULTS
 from export.arguments import COMMANDS, parse_arguments
+from export.corpus import Corpus
 from function.commands import query
 from function.engine import bundle as layout
 from function.server import cli as server_command
 from function.settings import Settings, read_settings
 from tests.cloudformation import load_template
+from tests.conftest import write_bundle
 
 PROJECT = Path(__file__).parents[1]
 PAGES = {str(path.relative_to(PROJECT)): path.read_text(encoding="utf-8") for path in documents(PROJECT)}
@@ -200,6 +203,28 @@ def test_the_readme_can_be_read_to_its_end() -> None:
 @pytest.mark.parametrize("page", sorted(set(PAGES) - {"README.md"}))
 def test_the_readme_links_to_each_page(page: str) -> None:
     assert page in LINK.findall(README)
+
+
+def test_the_python_examples_run_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = ["An angry goose on the last ferry", "The night nurse told a joke", "A letter to the mayor"]
+    metadata = [{"category": "WORLD", "date": "2016-05-31"}, {"category": "WORLD", "date": "2014-05-31"}, {}]
+    columns = {"category": "string", "date": "date"}
+    write_bundle(tmp_path / "bundle", Corpus(texts, ["a", "b", "c"], [*map(json.dumps, metadata)], 0, columns=columns))
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    shown = []
+    for code in re.findall(r"^```python\n(.*?)^```$", PAGES["docs/python.md"], re.DOTALL | re.MULTILINE):
+        exec(code, names)
+        shown.append(capsys.readouterr().out.splitlines())
+    opened, embedded, _, by_meaning, by_words, by_both, filtered = shown
+    assert opened == ["3 texts, tests/mean-of-words"]
+    assert embedded[0] == "(2, 48) float32"
+    assert len(by_meaning) == len(by_both) == 3
+    assert [line.split(" ", 1)[1] for line in by_words] == texts[:1]
+    assert filtered == ["1 texts pass"]
+    assert [hit.row for hit in names["hits"]] == [0]
 
 
 def test_the_settings_are_all_described_with_their_defaults() -> None:
