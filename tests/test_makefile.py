@@ -21,7 +21,7 @@ def test_make_check_installs_neither_torch_nor_the_export(tmp_path: Path) -> Non
 
 def test_make_test_installs_torch_before_the_export_could_bring_cuda(tmp_path: Path) -> None:
     commands = recipe(tmp_path, "test")
-    assert 0 < commands.index("torch==") < commands.index("[export,server,bench,dev]")
+    assert 0 < commands.index("torch==") < commands.index("[export,documents,server,bench,dev]")
 
 
 def test_only_the_script_of_ci_knows_folders_outside_of_the_checkout() -> None:
