@@ -17,7 +17,6 @@ from export.arguments import NO_STEMS, PUBLISHING, parse_arguments
 from export.cluster_error import ClusterError, require_ray
 from export.corpus import Corpus, CorpusError, fetching_corpus, read_corpus, read_texts
 from export.corpus.passages import writing_passages
-from export.documents import Reading, Splitter, is_documents, read_documents, require_packages
 from export.disk_space import (
     check_space,
     corpus_bytes,
@@ -27,6 +26,7 @@ from export.disk_space import (
     shards_bytes,
     temporary_bytes,
 )
+from export.documents import Reading, Splitter, is_documents, read_documents, require_packages
 from export.files.disk_errors import explain
 from export.files.replace import replacing
 from export.files.resume import FINISHED, find_kept

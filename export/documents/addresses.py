@@ -4,8 +4,8 @@ The rules are those of github-slugger, of the toc extension of Python-Markdown, 
 """
 
 import re
-from urllib.parse import quote
 from unicodedata import normalize
+from urllib.parse import quote
 
 GITHUB, MKDOCS, SPHINX = ANCHORS = ("github", "mkdocs", "sphinx")
 MARKDOWN, HTML = (".md", ".markdown"), (".html", ".htm")

@@ -16,13 +16,12 @@ if TYPE_CHECKING:
 CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
 CHARSET_WITHIN = 2048  # bytes in which a page states its encoding
 MAIN = ("[role=main]", "main article", "main", "article")  # the first that a page has once holds its text
-LEFT_OUT = frozenset("nav footer script style noscript template svg iframe object button select form head".split())
+LEFT_OUT = frozenset(["nav", "footer", "script", "style", "noscript", "template", "svg", "iframe", "object", "button", "select", "form", "head"])
 OUTSIDE = frozenset(["header", "aside"])  # left out too, unless they are in an article
 ROLES = frozenset(["navigation", "search", "banner", "contentinfo"])
 PERMALINKS = frozenset(["headerlink", "anchor", "hash-link", "header-anchor", "anchor-link"])  # "¶" after headings
 INLINE = frozenset(
-    "-text a abbr b bdi bdo big cite code data del dfn em font i img ins kbd label mark q s samp small span strike "
-    "strong sub sup time tt u var wbr".split()
+    ["-text", "a", "abbr", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i", "img", "ins", "kbd", "label", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"]
 )
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 DEEPEST = 12  # level of headings; a described name within another one is one level below it
@@ -84,9 +83,9 @@ class _Reader:
                 continue
             if tag == "-text":
                 self._inline.append(node.text_content or "")
-            elif tag == "br":
+            elif tag == "br" and not is_end:
                 self._inline.append(LINE_BREAK)
-            elif tag in INLINE:
+            elif tag == "br" or tag in INLINE:
                 continue
             else:
                 self._flush()
@@ -181,7 +180,9 @@ def _is_left_out(node: "LexborNode") -> bool:
 
 def _inner_text(node: "LexborNode") -> str:
     texts = (inner for inner, _ in _walk(node))
-    return "".join("\n" if text.tag == "br" else text.text_content or "" for text in texts if text.tag in ("-text", "br"))
+    return "".join(
+        "\n" if text.tag == "br" else text.text_content or "" for text in texts if text.tag in ("-text", "br")
+    )
 
 
 def _line(node: "LexborNode") -> str:

@@ -23,9 +23,11 @@ from export.documents.pdf import read_pdf
 from export.documents.plain import read_plain
 from export.documents.splitter import Splitter
 
-FORMATS = {suffix: "Markdown" for suffix in MARKDOWN} | {suffix: "HTML" for suffix in HTML}
+FORMATS = dict.fromkeys(MARKDOWN, "Markdown") | dict.fromkeys(HTML, "HTML")
 FORMATS |= {".pdf": "PDF", ".docx": "DOCX", ".txt": "plain text"}
-COLUMNS = frozenset("path url title headings page start end passage table".split())  # no field of a document replaces one
+COLUMNS = frozenset(
+    ["path", "url", "title", "headings", "page", "start", "end", "passage", "table"]
+)  # no field of a document replaces one
 PACKAGES = ("markdown_it", "selectolax", "pypdfium2", "mammoth", "semchunk", "yaml")
 
 

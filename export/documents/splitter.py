@@ -74,7 +74,8 @@ class Splitter:
                     yield block.start, block.end, tokens, own
                     continue
             if block.parts:
-                yield from self._pieces(text, block.parts, budget, block.header)
+                room = max(budget - self.count(block.header), budget // 2, 1)
+                yield from self._pieces(text, block.parts, room, block.header)
                 continue
             for begin, end in self._segments(text, block):
                 _, ranges = semchunk.chunk(text[begin:end], budget, self.count, memoize=False, offsets=True)
