@@ -1,11 +1,11 @@
 """The corpus, and the error for a file that is not one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from export.corpus.digests import count_distinct
-from export.corpus.embedded import embedded_texts
+from export.corpus.embedded import EmbeddedTexts
 
 Append = Callable[[str, str, str], object]  # takes the text, the id and the metadata of a passage
 Told = Callable[[float], None]  # takes the share of a file that has been read, 0 to 1
@@ -59,9 +59,9 @@ class Corpus:
     heading_prefix: bool = False  # whether texts are embedded after the path of their headings: see corpus/embedded.py
 
     @property
-    def embedded_texts(self) -> Sequence[str]:
+    def embedded_texts(self) -> Collection[str]:
         """Return the texts as the model and keyword search read them."""
-        return embedded_texts(self.texts, self.metadata, self.heading_prefix)
+        return EmbeddedTexts(self.texts, self.metadata) if self.heading_prefix else self.texts
 
     @property
     def repeated_ids(self) -> int:

@@ -5,14 +5,14 @@ if the manifest says `heading_prefix`.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, overload
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 PREFIX_CHARACTERS = 300  # of a longer path the end is kept, so that the text itself is not cut off
 
 
 def heading_prefix(metadata: Mapping[str, Any]) -> str:
-    """Return the line that is embedded before a passage: its title, headings and table header; "" without any."""
+    """Return what is embedded before a passage: lines with its title and headings, and with its table's header."""
     path = list(metadata.get("headings", ()))
     if metadata.get("title") and metadata["title"] not in path[:1]:
         path.insert(0, metadata["title"])
@@ -20,33 +20,18 @@ def heading_prefix(metadata: Mapping[str, Any]) -> str:
     return "".join(f"{line}\n" for line in lines if line)
 
 
-class EmbeddedTexts(Sequence[str]):
-    """The texts of passages with their prefixes, made when they are used."""
+class EmbeddedTexts(Collection[str]):
+    """The texts of passages with their prefixes, made when they are used. metadata is the JSON of each passage."""
 
     def __init__(self, texts: Sequence[str], metadata: Sequence[str]) -> None:
-        """Take the texts and the JSON of the metadata, one entry for each passage."""
         self._texts, self._metadata = texts, metadata
 
     def __len__(self) -> int:
         return len(self._texts)
 
-    @overload
-    def __getitem__(self, rows: int) -> str: ...
-    @overload
-    def __getitem__(self, rows: slice) -> list[str]: ...
-    def __getitem__(self, rows: int | slice) -> str | list[str]:
-        if isinstance(rows, int):
-            return heading_prefix(json.loads(self._metadata[rows])) + self._texts[rows]
-        return [
-            heading_prefix(json.loads(metadata)) + text
-            for text, metadata in zip(self._texts[rows], self._metadata[rows], strict=True)
-        ]
-
     def __iter__(self) -> Iterator[str]:
         for text, metadata in zip(self._texts, self._metadata, strict=True):
             yield heading_prefix(json.loads(metadata)) + text
 
-
-def embedded_texts(texts: Sequence[str], metadata: Sequence[str], with_headings: bool) -> Sequence[str]:
-    """Return the texts as they are embedded: with the prefixes of their metadata, or as they are."""
-    return EmbeddedTexts(texts, metadata) if with_headings else texts
+    def __contains__(self, text: object) -> bool:
+        return any(text == each for each in self)

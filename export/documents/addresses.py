@@ -18,43 +18,33 @@ class Slugs:
     def __init__(self, style: str) -> None:
         """Take one of ANCHORS."""
         self._style = style
-        self._taken: dict[str, int] = {}  # anchors so far, and how often github repeated each
-        self._numbered = 0  # by sphinx
+        self._taken: dict[str, int] = {}  # anchors so far, and how often each was repeated
 
     def __call__(self, heading: str, own: str = "") -> str:
         """Return the anchor of the next heading; `own` is the one that the author has given it, if any."""
-        match self._style:
-            case "github":
-                anchor = self._github(heading)
-            case "mkdocs":
-                anchor = own or self._mkdocs(heading)
-            case _:
-                anchor = self._sphinx(heading)
-        self._taken.setdefault(anchor, 0)
+        heading = heading.strip()
+        if self._style == GITHUB:
+            slug = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        else:
+            slug = normalize("NFKD", heading).encode("ascii", "ignore").decode().lower()
+            if self._style == MKDOCS:
+                slug = own or re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", slug).strip())
+            else:
+                slug = re.sub(r"^[-0-9]+|-+$", "", re.sub(r"[^a-z0-9]+", "-", slug))
+        anchor = slug
+        while anchor in self._taken or (not anchor and self._style != GITHUB):
+            anchor = self._next(slug, anchor)
+        self._taken[anchor] = 0
         return anchor
 
-    def _github(self, heading: str) -> str:
-        slug = anchor = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
-        while anchor in self._taken:
-            self._taken[slug] += 1
-            anchor = f"{slug}-{self._taken[slug]}"
-        return anchor
-
-    def _mkdocs(self, heading: str) -> str:
-        ascii_only = normalize("NFKD", heading).encode("ascii", "ignore").decode()
-        anchor = re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", ascii_only).strip().lower())
-        while anchor in self._taken or not anchor:
+    def _next(self, slug: str, anchor: str) -> str:
+        """Return what is tried after an anchor that is taken."""
+        if self._style == MKDOCS:
             numbered = re.fullmatch(r"(.+)_(\d+)", anchor)
-            anchor = f"{numbered[1]}_{int(numbered[2]) + 1}" if numbered else f"{anchor}_1"
-        return anchor
-
-    def _sphinx(self, heading: str) -> str:
-        ascii_only = normalize("NFKD", heading.lower()).encode("ascii", "ignore").decode()
-        anchor = re.sub(r"^[-0-9]+|-+$", "", re.sub(r"[^a-z0-9]+", "-", " ".join(ascii_only.split())))
-        while anchor in self._taken or not anchor:
-            self._numbered += 1
-            anchor = f"id{self._numbered}"
-        return anchor
+            return f"{numbered[1]}_{int(numbered[2]) + 1}" if numbered else f"{anchor}_1"
+        counted = slug if self._style == GITHUB else ""
+        self._taken[counted] = self._taken.get(counted, 0) + 1
+        return f"{counted}-{self._taken[counted]}" if self._style == GITHUB else f"id{self._taken[counted]}"
 
 
 def page_address(path: str, base_url: str, style: str) -> str:
@@ -63,13 +53,12 @@ def page_address(path: str, base_url: str, style: str) -> str:
     Pages written as HTML are served under their own names, except for an index.html, which is its folder's page.
     A Markdown file loses its suffix, as the style has it.
     """
-    stem, dot, suffix = path.rpartition(".")
-    folder, _, name = stem.rpartition("/")
+    folder, slash, name = path.rpartition("/")
+    stem, dot, suffix = name.rpartition(".")
     suffix = dot + suffix.lower()
-    index = f"{folder}/" if folder else ""
-    if suffix in HTML and name == "index":
-        path = index
+    if suffix in HTML:
+        path = folder + slash if stem == "index" else path
     elif suffix in MARKDOWN and AS_FILES not in base_url:
-        is_index = name == "index" or name.lower() == "readme"
-        path = index if is_index else {GITHUB: stem, MKDOCS: f"{stem}/", SPHINX: f"{stem}.html"}[style]
+        is_index = stem == "index" or stem.lower() == "readme"
+        path = folder + slash + ("" if is_index else stem + {GITHUB: "", MKDOCS: "/", SPHINX: ".html"}[style])
     return (base_url.rstrip("/") + "/" if base_url else "") + quote(path)

@@ -51,13 +51,13 @@ class Document:
     fields: dict[str, object] = field(default_factory=dict)  # of the front matter
 
 
-def trimmed(text: str, start: int, end: int, parts: tuple[Block, ...] = (), header: str = "") -> Block | None:
-    """Return the block at these characters without the blanks around it, None if there are only blanks."""
+def trimmed(text: str, start: int, end: int, parts: tuple[Block, ...] = (), header: str = "") -> list[Block]:
+    """Return the block at these characters without the blanks around it, no block if there are only blanks."""
     while start < end and text[start].isspace():
         start += 1
     while start < end and text[end - 1].isspace():
         end -= 1
-    return Block(start, end, parts, header) if start < end else None
+    return [Block(start, end, parts, header)] if start < end else []
 
 
 def decode(content: bytes) -> str:

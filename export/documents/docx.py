@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from xml.parsers.expat import ExpatError
-from zipfile import BadZipFile, ZipFile, is_zipfile
+from zipfile import BadZipFile, ZipFile
 
 from export.documents.document import Document, UnreadableError
 from export.documents.html import read_html_text
@@ -18,11 +18,8 @@ def read_docx(path: Path) -> Document:
     with path.open("rb") as file:
         if file.read(len(OLE)) == OLE:
             raise UnreadableError("encrypted, or a .doc of an older Word")
-        if not is_zipfile(file):
-            raise UnreadableError("broken: not a DOCX file")
         try:
-            unpacked = sum(entry.file_size for entry in ZipFile(file).infolist())
-            if unpacked > LARGEST:
+            if (unpacked := sum(entry.file_size for entry in ZipFile(file).infolist())) > LARGEST:
                 raise UnreadableError(f"{unpacked:,} bytes unpacked, more than {LARGEST:,}")
             without_images = mammoth.images.img_element(lambda image: {})
             html = mammoth.convert_to_html(file, convert_image=without_images).value

@@ -52,74 +52,56 @@ def divide(document: Document, splitter: Splitter) -> Iterator[Passage]:
     path: list[Heading] = []
     for part in document.parts:
         root, path = _sections(part, path)
-        yield from _Divider(document.title, part, splitter).divide(root)
+        for text, section, anchor, table in _divide(part, root, splitter, document.title):
+            for block in trimmed(part.text, text.start, text.stop):
+                words, begin, end = (
+                    part.text[block.start : block.end],
+                    part.offset + block.start,
+                    part.offset + block.end,
+                )
+                yield Passage(words, begin, end, section.path, anchor, part.page, table)
 
 
 def _sections(part: Part, path: list[Heading]) -> tuple[_Section, list[Heading]]:
     """Return the tree of a part's sections, and the headings that hold at its end; `path` holds at its beginning."""
-    root = _Section(None)
-    opened: list[tuple[Heading | None, _Section]] = [(None, root)]
-
-    def open_section(heading: Heading) -> None:
-        while (above := opened[-1][0]) is not None and above.level >= heading.level:
+    opened = [root := _Section(None)]
+    for block in [*(Heading(0, 0, each.level, each.text, each.anchor) for each in path), *part.blocks]:
+        if isinstance(block, Block):
+            opened[-1].blocks.append(block)
+            continue
+        while (above := opened[-1].heading) is not None and above.level >= block.level:
             opened.pop()
-        around = opened[-1][1]
-        named = (heading.text,) if heading.text else ()
-        section = _Section(heading, around.path + named, heading.anchor or around.anchor)
-        around.children.append(section)
-        opened.append((heading, section))
+        around = opened[-1]
+        named = (block.text,) if block.text else ()
+        opened.append(_Section(block, around.path + named, block.anchor or around.anchor))
+        around.children.append(opened[-1])
+    return root, [section.heading for section in opened if section.heading is not None]
 
-    for heading in path:
-        open_section(Heading(0, 0, heading.level, heading.text, heading.anchor))
-    for block in part.blocks:
-        if isinstance(block, Heading):
-            open_section(block)
+
+Found = tuple[range, _Section, str, str]  # characters, section, anchor, table header
+
+
+def _divide(part: Part, section: _Section, splitter: Splitter, title: str) -> Iterator[Found]:
+    """Yield the passages of a section and of those below it."""
+    if not section.children:
+        prefix = heading_prefix({"title": title, "headings": section.path})
+        for start, end, table in splitter.divide(part.text, section.blocks, prefix):
+            yield range(start, end), section, section.anchor, table
+        return
+    own = _Section(None, section.path, section.anchor, section.blocks)
+    runs: list[list[_Section]] = []  # small sections that are one passage together, or one section
+    last_is_small = False
+    for one in [*([own] if section.blocks else []), *section.children]:
+        if one.start == one.end:
+            continue
+        is_small = splitter.fits(part.text, one.start, one.end, splitter.passage_tokens // SMALL)
+        if last_is_small and is_small and splitter.fits(part.text, runs[-1][0].start, one.end, splitter.passage_tokens):
+            runs[-1].append(one)
         else:
-            opened[-1][1].blocks.append(block)
-    return root, [heading for heading, _ in opened if heading is not None]
-
-
-class _Divider:
-    """Divides the sections of one part."""
-
-    def __init__(self, title: str, part: Part, splitter: Splitter) -> None:
-        self._title, self._part, self._splitter = title, part, splitter
-
-    def divide(self, section: _Section) -> Iterator[Passage]:
-        """Yield the passages of a section and of those below it."""
-        if not section.children:
-            prefix = heading_prefix({"title": self._title, "headings": section.path})
-            for start, end, table in self._splitter.divide(self._part.text, section.blocks, prefix):
-                yield self._passage(start, end, section.path, section.anchor, table)
-            return
-        own = _Section(None, section.path, section.anchor, section.blocks)
-        run: list[_Section] = []
-        for one in [*([own] if section.blocks else []), *section.children]:
-            if one.start == one.end:
-                continue
-            is_small = self._fits(one.start, one.end, self._splitter.passage_tokens // SMALL)
-            if run and not (is_small and self._fits(run[0].start, one.end, self._splitter.passage_tokens)):
-                yield from self._together(section, run)
-                run = []
-            if is_small:
-                run.append(one)
-            else:
-                yield from self.divide(one)
-        if run:
-            yield from self._together(section, run)
-
-    def _together(self, section: _Section, run: list[_Section]) -> Iterator[Passage]:
-        """Yield one passage for small sections below the same one; a small one alone stays what it is."""
+            runs.append([one])
+        last_is_small = is_small
+    for run in runs:
         if len(run) == 1:
-            yield from self.divide(run[0])
+            yield from _divide(part, run[0], splitter, title)
         else:
-            yield self._passage(run[0].start, run[-1].end, section.path, run[0].anchor, "")
-
-    def _fits(self, start: int, end: int, tokens: int) -> bool:
-        return self._splitter.fits(self._part.text, start, end, tokens)
-
-    def _passage(self, start: int, end: int, path: tuple[str, ...], anchor: str, table: str) -> Passage:
-        block, offset = trimmed(self._part.text, start, end), self._part.offset
-        assert block is not None  # a run of sections has a text
-        text = self._part.text[block.start : block.end]
-        return Passage(text, offset + block.start, offset + block.end, path, anchor, self._part.page, table)
+            yield range(run[0].start, run[-1].end), section, run[0].anchor, ""

@@ -1,7 +1,7 @@
 """PDF, page by page: lines joined to paragraphs, without hyphens at their ends and without running headers.
 
-Headings are those of the PDF's outline (its bookmarks), where the page has a line with the same words. A PDF has no other
-sign of a heading that can be trusted.
+Headings are those of the PDF's outline (its bookmarks), where the page has a line with the same words. Nothing else
+in a PDF says reliably what a heading is.
 """
 
 import re
@@ -10,14 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from export.documents.document import Block, Document, Heading, Part, UnreadableError, trimmed
+from export.documents.document import Block, Document, Heading, Part, UnreadableError
 from export.documents.plain import paragraphs
 
 EDGE = 2  # lines at the top and at the bottom of a page that can be running headers and footers
 LEAST_PAGES, LEAST_SHARE = 3, 0.05  # of the pages that a line must be on to be a running one
 FULL_LINE = 0.75  # of the page's longest line; after a shorter one the next does not continue its sentence
-LINE_HYPHEN = re.compile(r"(?<=\w)(?:[-\u00ad\u2010]|\x02|\ufffe)$")
-SOFT_HYPHENS = re.compile("[\u00ad\x02\ufffe]")
+DIVIDED = re.compile(r"(?<=\w)[-\u2010]$")
+HYPHEN = re.compile("[\u00ad\x02\ufffe]\\s*")  # PDFium writes the second or third for one that divides a word
+
+Outline = dict[int, list[tuple[int, str]]]  # level and words of the headings on each page
 
 
 def read_pdf(path: Path) -> Document:
@@ -30,54 +32,43 @@ def read_pdf(path: Path) -> Document:
 
     try:
         pdf = pypdfium2.PdfDocument(path)
-        running, has_text = _running_lines(pdf)
-        headings = _outline(pdf)
+        edges: Counter[str] = Counter()  # lines at the edges of pages
+        for number in range(len(pdf)):
+            lines = _lines(pdf, number)
+            edges.update({_key(line) for line in [*lines[:EDGE], *lines[-EDGE:]]})
+        outline: Outline = {}
+        for bookmark in pdf.get_toc():
+            if (target := bookmark.get_dest()) is not None and (page := target.get_index()) is not None:
+                outline.setdefault(page, []).append((bookmark.level + 1, " ".join(bookmark.get_title().split())))
+        title = " ".join(pdf.get_metadata_value("Title").split())
     except pypdfium2.PdfiumError as error:
-        reason = "encrypted" if "password" in str(error).lower() else f"broken: {error}"
-        raise UnreadableError(reason) from error
-    if not has_text:
+        raise UnreadableError("encrypted" if "password" in str(error).lower() else f"broken: {error}") from error
+    if not edges:
         raise UnreadableError("scanned: no page has text")
-    title = " ".join(pdf.get_metadata_value("Title").split())
-    return Document(title or path.stem, _pages(pdf, running, headings))
+    least = max(LEAST_PAGES, LEAST_SHARE * len(pdf))
+    return Document(title or path.stem, _pages(pdf, {line for line in edges if edges[line] >= least}, outline))
 
 
-def _pages(pdf: Any, running: set[str], headings: dict[int, list[tuple[int, str]]]) -> Iterator[Part]:
+def _pages(pdf: Any, running: set[str], outline: Outline) -> Iterator[Part]:
     offset = 0
     with pdf:
         for number in range(len(pdf)):
             lines = _lines(pdf, number)
-            kept = [line for place, line in enumerate(lines) if not _is_edge(place, lines) or _key(line) not in running]
-            text, blocks = _blocks(kept, headings.get(number, []))
-            if text:
-                yield Part(text, blocks, offset, number + 1)
-                offset += len(text)
+            inner = range(EDGE, len(lines) - EDGE)
+            kept = [line for place, line in enumerate(lines) if place in inner or _key(line) not in running]
+            text, blocks = _blocks(kept, outline.get(number, []))
+            yield Part(text, blocks, offset, number + 1)
+            offset += len(text)
 
 
 def _lines(pdf: Any, number: int) -> list[str]:
     page = pdf[number]
     text = page.get_textpage()
     try:
-        lines = text.get_text_bounded().splitlines()
-        return [" ".join(line.split(" ")).strip() for line in lines if line.strip()]
+        return [line.strip() for line in HYPHEN.sub("", text.get_text_bounded()).splitlines() if line.strip()]
     finally:
         text.close()
         page.close()
-
-
-def _running_lines(pdf: Any) -> tuple[set[str], bool]:
-    """Return the lines that repeat at the edges of pages, as `_key` writes them, and whether there is any text."""
-    counts: Counter[str] = Counter()
-    has_text = False
-    for number in range(len(pdf)):
-        lines = _lines(pdf, number)
-        has_text = has_text or bool(lines)
-        counts.update({_key(line) for place, line in enumerate(lines) if _is_edge(place, lines)})
-    least = max(LEAST_PAGES, LEAST_SHARE * len(pdf))
-    return {line for line, count in counts.items() if count >= least}, has_text
-
-
-def _is_edge(place: int, lines: list[str]) -> bool:
-    return place < EDGE or place >= len(lines) - EDGE
 
 
 def _key(line: str) -> str:
@@ -85,54 +76,31 @@ def _key(line: str) -> str:
     return re.sub(r"\d+", "#", line.lower())
 
 
-def _outline(pdf: Any) -> dict[int, list[tuple[int, str]]]:
-    """Return the level and the words of the headings on each page."""
-    headings: dict[int, list[tuple[int, str]]] = {}
-    for bookmark in pdf.get_toc():
-        target = bookmark.get_dest()
-        page = None if target is None else target.get_index()
-        if page is not None:
-            headings.setdefault(page, []).append((bookmark.level + 1, " ".join(bookmark.get_title().split())))
-    return headings
-
-
 def _blocks(lines: list[str], headings: list[tuple[int, str]]) -> tuple[str, list[Heading | Block]]:
     """Return the text of a page and its blocks."""
     longest = max(map(len, lines), default=0)
-    text, blocks, begin = "", list[Heading | Block](), 0
-    waiting = list(headings)
+    text, begin = "", 0
+    blocks: list[Heading | Block] = []
     for line in lines:
-        found = next((place for place, (_, words) in enumerate(waiting) if _is_same(line, words)), None)
+        found = next((heading for heading in headings if _is_same(line, heading[1])), None)
         if found is not None:
-            blocks += _paragraphs(text, begin)
-            level, words = waiting[found]
-            del waiting[: found + 1]
+            blocks += paragraphs(text, begin)
+            headings = headings[headings.index(found) + 1 :]
             text = text.rstrip() + "\n\n" if text else ""
-            blocks.append(Heading(len(text), len(text) + len(line), level, words, ""))
-            text += line + "\n\n"
+            blocks.append(Heading(len(text), len(text) + len(line), *found, ""))
+            text += f"{line}\n\n"
             begin = len(text)
             continue
-        is_word_divided = LINE_HYPHEN.search(text) and line[0].islower()
-        text = LINE_HYPHEN.sub("", text) if is_word_divided else text
-        text += SOFT_HYPHENS.sub("", line[:-1]) + line[-1]
-        text += "" if LINE_HYPHEN.search(line) else _gap(line, longest)
-    text = SOFT_HYPHENS.sub("-", text).rstrip()
-    return text, [*blocks, *_paragraphs(text, begin)]
-
-
-def _gap(line: str, longest: int) -> str:
-    if len(line) >= FULL_LINE * longest:
-        return " "
-    return "\n\n" if line.endswith((".", "!", "?", ":")) else "\n"
+        if line[0].islower():
+            text = DIVIDED.sub("", text)
+        is_divided, is_full = DIVIDED.search(line), len(line) >= FULL_LINE * longest
+        text += line + (
+            "" if is_divided else " " if is_full else "\n\n" if line.endswith((".", "!", "?", ":")) else "\n"
+        )
+    return text.rstrip(), [*blocks, *paragraphs(text, begin)]
 
 
 def _is_same(line: str, words: str) -> bool:
     """Return whether a line is a heading of the outline, with or without its number."""
-    line, words = ("".join(each.lower().split()) for each in (line, words))
-    return bool(words) and (line == words or line.lstrip("0123456789.") == words.lstrip("0123456789."))
-
-
-def _paragraphs(text: str, begin: int) -> Iterator[Block]:
-    for block in paragraphs(text[begin:]):
-        if moved := trimmed(text, begin + block.start, begin + block.end):
-            yield moved
+    line, words = ("".join(each.lower().split()).lstrip("0123456789.") for each in (line, words))
+    return bool(words) and line == words

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from export.documents.document import Block, Document, Part, decode, trimmed
 
-BLANK_LINES = re.compile(r"\n[^\S\n]*\r?\n\s*|\f")
+BLANK_LINES = re.compile(r"\n[^\S\n]*\r?\n\s*|\f|\Z")
 
 
 def read_plain(path: Path) -> Document:
@@ -15,12 +15,8 @@ def read_plain(path: Path) -> Document:
     return Document(path.stem, [Part(text, list(paragraphs(text)))])
 
 
-def paragraphs(text: str) -> Iterator[Block]:
-    """Yield the paragraphs of a text."""
-    start = 0
-    for gap in BLANK_LINES.finditer(text):
-        if block := trimmed(text, start, gap.start()):
-            yield block
+def paragraphs(text: str, start: int = 0) -> Iterator[Block]:
+    """Yield the paragraphs of a text from the character `start` on."""
+    for gap in BLANK_LINES.finditer(text, start):
+        yield from trimmed(text, start, gap.start())
         start = gap.end()
-    if block := trimmed(text, start, len(text)):
-        yield block

@@ -80,7 +80,7 @@ class Splitter:
             for begin, end in self._segments(text, block):
                 _, ranges = semchunk.chunk(text[begin:end], budget, self.count, memoize=False, offsets=True)
                 for first, last in ranges:
-                    if piece := trimmed(text, begin + first, begin + last):
+                    for piece in trimmed(text, begin + first, begin + last):
                         yield piece.start, piece.end, self.count(text[piece.start : piece.end]), own
 
     def _segments(self, text: str, block: Block) -> Iterator[tuple[int, int]]:
