@@ -89,10 +89,8 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
         for option in ("revision", "pooling", "calibration"):
             if named[option] is not None:
                 parser.error(f"--{option} is about exporting a model; --update without MODEL keeps the bundle's model")
-    if named.get("overlap") and named["overlap"] >= named["passage_tokens"]:
+    if named.get("overlap", 0) >= named.get("passage_tokens", 1):
         parser.error(f"--overlap is {named['overlap']}, expected less than --passage-tokens {named['passage_tokens']}")
-    if named.get("passage_tokens") == 0:
-        parser.error("--passage-tokens is 0, expected at least 1")
     if named.get("split") and named["corpus"] is None:
         parser.error("--split divides texts of your own; name them with --corpus FILE")
     for column, file in (("text_column", "corpus"), ("id_column", "corpus"), ("calibration_column", "calibration")):
@@ -210,27 +208,13 @@ def _corpus(is_required: bool) -> argparse.ArgumentParser:
 
 def _add_passages(options: argparse.ArgumentParser) -> None:
     options.add_argument("--split", action="store_true", help="divide long texts of a table instead of truncating them")
-    options.add_argument(
-        "--passage-tokens",
-        type=_tokens,
-        default=PASSAGE_TOKENS,
-        metavar="N",
-        help=f"maximum tokens of a passage of a document or of a divided text (default: {PASSAGE_TOKENS})",
-    )
-    options.add_argument(
-        "--overlap",
-        type=_tokens,
-        default=0,
-        metavar="N",
-        help="tokens of a passage that repeat the end of the one before (default: 0)",
-    )
+    length = f"maximum tokens of a passage of a document or of a divided text (default: {PASSAGE_TOKENS})"
+    options.add_argument("--passage-tokens", type=_tokens, default=PASSAGE_TOKENS, metavar="N", help=length)
+    repeated = "tokens of a passage that repeat the end of the one before (default: 0)"
+    options.add_argument("--overlap", type=_tokens, default=0, metavar="N", help=repeated)
     options.add_argument("--base-url", default="", metavar="URL", help="where the folder of documents is published")
-    options.add_argument(
-        "--anchors",
-        choices=ANCHORS,
-        default=GITHUB,
-        help="whose addresses of pages and headings Markdown has (default: github)",
-    )
+    site = "whose addresses of pages and headings Markdown has (default: github)"
+    options.add_argument("--anchors", choices=ANCHORS, default=GITHUB, help=site)
     options.add_argument("--strict", action="store_true", help="stop at a document that cannot be read")
 
 

@@ -1,7 +1,7 @@
 """Read a corpus from a file, in the format that its suffix says, or from the files of a folder."""
 
 from collections.abc import Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 
 from export.corpus.columns import Columns
@@ -54,17 +54,8 @@ def read_corpus(
             counts, files, skipped = _read(path, asked, take, told)
             divided = take.texts if isinstance(take, SplitRows) else 0
         texts, ids, metadata = stored_columns(passages)
-    return Corpus(
-        texts,
-        ids,
-        metadata,
-        counts.empty_texts,
-        counts.blank_ids,
-        counts.non_finite,
-        files,
-        skipped,
-        split_texts=divided,
-    )
+    found = Corpus(texts, ids, metadata, counts.empty_texts, counts.blank_ids, counts.non_finite, files, skipped)
+    return replace(found, split_texts=divided)
 
 
 def read_texts(path: Path, text_column: str | None, text_option: str) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 
-class UnreadableError(ValueError):
+class UnreadableError(Exception):
     """A document without a text that can be read. The message is the reason, such as "encrypted"."""
 
 

@@ -43,8 +43,9 @@ def read_markdown(path: Path, anchors: str) -> Document:
             own = OWN_ANCHOR.search(words) if anchors == MKDOCS else None
             words = words[: own.start()] if own else words
             anchor = slugs(words, own[1] if own else "")
-            blocks.append(Heading(start, end, int(token.tag[1]), " ".join(words.split()), anchor))
-            title = title or (blocks[-1].text if token.tag == "h1" else "")
+            heading = Heading(start, end, int(token.tag[1]), " ".join(words.split()), anchor)
+            title = title or (heading.text if heading.level == 1 else "")
+            blocks.append(heading)
         elif token.type != "hr" and not COMMENTS.fullmatch(text, start, end):
             begins = [*_parts(tokens, place, starts), end]
             parts = tuple(part for bounds in pairwise(begins) for part in trimmed(text, *bounds))

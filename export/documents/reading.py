@@ -1,8 +1,8 @@
 """Read a folder of documents, or one, into the passages of a corpus."""
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
@@ -23,11 +23,13 @@ from export.documents.pdf import read_pdf
 from export.documents.plain import read_plain
 from export.documents.splitter import Splitter
 
-FORMATS = dict.fromkeys(MARKDOWN, "Markdown") | dict.fromkeys(HTML, "HTML")
-FORMATS |= {".pdf": "PDF", ".docx": "DOCX", ".txt": "plain text"}
-COLUMNS = frozenset(
-    ["path", "url", "title", "headings", "page", "start", "end", "passage", "table"]
-)  # no field of a document replaces one
+FORMATS: dict[str, tuple[str, Callable[[Path, str], Document]]] = {
+    **dict.fromkeys(MARKDOWN, ("Markdown", read_markdown)),
+    **dict.fromkeys(HTML, ("HTML", lambda path, anchors: read_html(path))),
+    ".pdf": ("PDF", lambda path, anchors: read_pdf(path)),
+    ".docx": ("DOCX", lambda path, anchors: read_docx(path)),
+    ".txt": ("plain text", lambda path, anchors: read_plain(path)),
+}
 PACKAGES = ("markdown_it", "selectolax", "pypdfium2", "mammoth", "semchunk", "yaml")
 
 
@@ -89,60 +91,29 @@ def read_documents(path: Path, passages: Path, reading: Reading, told: Told = la
                     raise corpus_error(file, None, str(error), "a document with text", remedy) from error
                 unreadable.append(f"{name}: {error}")
                 continue
-            formats[FORMATS[suffix]] += 1
+            formats[FORMATS[suffix][0]] += 1
             for row in rows:
                 append(*row)
     texts, ids, metadata = stored_columns(passages)
     if not texts:
         raise corpus_error(path, None, "; ".join(["no text", *unreadable[:1]]), "documents with text", "check the path")
     by_suffix = [Skipped(f"the suffix {suffix!r}", len(names), names[0]) for suffix, names in sorted(others.items())]
-    return Corpus(
-        texts,
-        ids,
-        metadata,
-        empty_texts=0,
-        files=sum(formats.values()),
-        skipped=(*skipped, *by_suffix),
-        documents=dict(formats),
-        unreadable=tuple(unreadable),
-        heading_prefix=True,
-    )
-
-
-def _read(path: Path, anchors: str) -> Document:
-    match FORMATS[path.suffix.lower()]:
-        case "Markdown":
-            return read_markdown(path, anchors)
-        case "HTML":
-            return read_html(path)
-        case "PDF":
-            return read_pdf(path)
-        case "DOCX":
-            return read_docx(path)
-        case _:
-            return read_plain(path)
+    found = Corpus(texts, ids, metadata, empty_texts=0, files=formats.total(), skipped=(*skipped, *by_suffix))
+    return replace(found, documents=dict(formats), unreadable=tuple(unreadable), heading_prefix=True)
 
 
 def _rows(path: Path, name: str, reading: Reading) -> Iterator[tuple[str, str, str]]:
     """Yield the text, id and metadata of each passage of a document. The id is path#anchor:number."""
-    document = _read(path, reading.anchors)
+    document = FORMATS[path.suffix.lower()][1](path, reading.anchors)
     address = page_address(name, reading.base_url, reading.anchors)
     numbers: Counter[str] = Counter()
     for number, passage in enumerate(divide(document, reading.splitter)):
         anchor = passage.anchor if passage.page is None else f"page={passage.page}"
         fragment = f"#{anchor}" if anchor else ""
         numbers[anchor] += 1
-        stated: dict[str, object] = {
-            "path": name,
-            "url": address + quote(fragment, safe="#=:@!$&'()*+,;/?"),
-            "title": document.title,
-            "headings": passage.headings,
-            "page": passage.page,
-            "start": passage.start,
-            "end": passage.end,
-            "passage": number,
-            "table": passage.table or None,
-        }
+        stated: dict[str, object] = {"path": name, "url": address + quote(fragment, safe="#=:@!$&'()*+,;/?")}
+        stated |= {"title": document.title, "headings": passage.headings, "page": passage.page}
+        stated |= {"start": passage.start, "end": passage.end, "passage": number, "table": passage.table or None}
+        others = {column: value for column, value in document.fields.items() if column not in stated}
         stated = {column: value for column, value in stated.items() if value is not None}
-        others = {column: value for column, value in document.fields.items() if column not in COLUMNS}
         yield passage.text, f"{name}{fragment}:{numbers[anchor]}", compact_json(stated | others)

@@ -68,30 +68,22 @@ class Splitter:
 
         for place, block in enumerate(blocks):
             own = header if place else ""
-            if block.end - block.start <= budget * MOST_CHARACTERS:
-                tokens = self.count(text[block.start : block.end])
-                if tokens <= budget:
-                    yield block.start, block.end, tokens, own
-                    continue
-            if block.parts:
+            if self.fits(text, block.start, block.end, budget):
+                yield block.start, block.end, self.count(text[block.start : block.end]), own
+            elif block.parts:
                 room = max(budget - self.count(block.header), budget // 2, 1)
                 yield from self._pieces(text, block.parts, room, block.header)
-                continue
-            for begin, end in self._segments(text, block):
-                _, ranges = semchunk.chunk(text[begin:end], budget, self.count, memoize=False, offsets=True)
-                for first, last in ranges:
-                    for piece in trimmed(text, begin + first, begin + last):
-                        yield piece.start, piece.end, self.count(text[piece.start : piece.end]), own
-
-    def _segments(self, text: str, block: Block) -> Iterator[tuple[int, int]]:
-        """Yield parts of AT_ONCE characters of a long text, divided at blanks where there are any."""
-        begin = block.start
-        while begin < block.end:
-            end = min(begin + AT_ONCE, block.end)
-            if end < block.end:
-                end = max(text.rfind(blank, begin + AT_ONCE // 2, end) for blank in "\n ") + 1 or end
-            yield begin, end
-            begin = end
+            else:
+                begin = block.start
+                while begin < block.end:
+                    end = min(begin + AT_ONCE, block.end)
+                    if end < block.end:  # at a blank, if there is one
+                        end = max(text.rfind(blank, begin + AT_ONCE // 2, end) for blank in "\n ") + 1 or end
+                    _, ranges = semchunk.chunk(text[begin:end], budget, self.count, memoize=False, offsets=True)
+                    for first, last in ranges:
+                        for piece in trimmed(text, begin + first, begin + last):
+                            yield piece.start, piece.end, self.count(text[piece.start : piece.end]), own
+                    begin = end
 
     def _overlapping(self, text: str, begin: int, start: int) -> int:
         """Return where a passage begins that repeats the last words before `start`, in a section from `begin` on."""

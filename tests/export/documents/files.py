@@ -43,17 +43,18 @@ def write_pdf(
     objects[1] = f"<< /Type /Pages /Kids [{' '.join(f'{n} 0 R' for n in numbers)}] /Count {len(numbers)} >>"
     objects[3] = f"<< /Type /Outlines /First {first} 0 R /Last {len(objects)} 0 R >>" if outline else "<< >>"
     information = add(f"<< /Title ({title}) >>")
-    content, places = b"%PDF-1.4\n", []
+    written, places = b"%PDF-1.4\n", []
     for number, each in enumerate(objects, 1):
-        places.append(len(content))
-        content += f"{number} 0 obj\n{each}\nendobj\n".encode("cp1252")
+        places.append(len(written))
+        written += f"{number} 0 obj\n{each}\nendobj\n".encode("cp1252")
     encrypted = f"/Encrypt << {NO_PASSWORD_FITS} >> /ID [<00> <00>]" if is_encrypted else ""
     table = "".join(f"{place:010} 00000 n \n" for place in places)
     trailer = f"<< /Size {len(objects) + 1} /Root 1 0 R /Info {information} 0 R {encrypted} >>"
-    content += (
-        f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}trailer\n{trailer}\nstartxref\n{len(content)}\n%%EOF\n"
+    written += (
+        f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}"
+        f"trailer\n{trailer}\nstartxref\n{len(written)}\n%%EOF\n"
     ).encode()
-    path.write_bytes(content)
+    path.write_bytes(written)
     return path
 
 
@@ -78,9 +79,7 @@ def write_docx(path: Path, body: str) -> Path:
             'Target="styles.xml"/></Relationships>',
         )
         archive.writestr("word/styles.xml", f'<w:styles xmlns:w="{WORD}">{styles}</w:styles>')
-        archive.writestr(
-            "word/document.xml", f'<w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>'
-        )
+        archive.writestr("word/document.xml", f'<w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>')
     return path
 
 

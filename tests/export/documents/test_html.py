@@ -75,7 +75,7 @@ def test_a_page_states_its_encoding(tmp_path: Path, make_splitter: Callable[...,
     (tmp_path / "a.html").write_bytes(b'<meta charset="latin-1"><p>caf\xe9')
     assert [each.text for each in divide(read_html(tmp_path / "a.html"), make_splitter(9))] == ["café"]
     (tmp_path / "a.html").write_bytes(b'<meta charset="nonsense"><p>x')
-    with pytest.raises(UnreadableError, match="encoding that it states: unknown encoding: nonsense"):
+    with pytest.raises(UnreadableError, match=r"encoding that it states: unknown encoding: nonsense"):
         read_html(tmp_path / "a.html")
 
 

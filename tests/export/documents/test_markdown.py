@@ -48,8 +48,10 @@ CASES = {
         f"# A\n{WORDS}\n## B\nb.\n## C\nc.\n## D\n{WORDS}",
         [(("A",), "a", WORDS), (("A",), "b", "## B\nb.\n## C\nc."), (("A", "D"), "d", WORDS)],
     ),
-    "a small section alone": (f"# A\n{WORDS}\n## B\nb.\n# C\n{WORDS}", [
-        (("A",), "a", WORDS), (("A", "B"), "b", "b."), (("C",), "c", WORDS)]),
+    "a small section alone": (
+        f"# A\n{WORDS}\n## B\nb.\n# C\n{WORDS}",
+        [(("A",), "a", WORDS), (("A", "B"), "b", "b."), (("C",), "c", WORDS)],
+    ),
 }
 
 
@@ -111,7 +113,9 @@ def test_a_page_that_cannot_be_read_names_the_reason(content: bytes, reason: str
         read_markdown(tmp_path / "page.md", "github")
 
 
-def test_offsets_after_front_matter_are_those_of_the_file(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
+def test_offsets_after_front_matter_are_those_of_the_file(
+    tmp_path: Path, make_splitter: Callable[..., Splitter]
+) -> None:
     text = f"---\ntitle: é\n---\n# A\n\n{WORDS}"
     (tmp_path / "page.md").write_text(text, "utf-8")
     (found,) = divide(read_markdown(tmp_path / "page.md", "github"), make_splitter(40))

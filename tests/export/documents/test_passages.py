@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,10 @@ def test_passages_of_markdown(text: str, overlap: int, tmp_path: Path, make_spli
         covered[each.start : each.end] = [True] * len(each.text)
     for block in part.blocks:
         if not isinstance(block, Heading):
-            assert all(done or char.isspace() for done, char in zip(covered[block.start : block.end], text[block.start : block.end], strict=True))
+            assert all(
+                done or char.isspace()
+                for done, char in zip(covered[block.start : block.end], text[block.start : block.end], strict=True)
+            )
     assert found == list(divide(document, splitter))
 
 
@@ -64,8 +68,8 @@ def test_passages_of_plain_text(text: str, tokens: int, tmp_path: Path, make_spl
 
 
 @given(html=st.lists(st.sampled_from(
-    ["<h1 id=a>", "</h1>", "<p>", "<li>", "<dl><dt id=x>", "<dd>", "</dl>", "<pre>", "</pre>", "<table><tr><td>", "</table>",
-     "alpha beta. ", "gamma &amp; delta ", "<br>", "<nav>", "</nav>", "<section id=s>", "</section>"]), max_size=60
+    ["<h1 id=a>", "</h1>", "<p>", "<li>", "<dl><dt id=x>", "<dd>", "</dl>", "<pre>", "</pre>", "<table><tr><td>",
+     "</table>", "alpha beta. ", "gamma &amp; delta ", "<br>", "<nav>", "</nav>", "<section id=s>", "</section>"]), max_size=60
 ).map("".join))  # fmt: skip
 @THOROUGH
 def test_passages_of_html(html: str, make_splitter: Callable[..., Splitter]) -> None:
@@ -78,8 +82,10 @@ def test_passages_of_html(html: str, make_splitter: Callable[..., Splitter]) -> 
 def test_overlap_repeats_the_end_of_the_passage_before(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
     (tmp_path / "a.txt").write_text(" ".join(f"w{n}" for n in range(30)))
     found = [each.text.split() for each in divide(read_plain(tmp_path / "a.txt"), make_splitter(12, overlap=3))]
-    assert all(after[:3] == before[-3:] and len(after) <= 12 for before, after in zip(found, found[1:], strict=False))
-    assert [word for place, words in enumerate(found) for word in words[3 if place else 0 :]] == [f"w{n}" for n in range(30)]
+    assert all(after[:3] == before[-3:] and len(after) <= 12 for before, after in pairwise(found))
+    assert [word for place, words in enumerate(found) for word in words[3 if place else 0 :]] == [
+        f"w{n}" for n in range(30)
+    ]
 
 
 def test_a_long_path_leaves_room_for_the_text(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:

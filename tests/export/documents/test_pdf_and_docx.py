@@ -20,7 +20,10 @@ ANIMALS = ("ape", "bear", "cat", "duck")
 def test_pages_become_passages_without_hyphens_and_running_lines(
     tmp_path: Path, make_splitter: Callable[..., Splitter]
 ) -> None:
-    pages = [["The Handbook", f"{LINE} {ANIMALS[page]} infor-", f"mation {ANIMALS[page]}.", f"{page + 1} of 4"] for page in range(4)]
+    pages = [
+        ["The Handbook", f"{LINE} {ANIMALS[page]} infor-", f"mation {ANIMALS[page]}.", f"{page + 1} of 4"]
+        for page in range(4)
+    ]
     document = read_pdf(write_pdf(tmp_path / "a.pdf", pages, title="A handbook"))
     found = list(divide(document, make_splitter(40)))
     assert document.title == "A handbook"
@@ -42,20 +45,18 @@ def test_the_outline_of_a_pdf_has_its_headings_which_hold_on_the_next_pages(
 def test_a_pdf_that_cannot_be_read_names_the_reason(tmp_path: Path) -> None:
     broken = tmp_path / "broken.pdf"
     broken.write_bytes(b"%PDF-1.4 nonsense")
-    with pytest.raises(UnreadableError, match="^broken: "):
+    with pytest.raises(UnreadableError, match=r"^broken: "):
         read_pdf(broken)
-    with pytest.raises(UnreadableError, match="^encrypted$"):
+    with pytest.raises(UnreadableError, match=r"^encrypted$"):
         read_pdf(write_pdf(tmp_path / "a.pdf", [["x"]], is_encrypted=True))
-    with pytest.raises(UnreadableError, match="^scanned: no page has text$"):
+    with pytest.raises(UnreadableError, match=r"^scanned: no page has text$"):
         read_pdf(write_pdf(tmp_path / "b.pdf", [[], []]))
 
 
 def test_a_docx_has_sections_lists_and_tables(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
     cell = "<w:tc>{}</w:tc>".format
     table = f"<w:tbl><w:tr>{cell(paragraph('a'))}{cell(paragraph('b'))}</w:tr></w:tbl>"
-    body = (
-        paragraph("Guide", "Heading1") + paragraph(LINE) + paragraph("Setup", "Heading2") + paragraph(LINE) + table
-    )
+    body = paragraph("Guide", "Heading1") + paragraph(LINE) + paragraph("Setup", "Heading2") + paragraph(LINE) + table
     document = read_docx(write_docx(tmp_path / "a.docx", body))
     found = [(each.headings, each.anchor, each.text) for each in divide(document, make_splitter(40))]
     assert document.title == "Guide"
@@ -73,5 +74,5 @@ def test_a_docx_that_cannot_be_read_names_the_reason(content: bytes, reason: str
 
 
 def test_a_docx_with_broken_xml_names_the_reason(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableError, match="^broken: "):
+    with pytest.raises(UnreadableError, match=r"^broken: "):
         read_docx(write_docx(tmp_path / "a.docx", "<w:p>"))

