@@ -14,7 +14,7 @@ from export.documents.document import Block, Document, Heading, Part, Unreadable
 from export.documents.plain import paragraphs
 
 EDGE = 2  # lines at the top and at the bottom of a page that can be running headers and footers
-LEAST_PAGES, LEAST_SHARE = 3, 0.05  # of the pages that a line must be on to be a running one
+LEAST_PAGES, LEAST_SHARE = 3, 0.02  # of the pages that a line must be on to be a running one
 FULL_LINE = 0.75  # of the page's longest line; after a shorter one the next does not continue its sentence
 DIVIDED = re.compile(r"(?<=\w)[-\u2010]$")
 HYPHEN = re.compile("[\u00ad\x02\ufffe]\\s*")  # PDFium writes the second or third for one that divides a word

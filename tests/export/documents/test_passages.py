@@ -27,6 +27,12 @@ PIECES = st.one_of(
     LINES.map("```\n{}\n\nb\n```".format),
     st.lists(LINES, max_size=9).map(lambda rows: "| a | b |\n| - | - |\n" + "\n".join(f"| {row} |" for row in rows)),
 )
+HTML_PIECES = st.sampled_from(
+    "<h1~id=a> </h1> <p> <li> <dl><dt~id=x> <dd> </dl> <pre> </pre> <table><tr><td> </table> <br> <nav> </nav> "
+    "<section~id=s> </section> alpha~beta. gamma~&amp;~delta".replace(" ", "\n")
+    .replace("~", " ")
+    .split("\n")
+)
 MARKDOWN = st.lists(PIECES, max_size=12).map("\n\n".join)
 THOROUGH = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 
@@ -67,10 +73,7 @@ def test_passages_of_plain_text(text: str, tokens: int, tmp_path: Path, make_spl
     assert "".join("".join(each.text for each in found).split()) == "".join(text.split())
 
 
-@given(html=st.lists(st.sampled_from(
-    ["<h1 id=a>", "</h1>", "<p>", "<li>", "<dl><dt id=x>", "<dd>", "</dl>", "<pre>", "</pre>", "<table><tr><td>",
-     "</table>", "alpha beta. ", "gamma &amp; delta ", "<br>", "<nav>", "</nav>", "<section id=s>", "</section>"]), max_size=60
-).map("".join))  # fmt: skip
+@given(html=st.lists(HTML_PIECES, max_size=60).map("".join))
 @THOROUGH
 def test_passages_of_html(html: str, make_splitter: Callable[..., Splitter]) -> None:
     document = read_html_text(html, Path("page.html"))

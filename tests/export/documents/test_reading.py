@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from export.corpus import Corpus
 from export.documents.reading import PACKAGES, require_packages
-from function.engine.bundle import PASSAGES, read_manifest
+from function.engine.bundle import MANIFEST, PASSAGES, BundleError, read_manifest
 from function.engine.keywords import Keywords
 from function.engine.passages import Passages
+from tests.export.conftest import TINY_BERT
 from tests.export.documents.files import paragraph, write_docx, write_pdf
 from tests.export.files.test_killed_export import embedded
 from tests.export.test_cli import Run, contents, error_line, run, write_csv
@@ -202,3 +204,26 @@ def test_the_metadata_is_json_that_states_each_column_once(folder: Path, bundle_
     passages = Passages(bundle_copy / PASSAGES)
     found = next(each for each in (passages[row] for row in range(len(passages))) if each.id == "f.md:1")
     assert json.loads(json.dumps(found.metadata))["path"] == found.metadata["url"] + ".md" == "f.md"
+
+
+def test_one_command_exports_the_model_first_and_then_the_documents(
+    folder: Path, corpus: Corpus, tmp_path: Path
+) -> None:
+    calibration = write_csv(tmp_path / "typical.csv", [{"text": text} for text in corpus.texts])
+    out, options = tmp_path / "bundle", ("--corpus", folder, "--passage-tokens", 15, "--out", tmp_path / "bundle")
+    assert run(TINY_BERT, "--calibration", calibration, *options).code == 0
+    before = contents(out)
+    done = run("--update", out, *options)
+    assert embedded(done).startswith("0 texts, ")
+    assert contents(out) == before
+
+
+def test_only_a_bundle_of_documents_states_a_prefix(folder: Path, bundle: Path, bundle_copy: Path) -> None:
+    assert "heading_prefix" not in (bundle / MANIFEST).read_text()
+    assert export(folder, bundle_copy).code == 0
+    manifest = json.loads((bundle_copy / MANIFEST).read_text())
+    assert manifest["index"]["heading_prefix"] is True
+    manifest["index"]["heading_prefix"] = "yes"
+    (bundle_copy / MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(BundleError, match="heading_prefix 'yes'"):
+        read_manifest(bundle_copy)
