@@ -1,8 +1,15 @@
 """Anchors and addresses against what GitHub, Python-Markdown and docutils make of the same headings."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from export.documents.addresses import Slugs, page_address
+from export.documents.document import Heading
+from export.documents.markdown import read_markdown
+
+PROJECT = Path(__file__).parents[3]
 
 # github-slugger's own tests; markdown.extensions.toc's slugify and unique; docutils.nodes.make_id
 ANCHORS = [
@@ -60,3 +67,20 @@ def test_mkdocs_takes_the_authors_own_anchor() -> None:
 )
 def test_a_page_has_the_address_of_the_site(path: str, base: str, style: str, address: str) -> None:
     assert page_address(path, base, style) == address
+
+
+def test_the_links_of_this_project_lead_to_anchors() -> None:
+    pages = {page: page.read_text("utf-8") for page in [PROJECT / "README.md", *(PROJECT / "docs").glob("*.md")]}
+    anchors = {
+        page.resolve(): {block.anchor for part in read_markdown(page, "github").parts for block in part.blocks
+                         if isinstance(block, Heading)}
+        for page in pages
+    }  # fmt: skip
+    links = [
+        (page, target, anchor)
+        for page, text in pages.items()
+        for target, anchor in re.findall(r"\]\(([\w/.-]*\.md)?#([^)\s]+)\)", text)
+    ]
+    assert len(links) > 10
+    for page, target, anchor in links:
+        assert anchor in anchors[(page.parent / target if target else page).resolve()], (page, target, anchor)
