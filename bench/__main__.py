@@ -15,8 +15,6 @@ from bench.texts import add_data_argument
 
 COMMANDS = {**MEASUREMENTS, "all": __name__, "stale": "bench.stale", "documents": "bench.documents"}
 ALL = "Make all measurements again, each in a process of its own; skip, with the reason, those that cannot run here."
-# what `all` adds to the command of a measurement; the demo reads no data
-ARGUMENTS = {"demo": ("--save",)}
 
 
 def main() -> int:
@@ -50,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     """Make all measurements; return 1 if one failed."""
     commands = {}
     for name in MEASUREMENTS:
-        arguments = ARGUMENTS.get(name, ("--data", str(options.data.absolute())))
+        arguments = ("--save",) if name == "demo" else ("--data", str(options.data.absolute()))
         commands[name] = [sys.executable, "-m", "bench", name, "--work", str(options.work.absolute()), *arguments]
     return run_all(commands, PROJECT)
 

@@ -34,17 +34,13 @@ def make_bundle(work: Path, texts: Texts, lots: int = 0) -> Path:
 
         shutil.rmtree(bundle, ignore_errors=True)
         work.mkdir(parents=True, exist_ok=True)
-        with corpus_of(bundle).open("w", newline="", encoding="utf-8") as file:
+        corpus = bundle.with_name(f"{bundle.name}.csv")
+        with corpus.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(["text", "lot"] if lots else ["text"])
             writer.writerows([text, row % lots] if lots else [text] for row, text in enumerate(texts.texts))
         types = ["--column", "lot=number"] if lots else []
-        if main(["--corpus", str(corpus_of(bundle)), *types, "--out", str(bundle)]) != 0:
+        if main(["--corpus", str(corpus), *types, "--out", str(bundle)]) != 0:
             raise SystemExit("the export failed")
         mark.write_text(made_from(), encoding="utf-8")
     return bundle
-
-
-def corpus_of(bundle: Path) -> Path:
-    """Return the CSV that a bundle of `make_bundle` was exported from."""
-    return bundle.with_name(f"{bundle.name}.csv")

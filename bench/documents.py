@@ -44,8 +44,9 @@ def run(options: argparse.Namespace) -> int:
         except DocumentError as error:
             raise SystemExit(f"error: {path.relative_to(PROJECT)}: {error}") from error
         path.write_text(filled, encoding="utf-8")
-        state = "is as measured" if filled == text else "has new tables or figures"
-        console.print(f"{path.relative_to(PROJECT)}: {state}")
+        console.print(
+            f"{path.relative_to(PROJECT)}: {'is as measured' if filled == text else 'has new tables or figures'}"
+        )
     return 0
 
 

@@ -62,17 +62,14 @@ def function_python(work: Path) -> Path:
     return _make(work / "function-environment", sys.version + lock.read_text() + RUNTIME, [locked, [RUNTIME]])
 
 
-def function_package(work: Path, project: Path = PROJECT) -> Path:
-    """Return a folder with the function as an image has it: a fresh copy, compiled, with the archive of its imports.
-
-    project is the folder of the project that it is copied from.
-    """
+def function_package(work: Path) -> Path:
+    """Return a folder with the function as an image has it: a fresh copy, compiled, with the archive of its imports."""
     python = function_python(work)
-    package = work / ("function-package" if project == PROJECT else f"function-package-{project.name}")
+    package = work / "function-package"
     shutil.rmtree(package, ignore_errors=True)
     for name in ("function", "deploy"):
         ignored = shutil.ignore_patterns("__pycache__", "archive.bin")
-        shutil.copytree(project / name, package / name, ignore=ignored)
+        shutil.copytree(PROJECT / name, package / name, ignore=ignored)
     subprocess.run([python, "-m", "compileall", "-q", "function"], cwd=package, check=True)
     subprocess.run([python, "-m", "deploy.build_archive"], cwd=package, check=True, capture_output=True)
     return package

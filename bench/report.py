@@ -32,6 +32,11 @@ class Missing(SystemExit):
     """A measurement needs something that this machine lacks; the message says what it is and how to get it."""
 
 
+def numbers(text: str) -> list[int]:
+    """Return the whole numbers of a list with commas."""
+    return sorted({int(word) for word in text.split(",")})
+
+
 def docker_problem() -> str | None:
     """Return why no container can be run on this machine; None if one can."""
     if shutil.which("docker") is None:

@@ -138,8 +138,8 @@ def short_queries(data: Path, words: int, count: int) -> list[str]:
     if (data / HEADLINES).is_file():
         texts = read_headlines(data, FIRST_HELD_OUT + count)[FIRST_HELD_OUT:]
         if not texts:
-            rows = f"has at most {FIRST_HELD_OUT:,} rows, expected more: the others are queries"
-            raise Missing(f"{data / HEADLINES}: {rows}; use the file of docs/benchmarks.md, or none")
+            found = f"has at most {FIRST_HELD_OUT:,} rows, expected more: the others are queries"
+            raise Missing(f"{data / HEADLINES}: {found}; use the file of docs/benchmarks.md, or none")
     else:
         texts = documentation()[-HELD_OUT:][:count]
     return [" ".join(text.split()[:words]) for text in texts]

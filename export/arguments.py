@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from export.corpus import corpus_place
+from export.documents.addresses import ANCHORS, GITHUB
+from export.documents.splitter import PASSAGE_TOKENS
 from export.index.columns import TYPES
 from export.model.source.source import POOLINGS
 from export.publishing.arguments import DESCRIPTIONS, check_publish, publishing_options
@@ -87,6 +89,10 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
         for option in ("revision", "pooling", "calibration"):
             if named[option] is not None:
                 parser.error(f"--{option} is about exporting a model; --update without MODEL keeps the bundle's model")
+    if named.get("overlap", 0) >= named.get("passage_tokens", 1):
+        parser.error(f"--overlap is {named['overlap']}, expected less than --passage-tokens {named['passage_tokens']}")
+    if named.get("split") and named["corpus"] is None:
+        parser.error("--split divides texts of your own; name them with --corpus FILE")
     for column, file in (("text_column", "corpus"), ("id_column", "corpus"), ("calibration_column", "calibration")):
         if named.get(column) and not named.get(file):
             parser.error(f"--{column.replace('_', '-')} names a column of a file; name the file with --{file} FILE")
@@ -173,7 +179,8 @@ def _corpus(is_required: bool) -> argparse.ArgumentParser:
         type=corpus_place,
         required=is_required,
         metavar="FILE",
-        help="the texts: CSV, TSV, JSON lines or Parquet, plain or .gz; a file, a folder of them, or either as s3://...",
+        help="the texts: CSV, TSV, JSON lines or Parquet, plain or .gz, or documents in Markdown, HTML, PDF, DOCX or "
+        "plain text; a file, a folder of them, or either as s3://...",
     )
     options.add_argument("--text-column", help="default: the column text, or the only one")
     options.add_argument("--id-column", help="default: the column id, or the row number")
@@ -186,6 +193,7 @@ def _corpus(is_required: bool) -> argparse.ArgumentParser:
         help=f"type of another column for filters, one of {', '.join(TYPES)}; none leaves it out (default: the type "
         "that all its values have); may be repeated",
     )
+    _add_passages(options)
     _add_keywords(options)
     options.add_argument(
         "--update",
@@ -196,6 +204,24 @@ def _corpus(is_required: bool) -> argparse.ArgumentParser:
     )
     _add_ray(options)
     return options
+
+
+def _add_passages(options: argparse.ArgumentParser) -> None:
+    options.add_argument("--split", action="store_true", help="divide long texts of a table instead of truncating them")
+    length = f"maximum tokens of a passage of a document or of a divided text (default: {PASSAGE_TOKENS})"
+    options.add_argument("--passage-tokens", type=_tokens, default=PASSAGE_TOKENS, metavar="N", help=length)
+    repeated = "tokens of a passage that repeat the end of the one before (default: 0)"
+    options.add_argument("--overlap", type=_tokens, default=0, metavar="N", help=repeated)
+    options.add_argument("--base-url", default="", metavar="URL", help="where the folder of documents is published")
+    site = "whose addresses of pages and headings Markdown has (default: github)"
+    options.add_argument("--anchors", choices=ANCHORS, default=GITHUB, help=site)
+    options.add_argument("--strict", action="store_true", help="stop at a document that cannot be read")
+
+
+def _tokens(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a whole number")
+    return int(text)
 
 
 def _add_ray(options: argparse.ArgumentParser) -> None:

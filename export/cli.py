@@ -4,7 +4,7 @@ import argparse
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from export.disk_space import (
     shards_bytes,
     temporary_bytes,
 )
+from export.documents import Reading, Splitter, is_documents, read_documents, require_packages
 from export.files.disk_errors import explain
 from export.files.replace import replacing
 from export.files.resume import FINISHED, find_kept
@@ -35,8 +36,9 @@ from export.shell import python_module
 from export.subprocess_call import in_own_process
 from export.summary import Rows, corpus_rows, print_bundle_summary, print_checks, print_model_summary
 from export.terminal import TerminalConsole
-from function.engine.bundle import CONVEX, MANIFEST, PASSAGES, BundleError, Manifest, read_manifest
+from function.engine.bundle import CONVEX, MANIFEST, PASSAGES, TOKENIZER, BundleError, Manifest, read_manifest
 from function.engine.tensors import TensorsError
+from function.engine.tokenizer import read_tokenizer
 
 if TYPE_CHECKING:
     from export.index.verify import Check
@@ -122,12 +124,17 @@ def _export(options: argparse.Namespace) -> int:
         if not (own_texts or options.remove_corpus):
             refuse_to_remove_texts(options.out, brings_documentation=with_texts)
         with showing_progress(console) as progress:
-            corpus = _read_corpus(options, fresh, progress) if with_texts else None
-            if corpus is not None and options.update is not None and options.model is None:
-                manifest = take_model(options.update, fresh)
+            takes_model = with_texts and options.update is not None and options.model is None
+
+            def model(corpus: Corpus | None = None) -> Manifest:
+                if takes_model:
+                    return take_model(options.update, fresh)
+                return _make_model(options, fresh, corpus, progress)
+
+            corpus, made = _read_corpus(options, fresh, progress, model) if with_texts else (None, None)
+            manifest = made or model(corpus)
+            if takes_model or made:
                 _check_space(options, fresh, corpus, manifest.model.dim)
-            else:
-                manifest = _make_model(options, fresh, corpus, progress)
         if corpus is not None:
             manifest, rows = _write_corpus(fresh, manifest, corpus, options)
     if corpus is None:
@@ -161,7 +168,7 @@ def _check_space(options: argparse.Namespace, fresh: Path, corpus: Corpus | None
     if corpus is not None:
         passages = fresh / PASSAGES
         bundle += corpus_bytes(corpus, passages, dim) + shards_bytes(len(corpus.texts), dim) - passages.stat().st_size
-        bundle += 0 if options.no_keywords else keywords_bytes(passages)
+        bundle += 0 if options.no_keywords else keywords_bytes(passages, corpus.heading_prefix)
     check_space(options.out, bundle)
 
 
@@ -181,8 +188,8 @@ def _replace_corpus(options: argparse.Namespace) -> int:
         read_manifest(options.out)  # raises the error that says how to make a bundle
     with replacing(options.out) as fresh:
         with showing_progress(console) as progress:
-            corpus = _read_corpus(options, fresh, progress)
-        manifest = take_model(options.out, fresh)
+            corpus, made = _read_corpus(options, fresh, progress, lambda: take_model(options.out, fresh))
+        manifest = made or take_model(options.out, fresh)
         _check_space(options, fresh, corpus, manifest.model.dim)
         manifest, rows = _write_corpus(fresh, manifest, corpus, options)
     print_bundle_summary(console, options.out, manifest, rows, time.perf_counter() - started)
@@ -210,16 +217,20 @@ def _verify(options: argparse.Namespace) -> int:
     return 1
 
 
-def _read_corpus(options: argparse.Namespace, fresh: Path, progress: ShowProgress) -> Corpus:
-    """Return the texts of the file that --corpus names, or else Python's own documentation.
+def _read_corpus(
+    options: argparse.Namespace, fresh: Path, progress: ShowProgress, model: Callable[[], Manifest]
+) -> tuple[Corpus, Manifest | None]:
+    """Return the texts that --corpus names, or else Python's own documentation.
 
     They are written into the unfinished bundle, which the texts of a file are read from again.
+    Passages are measured with the model's tokenizer: `model` then writes the model first, and its manifest is returned.
     """
     from export.corpus.python_documentation import NAME, python_documentation
     from export.index.columns import choose_types
 
     step = "read texts"
     progress(step, 0)
+    manifest = None
     if options.corpus is None:
         corpus = in_own_process(python_documentation)  # its syntax trees take 200 MB
         with writing_passages(fresh / PASSAGES) as append:
@@ -228,10 +239,26 @@ def _read_corpus(options: argparse.Namespace, fresh: Path, progress: ShowProgres
     else:
         columns = options.text_column, options.id_column
         with fetching_corpus(options.corpus) as path:
-            corpus = read_corpus(path, *columns, fresh / PASSAGES, lambda share: progress(step, min(share, 0.99)))
+
+            def show(share: float) -> None:
+                progress(step, min(share, 0.99))
+
+            has_documents = columns == (None, None) and is_documents(path)
+            if has_documents or options.split:
+                require_packages()
+                manifest = model()
+                splitter = Splitter(
+                    read_tokenizer(fresh / TOKENIZER), manifest.model, options.passage_tokens, options.overlap
+                )
+            if has_documents:
+                reading = Reading(splitter, options.base_url, options.anchors, options.strict)
+                corpus = read_documents(path, fresh / PASSAGES, reading, show)
+            else:
+                split = splitter.split if options.split else None
+                corpus = read_corpus(path, *columns, fresh / PASSAGES, show, split)
     corpus = replace(corpus, columns=choose_types(corpus, dict(options.column), options.corpus or Path(NAME)))
     progress(step, 1)
-    return corpus
+    return corpus, manifest
 
 
 def _read_calibration(
@@ -293,7 +320,7 @@ def _write_corpus(
             progress("embed texts", share, embedded)
 
         embed = embed_here if cluster is None else cluster.embed
-        rows = embed_corpus(embedder, corpus.texts, fresh, name_model(manifest), older, show, embed)
+        rows = embed_corpus(embedder, corpus.embedded_texts, fresh, name_model(manifest), older, show, embed)
         seconds = time.perf_counter() - began
         progress("write the index", 0)
         write_truncated(fresh, corpus.ids, rows.is_truncated)

@@ -44,12 +44,15 @@ def corpus_bytes(corpus: Corpus, passages: Path, dim: int) -> int:
     return rows * (codes + scale + signs) + passages.stat().st_size + (columns if corpus.columns else 0)
 
 
-def keywords_bytes(passages: Path) -> int:
+def keywords_bytes(passages: Path, heading_prefix: bool = False) -> int:
     """Return how many bytes keywords.safetensors takes for a corpus, overestimated by half or more.
+
+    The headings before a passage are in its metadata.
 
     The postings of headlines take about as many bytes as the headlines, those of longer texts fewer.
     """
-    return 2 * len(map_tensors(passages)["texts"])
+    tensors = map_tensors(passages)
+    return 2 * (len(tensors["texts"]) + (len(tensors["metadata"]) if heading_prefix else 0))
 
 
 def shards_bytes(rows: int, dim: int) -> int:

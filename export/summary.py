@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from export.index.embed import EmbeddedCorpus
     from export.index.verify import Check
 
+UNREADABLE_SHOWN = 100  # documents that are listed
+
 Rows = list[tuple[str, str]]  # name and value
 
 
@@ -63,6 +65,7 @@ def corpus_rows(out: Path, manifest: Manifest, corpus: Corpus, rows: "EmbeddedCo
     return [
         ("texts", f"{manifest.index.rows:,} from {manifest.index.corpus}, {skipped}"),
         *(files if corpus.files > 1 or corpus.skipped else []),
+        *_document_rows(corpus),
         ("ids", f"{corpus.repeated_ids:,} the same as an earlier one, {replaced}"),
         ("metadata", f"{corpus.non_finite:,} NaN or infinite values left out"),
         ("filters", ", ".join(f"{name} ({kind})" for name, kind in corpus.columns.items()) or "no columns"),
@@ -72,6 +75,18 @@ def corpus_rows(out: Path, manifest: Manifest, corpus: Corpus, rows: "EmbeddedCo
         ("index", _describe_search(manifest.index)),
         ("keywords", _describe_keywords(manifest.index.keywords)),
     ]
+
+
+def _document_rows(corpus: Corpus) -> Rows:
+    """Return the rows about documents and divided texts, if there are any."""
+    rows = [("split", f"{corpus.split_texts:,} texts into several passages")] if corpus.split_texts else []
+    if corpus.documents:
+        formats = ", ".join(f"{count:,} {name}" for name, count in sorted(corpus.documents.items()))
+        rows.append(("documents", f"{formats}; {len(corpus.texts):,} passages"))
+    rows += [("not read", reason) for reason in corpus.unreadable[:UNREADABLE_SHOWN]]
+    if (more := len(corpus.unreadable) - UNREADABLE_SHOWN) > 0:
+        rows.append(("not read", f"and {more:,} more"))
+    return rows
 
 
 def _describe_search(index: IndexInfo) -> str:

@@ -28,11 +28,11 @@ MOST_DESCRIBED = 3  # errors of one body that are described
 CLOSE = (
     0.75  # how alike a wrong path and a route's must be: /v1/similar is 0.84 like /similar, /redoc 0.71 like /predict
 )
-LONGEST_ECHO = 60  # characters of a wrong value, or of an unknown field's name, that are shown
+LONGEST_ECHO = 60  # maximum characters of a wrong value, or of an unknown field's name, in an error
 RIGHT_BODY = 'expected JSON in UTF-8, such as {"text": "some words"}'
 NO_ROUTE = "Not Found"  # how Starlette says that no route has this path
 OPENAI_PATHS = "/v1/"  # whose clients read OpenAI's errors
-TEI_PATHS = ("/", "/embed", "/similarity", "/tokenize")  # where nothing to embed is a 400
+TEI_PATHS = ("/", "/embed", "/similarity", "/tokenize")  # paths that answer an empty text or list with 400
 EMPTY = ("too_short", "string_too_short")
 REPEATED_KEY = "repeated_key"  # the type of the error for a key that an object has twice
 OPENAI_MODELS = "/v1/models/"
@@ -140,7 +140,7 @@ def _shown(request: Request) -> str:
 
 
 def union_tag(form: str) -> str:
-    """Return the tag of one form that a value may have, marked so that `describe` can tell it from a field's name."""
+    """Return the tag of one form of a value, marked so that `describe` can distinguish it from a field's name."""
     return f"<{form}>"
 
 
@@ -153,7 +153,7 @@ def describe_errors(errors: Sequence[Any]) -> str:
 
 
 def describe(error: dict[str, Any]) -> str:
-    """Say of one of pydantic's errors which field is wrong, what it may hold and what it holds."""
+    """Describe one of pydantic's errors: which field is wrong, what was expected and what was found."""
     parts = [str(part) for part in error["loc"][1:]]  # "body" or "arguments" comes first
     field = cut(".".join(part for part in parts if part != union_tag(part[1:-1]))) or "body"
     message = error["msg"][:1].lower() + error["msg"][1:]
@@ -163,7 +163,7 @@ def describe(error: dict[str, Any]) -> str:
 
 
 def describe_unreadable(error: BaseException) -> str:
-    """Say why Python's JSON could not read a body: not UTF-8, brackets nested too deeply, or a number too long."""
+    """Return why Python's JSON could not read a body: not UTF-8, brackets nested too deeply, or a number too long."""
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start} is {error.object[error.start]:#04x}, which is not UTF-8 there"
     if isinstance(error, RecursionError):

@@ -11,9 +11,9 @@ Result = TypeVar("Result")
 
 
 class Executor(Protocol):
-    """What routes need of the model and of the processor."""
+    """What routes use of the model and of the processor."""
 
-    embedded_at: float  # by time.monotonic, when texts were last embedded without an error; of /health
+    embedded_at: float  # time.monotonic when texts were last embedded without an error; /health reads it
 
     async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
         """Return what Embedder.tokenize returns."""
@@ -22,14 +22,14 @@ class Executor(Protocol):
         """Return what Embedder.embed returns, (n, dim) float32. A check of the model is never refused."""
 
     async def run(self, work: Callable[[], Result], *, is_long: bool = False) -> Result:
-        """Return what `work` returns; is_long: it may take more than about a millisecond."""
+        """Return what `work` returns. is_long means that it can take more than about a millisecond."""
 
     async def wait(self, work: Callable[[], Result]) -> Result:
         """Return what `work` returns, which waits for another machine."""
 
 
 class InlineExecutor:
-    """Everything at once and in the thread that asks, as in Lambda, where a process has one request at a time."""
+    """Does all work at once, in the calling thread. In Lambda, a process has one request at a time."""
 
     def __init__(self, embedder: Embedder) -> None:
         """Embed with this model."""

@@ -1,5 +1,6 @@
 """README.md and docs/ agree with the code: figures are the measured ones, commands, links and settings exist."""
 
+import json
 import os
 import re
 import shlex
@@ -18,10 +19,13 @@ from starlette.routing import Route
 from bench.documents import TABLE, documents, fill
 from bench.report import RESULTS
 from export.arguments import COMMANDS, parse_arguments
+from export.corpus import Corpus
 from function.commands import query
+from function.engine import bundle as layout
 from function.server import cli as server_command
 from function.settings import Settings, read_settings
 from tests.cloudformation import load_template
+from tests.conftest import write_bundle
 
 PROJECT = Path(__file__).parents[1]
 PAGES = {str(path.relative_to(PROJECT)): path.read_text(encoding="utf-8") for path in documents(PROJECT)}
@@ -140,9 +144,87 @@ def test_each_link_leads_somewhere(page: str, target: str) -> None:
     assert not anchor or anchor in anchors(path)
 
 
+ROOMS = ("function", "export", "deploy", "docs", "tests")  # pages also name benches of earlier commits
+TOP_FILES = r"[A-Za-z][\w.-]*\.(?:py|md|yaml|toml|txt)|Dockerfile|Makefile"
+
+
+def paths(text: str) -> list[str]:
+    """Return what a page's code names of this repository: paths that begin with one of ROOMS, and files at the top."""
+    code = " ".join(shown_code(text))
+    found = re.findall(rf"(?<![\w./-])((?:{'|'.join(ROOMS)})/[\w./*-]*|(?:{TOP_FILES})(?![\w/]))", code)
+    return sorted(set(found) - {"headlines.csv", "bundle.md", layout.MANIFEST, layout.TOKENIZER, "function/"})
+
+
+@pytest.mark.parametrize(("page", "path"), [(page, path) for page, text in PAGES.items() for path in paths(text)])
+def test_each_file_that_is_named_is_there(page: str, path: str) -> None:
+    assert list(PROJECT.glob(path.rstrip("/")))
+
+
+@pytest.mark.parametrize(
+    ("path", "name"), sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", PAGES["docs/architecture.md"])))
+)
+def test_each_function_that_is_named_is_in_its_file(path: str, name: str) -> None:
+    source = (PROJECT / path).read_text(encoding="utf-8")
+    assert re.search(rf"^ *((async )?def|class) {name}\b|^ *{name} = ", source, re.MULTILINE)
+
+
+def test_a_newcomer_reads_few_files_to_explain_a_request_and_a_cold_start() -> None:
+    listed = paths(PAGES["docs/architecture.md"].partition("## Read the code")[2])
+    assert 15 <= len(listed) <= 25
+    assert sum(len((PROJECT / path).read_text(encoding="utf-8").splitlines()) for path in listed) <= 2_500
+
+
+def test_each_name_in_the_picture_is_a_module_or_a_folder() -> None:
+    (picture,) = [block for block in BLOCK.findall(README) if PICTURE_LINE in block]
+    heading, rest = picture.split("\n", 1)
+    assert "AWS Lambda" in heading
+    for folder in ("function/engine/", "function/", "export/"):
+        assert folder in rest
+        assert (PROJECT / folder).is_dir()
+        rest = rest.replace(folder, "")
+    rooms = [PROJECT / room for room in ("export", "function", "function/commands", "function/engine")]
+    known = {path.stem for room in rooms for path in room.iterdir() if path.is_dir() or path.suffix == ".py"}
+    names = set(re.findall(r"\w+", rest.replace(PICTURE_LINE, "")))
+    assert len(names) > 15
+    assert names - known == set()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_each_page_looks_the_same_on_github_and_in_the_site(page: str) -> None:
+    # Python-Markdown needs a blank line before a list, and four spaces before a list within a list
+    text = BLOCK.sub("", TABLE.sub("", PAGES[page]))
+    assert re.findall(r"^ {1,3}(?:-|\d+\.) .*|^(?![-#|>]|\d+\.)\S.*\n(?:-|\d+\.) .*", text, re.MULTILINE) == []
+
+
+def test_the_readme_can_be_read_to_its_end() -> None:
+    assert len(README.splitlines()) <= 150
+
+
 @pytest.mark.parametrize("page", sorted(set(PAGES) - {"README.md"}))
 def test_the_readme_links_to_each_page(page: str) -> None:
     assert page in LINK.findall(README)
+
+
+def test_the_python_examples_run_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = ["An angry goose on the last ferry", "The night nurse told a joke", "A letter to the mayor"]
+    metadata = [{"category": "WORLD", "date": "2016-05-31"}, {"category": "WORLD", "date": "2014-05-31"}, {}]
+    columns = {"category": "string", "date": "date"}
+    write_bundle(tmp_path / "bundle", Corpus(texts, ["a", "b", "c"], [*map(json.dumps, metadata)], 0, columns=columns))
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    shown = []
+    for code in re.findall(r"^```python\n(.*?)^```$", PAGES["docs/python.md"], re.DOTALL | re.MULTILINE):
+        exec(code, names)
+        shown.append(capsys.readouterr().out.splitlines())
+    opened, embedded, _, by_meaning, by_words, by_both, filtered = shown
+    assert opened == ["3 texts, tests/mean-of-words"]
+    assert embedded[0] == "(2, 48) float32"
+    assert len(by_meaning) == len(by_both) == 3
+    assert [line.split(" ", 1)[1] for line in by_words] == texts[:1]
+    assert filtered == ["1 texts pass"]
+    assert [hit.row for hit in names["hits"]] == [0]
 
 
 def test_the_settings_are_all_described_with_their_defaults() -> None:

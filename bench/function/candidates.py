@@ -6,8 +6,6 @@ image's. So it always runs under the emulator, outside an image.
 
 import json
 import platform
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -28,7 +26,7 @@ from bench.function.image import (
     image_python,
     started,
 )
-from bench.report import PEERS, PROJECT, console, docker_problem, git
+from bench.report import PEERS, console, docker_problem
 from bench.texts import Texts
 
 OURS, EMPTY, PEER = "this function", "empty handler", "FastAPI + sentence-transformers"
@@ -63,41 +61,16 @@ def make_functions(work: Path, bundles: Mapping[str, Path]) -> dict[str, Candida
     problem = docker_problem()
     if problem is not None:
         console.print(f"{problem}: measuring with Python {platform.python_version()} and without an image")
-        package = function_package(work)
-        return {name: packaged(work, package, bundle) for name, bundle in bundles.items()}
+        package, python = function_package(work), function_python(work)
+        return {
+            name: outside_an_image(
+                work, LocalFunction(python, HANDLER, package, {"BUNDLE_DIR": str(bundle.absolute())})
+            )
+            for name, bundle in bundles.items()
+        }
     build_image(work, next(iter(bundles.values())))
     volumes = {name: ("--volume", f"{bundle.absolute()}:{TASK}/bundle:ro") for name, bundle in bundles.items()}
     return {name: in_an_image(IMAGE, HANDLER, options) for name, options in volumes.items()}
-
-
-def make_former(work: Path, revision: str, corpus: Path) -> Candidate:
-    """Return the function of another revision, in an image if there is Docker, with a bundle that its export made.
-
-    Raises SystemExit if this checkout has no such revision.
-    """
-    commit = git(PROJECT, "rev-parse", "--short", "--verify", "--quiet", f"{revision}^{{commit}}")
-    if commit is None:
-        raise SystemExit(f"--against: found {revision!r}, expected a commit, branch or tag of this checkout")
-    project = check_out(work / f"revision-{commit}", commit)
-    bundle = project / "build" / corpus.stem
-    if not (bundle / "manifest.json").exists():
-        console.print(f"exporting {corpus.name} with {project.name} ...")
-        command = [sys.executable, "-m", "export", "--corpus", str(corpus), "--out", str(bundle)]
-        subprocess.run(command, cwd=project, check=True)
-    if docker_problem() is None:
-        tag = f"{IMAGE}-{project.name}"
-        build_image(work, bundle, project, tag)
-        return in_an_image(tag, HANDLER)
-    return packaged(work, function_package(work, project), bundle)
-
-
-def check_out(folder: Path, commit: str) -> Path:
-    """Return the folder, with the files of a commit in it unless it was there before."""
-    if not folder.exists():
-        folder.mkdir(parents=True)
-        archive = subprocess.run(["git", "archive", commit], cwd=PROJECT, check=True, capture_output=True)
-        subprocess.run(["tar", "-x"], cwd=folder, input=archive.stdout, check=True)
-    return folder
 
 
 def make_peer(work: Path, bundle: Path, texts: Texts) -> Candidate:
@@ -126,12 +99,6 @@ def in_an_image(image: str, handler: str, options: Sequence[str] = ()) -> Candid
     """Return the candidate that an image starts, from the image's own file system; `options` are docker's."""
     python = image_python(image)
     return Candidate(f"image, Python {python}", python, partial(started, options, handler, image))
-
-
-def packaged(work: Path, package: Path, bundle: Path) -> Candidate:
-    """Return the candidate of a folder that `function_package` made, with this bundle."""
-    environment = {"BUNDLE_DIR": str(bundle.absolute())}
-    return outside_an_image(work, LocalFunction(function_python(work), HANDLER, package, environment))
 
 
 def outside_an_image(work: Path, function: LocalFunction) -> Candidate:

@@ -15,11 +15,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from bench.bundles import corpus_of, make_bundle
-from bench.function.candidates import EMPTY, OURS, PEER, Candidate, make_candidates, make_former, make_peer
+from bench.bundles import make_bundle
+from bench.function.candidates import EMPTY, OURS, PEER, Candidate, make_candidates, make_peer
 from bench.function.emulator import sample_event
 from bench.function.image import MADE_WITH
-from bench.report import console, make_provenance, report, show
+from bench.report import console, make_provenance, report
 from bench.texts import add_data_argument, read_texts
 
 WRITES: tuple[str, ...] = ("cold_start",)
@@ -42,10 +42,6 @@ class Starts:
         names = dict.fromkeys(name for phases in self.phases for name in phases)
         return {name: statistics.median(phases[name] for phases in self.phases if name in phases) for name in names}
 
-    def times_as_long_as(self, other: "Starts") -> float:
-        """Return INIT as a multiple of the other's: the median over pairs that started one after the other."""
-        return statistics.median(own / others for own, others in zip(self.init, other.init, strict=True))
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's own arguments."""
@@ -53,9 +49,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows", type=int, default=30_000, help="texts in the index")
     parser.add_argument("--starts", type=int, default=10, help="starts of each function")
     parser.add_argument("--no-peer", action="store_true", help="leave FastAPI + sentence-transformers out")
-    parser.add_argument(
-        "--against", metavar="REVISION", help="start the function of another git revision in turn; write no result"
-    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -64,19 +57,11 @@ def run(options: argparse.Namespace) -> int:
     texts = read_texts(options.data, options.rows)
     bundle = make_bundle(work, texts)
     candidates = make_candidates(work, bundle)
-    if options.against:
-        candidates[f"this function at {options.against}"] = make_former(work, options.against, corpus_of(bundle))
-    elif not options.no_peer:
+    if not options.no_peer:
         candidates[PEER] = make_peer(work, bundle, texts)
     seen = {cache: measure(candidates, options.starts, cache) for cache in available_states()}
     places = {name: candidate.place for name, candidate in candidates.items()}
     columns, rows = table(places, seen)
-    if options.against:
-        show(columns, rows)
-        for cache, by_name in seen.items():
-            name, other = list(by_name.items())[-1]
-            console.print(f"page cache {cache}: INIT / INIT of {name}: {by_name[OURS].times_as_long_as(other):.3f}")
-        return 0
     details = {cache: {name: asdict(starts) for name, starts in by_name.items()} for cache, by_name in seen.items()}
     content = {"starts": options.starts, "places": places, "seen": details}
     report("cold_start", columns, rows, content, make_provenance(texts.description(), candidates[OURS].python))

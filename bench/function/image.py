@@ -36,19 +36,19 @@ def base_image() -> str:
     return str(re.findall(r"^ARG BASE_IMAGE=(.+)", (PROJECT / "Dockerfile").read_text(), re.MULTILINE)[0])
 
 
-def build_image(work: Path, bundle: Path, project: Path = PROJECT, tag: str = IMAGE) -> None:
-    """Build the image that ships with this bundle from a project's folder. Raises Missing if there is no Docker."""
+def build_image(work: Path, bundle: Path) -> None:
+    """Build the image that ships, with this bundle. Raises Missing if there is no Docker."""
     require_docker()
     context = work / "image-context"
     shutil.rmtree(context, ignore_errors=True)
     shutil.copytree(bundle, context / "bundle")
     for name in ("function", "deploy"):
         ignored = shutil.ignore_patterns("__pycache__", "archive.bin")
-        shutil.copytree(project / name, context / name, ignore=ignored)
+        shutil.copytree(PROJECT / name, context / name, ignore=ignored)
     for name in ("Dockerfile", ".dockerignore", "requirements.txt"):
-        shutil.copy2(project / name, context / name)
+        shutil.copy2(PROJECT / name, context / name)
     console.print("building the image ...")
-    docker("build", "--tag", tag, str(context))
+    docker("build", "--tag", IMAGE, str(context))
 
 
 def build_empty_image(base: str, tag: str) -> None:

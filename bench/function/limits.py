@@ -32,7 +32,7 @@ from function.engine.metadata.filters import MOST_VALUES
 from function.settings import CHARACTERS_PER_TEXT, LAMBDA_TOKENS, Settings
 
 WRITES: tuple[str, ...] = ("limits",)
-MEASURES: tuple[str, ...] = ("function.handler", "requirements.txt")
+MEASURES: tuple[str, ...] = ("function.server.uvicorn_server", "requirements.txt")
 MEMORY = 1_769  # megabytes: one core; https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
 LOTS = 1_000  # values of the column that filters compare
 TURN = 0.001  # seconds that the watching task sleeps

@@ -21,16 +21,7 @@ import numpy as np
 
 from bench.model.models import EXACT, NAIVE, make_models, open_embedder
 from bench.report import Missing, console, make_provenance, report
-from bench.texts import (
-    TOP_K,
-    Retrieval,
-    add_data_argument,
-    ndcg,
-    read_headlines,
-    read_scifact,
-    read_sts,
-    read_texts,
-)
+from bench.texts import TOP_K, Retrieval, add_data_argument, ndcg, read_headlines, read_scifact, read_sts, read_texts
 from export.index.embed import embed_texts
 from export.index.recall import neighbour_recall
 from function.engine.embedder import Embedder, TokenIds

@@ -21,7 +21,7 @@ from bench.environments import ONE_THREAD
 from bench.function.candidates import make_functions
 from bench.function.cold_start import DROPPED, WARM, available_states, measure
 from bench.function.image import MADE_WITH
-from bench.report import PROJECT, Panel, console, draw_lines, make_provenance, report
+from bench.report import PROJECT, Panel, console, draw_lines, make_provenance, numbers, report
 from bench.scale.bundles import make_bundles
 from bench.scale.searches import EXACT, FILTERS, HYBRID, KEYWORD, SEMANTIC
 from bench.texts import add_data_argument, read_scifact
@@ -37,11 +37,6 @@ MEASURES: tuple[str, ...] = (
 )
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 Figures = Mapping[str, Any]  # what was measured at one size
-
-
-def numbers(text: str) -> list[int]:
-    """Return the whole numbers of a list with commas."""
-    return sorted({int(word) for word in text.split(",")})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -71,9 +71,8 @@ def _post(server: ServerCommand, path: str, body: dict[str, Any]) -> int:
     """Return the status of the reply. Raises OSError if there is none."""
     address, headers = f"http://127.0.0.1:{server.port}{path}", {"content-type": "application/json"}
     try:
-        with urllib.request.urlopen(
-            urllib.request.Request(address, json.dumps(body).encode(), headers), timeout=TIMEOUT
-        ) as reply:
+        request = urllib.request.Request(address, json.dumps(body).encode(), headers)
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as reply:
             reply.read()
             return int(reply.status)
     except urllib.error.HTTPError as error:

@@ -20,7 +20,7 @@ from typing import Any
 from bench.bundles import make_bundle
 from bench.environments import infinity_python, peer_server_python
 from bench.function.candidates import peer_environment
-from bench.report import Panel, console, draw_lines, make_provenance, report, show
+from bench.report import Panel, console, draw_lines, make_provenance, numbers, report, show
 from bench.server.fairness import measure_fairness
 from bench.server.load import Load, load, require_wrk, write_bodies
 from bench.server.servers import (
@@ -34,7 +34,6 @@ from bench.server.servers import (
     wait_until_idle,
 )
 from bench.texts import Texts, add_data_argument, read_texts
-from export.model.source.source import find_model
 from function.engine.bundle import read_manifest
 from function.engine.embedder import Embedder
 
@@ -57,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows", type=int, default=30_000, help="texts in the index")
     parser.add_argument("--seconds", type=int, default=8, help="length of each load")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--connections", type=_numbers, default=[1, 10, 40, 100, 1000], help="such as 1,40")
+    parser.add_argument("--connections", type=numbers, default=[1, 10, 40, 100, 1000], help="such as 1,40")
     parser.add_argument("--only", metavar="SERVER,…", help="measure these servers, print the table and write no result")
 
 
@@ -101,6 +100,8 @@ def run(options: argparse.Namespace) -> int:
 
 def make_server(name: str, work: Path, bundle: Path, texts: Texts, port: int) -> ServerCommand:
     """Return how the server of this name is started. Raises SystemExit if there is no server of that name."""
+    from export.model.source.source import find_model  # no part of the server that is measured
+
     model = find_model(None, None)[0]
     workers = ("--workers", str(WORKERS))
     if name == OURS:
@@ -220,18 +221,8 @@ def table(
     seen: dict[str, dict[str, list[Load]]], megabytes: dict[str, float]
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Return the columns and the rows, by load and then by server."""
-    columns = [
-        "route",
-        "texts",
-        "connections",
-        "server",
-        "requests/s",
-        "x the peer",
-        "p50 ms",
-        "p99 ms",
-        "errors",
-        "MB",
-    ]
+    columns = ["route", "texts", "connections", "server", "requests/s", "x the peer"]
+    columns += ["p50 ms", "p99 ms", "errors", "MB"]
     rows: list[tuple[Any, ...]] = []
     for case in dict.fromkeys(case for cases in seen.values() for case in cases):
         for name, cases in seen.items():
@@ -244,7 +235,3 @@ def table(
             cells += [f"{multiple:.1f}" if multiple else "", f"{found.p50:,.1f}", f"{found.p99:,.1f}"]
             rows.append((*cells, errors, f"{megabytes[name]:.0f}"))
     return columns, rows
-
-
-def _numbers(text: str) -> list[int]:
-    return [int(part) for part in text.split(",")]

@@ -1,10 +1,11 @@
 """The corpus, and the error for a file that is not one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from export.corpus.digests import count_distinct
+from export.corpus.embedded import EmbeddedTexts
 
 Append = Callable[[str, str, str], object]  # takes the text, the id and the metadata of a passage
 Told = Callable[[float], None]  # takes the share of a file that has been read, 0 to 1
@@ -52,6 +53,15 @@ class Corpus:
     files: int = 1
     skipped: tuple[Skipped, ...] = ()  # entries of the folder, if the corpus is one
     columns: dict[str, str] = field(default_factory=dict)  # types of the metadata columns: see index/columns.py
+    split_texts: int = 0  # texts of a table that are more than one passage
+    documents: dict[str, int] = field(default_factory=dict)  # number of documents of each format; none for tables
+    unreadable: tuple[str, ...] = ()  # documents that were left out, each with its path and the reason
+    heading_prefix: bool = False  # whether texts are embedded after the path of their headings: see corpus/embedded.py
+
+    @property
+    def embedded_texts(self) -> Collection[str]:
+        """Return the texts as the model and keyword search read them."""
+        return EmbeddedTexts(self.texts, self.metadata) if self.heading_prefix else self.texts
 
     @property
     def repeated_ids(self) -> int:

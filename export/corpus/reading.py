@@ -1,7 +1,7 @@
 """Read a corpus from a file, in the format that its suffix says, or from the files of a folder."""
 
 from collections.abc import Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 
 from export.corpus.columns import Columns
@@ -13,6 +13,7 @@ from export.corpus.formats.parquet import read_parquet
 from export.corpus.ids import Ids
 from export.corpus.passages import writing_passages
 from export.corpus.rows import read_rows
+from export.corpus.split_rows import Split, SplitRows
 from export.corpus.stored import stored_columns
 from export.corpus.unchanged import refusing_changes
 
@@ -23,12 +24,13 @@ def read_corpus(
     id_column: str | None = None,
     passages: Path | None = None,
     told: Told = lambda share: None,
+    split: Split | None = None,
 ) -> Corpus:
     """Return the passages of a file whose suffix says its format, after writing them into `passages` if that is named.
 
     A passages.safetensors is written while the file is read, so that no more than some rows of the corpus are in
     memory, and the returned corpus reads from it. Without one the corpus is in memory. `told` is called now and then
-    with the share of the file that was read, 0 to 1.
+    with the share of the file that was read, 0 to 1. `split` divides each text into passages.
 
     The path may be a folder: its files are read in the order of their paths, and row numbers go on from one to the
     next. export/corpus/folder.py says which are skipped.
@@ -41,15 +43,19 @@ def read_corpus(
     texts: Sequence[str]
     ids: Sequence[str]
     metadata: Sequence[str]
+    divided = 0
     if passages is None:
         rows: list[tuple[str, str, str]] = []
         counts, files, skipped = _read(path, asked, lambda *row: rows.append(row), told)
         texts, ids, metadata = ([row[column] for row in rows] for column in range(3))
     else:
         with writing_passages(passages) as append:
-            counts, files, skipped = _read(path, asked, append, told)
+            take = append if split is None else SplitRows(append, split)
+            counts, files, skipped = _read(path, asked, take, told)
+            divided = take.texts if isinstance(take, SplitRows) else 0
         texts, ids, metadata = stored_columns(passages)
-    return Corpus(texts, ids, metadata, counts.empty_texts, counts.blank_ids, counts.non_finite, files, skipped)
+    found = Corpus(texts, ids, metadata, counts.empty_texts, counts.blank_ids, counts.non_finite, files, skipped)
+    return replace(found, split_texts=divided)
 
 
 def read_texts(path: Path, text_column: str | None, text_option: str) -> list[str]:

@@ -7,7 +7,7 @@ embeds the same shards on other machines.
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import compress, islice
@@ -101,7 +101,7 @@ def embed_here(embedder: Embedder, texts: Iterator[str], count: Count) -> Iterat
 
 def embed_corpus(
     embedder: Embedder,
-    texts: Sequence[str],
+    texts: Collection[str],
     fresh: Path,
     model: str,
     older: KnownRows | None = None,

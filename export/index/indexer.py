@@ -46,7 +46,7 @@ def write_index(
     if columns:
         save_tensors(folder / layout.COLUMNS, column_tensors(map(json.loads, corpus.metadata), columns))
         written.append(layout.COLUMNS)
-    postings, described = keyword_tensors(corpus.texts, keywords) if keywords is not None else ({}, None)
+    postings, described = keyword_tensors(corpus.embedded_texts, keywords) if keywords is not None else ({}, None)
     if described is not None:
         save_tensors(folder / layout.KEYWORDS, postings)
         written.append(layout.KEYWORDS)
@@ -62,6 +62,7 @@ def write_index(
         corpus=name,
         columns=columns,
         keywords=described,
+        heading_prefix=corpus.heading_prefix,
     )
     manifest = replace(manifest, index=index, files=manifest.files | files)
     write_manifest(folder, manifest)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from export.corpus.digests import digest_texts
+from export.corpus.embedded import EmbeddedTexts
 from export.corpus.stored import stored_columns
 from export.index.indexer import check_checksum
 from export.index.shards import KnownRows, name_model
@@ -32,7 +33,8 @@ def open_older_rows(bundle: Path, manifest: Manifest) -> KnownRows:
     assert older.index is not None  # open_bundle checked it
     index = Index.open(bundle / INDEX, older.index.stages)
     is_truncated = read_truncated(bundle, older, older.index.rows)
-    digests = digest_texts(stored_columns(bundle / PASSAGES)[0])
+    texts, _, metadata = stored_columns(bundle / PASSAGES)
+    digests = digest_texts(EmbeddedTexts(texts, metadata) if older.index.heading_prefix else texts)
     if read_manifest(bundle) != older:
         raise BundleError(f"{bundle}: was replaced while it was read; run the command again when no other export runs")
     return KnownRows(digests, is_truncated, index.codes_of)

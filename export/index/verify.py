@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from export.corpus.embedded import heading_prefix
 from export.files.mapped import release
 from export.index.columns import column_tensors
 from export.index.embed import embed_texts
@@ -71,7 +72,7 @@ def verify(
     yield from _check_columns(bundle, manifest, passages)
     sample = _sample_rows(len(index), SAMPLE)
     try:
-        texts = [passages.text(int(row)) for row in sample]
+        texts = _texts(manifest.index, passages, sample)
     except UnicodeDecodeError as error:
         yield Check("texts are UTF-8", str(error), "UTF-8", passed=False)
         return
@@ -110,7 +111,7 @@ def verify_export(
         return
     yield from _check_columns(bundle, manifest, passages)
     sample = _sample_rows(len(index), SAMPLE_AFTER_EXPORT)
-    texts = [passages.text(int(row)) for row in sample]
+    texts = _texts(manifest.index, passages, sample)
     yield from _check_keywords(bundle, manifest, sample, texts)
     embedder = Embedder.open(bundle, manifest.model)
     again = _embed_again(embedder, texts, 1, seconds, clock, progress)
@@ -175,6 +176,13 @@ def _are_equal(name: str, again: Mapping[str, AnyArray], written: Mapping[str, A
 def _sample_rows(rows: int, count: int) -> list[int]:
     """Return at most `count` different rows in random order, so that the first ones of them are a sample too."""
     return [int(row) for row in np.random.default_rng(SEED).permutation(rows)[:count]]
+
+
+def _texts(info: IndexInfo, passages: Passages, sample: list[int]) -> list[str]:
+    """Return the texts of these rows as they were embedded."""
+    if not info.heading_prefix:
+        return [passages.text(row) for row in sample]
+    return [heading_prefix(passages.metadata(row)) + passages.text(row) for row in sample]
 
 
 def _check_keywords(bundle: Path, manifest: Manifest, sample: list[int], texts: list[str]) -> Iterator[Check]:

@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 class _QueryError(ValueError):
-    """Texts that cannot be searched for."""
+    """The text or the file of queries cannot be used."""
 
 
 def _bundle_folder(option: str | None) -> Path:

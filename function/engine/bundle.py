@@ -102,6 +102,7 @@ class IndexInfo:
     columns: dict[str, str]  # type of each metadata column that filters may name; columns.safetensors has their values
     keywords: KeywordsInfo | None  # None in a bundle without keywords.safetensors
     vectors: VectorsInfo | None = None  # None if the corpus is in the bundle
+    heading_prefix: bool = False  # whether passages were embedded after the path of their headings
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +117,9 @@ class Manifest:
     def to_json(self) -> str:
         """Return the text of manifest.json, indented so that people can read and compare it."""
         content = asdict(self)
-        if content["index"] is not None and content["index"]["vectors"] is None:
-            del content["index"]["vectors"]  # of most bundles, which older functions read too
+        for name in ("vectors", "heading_prefix"):  # most bundles have neither, and older functions read them
+            if content["index"] is not None and not content["index"][name]:
+                del content["index"][name]
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -163,6 +165,7 @@ def _read_index(values: dict[str, Any]) -> IndexInfo:
         "stages": None if stages is None else _read(StagesInfo, stages),
         "keywords": None if keywords is None else _read(KeywordsInfo, keywords),
         "vectors": None if vectors is None else _read(VectorsInfo, vectors),
+        "heading_prefix": values.get("heading_prefix", False),
     }
     return _read(IndexInfo, values | parts)
 
@@ -184,6 +187,7 @@ def _read(kind: type[_Info], values: dict[str, Any]) -> _Info:
 # The types that dataclasses.fields states are strings where annotations are. Cached, since a manifest lists many files.
 _field_types = functools.cache(get_type_hints)
 _IS_VALID: dict[object, Callable[[Any], bool]] = {  # by the type of a field
+    bool: lambda value: type(value) is bool,
     int: lambda value: type(value) is int and value > 0,  # a bool is an int too
     float: lambda value: type(value) in (int, float),
     float | None: lambda value: value is None or type(value) in (int, float),

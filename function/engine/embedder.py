@@ -88,7 +88,7 @@ class Embedder:
         ]
 
     def complete(self, ids: Sequence[int]) -> TokenIds:
-        """Return token ids of this model's vocabulary as `tokenize` returns those of a text.
+        """Return token ids of this model's vocabulary in the form that `tokenize` returns.
 
         The special tokens are added unless they are there, and what is beyond max_tokens is cut off.
         """
@@ -102,7 +102,7 @@ class Embedder:
 
     @cached_property
     def vocabulary_size(self) -> int:
-        """Return how many token ids there are; the first is 0."""
+        """Return the number of token ids; the first is 0."""
         return int(self._tokenizer.get_vocab_size())
 
     @cached_property

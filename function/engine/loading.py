@@ -98,12 +98,13 @@ def load(bundle: Path, embedder: Embedder | None = None) -> Loaded:
     return loaded
 
 
-def load_bundle(bundle: Path) -> LoadedBundle:
-    """Return a bundle that is open and has embedded and searched once, so that the first request is not slower.
+def load_bundle(bundle: Path | str) -> LoadedBundle:
+    """Open the bundle in a folder, for a program of your own: docs/python.md shows how to use it.
 
-    Raises BundleError or TensorsError if it cannot be used, or if its corpus is elsewhere.
+    It has embedded and searched once, so that the first search is not slower.
+    Raises BundleError or TensorsError if it cannot be used, or if its texts are in S3 Vectors.
     """
-    loaded = load(bundle)
+    loaded = load(Path(bundle))
     if not isinstance(loaded, LoadedBundle):
         raise BundleError(f"{bundle}: its texts are in S3 Vectors, expected them in the bundle; name another bundle")
     return loaded

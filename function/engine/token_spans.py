@@ -1,4 +1,4 @@
-"""The tokens of a text as people read them: which characters each stands for."""
+"""The tokens of a text with the characters that each was made from."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,6 +36,6 @@ def spell(text: str, pieces: Sequence[Encoding], with_special: bool) -> list[Spe
 def _special(piece: Encoding, before: bool) -> list[SpelledToken]:
     """Return the special tokens before or after the others of a piece."""
     is_special = piece.special_tokens_mask
-    first = is_special.index(0) if 0 in is_special else 1  # of a text without tokens: [CLS] before, [SEP] after
+    first = is_special.index(0) if 0 in is_special else 1  # a text without tokens has [CLS] before and [SEP] after
     places = range(first) if before else range(first, len(is_special))
     return [SpelledToken(piece.ids[i], piece.tokens[i], True, None, None) for i in places if is_special[i]]

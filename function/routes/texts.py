@@ -1,4 +1,4 @@
-"""What a request may call a text, and what a whole number."""
+"""The fields of requests that hold texts or whole numbers, and the limits of texts, tokens and fields."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -10,7 +10,8 @@ from pydantic_core import PydanticCustomError
 from function.errors import union_tag
 from function.settings import CHARACTERS_PER_TEXT, Settings
 
-MOST_FIELDS = 100  # in one body; pydantic describes each unknown field, which takes seconds for a body of 6 MB
+# maximum fields of one body; pydantic describes each unknown field, which takes seconds for a body of 6 MB
+MOST_FIELDS = 100
 
 TEXT, TEXTS = union_tag("text"), union_tag("texts")  # the forms of a field that takes one text or several
 
@@ -34,7 +35,8 @@ def _check_unicode(text: str) -> str:
     return text
 
 
-# The same for the OpenAPI document. U+001C to U+001F and U+0085 are white space for Python and not for every regex.
+# The JSON Schema of a text that is not blank. U+001C to U+001F and U+0085 are white space in Python, but not in every
+# regex.
 NOT_BLANK = {"minLength": 1, "pattern": r"[^\s\x1c-\x1f\x85]"}
 
 
@@ -50,7 +52,7 @@ RequestText = Annotated[str, AfterValidator(_check_text), Field(json_schema_extr
 
 
 def refuse_characters(texts: Sequence[str], settings: Settings, field: str = "text") -> None:
-    """Raise HTTPException with status 413 if texts have more characters than they may, each or together.
+    """Raise HTTPException with status 413 if texts have too many characters, each or together.
 
     The tokenizer reads all of a text before it cuts it to the model's length, and takes seconds for a megabyte.
     """
@@ -71,14 +73,14 @@ def refuse_fields(found: object, where: str) -> None:
 
 
 def refuse_tokens(count: int, texts: int, settings: Settings, field: str) -> None:
-    """Raise HTTPException with status 413 if so many tokens in so many texts are more than a request may have."""
+    """Raise HTTPException with status 413 if a request has too many tokens; texts is the number of its texts."""
     if count > settings.max_tokens:
         found = f"{count} tokens in {texts} text{'s'[: texts > 1]}"
         raise HTTPException(413, f"{field}: {found}, at most {settings.max_tokens}; send fewer or shorter texts")
 
 
 def describe_limits(settings: Settings) -> str:
-    """Return what the OpenAPI document says of the limits of a request that is embedded."""
+    """Return the description in the OpenAPI document of the limits of a request for embeddings."""
     return (
         f"At most {settings.max_texts} texts. More than {settings.max_characters} characters together, "
         f"{CHARACTERS_PER_TEXT} in one text, or {settings.max_tokens} tokens with special tokens get a 413."
@@ -86,12 +88,12 @@ def describe_limits(settings: Settings) -> str:
 
 
 class StrictRequest(BaseModel):
-    """A request body that takes no value of another type and no field it does not know."""
+    """A request body that accepts neither values of another type nor unknown fields."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
 
 class ClientRequest(BaseModel):
-    """A request body of a client that others wrote: fields that this project does not know are ignored."""
+    """A request body of clients of other APIs: unknown fields are ignored."""
 
     model_config = ConfigDict(strict=True)

@@ -12,7 +12,7 @@ from function.server.batching import BatchingExecutor
 SEARCH = "/similar"
 EMBEDDING = (SEARCH, "/predict", "/v1/embeddings", "/embed", "/similarity", "/")  # paths whose POST embeds texts
 WITHOUT_MODEL = b"keyword"  # part of the body of a search that needs no model
-BYTES_PER_TOKEN = 8  # bytes of a body for each token, roughly; English in JSON has about five, so few are overestimated
+BYTES_PER_TOKEN = 8  # estimate; English in JSON has about five, so few requests are overestimated
 LONGEST_WAIT = 4.0  # seconds; some clients give up after five
 MOST_WAITING = 1_000  # replies with 429 that wait at the same time
 
@@ -38,8 +38,11 @@ class Admission:
             await self._app(scope, receive, send)
             return
         tokens = _estimated_tokens(scope)
+        is_search = scope["path"] == SEARCH
+        if is_search:
+            tokens = min(tokens, self._executor.longest_text)  # it has one text
         refusal = self._executor.refusal(tokens)
-        if refusal is not None and scope["path"] == SEARCH:
+        if refusal is not None and is_search:
             message = await receive()
             receive = _replay(message, receive)
             if message.get("more_body", False) or WITHOUT_MODEL in message.get("body", b""):

@@ -1,6 +1,7 @@
-"""Many requests at once: threads with the model embed the texts that wait, while the event loop goes on.
+"""Many requests at once: model threads embed the texts that wait, while the event loop goes on.
 
-A model thread takes its next batch itself. It does not wait for the event loop, which may be busy with other requests.
+While enough texts wait for a batch, a model thread takes the next one itself: the event loop can be busy with other
+requests. With fewer, the event loop starts the next batch, and texts that have arrived meanwhile join it.
 """
 
 import asyncio
@@ -43,7 +44,6 @@ class QueueFullError(HTTPException):
         """Take the tokens that wait, the limit, and the seconds until a new request is worthwhile."""
         detail = f"queue: {found} tokens wait for the model, the limit is {most}; try again in {seconds} s"
         super().__init__(429, detail, {"retry-after": str(seconds)})
-        self.seconds = seconds
 
 
 class BatchingExecutor:
@@ -62,12 +62,15 @@ class BatchingExecutor:
         self._counts = counts
         self._model_threads = ThreadPoolExecutor(threads, "model")
         self._other_threads = ThreadPoolExecutor(max(threads, OTHER_THREADS), "search")
-        self._lock = Lock()  # around what follows, which the event loop and the model threads share
-        self._queue = TokenQueue(max_queued_tokens, tokens_per_batch, embedder.model.max_tokens)
-        self._idle = threads  # model threads without a batch; while there are any, nothing waits
+        self._tokens_per_batch = tokens_per_batch
         self._threads = threads
-        self._seconds_per_token = 0.0  # average of one thread; 0 until the first batch
+        self.longest_text = embedder.model.max_tokens  # tokens
         self._announced: dict[asyncio.Task[object] | None, int] = {}  # tokens by the task that answers the request
+        self._loop: asyncio.AbstractEventLoop  # that of the latest request
+        self._lock = Lock()  # around the next three, which the event loop and the model threads change
+        self._queue = TokenQueue(max_queued_tokens, tokens_per_batch, self.longest_text)
+        self._idle = threads  # model threads without a batch
+        self._seconds_per_token = 0.0  # average of one thread; 0 until the first batch
         self.embedded_at = monotonic()  # load has just embedded a text
 
     async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
@@ -93,17 +96,12 @@ class BatchingExecutor:
         was_announced = bool(self._announced) and self._withdraw()
         if not (is_check or was_announced) and (refusal := self.refusal(count)) is not None:
             raise refusal
-        request = Request(tokens, self._embedder.model.dim, asyncio.get_running_loop().create_future())
+        self._loop = asyncio.get_running_loop()
+        request = Request(tokens, self._embedder.model.dim, self._loop.create_future())
         with self._lock:
             self._queue.add(request)
-            batches = []
-            while self._idle and (batch := self._take()):
-                self._idle -= 1
-                batches.append(batch)
-            self._counts.set_queued(self._queue.tokens)
-        for batch in batches:
-            self._model_threads.submit(self._embed_batches, batch)
         try:
+            self._start_batches()
             return await request.done
         finally:
             if request.unstarted:  # the caller was cancelled, or a batch failed
@@ -118,7 +116,7 @@ class BatchingExecutor:
                 return None
             before = self._queue.tokens_before(tokens)
             seconds = ceil(before * self._seconds_per_token / self._threads)
-        return QueueFullError(before, self._queue.max_tokens, min(LONGEST_RETRY, max(1, seconds)))
+            return QueueFullError(before, self._queue.max_tokens, min(LONGEST_RETRY, max(1, seconds)))
 
     @contextmanager
     def announced(self, tokens: int) -> Iterator[None]:
@@ -142,6 +140,14 @@ class BatchingExecutor:
         self._queue.announced_tokens -= tokens
         return bool(tokens)
 
+    def _start_batches(self) -> None:
+        """Start a batch in every idle thread, as long as texts wait. Runs in the event loop."""
+        with self._lock:
+            while self._idle and (batch := self._take()):
+                self._idle -= 1
+                self._model_threads.submit(self._embed_batches, batch)
+            self._counts.set_queued(self._queue.tokens)
+
     def _take(self) -> Batch:
         """Take the next batch and count it; the lock is held."""
         batch = self._queue.take()
@@ -150,7 +156,7 @@ class BatchingExecutor:
         return batch
 
     def _embed_batches(self, batch: Batch) -> None:
-        """Embed a batch, and then the ones that wait, until there are none. Runs in a model thread."""
+        """Embed a batch, and then the next ones, as long as enough waits. Runs in a model thread."""
         while batch:
             ids = [request.tokens[row].ids for request, row in batch]
             begin = monotonic()
@@ -162,15 +168,31 @@ class BatchingExecutor:
             end = monotonic()
             if not isinstance(result, Exception):
                 self.embedded_at = end
-            with suppress(RuntimeError):  # the event loop was closed, and nobody waits for the result
-                batch[0][0].done.get_loop().call_soon_threadsafe(_hand_out, batch, result)
             seconds = (end - begin) / (len(ids) * len(ids[0]))
+            finished = batch
             with self._lock:
                 weight = NEWEST if self._seconds_per_token else 1.0
                 self._seconds_per_token += (seconds - self._seconds_per_token) * weight
-                batch = self._take()
+                # with less than a batch waiting, the event loop starts the next one: texts may have arrived for it
+                batch = self._take() if self._queue.tokens >= self._tokens_per_batch else []
                 self._idle += not batch
                 self._counts.set_queued(self._queue.tokens)
+            with suppress(RuntimeError):  # the event loop was closed, and nobody waits for the result
+                self._loop.call_soon_threadsafe(self._end_batch, finished, result)
+
+    def _end_batch(self, batch: Batch, result: Embeddings | Exception) -> None:
+        """Give each request of a batch its embeddings, or the error. Runs in the event loop."""
+        self._start_batches()
+        for place, (request, row) in enumerate(batch):
+            if request.done.done():  # nobody waits for it any more
+                continue
+            if isinstance(result, Exception):
+                request.done.set_exception(result)
+                continue
+            request.embeddings[row] = result[place]
+            request.missing -= 1
+            if not request.missing:
+                request.done.set_result(request.embeddings)
 
     async def _in_thread(self, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._other_threads, work)
@@ -179,17 +201,3 @@ class BatchingExecutor:
         """End the threads, after what they are doing."""
         self._model_threads.shutdown()
         self._other_threads.shutdown()
-
-
-def _hand_out(batch: Batch, result: Embeddings | Exception) -> None:
-    """Give each request of a batch its embeddings, or the error. Runs in the event loop."""
-    for place, (request, row) in enumerate(batch):
-        if request.done.done():  # nobody waits for it any more
-            continue
-        if isinstance(result, Exception):
-            request.done.set_exception(result)
-            continue
-        request.embeddings[row] = result[place]
-        request.missing -= 1
-        if not request.missing:
-            request.done.set_result(request.embeddings)

@@ -9,6 +9,7 @@ from function.settings import LAMBDA_BODY_LIMIT
 DEFAULT_CONNECTIONS = 1_024  # open connections of one process
 MEGABYTE = 1024 * 1024
 OTHER_FILES = 256  # open files of a process beside its connections
+TRIMS = 5
 LEAST_TO_TRIM = 16 * MEGABYTE  # bytes of bodies after which trimming the heap, some milliseconds of work, is worth it
 
 
@@ -37,6 +38,7 @@ class LargeBodies:
         """Count from zero."""
         self.bytes = 0
         self._since_trim = 0  # bytes that were added
+        self._trims = 0  # how often the heap is still trimmed
         self._trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # only glibc has it
 
     def add(self, count: int) -> None:
@@ -49,9 +51,16 @@ class LargeBodies:
         self.bytes -= count
 
     def trim(self) -> None:
-        """Return the memory of former bodies to the system, as soon as there is none; glibc would keep 60 MB of 64."""
-        if self._trim is not None and not self.bytes and self._since_trim > LEAST_TO_TRIM:
-            self._since_trim = 0
+        """Return the memory of former bodies to the system if there is none now; glibc would keep 60 MB of 64.
+
+        Call this about once a second. It trims several times, because other threads may still use copies of a body.
+        """
+        if self.bytes or self._trim is None:
+            return
+        if self._since_trim > LEAST_TO_TRIM:
+            self._since_trim, self._trims = 0, TRIMS
+        if self._trims:
+            self._trims -= 1
             self._trim(0)
 
 

@@ -20,6 +20,12 @@ def test_the_parts_of_a_bundle_answer_together(bundle: Path, manifest: Manifest,
     assert loaded.passages[hit.row].text == corpus.texts[123]
 
 
+def test_a_folder_may_be_named_by_a_string(bundle: Path, manifest: Manifest) -> None:
+    loaded = load_bundle(f"{bundle}/")
+    assert loaded.manifest == manifest
+    assert loaded.folder == bundle
+
+
 def test_a_bundle_that_is_not_whole_is_not_loaded(bundle_copy: Path) -> None:
     (bundle_copy / PASSAGES).unlink()
     with pytest.raises(BundleError, match=r"passages\.safetensors: is missing"):

@@ -62,3 +62,16 @@ def exchange(address: tuple[str, int], messages: Sequence[Sequence[bytes]]) -> l
                     caller.sendall(pieces[number])
             time.sleep(0.03)  # the server reads what was sent so far by itself
         return [receive_all(caller) for caller in callers]
+
+
+def receive_reply(caller: socket.socket) -> Reply:
+    """Return the next reply on a connection that stays open. The system may deliver it in several pieces."""
+    received = b""
+    while part := caller.recv(65_536):
+        received += part
+        head, end, body = received.partition(b"\r\n\r\n")
+        length = LENGTH.search(head + b"\r\n")
+        if end and length and len(body) >= int(length[1]):
+            break
+    (reply,) = read_replies(received)
+    return reply

@@ -55,7 +55,8 @@ def serving(app: ASGIApp, limits: Limits) -> Iterator[tuple[str, int]]:
     is_alive, alive = os.pipe()
     watch = CancelOnDisconnect(app, lambda: None)
     thread = Thread(target=server.serve, args=(watch, limits, listener, False, is_alive))
-    with patch.object(server, "TICKS_BETWEEN_CHECKS", 1):
+    # only a main thread can prepare a worker, since it handles signals
+    with patch.object(server, "TICKS_BETWEEN_CHECKS", 1), patch.object(server, "_prepare"):
         thread.start()
         try:
             host, port = listener.getsockname()

@@ -382,6 +382,23 @@ def test_a_bulk_request_is_refused_before_it_is_read_while_another_one_is_read(
     run(ask())
 
 
+@pytest.mark.usefixtures("at_once")
+def test_a_search_with_a_long_text_is_not_a_bulk_request(full: Full, gate: Gate) -> None:
+    async def ask() -> tuple[int, int]:
+        async with full(max_queued_tokens=500) as (_, client):
+            bulk = [asyncio.create_task(client.post("/predict", json={"text": ["goose"] * 2_000}))]
+            while await metric(client, "queued_tokens") < 1_000:
+                await asyncio.sleep(0.001)
+            long = {"text": "goose " * 1_500}
+            search = asyncio.create_task(client.post("/similar", json=long))
+            refused = await client.post("/predict", json={"text": ["goose"] * 1_000})
+            gate.set()
+            await asyncio.gather(*bulk)
+            return (await search).status_code, refused.status_code
+
+    assert run(ask()) == (200, 429)
+
+
 def test_the_check_is_outside_of_what_keeps_a_body(bundle: Path) -> None:
     app = make_app(Settings(bundle_dir=bundle, api_keys=(KEY,)), Batching(1, 1)).app
     assert isinstance(app, FastAPI)

@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from function.server.limits import Limits
 from function.settings import Settings
-from tests.function.raw_http import Reply, connected, read_replies, receive_all
+from tests.function.raw_http import Reply, connected, read_replies, receive_all, receive_reply
 from tests.function.running import address_of, serving, started
 
 TYPE = b"POST /similar HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\n"
@@ -111,14 +111,14 @@ def test_a_slow_body_is_read_while_enough_of_it_comes(address: Address) -> None:
         for start in range(0, len(body), 500):  # some 6,000 bytes a second
             caller.sendall(body[start : start + 500])
             time.sleep(0.08)
-        assert caller.recv(100_000).startswith(b"HTTP/1.1 200 OK")
+        assert receive_reply(caller).status == 200
 
 
 def test_the_deadline_of_a_head_begins_with_the_last_reply(address: Address) -> None:
     with connected(address) as caller:
         for _ in range(4):
             caller.sendall(REQUEST)
-            assert caller.recv(100_000).startswith(b"HTTP/1.1 200 OK")
+            assert receive_reply(caller).status == 200
             time.sleep(0.4)
         caller.sendall(TYPE)
         assert error_of(read_replies(receive_all(caller)))[0] == 408
@@ -179,15 +179,15 @@ def test_large_bodies_share_a_limit_and_small_ones_are_always_read(make_app: Cal
         assert b"\r\nretry-after: 1" in reply.head
         first, second, third = (caller for caller in callers if caller is not refused)
         first.sendall(end)
-        assert first.recv(100_000).startswith(b"HTTP/1.1 200 OK")
+        assert receive_reply(first).status == 200
         first.sendall(HEAD % 60_000 + BODY + b" " * (60_000 - len(BODY)))
-        assert first.recv(100_000).startswith(b"HTTP/1.1 200 OK")
+        assert receive_reply(first).status == 200
         second.close()
         for _ in range(4):  # the bytes of the answered, the refused and the closed one are free again
             first.sendall(HEAD % 5_900_000 + b" " * (5_900_000 - len(BODY)) + BODY)
-            assert first.recv(100_000).startswith(b"HTTP/1.1 200 OK")
+            assert receive_reply(first).status == 200
         third.sendall(end)
-        assert third.recv(100_000).startswith(b"HTTP/1.1 200 OK")
+        assert receive_reply(third).status == 200
 
 
 def test_connections_above_the_limit_get_429_and_above_twice_the_limit_nothing(
@@ -198,7 +198,7 @@ def test_connections_above_the_limit_get_429_and_above_twice_the_limit_nothing(
         time.sleep(0.1)  # all are accepted
         for caller in callers[:20]:
             caller.sendall(REQUEST)
-            assert caller.recv(100_000).startswith(b"HTTP/1.1 200 OK")
+            assert receive_reply(caller).status == 200
         refused = [error_of(read_replies(receive_all(caller))) for caller in callers[20:40]]
         assert [status for status, _ in refused] == [429] * 20
         assert (

@@ -99,7 +99,7 @@ def test_prompts_are_put_before_texts(connect: Callable[..., httpx.Client], bund
     assert [one["text"] for one in tokens] == ["[CLS]", "ferry", "goose", "[SEP]"]
 
 
-@pytest.mark.parametrize("text", [*TEXTS, "Żółć, naïve café, 東京, 🦆.", " ", "goose " * 100])
+@pytest.mark.parametrize("text", [*TEXTS, "Żółć, naïve café, 東京, 🦆.", " ", "goose " * 100, "goose " * 10_000])
 def test_tokens_are_the_tokenizers_and_name_their_characters(
     client: httpx.Client, embedder: Embedder, text: str
 ) -> None:

@@ -21,8 +21,8 @@ from function.engine.metadata.columns import COMPARED, EXPECTED, Columns, Mask, 
 
 OPERATORS = ("$eq", "$ne", *COMPARED, "$in", "$nin", "$startsWith", "$exists")
 STRINGS = ("string", "list")  # types of columns whose values are strings
-MOST_LEVELS = 8  # of filters within filters
-MOST_VALUES = 1_000  # in a filter: each takes a pass over the rows, and a megabyte of JSON may hold a hundred thousand
+MOST_LEVELS = 8  # maximum depth of filters within filters
+MOST_VALUES = 1_000  # maximum values of a filter; each takes a pass over the rows, and 6 MB of JSON can hold millions
 
 
 class FilterError(ValueError):

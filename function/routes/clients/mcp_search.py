@@ -19,7 +19,7 @@ from function.telemetry import Stopwatch
 
 
 def make_tool(current: Callable[[], IndexInfo]) -> Callable[[], dict[str, Any]]:
-    """Return what describes the tool for the current corpus."""
+    """Return a function that describes the tool for the current corpus."""
 
     def tool() -> dict[str, Any]:
         info = current()
@@ -36,7 +36,7 @@ def make_tool(current: Callable[[], IndexInfo]) -> Callable[[], dict[str, Any]]:
 
 
 def describe_corpus(info: IndexInfo) -> str:
-    """Return what a language model must know to use the tool: what is searched, and by which columns."""
+    """Return the description that a language model reads: which texts are searched, and by which columns."""
     columns = ", ".join(f"{name} ({kind})" for name, kind in info.columns.items())
     metadata = f" Each text has these columns, by which a filter can choose: {columns}." if columns else ""
     return f"Search the {info.rows:,} texts of {info.corpus} by meaning and return those closest to a text.{metadata}"
@@ -59,7 +59,7 @@ def input_schema(info: IndexInfo) -> dict[str, Any]:
 
 
 def make_call(search: Search, settings: Settings) -> Callable[[dict[str, Any], Stopwatch], Awaitable[dict[str, Any]]]:
-    """Return what answers a call of the tool: a result that says what is wrong if the arguments cannot be used."""
+    """Return the function that answers a call of the tool; wrong arguments get a result that describes the error."""
 
     async def call(arguments: dict[str, Any], stopwatch: Stopwatch) -> dict[str, Any]:
         try:

@@ -32,6 +32,7 @@ from function.telemetry import Stopwatch, stopwatch_of
 
 EMBED, SIMILARITY = union_tag("embed"), union_tag("similarity")
 INPUTS = "inputs"  # the field whose limits are passed
+TOKENS_AT_ONCE = 5_000  # tokens that are written as JSON in some milliseconds, in which the writer holds the GIL
 
 Prompt = Literal["query", "document"] | None
 Truncation = Literal["right"] | None  # from the end; the tokenizer can cut off no beginning
@@ -217,7 +218,9 @@ def add_tei(app: FastAPI, embedding: TextEmbedding, settings: Settings) -> None:
                 tokens = spell(*embedder.encode(text, role), with_special=body.add_special_tokens)
                 count += len(tokens)
                 refuse_tokens(count, len(texts), settings, INPUTS)
-                lists.append(json_text(tokens))  # for each text, because the writer holds the GIL
+                starts = range(0, len(tokens), TOKENS_AT_ONCE)
+                parts = [json_text(tokens[start : start + TOKENS_AT_ONCE])[1:-1] for start in starts]
+                lists.append(f"[{','.join(parts)}]")
             return f"[{','.join(lists)}]"
 
         spelled = await embedding.executor.run(spell_all, is_long=True)

@@ -38,10 +38,6 @@ def test_a_row_of_cold_starts_has_the_place_the_medians_and_the_ratio_to_the_emp
     assert (ours["INIT ms"], ours["x empty"], ours["phases ms"]) == ("225 (200 to 250)", "5.0", "app 5")
 
 
-def test_starts_are_compared_in_pairs() -> None:
-    assert Starts(init=[100.0, 300.0, 210.0]).times_as_long_as(Starts(init=[200.0, 200.0, 200.0])) == 1.05
-
-
 def test_the_variants_of_the_ablation_are_sorted_by_their_worth_and_compared_round_by_round() -> None:
     seen = {
         ablation.WHOLE: [100.0, 200.0, 300.0],

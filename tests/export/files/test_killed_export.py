@@ -102,7 +102,7 @@ def test_an_export_killed_again_and_again_embeds_no_finished_shard_twice(
     bundle: Path, texts: Path, tmp_path: Path, small_shards: None
 ) -> None:
     out = Path(shutil.copytree(bundle, tmp_path / "out"))
-    for moment in (45, 50, 55):
+    for moment in (60, 65, 70):
         assert run_until(moment, out, texts).returncode == -signal.SIGKILL
         assert open_bundle(out) == open_bundle(bundle)
     (kept,) = [path for path in out.iterdir() if path.is_dir()]

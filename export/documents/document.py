@@ -1,0 +1,68 @@
+"""What a reader of one format returns: a document's text, and where its headings and blocks are in it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+
+class UnreadableError(Exception):
+    """A document without a text that can be read. The message is the reason, such as "encrypted"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading at the characters start to end of a part's text.
+
+    One without a text ends the sections of its level and deeper: what follows belongs to the section around them.
+    """
+
+    start: int
+    end: int
+    level: int  # 1 is the highest
+    text: str
+    anchor: str  # "" if no link leads to it
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A paragraph, a list item, a block of code or a table: the characters start to end, without blanks around them."""
+
+    start: int
+    end: int
+    parts: tuple["Block", ...] = ()  # rows or items, between which a block that is too long is divided
+    header: str = ""  # the header of a table, embedded again with the rows after a division
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a document that is in memory at a time: a page of a PDF, all of another document."""
+
+    text: str
+    blocks: list[Heading | Block]
+    offset: int = 0  # characters of the document before this part
+    page: int | None = None  # from 1
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document. Headings hold beyond the end of a part."""
+
+    title: str
+    parts: Iterable[Part]
+    fields: dict[str, object] = field(default_factory=dict)  # of the front matter
+
+
+def trimmed(text: str, start: int, end: int, parts: tuple[Block, ...] = (), header: str = "") -> list[Block]:
+    """Return the block at these characters without the blanks around it, no block if there are only blanks."""
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return [Block(start, end, parts, header)] if start < end else []
+
+
+def decode(content: bytes) -> str:
+    """Return the text of a file in UTF-8, or in UTF-16 with a byte order mark. Raises UnreadableError for others."""
+    try:
+        return content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UnreadableError(f"not UTF-8: {error.reason} at byte {error.start}") from error

@@ -1,0 +1,43 @@
+"""DOCX: mammoth makes HTML of it, whose headings, lists and tables are then read."""
+
+import zlib
+from io import BytesIO
+from pathlib import Path
+from xml.parsers.expat import ExpatError
+from zipfile import BadZipFile, ZipFile
+
+from export.documents.document import Document, UnreadableError
+from export.documents.html import read_html_text
+
+LARGEST = 500_000_000  # bytes of all files in the archive, unpacked
+# what mammoth, zipfile and expat raise for damaged files; an encrypted ZIP is a RuntimeError
+BROKEN = (
+    BadZipFile,
+    ExpatError,
+    LookupError,
+    AttributeError,
+    ValueError,
+    TypeError,
+    OSError,
+    EOFError,
+    RuntimeError,
+    zlib.error,
+)
+OLE = b"\xd0\xcf\x11\xe0"  # how an encrypted file begins, and one of Word before 2007
+
+
+def read_docx(path: Path) -> Document:
+    """Return a DOCX file as a document, without images. Raises UnreadableError for a broken or encrypted file."""
+    import mammoth
+
+    content = path.read_bytes()
+    if content.startswith(OLE):
+        raise UnreadableError("encrypted, or a .doc of an older Word")
+    try:
+        if (unpacked := sum(entry.file_size for entry in ZipFile(BytesIO(content)).infolist())) > LARGEST:
+            raise UnreadableError(f"{unpacked:,} bytes unpacked, more than {LARGEST:,}")
+        without_images = mammoth.images.img_element(lambda image: {})
+        html = mammoth.convert_to_html(BytesIO(content), convert_image=without_images).value
+    except BROKEN as error:
+        raise UnreadableError(f"broken: {type(error).__name__} {error}") from error
+    return read_html_text(html, path, has_anchors=False)

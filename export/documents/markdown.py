@@ -1,0 +1,65 @@
+"""Markdown: CommonMark with tables. Offsets are those of the file's own text."""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from export.documents.addresses import MKDOCS, Slugs
+from export.documents.document import Block, Document, Heading, Part, decode, trimmed
+from export.documents.front_matter import read_front_matter
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+NEWLINE = re.compile(r"\r\n?|\n")  # as markdown-it counts lines
+OWN_ANCHOR = re.compile(r"\s*\{:?[^{}]*#([\w.:-]+)[^{}]*\}\s*$")  # MkDocs: a heading {#anchor}
+COMMENTS = re.compile(r"\s*(?:<!--.*?-->\s*)+", re.DOTALL)
+WORDS = {"softbreak": " ", "hardbreak": " ", "html_inline": ""}  # in a heading, where other tokens are their content
+PARTS = frozenset([("list_item_open", 1), ("tr_open", 2)])  # tokens that begin an item or a row, and their levels
+
+
+def read_markdown(path: Path, anchors: str) -> Document:
+    """Return a Markdown file as a document, with anchors in one of the styles of `Slugs`.
+
+    The title is that of the front matter, else the first heading of level 1, else the file's name.
+    Raises UnreadableError if it is not UTF-8, or for wrong front matter.
+    """
+    from markdown_it import MarkdownIt
+
+    text = decode(path.read_bytes())
+    fields, begin = read_front_matter(text)
+    starts = [begin, *(newline.end() for newline in NEWLINE.finditer(text, begin)), len(text)]
+    tokens = MarkdownIt("commonmark").enable("table").parse(text[begin:])
+    slugs, title = Slugs(anchors), ""
+    blocks: list[Heading | Block] = []
+    for place, token in enumerate(tokens):
+        if token.level or token.map is None:
+            continue
+        start, end = (starts[line] for line in token.map)
+        if token.type == "heading_open":
+            words = "".join(WORDS.get(child.type, child.content) for child in tokens[place + 1].children or ())
+            own = OWN_ANCHOR.search(words) if anchors == MKDOCS else None
+            words = words[: own.start()] if own else words
+            anchor = slugs(words, own[1] if own else "")
+            heading = Heading(start, end, int(token.tag[1]), " ".join(words.split()), anchor)
+            title = title or (heading.text if heading.level == 1 else "")
+            blocks.append(heading)
+        elif token.type != "hr" and not COMMENTS.fullmatch(text, start, end):
+            begins = [*_parts(tokens, place, starts), end]
+            parts = tuple(part for bounds in pairwise(begins) for part in trimmed(text, *bounds))
+            header = text[parts[0].start : end].partition("\n")[0].strip() if token.type == "table_open" else ""
+            blocks += trimmed(text, start, end, parts, header)
+    stated = fields.pop("title", None)
+    return Document(str(stated or title or path.stem), [Part(text, blocks)], fields)
+
+
+def _parts(tokens: list["Token"], place: int, starts: list[int]) -> Iterator[int]:
+    """Yield where the items of a list or the rows of a table begin; nothing for another token."""
+    for number in range(place + 1, len(tokens)):
+        token = tokens[number]
+        if not token.level:
+            return
+        if (token.type, token.level) in PARTS and token.map is not None:
+            yield starts[token.map[0]]

@@ -1,0 +1,106 @@
+"""PDF, page by page: lines joined to paragraphs, without hyphens at their ends and without running headers.
+
+Headings are those of the PDF's outline (its bookmarks), where the page has a line with the same words. Nothing else
+in a PDF says reliably what a heading is.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from export.documents.document import Block, Document, Heading, Part, UnreadableError
+from export.documents.plain import paragraphs
+
+EDGE = 2  # lines at the top and at the bottom of a page that can be running headers and footers
+LEAST_PAGES, LEAST_SHARE = 3, 0.02  # of the pages that a line must be on to be a running one
+FULL_LINE = 0.75  # of the page's longest line; after a shorter one the next does not continue its sentence
+DIVIDED = re.compile(r"(?<=\w)[-\u2010]$")
+HYPHEN = re.compile("[\u00ad\x02\ufffe]\\s*")  # PDFium writes the second or third for one that divides a word
+
+Outline = dict[int, list[tuple[int, str]]]  # level and words of the headings on each page
+
+
+def read_pdf(path: Path) -> Document:
+    """Return a PDF as a document, whose pages are read when they are used, twice in all.
+
+    The title is the one that the PDF states, else the file's name.
+    Raises UnreadableError for a broken or encrypted PDF, and for one without text, which was probably scanned.
+    """
+    import pypdfium2
+
+    try:
+        pdf = pypdfium2.PdfDocument(path)
+        edges: Counter[str] = Counter()  # lines at the edges of pages
+        for number in range(len(pdf)):
+            lines = _lines(pdf, number)
+            edges.update({_key(line) for line in [*lines[:EDGE], *lines[-EDGE:]]})
+        outline: Outline = {}
+        for bookmark in pdf.get_toc():
+            if (target := bookmark.get_dest()) is not None and (page := target.get_index()) is not None:
+                outline.setdefault(page, []).append((bookmark.level + 1, " ".join(bookmark.get_title().split())))
+        title = " ".join(pdf.get_metadata_value("Title").split())
+    except pypdfium2.PdfiumError as error:
+        raise UnreadableError("encrypted" if "password" in str(error).lower() else f"broken: {error}") from error
+    if not edges:
+        raise UnreadableError("scanned: no page has text")
+    least = max(LEAST_PAGES, LEAST_SHARE * len(pdf))
+    return Document(title or path.stem, _pages(pdf, {line for line in edges if edges[line] >= least}, outline))
+
+
+def _pages(pdf: Any, running: set[str], outline: Outline) -> Iterator[Part]:
+    offset = 0
+    with pdf:
+        for number in range(len(pdf)):
+            lines = _lines(pdf, number)
+            inner = range(EDGE, len(lines) - EDGE)
+            kept = [line for place, line in enumerate(lines) if place in inner or _key(line) not in running]
+            text, blocks = _blocks(kept, outline.get(number, []))
+            yield Part(text, blocks, offset, number + 1)
+            offset += len(text)
+
+
+def _lines(pdf: Any, number: int) -> list[str]:
+    page = pdf[number]
+    text = page.get_textpage()
+    try:
+        return [line.strip() for line in HYPHEN.sub("", text.get_text_bounded()).splitlines() if line.strip()]
+    finally:
+        text.close()
+        page.close()
+
+
+def _key(line: str) -> str:
+    """Return a line with # for each number: page numbers differ."""
+    return re.sub(r"\d+", "#", line.lower())
+
+
+def _blocks(lines: list[str], headings: list[tuple[int, str]]) -> tuple[str, list[Heading | Block]]:
+    """Return the text of a page and its blocks."""
+    longest = max(map(len, lines), default=0)
+    text, begin = "", 0
+    blocks: list[Heading | Block] = []
+    for line in lines:
+        found = next((heading for heading in headings if _is_same(line, heading[1])), None)
+        if found is not None:
+            blocks += paragraphs(text, begin)
+            headings = headings[headings.index(found) + 1 :]
+            text = text.rstrip() + "\n\n" if text else ""
+            blocks.append(Heading(len(text), len(text) + len(line), *found, ""))
+            text += f"{line}\n\n"
+            begin = len(text)
+            continue
+        if line[0].islower():
+            text = DIVIDED.sub("", text)
+        is_divided, is_full = DIVIDED.search(line), len(line) >= FULL_LINE * longest
+        text += line + (
+            "" if is_divided else " " if is_full else "\n\n" if line.endswith((".", "!", "?", ":")) else "\n"
+        )
+    return text.rstrip(), [*blocks, *paragraphs(text, begin)]
+
+
+def _is_same(line: str, words: str) -> bool:
+    """Return whether a line is a heading of the outline, with or without its number."""
+    line, words = ("".join(each.lower().split()).lstrip("0123456789.") for each in (line, words))
+    return bool(words) and line == words

@@ -1,0 +1,115 @@
+"""What holds for the passages of all documents, whatever is in them."""
+
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from export.corpus.embedded import PREFIX_CHARACTERS, EmbeddedTexts, heading_prefix
+from export.documents.document import Heading
+from export.documents.html import read_html_text
+from export.documents.markdown import read_markdown
+from export.documents.passages import divide
+from export.documents.plain import read_plain
+from export.documents.splitter import Splitter
+
+TOKENS = 24
+WORDS = st.sampled_from(["alpha", "beta.", "`gamma`", "Ωmega", "東京", "*d*", "<b>", "|", "1-2", "x" * 90])
+LINES = st.lists(WORDS, max_size=40).map(" ".join)
+PIECES = st.one_of(
+    LINES,
+    st.tuples(st.sampled_from(["# ", "## ", "### "]), LINES).map("".join),
+    LINES.map("- {}\n- two".format),
+    LINES.map("```\n{}\n\nb\n```".format),
+    st.lists(LINES, max_size=9).map(lambda rows: "| a | b |\n| - | - |\n" + "\n".join(f"| {row} |" for row in rows)),
+)
+HTML_PIECES = st.sampled_from(
+    "<h1~id=a> </h1> <p> <li> <dl><dt~id=x> <dd> </dl> <pre> </pre> <table><tr><td> </table> <br> <nav> </nav> "
+    "<section~id=s> </section> alpha~beta. gamma~&amp;~delta".replace(" ", "\n")
+    .replace("~", " ")
+    .split("\n")
+)
+MARKDOWN = st.lists(PIECES, max_size=12).map("\n\n".join)
+THOROUGH = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+
+
+@given(text=MARKDOWN, overlap=st.sampled_from([0, 5]))
+@THOROUGH
+def test_passages_of_markdown(text: str, overlap: int, tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
+    (tmp_path / "page.md").write_bytes(text.encode())
+    document = read_markdown(tmp_path / "page.md", "github")
+    (part,) = document.parts
+    splitter = make_splitter(TOKENS, overlap)
+    found = list(divide(document, splitter))
+    headings = [block for block in part.blocks if isinstance(block, Heading)]
+    covered = [False] * len(text)
+    for each in found:
+        assert text[each.start : each.end] == each.text == each.text.strip() != ""
+        inside = [heading for heading in headings if each.start < heading.end and heading.start < each.end]
+        # only whole small sections share a passage, which then has their headings and fits
+        assert not inside or splitter.count(each.text) <= TOKENS
+        assert all(each.start <= heading.start and heading.end <= each.end + 2 for heading in inside)
+        covered[each.start : each.end] = [True] * len(each.text)
+    for block in part.blocks:
+        if not isinstance(block, Heading):
+            assert all(
+                done or char.isspace()
+                for done, char in zip(covered[block.start : block.end], text[block.start : block.end], strict=True)
+            )
+    assert found == list(divide(document, splitter))
+
+
+@given(text=st.text(st.sampled_from("ab. \n\f東"), max_size=200), tokens=st.integers(1, 9))
+@THOROUGH
+def test_passages_of_plain_text(text: str, tokens: int, tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
+    (tmp_path / "page.txt").write_bytes(text.encode())
+    splitter = make_splitter(tokens)
+    found = list(divide(read_plain(tmp_path / "page.txt"), splitter))
+    assert all(text[each.start : each.end] == each.text and splitter.count(each.text) <= tokens for each in found)
+    assert "".join("".join(each.text for each in found).split()) == "".join(text.split())
+
+
+@given(html=st.lists(HTML_PIECES, max_size=60).map("".join))
+@THOROUGH
+def test_passages_of_html(html: str, make_splitter: Callable[..., Splitter]) -> None:
+    document = read_html_text(html, Path("page.html"))
+    (part,) = document.parts
+    found = list(divide(document, make_splitter(9)))
+    assert all(part.text[each.start : each.end] == each.text == each.text.strip() != "" for each in found)
+
+
+def test_overlap_repeats_the_end_of_the_passage_before(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
+    (tmp_path / "a.txt").write_text(" ".join(f"w{n}" for n in range(30)))
+    found = [each.text.split() for each in divide(read_plain(tmp_path / "a.txt"), make_splitter(12, overlap=3))]
+    assert all(after[:3] == before[-3:] and len(after) <= 12 for before, after in pairwise(found))
+    assert [word for place, words in enumerate(found) for word in words[3 if place else 0 :]] == [
+        f"w{n}" for n in range(30)
+    ]
+
+
+def test_a_long_path_leaves_room_for_the_text(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
+    (tmp_path / "a.md").write_text(f"# {'head ' * 30}\n\n{'word ' * 90}")
+    document = read_markdown(tmp_path / "a.md", "github")
+    splitter = make_splitter(60, max_tokens=80)
+    for each in divide(document, splitter):
+        assert splitter.count(heading_prefix({"title": document.title, "headings": each.headings}) + each.text) <= 78
+
+
+@pytest.mark.parametrize(
+    ("metadata", "prefix"),
+    [
+        ({}, ""),
+        ({"title": "A", "headings": []}, "A\n"),
+        ({"title": "A", "headings": ["A", "B"]}, "A > B\n"),
+        ({"title": "T", "headings": ["A", "B"], "table": "a | b"}, "T > A > B\na | b\n"),
+        ({"title": "T" * 400, "headings": []}, "T" * PREFIX_CHARACTERS + "\n"),
+    ],
+)
+def test_the_path_of_headings_is_embedded_before_a_text(metadata: dict[str, object], prefix: str) -> None:
+    texts = EmbeddedTexts(["x", "y"], [json.dumps(metadata), "{}"])
+    assert heading_prefix(metadata) == prefix
+    assert (list(texts), len(texts)) == ([f"{prefix}x", "y"], 2)

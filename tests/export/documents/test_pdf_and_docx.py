@@ -1,0 +1,78 @@
+"""PDF and DOCX files, written by hand."""
+
+from collections.abc import Callable
+from itertools import accumulate
+from pathlib import Path
+
+import pytest
+
+from export.documents.document import UnreadableError
+from export.documents.docx import read_docx
+from export.documents.passages import divide
+from export.documents.pdf import read_pdf
+from export.documents.splitter import Splitter
+from tests.export.documents.files import paragraph, write_docx, write_pdf
+
+LINE = "This line is long enough to be a full line of its paragraph"
+ANIMALS = ("ape", "bear", "cat", "duck")
+
+
+def test_pages_become_passages_without_hyphens_and_running_lines(
+    tmp_path: Path, make_splitter: Callable[..., Splitter]
+) -> None:
+    pages = [
+        ["The Handbook", f"{LINE} {ANIMALS[page]} infor-", f"mation {ANIMALS[page]}.", f"{page + 1} of 4"]
+        for page in range(4)
+    ]
+    document = read_pdf(write_pdf(tmp_path / "a.pdf", pages, title="A handbook"))
+    found = list(divide(document, make_splitter(40)))
+    assert document.title == "A handbook"
+    assert [(each.page, each.text) for each in found] == [
+        (page + 1, f"{LINE} {animal} information {animal}.") for page, animal in enumerate(ANIMALS)
+    ]
+    assert [each.start for each in found] == [0, *accumulate(len(each.text) for each in found[:-1])]
+
+
+def test_the_outline_of_a_pdf_has_its_headings_which_hold_on_the_next_pages(
+    tmp_path: Path, make_splitter: Callable[..., Splitter]
+) -> None:
+    pages = [["1 Start", f"{LINE} a."], [f"{LINE} b.", "End", f"{LINE} c."]]
+    path = write_pdf(tmp_path / "a.pdf", pages, [("Start", 0), ("End", 1)])
+    found = [(each.headings, each.page, each.text) for each in divide(read_pdf(path), make_splitter(40))]
+    assert found == [(("Start",), 1, f"{LINE} a."), (("Start",), 2, f"{LINE} b."), (("End",), 2, f"{LINE} c.")]
+
+
+def test_a_pdf_that_cannot_be_read_names_the_reason(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.pdf"
+    broken.write_bytes(b"%PDF-1.4 nonsense")
+    with pytest.raises(UnreadableError, match=r"^broken: "):
+        read_pdf(broken)
+    with pytest.raises(UnreadableError, match=r"^encrypted$"):
+        read_pdf(write_pdf(tmp_path / "a.pdf", [["x"]], is_encrypted=True))
+    with pytest.raises(UnreadableError, match=r"^scanned: no page has text$"):
+        read_pdf(write_pdf(tmp_path / "b.pdf", [[], []]))
+
+
+def test_a_docx_has_sections_lists_and_tables(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
+    cell = "<w:tc>{}</w:tc>".format
+    table = f"<w:tbl><w:tr>{cell(paragraph('a'))}{cell(paragraph('b'))}</w:tr></w:tbl>"
+    body = paragraph("Guide", "Heading1") + paragraph(LINE) + paragraph("Setup", "Heading2") + paragraph(LINE) + table
+    document = read_docx(write_docx(tmp_path / "a.docx", body))
+    found = [(each.headings, each.anchor, each.text) for each in divide(document, make_splitter(40))]
+    assert document.title == "Guide"
+    assert found == [(("Guide",), "", LINE), (("Guide", "Setup"), "", f"{LINE}\n\na | b")]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(b"\xd0\xcf\x11\xe0 and so on", "^encrypted, or a .doc"), (b"nonsense", "^broken: "), (b"", "^broken: ")],
+)
+def test_a_docx_that_cannot_be_read_names_the_reason(content: bytes, reason: str, tmp_path: Path) -> None:
+    (tmp_path / "a.docx").write_bytes(content)
+    with pytest.raises(UnreadableError, match=reason):
+        read_docx(tmp_path / "a.docx")
+
+
+def test_a_docx_with_broken_xml_names_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableError, match=r"^broken: "):
+        read_docx(write_docx(tmp_path / "a.docx", "<w:p>"))

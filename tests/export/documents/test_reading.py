@@ -1,0 +1,229 @@
+"""A folder of documents on the command line: what is in the bundle, what is skipped, and what an update embeds."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from export.corpus import Corpus
+from export.documents.reading import PACKAGES, require_packages
+from function.engine.bundle import MANIFEST, PASSAGES, BundleError, read_manifest
+from function.engine.keyword.keywords import Keywords
+from function.engine.passages import Passages
+from tests.export.conftest import TINY_BERT
+from tests.export.documents.files import paragraph, write_docx, write_pdf
+from tests.export.files.test_killed_export import embedded
+from tests.export.test_cli import Run, contents, error_line, run, write_csv
+
+WORDS = "one two three four five six seven eight nine ten"
+
+
+@pytest.fixture(autouse=True)
+def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """One document of each format, and what is not one."""
+    folder = tmp_path / "docs"
+    (folder / "guide").mkdir(parents=True)
+    (folder / "guide" / "a.md").write_text(
+        f"---\ntags: [x]\n---\n# A\n\nHello {WORDS}\n\n## Zebra\n\n{WORDS} {WORDS}\n"
+    )
+    (folder / "b.html").write_text(f"<h1 id=b>B</h1><p>{WORDS}</p>")
+    (folder / "c.txt").write_text(WORDS)
+    write_pdf(folder / "d.pdf", [[WORDS], [f"second {WORDS}"]])
+    write_docx(folder / "e.docx", paragraph("E", "Heading1") + paragraph(WORDS))
+    (folder / "picture.png").write_bytes(b"x")
+    (folder / "table.csv").write_text("text\nx\n")
+    return folder
+
+
+@pytest.fixture
+def broken(folder: Path) -> Path:
+    """The folder with documents that cannot be read."""
+    (folder / "empty.md").write_text("\n")
+    (folder / "broken.pdf").write_text("x")
+    write_pdf(folder / "scanned.pdf", [[]])
+    write_pdf(folder / "locked.pdf", [["x"]], is_encrypted=True)
+    (folder / "latin.txt").write_bytes(b"caf\xe9")
+    return folder
+
+
+def export(folder: Path, out: Path, *options: object) -> Run:
+    return run("corpus", "--corpus", folder, "--out", out, "--passage-tokens", 15, *options)
+
+
+def line(done: Run, name: str) -> str:
+    return next(each for each in done.out.splitlines() if each.startswith(f"{name} ")).removeprefix(name).strip()
+
+
+def test_each_format_becomes_passages(folder: Path, bundle_copy: Path) -> None:
+    done = export(folder, bundle_copy, "--base-url", "https://x.org/docs", "--anchors", "mkdocs")
+    assert (done.code, done.err) == (0, "")
+    assert line(done, "documents") == "1 DOCX, 1 HTML, 1 Markdown, 1 PDF, 1 plain text; 8 passages"
+    assert line(done, "files") == (
+        "5 read; 1 skipped: the suffix '.csv', such as table.csv; 1 skipped: the suffix '.png', such as picture.png"
+    )
+    passages = Passages(bundle_copy / PASSAGES)
+    assert [passages.id(row) for row in range(len(passages))] == [
+        *("b.html#b:1", "c.txt:1", "d.pdf#page=1:1", "d.pdf#page=2:1", "e.docx:1", "guide/a.md#a:1"),
+        "guide/a.md#zebra:1",
+        "guide/a.md#zebra:2",
+    ]
+    assert passages[3].metadata == {
+        "path": "d.pdf", "url": "https://x.org/docs/d.pdf#page=2", "title": "d", "headings": [], "page": 2,
+        "start": 48, "end": 103, "passage": 1,
+    }  # fmt: skip
+    assert passages[6].metadata | {"start": 0, "end": 0} == {
+        "path": "guide/a.md", "url": "https://x.org/docs/guide/a/#zebra", "title": "A", "headings": ["A", "Zebra"],
+        "start": 0, "end": 0, "passage": 1, "tags": ["x"],
+    }  # fmt: skip
+    assert read_manifest(bundle_copy).index.columns["headings"] == "list"  # type: ignore[union-attr]
+
+
+def test_keywords_find_headings_and_verify_embeds_them(folder: Path, bundle_copy: Path) -> None:
+    assert export(folder, bundle_copy).code == 0
+    info = read_manifest(bundle_copy).index
+    assert info is not None
+    assert info.heading_prefix
+    assert info.keywords is not None
+    rows = Keywords(bundle_copy / "keywords.safetensors", info.keywords, info.rows).rows_of("zebra")
+    assert {Passages(bundle_copy / PASSAGES).id(int(row)).partition(":")[0] for row in rows} == {"guide/a.md#zebra"}
+    assert run("verify", bundle_copy).code == 0
+
+
+def test_an_unchanged_folder_makes_the_same_bytes_and_an_update_embeds_one_edited_page(
+    folder: Path, bundle_copy: Path, tmp_path: Path
+) -> None:
+    other = Path(shutil.copytree(bundle_copy, tmp_path / "other"))
+    assert export(folder, bundle_copy).code == export(folder, other).code == 0
+    assert contents(bundle_copy) == contents(other)
+    assert embedded(export(folder, bundle_copy, "--update", bundle_copy)).startswith("0 texts, ")
+
+    (folder / "c.txt").write_text(f"{WORDS} edited")
+    (folder / "b.html").unlink()
+    done = export(folder, bundle_copy, "--update", bundle_copy)
+    assert embedded(done).startswith("1 texts, ")
+    assert export(folder, other).code == 0
+    assert contents(bundle_copy) == contents(other)
+    passages = Passages(bundle_copy / PASSAGES)
+    assert not any(passages.id(row).startswith("b.html") for row in range(len(passages)))
+
+
+def test_a_changed_heading_embeds_the_passages_below_it(folder: Path, bundle_copy: Path) -> None:
+    assert export(folder, bundle_copy).code == 0
+    page = folder / "guide" / "a.md"
+    page.write_text(page.read_text().replace("## Zebra", "## Horse"))
+    count = page.read_text().count(WORDS) - 1
+    assert embedded(export(folder, bundle_copy, "--update", bundle_copy)).startswith(f"{count} texts, ")
+
+
+def test_documents_that_cannot_be_read_are_listed(broken: Path, bundle_copy: Path) -> None:
+    done = export(broken, bundle_copy)
+    assert done.code == 0
+    listed = [each.removeprefix("not read").strip() for each in done.out.splitlines() if each.startswith("not read")]
+    assert [each.partition(":")[0] for each in listed] == [
+        *("broken.pdf", "empty.md", "latin.txt", "locked.pdf", "scanned.pdf"),
+    ]
+    assert listed[3:] == ["locked.pdf: encrypted", "scanned.pdf: scanned: no page has text"]
+
+
+def test_strict_stops_at_a_document_that_cannot_be_read(broken: Path, bundle_copy: Path) -> None:
+    before = contents(bundle_copy)
+    done = export(broken, bundle_copy, "--strict")
+    assert done.code == 1
+    assert error_line(done).startswith(f"error: {broken}/broken.pdf: found broken: ")
+    assert error_line(done).endswith("expected a document with text; repair or remove it, or leave --strict out")
+    assert contents(bundle_copy) == before
+
+
+def test_one_document_is_a_corpus_and_documents_without_text_are_none(folder: Path, bundle_copy: Path) -> None:
+    assert export(folder / "guide" / "a.md", bundle_copy).code == 0
+    assert Passages(bundle_copy / PASSAGES).id(0) == "a.md#a:1"
+    (folder / "empty.txt").write_text("")
+    done = export(folder / "empty.txt", bundle_copy)
+    assert error_line(done) == (
+        f"error: {folder}/empty.txt: found no text; empty.txt: empty, expected documents with text; check the path"
+    )
+
+
+def test_a_text_column_makes_a_folder_one_of_tables(folder: Path, bundle_copy: Path) -> None:
+    done = export(folder, bundle_copy, "--text-column", "text")
+    assert "the suffix '.html', expected .csv" in error_line(done)
+
+
+def test_long_texts_of_a_table_are_divided(tmp_path: Path, bundle_copy: Path) -> None:
+    long = " ".join(f"{WORDS} {n}." for n in range(6))
+    table = write_csv(
+        tmp_path / "a.csv", [{"id": "x", "text": long, "kind": "k"}, {"id": "y", "text": WORDS, "kind": "k"}]
+    )
+    done = export(table, bundle_copy, "--split")
+    assert line(done, "split") == "1 texts into several passages"
+    passages = [Passages(bundle_copy / PASSAGES)[row] for row in range(7)]
+    assert [each.id for each in passages] == [*(f"x:{n}" for n in range(1, 7)), "y"]
+    for each in passages[:6]:
+        assert long[each.metadata["start"] : each.metadata["end"]] == each.text
+        assert (each.metadata["path"], each.metadata["kind"]) == ("x", "k")
+    assert passages[6].metadata == {"kind": "k", "path": "y", "start": 0, "end": len(WORDS), "passage": 0}
+    write_csv(table, [{"text": WORDS, "path": "p"}])
+    assert error_line(export(table, bundle_copy, "--split")).startswith(
+        "error: --split: found a column 'path', expected"
+    )
+
+
+def test_a_missing_package_names_the_extra(folder: Path, bundle_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("export.documents.reading.find_spec", lambda name: None if name == "mammoth" else name)
+    assert "the package mammoth is not installed, expected the extra `documents`" in error_line(
+        export(folder, bundle_copy)
+    )
+    monkeypatch.undo()
+    require_packages()
+    assert len(PACKAGES) == 6
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--overlap", 200), "--overlap is 200, expected less than --passage-tokens 200"),
+        (("--passage-tokens", 0), "--overlap is 0, expected less than --passage-tokens 0"),
+        (("--passage-tokens", "x"), "found 'x', expected a whole number"),
+    ],
+)
+def test_wrong_lengths_are_refused(options: tuple[object, ...], message: str, folder: Path) -> None:
+    done = run("corpus", "--corpus", folder, *options)
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_the_metadata_is_json_that_states_each_column_once(folder: Path, bundle_copy: Path) -> None:
+    (folder / "f.md").write_text(f"---\npath: mine\nurl: mine\n---\n{WORDS}")
+    assert export(folder, bundle_copy).code == 0
+    passages = Passages(bundle_copy / PASSAGES)
+    found = next(each for each in (passages[row] for row in range(len(passages))) if each.id == "f.md:1")
+    assert json.loads(json.dumps(found.metadata))["path"] == found.metadata["url"] + ".md" == "f.md"
+
+
+def test_one_command_exports_the_model_first_and_then_the_documents(
+    folder: Path, corpus: Corpus, tmp_path: Path
+) -> None:
+    calibration = write_csv(tmp_path / "typical.csv", [{"text": text} for text in corpus.texts])
+    out, options = tmp_path / "bundle", ("--corpus", folder, "--passage-tokens", 15, "--out", tmp_path / "bundle")
+    assert run(TINY_BERT, "--calibration", calibration, *options).code == 0
+    before = contents(out)
+    done = run("--update", out, *options)
+    assert embedded(done).startswith("0 texts, ")
+    assert contents(out) == before
+
+
+def test_only_a_bundle_of_documents_states_a_prefix(folder: Path, bundle: Path, bundle_copy: Path) -> None:
+    assert "heading_prefix" not in (bundle / MANIFEST).read_text()
+    assert export(folder, bundle_copy).code == 0
+    manifest = json.loads((bundle_copy / MANIFEST).read_text())
+    assert manifest["index"]["heading_prefix"] is True
+    manifest["index"]["heading_prefix"] = "yes"
+    (bundle_copy / MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(BundleError, match="heading_prefix 'yes'"):
+        read_manifest(bundle_copy)
