@@ -51,9 +51,8 @@ class Admission:
             with self._executor.announced(tokens):
                 await self._app(scope, receive, self._delay_refusal(send))
             return
-        while (
-            True
-        ):  # the body is not kept; once it is whole, CancelOnDisconnect cancels the wait of a caller that hangs up
+        # the body is not kept; once it is whole, CancelOnDisconnect cancels the wait of a caller that hangs up
+        while True:
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect

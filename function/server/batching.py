@@ -6,7 +6,7 @@ requests. With fewer, the event loop starts the next batch, and texts that have 
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from math import ceil
 from threading import Lock
@@ -145,7 +145,8 @@ class BatchingExecutor:
         with self._lock:
             while self._idle and (batch := self._take()):
                 self._idle -= 1
-                self._model_threads.submit(self._embed_batches, batch)
+                running = self._model_threads.submit(self._embed_batches, batch)
+                running.add_done_callback(Future.result)  # so that concurrent.futures logs an unforeseen error
             self._counts.set_queued(self._queue.tokens)
 
     def _take(self) -> Batch:

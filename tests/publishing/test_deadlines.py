@@ -37,7 +37,7 @@ Serve = Callable[[socket.socket], None]
 
 @pytest.fixture(autouse=True)
 def short_deadlines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(objects, "LONGEST", 0.2)
+    monkeypatch.setattr(objects, "LONGEST", 0.5)
     monkeypatch.setattr(objects, "TRIES", 1)
 
 
@@ -92,11 +92,11 @@ def test_an_answer_that_never_ends_is_an_error_and_the_next_poll_switches(
     proxy.fail("current.json", SLOW["headers"], times=1)
     in_time(switch.poll)
     error = client.get("/info").json()["bundle"]["error"]
-    assert "current.json: took more than 0.2 s, 1 times; is 127.0.0.1:" in error
+    assert "current.json: took more than 0.5 s, 1 times; is 127.0.0.1:" in error
     assert ask(client)[0] == versions[0][:12]
     proxy.fail("index.safetensors", slow(b"HTTP/1.1 206 Partial Content\r\n", b"x: y\r\n"), times=1)
     in_time(switch.poll)
-    assert "index.safetensors: took more than 0.2 s" in str(switch.status.error)
+    assert "index.safetensors: took more than 0.5 s" in str(switch.status.error)
     switch.poll()
     assert ask(client)[0] == versions[1][:12]
     assert client.get("/info").json()["bundle"]["error"] is None
@@ -106,7 +106,7 @@ def test_an_answer_that_never_ends_is_an_error_and_the_next_poll_switches(
 def test_each_part_of_an_answer_is_under_the_deadline(proxy: Proxy, fault: Fault) -> None:
     proxy.fail("current.json", fault)
     message = refusal({"AWS_ENDPOINT_URL_S3": proxy.address})
-    assert "current.json: took more than 0.2 s, 1 times; is 127.0.0.1:" in message
+    assert "current.json: took more than 0.5 s, 1 times; is 127.0.0.1:" in message
 
 
 ODD: dict[str, tuple[bytes, str | None]] = {
@@ -207,7 +207,7 @@ def test_a_tls_handshake_that_never_ends_is_an_error(serve: Callable[[Serve], in
     # a record of 16 KB with a handshake message
     port = serve(lambda connection: trickle(connection, b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc", b"\x03"))
     message = refusal({"AWS_ENDPOINT_URL_S3": f"https://127.0.0.1:{port}"})
-    assert "current.json: took more than 0.2 s, 1 times" in message
+    assert "current.json: took more than 0.5 s, 1 times" in message
 
 
 @pytest.fixture
@@ -255,7 +255,7 @@ def test_over_tls_an_answer_that_never_ends_is_an_error_and_a_whole_one_is_read(
     answer = Objects("s3://bucket/x", KEYS | environment).read("current.json")
     assert answer is not None
     assert (answer.content, answer.etag) == (b"hello", "x")
-    assert "current.json: took more than 0.2 s, 1 times" in refusal(environment)
+    assert "current.json: took more than 0.5 s, 1 times" in refusal(environment)
 
 
 def test_a_host_with_many_addresses_that_do_not_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,13 +271,13 @@ def test_a_host_with_many_addresses_that_do_not_answer_is_an_error(monkeypatch: 
         message = refusal({"AWS_ENDPOINT_URL_S3": f"http://s3.test:{address[1]}"})
         for each in waiting:
             each.close()
-    assert "current.json: took more than 0.2 s, 1 times; is s3.test:" in message
+    assert "current.json: took more than 0.5 s, 1 times; is s3.test:" in message
 
 
 def test_credentials_that_never_arrive_are_an_error(
     serve: Callable[[Serve], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(credentials, "SECONDS", 0.2)
+    monkeypatch.setattr(credentials, "SECONDS", 0.5)
     port = serve(lambda connection: trickle(connection, b"HTTP/1.1 200 OK\r\n", b"x: y\r\n"))
     where = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": f"http://127.0.0.1:{port}/credentials"}
     messages: list[str] = []
@@ -289,13 +289,13 @@ def test_credentials_that_never_arrive_are_an_error(
             messages.append(str(error))
 
     in_time(read)
-    assert "took more than 0.2 s" in messages[0]
+    assert "took more than 0.5 s" in messages[0]
 
 
 def test_an_answer_of_s3_vectors_that_never_ends_is_an_error(
     serve: Callable[[Serve], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors_client, "SECONDS", 0.2)
+    monkeypatch.setattr(vectors_client, "SECONDS", 0.5)
     port = serve(lambda connection: trickle(connection, b"HTTP/1.1 200 OK\r\n", b"x: y\r\n"))
     where = KEYS | {"AWS_ENDPOINT_URL_S3VECTORS": f"http://127.0.0.1:{port}"}
     messages: list[str] = []
@@ -307,7 +307,7 @@ def test_an_answer_of_s3_vectors_that_never_ends_is_an_error(
             messages.append(str(error))
 
     in_time(query)
-    assert "took more than 0.2 s" in messages[0]
+    assert "took more than 0.5 s" in messages[0]
 
 
 def test_a_connection_serves_many_answers(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
