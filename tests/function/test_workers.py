@@ -279,12 +279,15 @@ def test_a_server_with_a_stopped_worker_ends_when_told_to(server: subprocess.Pop
 
 
 BUSY = """
-import socket, sys, time
+import os, socket, sys, time
 from function.server import workers
 workers.SECONDS_BETWEEN_CHECKS, workers.CHECKS_IF_RUNNING, workers.SECONDS_TO_STOP = 0.05, 10, 1
 
+def write(line):
+    os.write(1, line + b"\\n")  # one system call, so that lines of two processes do not mix
+
 def serve(listener, is_first, is_alive, beat):
-    print("worker", is_first, flush=True)
+    write(b"worker True" if is_first else b"worker False")
     if is_first:
         time.sleep(600)  # its event loop is blocked
     while True:
@@ -292,7 +295,7 @@ def serve(listener, is_first, is_alive, beat):
         time.sleep(0.01)
 
 listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
-workers.run_workers(listeners, serve, lambda process: print("ended", flush=True))
+workers.run_workers(listeners, serve, lambda process: write(b"ended"))
 """
 
 
