@@ -39,7 +39,7 @@ class LoadedBundle:
 
         assert self.manifest.index is not None  # open_bundle checked it
         self._check_place()
-        return Columns(self.folder / COLUMNS, self.manifest.index.columns, self.manifest.index.rows)
+        return Columns(self.folder / COLUMNS, self.manifest.index.columns, self.manifest.index.rows, self.passages)
 
     @cached_property
     def keywords(self) -> "Keywords | None":

@@ -2,10 +2,14 @@
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from function.engine.tensors import TensorsError, map_tensors
+
+if TYPE_CHECKING:
+    from function.engine.metadata.ids import IdColumn
 
 COLUMNS = ("texts", "ids", "metadata")
 
@@ -52,6 +56,13 @@ class Passages:
 
     def __getitem__(self, row: int) -> Passage:
         return Passage(self.id(row), self.text(row), self.metadata(row))
+
+    @cached_property
+    def ids(self) -> "IdColumn":
+        """The ids as a column that filters compare."""
+        from function.engine.metadata.ids import IdColumn  # only a few queries need it
+
+        return IdColumn(self._bytes["ids"], self._offsets["ids"])
 
     def id(self, row: int) -> str:
         """Return the id of one row."""

@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from function.routes.filtering import filter_schemas
+from function.routes.similar_reply import SimilarReply
 
 PAGE = {  # function/routes/page.py; FastAPI does not know it, because a route of FastAPI's lengthens each start
     "summary": "A page to search with",
@@ -23,6 +24,10 @@ def describe_app(app: FastAPI, kinds: Mapping[str, str]) -> dict[str, Any]:
     document = FastAPI.openapi(app)
     schemas = document["components"]["schemas"]
     schemas |= filter_schemas(kinds)
+    reply = SimilarReply.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas |= reply.pop("$defs") | {"SimilarReply": reply}
+    content = document["paths"]["/similar"]["post"]["responses"]["200"]["content"]
+    content["application/json"]["schema"] = {"$ref": "#/components/schemas/SimilarReply"}
     filter_schema = schemas["SimilarRequest"]["properties"]["filter"]
     filter_schema["anyOf"] = [{"$ref": "#/components/schemas/Filter"}, {"type": "null"}]
     document["paths"].setdefault("/", {})["get"] = deepcopy(PAGE)

@@ -14,12 +14,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from function.engine.arrays import AnyArray, Array
 from function.engine.tensors import TensorsError, map_tensors
+
+if TYPE_CHECKING:
+    from function.engine.metadata.ids import IdColumn
+    from function.engine.passages import Passages
 
 Mask = Array[np.bool_]  # (rows,), true for the rows that are kept
 Stored = bytes | int | float
@@ -32,6 +36,7 @@ DTYPES = {  # dtypes that `values` may have, by the column's type
     "date": ("int64",),
     "list": ("uint8",),
 }
+ID = "id"  # the column of the ids, unless the metadata have a column of this name
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FEW = 8  # up to this many values, one pass with == for each is faster than np.isin
 
@@ -140,6 +145,11 @@ class Column:
         return self._rows_of((self.codes >= first) & (self.codes < end))
 
     @property
+    def ordered(self) -> AnyArray:
+        """Return the code of each row or, without a dictionary, its value: both ascend as the values do."""
+        return self._plain if self.codes is None else self.codes
+
+    @property
     def _plain(self) -> AnyArray:
         assert isinstance(self.values, np.ndarray)  # strings always have a dictionary
         return self.values
@@ -194,19 +204,23 @@ def _round(value: Stored, dtype: "np.dtype[Any]", is_up: bool) -> int | float:
 class Columns:
     """The columns of a corpus by name. None is read before it is asked for."""
 
-    def __init__(self, path: Path, kinds: Mapping[str, str], count: int) -> None:
+    def __init__(self, path: Path, kinds: Mapping[str, str], count: int, passages: "Passages | None" = None) -> None:
         """Map a columns.safetensors, with the type of each of its columns and the corpus's number of rows.
 
-        Without columns there is no such file. Raises TensorsError if it is not whole.
+        Without columns there is no such file. The ids of `passages` become one more column.
+        Raises TensorsError if the file is not whole.
         """
-        self.kinds = kinds
+        self.kinds = kinds if passages is None else {ID: "string"} | dict(kinds)
         self.count = count
+        self._passages = passages
         self._path = path
         self._tensors = map_tensors(path) if kinds else {}
 
-    def __getitem__(self, name: str) -> Column:
+    def __getitem__(self, name: str) -> "Column | IdColumn":
         """Return one column. Raises KeyError if there is none, TensorsError if the file holds something else."""
         kind = self.kinds[name]
+        if name == ID and self._passages is not None and f"{ID}.values" not in self._tensors:
+            return self._passages.ids
         values, offsets, codes, rows, present = parts = [self._tensors.get(f"{name}.{part}") for part in PARTS]
         if values is None or not _belong_together(kind, self.count, values, offsets, codes, rows, present):
             found = {

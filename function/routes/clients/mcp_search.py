@@ -11,7 +11,8 @@ from function.engine.bundle import IndexInfo
 from function.errors import describe_errors
 from function.routes.filtering import filter_schemas
 from function.routes.replies import bytes_beyond, json_reply, json_text
-from function.routes.similar import SimilarReply, SimilarRequest, too_large
+from function.routes.similar import SimilarRequest, too_large
+from function.routes.similar_reply import SimilarReply
 from function.routes.texts import refuse_characters, refuse_fields
 from function.search import BackendError, Search, SearchError
 from function.settings import Settings
@@ -65,7 +66,7 @@ def make_call(search: Search, settings: Settings) -> Callable[[dict[str, Any], S
         try:
             refuse_fields(arguments, "arguments")
             request = SimilarRequest.model_validate(arguments)
-            refuse_characters([request.text], settings)
+            refuse_characters([request.text or request.id or ""], settings)
             found = await search(request.query(), stopwatch.lap)
         except ValidationError as error:
             return _failed(describe_errors([{**each, "loc": ("arguments", *each["loc"])} for each in error.errors()]))
@@ -73,7 +74,7 @@ def make_call(search: Search, settings: Settings) -> Callable[[dict[str, Any], S
             return _failed(error.detail)
         except (SearchError, BackendError) as error:
             return _failed(str(error))
-        content = {"results": found.results, "truncated": found.is_truncated}
+        content = found.reply()
         # clients of older revisions read the text
         result = {"content": [{"type": "text", "text": json_text(content)}], "structuredContent": content}
         if beyond := bytes_beyond(json_reply(result), settings.max_reply_bytes):
