@@ -16,7 +16,8 @@ from function.routes.lazy_routes import LazyRoutes
 from function.routes.predict import add_embeddings
 from function.routes.similar import add_similar
 from function.routes.status import add_status
-from function.search import Search, make_search
+from function.search.query import Search
+from function.search.search import make_search
 from function.settings import CHARACTERS_PER_TEXT, Settings, SettingsError
 from function.startup import ColdStart
 from function.telemetry import Log

@@ -18,7 +18,8 @@ from function.engine.semantic.index import MOST_HITS
 from function.engine.tensors import TensorsError
 from function.executor import InlineExecutor
 from function.routes.repeated_keys import RepeatedKeyError, refuse_repeated_keys
-from function.search import BackendError, Found, Query, SearchError, make_search
+from function.search.query import BackendError, Found, Query, SearchError
+from function.search.search import make_search
 from function.settings import CHARACTERS_PER_TEXT, S3, SettingsError, read_settings
 
 MODES = ("semantic", "keyword", "hybrid")

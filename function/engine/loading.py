@@ -13,6 +13,7 @@ from function.engine.semantic.index import Index
 if TYPE_CHECKING:
     from function.engine.keyword.keywords import Keywords
     from function.engine.metadata.columns import Columns
+    from function.engine.metadata.ids import IdColumn
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,13 @@ class LoadedBundle:
     folder: Path
 
     @cached_property
+    def ids(self) -> "IdColumn":
+        """The ids as a column, by which rows are found."""
+        from function.engine.metadata.ids import IdColumn  # only a request with an id needs it
+
+        return IdColumn(*self.passages.id_bytes())
+
+    @cached_property
     def columns(self) -> "Columns":
         """The columns that filters compare.
 
@@ -39,7 +47,7 @@ class LoadedBundle:
 
         assert self.manifest.index is not None  # open_bundle checked it
         self._check_place()
-        return Columns(self.folder / COLUMNS, self.manifest.index.columns, self.manifest.index.rows, self.passages)
+        return Columns(self.folder / COLUMNS, self.manifest.index.columns, self.manifest.index.rows, lambda: self.ids)
 
     @cached_property
     def keywords(self) -> "Keywords | None":

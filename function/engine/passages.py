@@ -2,14 +2,11 @@
 
 import json
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from function.engine.arrays import AnyArray
 from function.engine.tensors import TensorsError, map_tensors
-
-if TYPE_CHECKING:
-    from function.engine.metadata.ids import IdColumn
 
 COLUMNS = ("texts", "ids", "metadata")
 
@@ -57,12 +54,9 @@ class Passages:
     def __getitem__(self, row: int) -> Passage:
         return Passage(self.id(row), self.text(row), self.metadata(row))
 
-    @cached_property
-    def ids(self) -> "IdColumn":
-        """The ids as a column that filters compare."""
-        from function.engine.metadata.ids import IdColumn  # only a few queries need it
-
-        return IdColumn(self._bytes["ids"], self._offsets["ids"])
+    def id_bytes(self) -> tuple[AnyArray, AnyArray]:
+        """Return the ids of all rows as mapped UTF-8 bytes (n,) uint8 and offsets (rows + 1,) uint64."""
+        return self._bytes["ids"], self._offsets["ids"]
 
     def id(self, row: int) -> str:
         """Return the id of one row."""

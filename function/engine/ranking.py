@@ -16,7 +16,6 @@ from function.engine.semantic.index import Hit, Mask
 Find = Callable[[int, Mask | None], list[Hit]]
 
 HITS_PER_GROUP = 4  # hits that are searched for each group that is wanted, before the groups found so far are left out
-ROWS_TOGETHER = 2_000  # up to this many rows, the passages of all groups are found in one search
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +92,10 @@ def _members(
     mask = _rows_of(groups, column, exists)
     if allowed is not None:
         mask &= allowed
-    rows = int(np.count_nonzero(mask))
     members: dict[int, list[Hit]] = {code: [] for code in groups}
-    if rows <= ROWS_TOGETHER:
-        for hit in find(rows, mask) if rows else ():
-            members[int(column.codes[hit.row])].append(hit)
-        return members
-    return {code: find(passages, mask & (column.codes == code)) for code in groups}
+    for hit in find(2 * passages * len(groups), mask) if groups else ():
+        members[int(column.codes[hit.row])].append(hit)
+    for code, hits in members.items():
+        if len(hits) < passages:  # the hits of other groups may have displaced some of its own
+            members[code] = find(passages, mask & (column.codes == code))
+    return members

@@ -9,7 +9,7 @@ from function.engine.semantic.index import MOST_HITS
 from function.errors import BACKEND, REFUSED
 from function.routes.replies import bytes_beyond, json_reply
 from function.routes.texts import RequestText, StrictRequest, refuse_characters, whole_number
-from function.search import BackendError, Query, Search, SearchError
+from function.search.query import BackendError, Query, Search, SearchError
 from function.settings import CHARACTERS_PER_TEXT, Settings
 from function.telemetry import stopwatch_of
 

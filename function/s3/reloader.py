@@ -33,7 +33,8 @@ from function.s3.folders import SharedFolder, open_shared, own_folder, remove_un
 from function.s3.objects import Objects
 from function.s3.polls import Polls
 from function.s3.shared_version import SharedVersion
-from function.search import Found, Lap, Query, make_search
+from function.search.query import Found, Lap, Query
+from function.search.search import make_search
 
 AT_ONCE_TO_START = 8  # requests to S3 at the same time during the start
 AT_ONCE_BESIDE = 2  # requests to S3 during a switch: each thread slows down the requests that are answered meanwhile

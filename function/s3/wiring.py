@@ -9,7 +9,7 @@ from function.engine.loading import Loaded
 from function.executor import Executor
 from function.s3.active_bundle import BundlePerRequest
 from function.s3.reloader import BundleReloader, Report, Status
-from function.search import Search
+from function.search.query import Search
 from function.settings import Settings
 from function.telemetry import Log
 

@@ -14,16 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from function.engine.arrays import AnyArray, Array
 from function.engine.tensors import TensorsError, map_tensors
-
-if TYPE_CHECKING:
-    from function.engine.metadata.ids import IdColumn
-    from function.engine.passages import Passages
 
 Mask = Array[np.bool_]  # (rows,), true for the rows that are kept
 Stored = bytes | int | float
@@ -88,6 +84,22 @@ def stored_value(kind: str, value: object) -> Stored:
                 aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
                 return (aware - EPOCH) // timedelta(microseconds=1)
     raise ValueError(f"{value!r} is not {EXPECTED[kind]}")
+
+
+class Comparable(Protocol):
+    """What filters use of a column. Each method returns (rows,) bool."""
+
+    def exists(self) -> Mask:
+        """Return the rows that have a value."""
+
+    def compare(self, comparison: str, value: Stored) -> Mask:
+        """Return the rows whose value is $gt, $gte, $lt or $lte this one; of a list, one of its strings must be."""
+
+    def equals_any(self, values: Sequence[Stored]) -> Mask:
+        """Return the rows whose value is one of these; of a list, one of its strings must be."""
+
+    def starts_with(self, start: bytes) -> Mask:
+        """Return the rows whose string begins with this one; of a list, one of its strings must. start is UTF-8."""
 
 
 class _Words:
@@ -204,23 +216,25 @@ def _round(value: Stored, dtype: "np.dtype[Any]", is_up: bool) -> int | float:
 class Columns:
     """The columns of a corpus by name. None is read before it is asked for."""
 
-    def __init__(self, path: Path, kinds: Mapping[str, str], count: int, passages: "Passages | None" = None) -> None:
+    def __init__(
+        self, path: Path, kinds: Mapping[str, str], count: int, ids: Callable[[], Comparable] | None = None
+    ) -> None:
         """Map a columns.safetensors, with the type of each of its columns and the corpus's number of rows.
 
-        Without columns there is no such file. The ids of `passages` become one more column.
+        Without columns there is no such file. `ids` returns the column of the ids.
         Raises TensorsError if the file is not whole.
         """
-        self.kinds = kinds if passages is None else {ID: "string"} | dict(kinds)
+        self.kinds = kinds if ids is None else {ID: "string"} | dict(kinds)
         self.count = count
-        self._passages = passages
+        self._ids = ids
         self._path = path
         self._tensors = map_tensors(path) if kinds else {}
 
-    def __getitem__(self, name: str) -> "Column | IdColumn":
+    def __getitem__(self, name: str) -> Comparable:
         """Return one column. Raises KeyError if there is none, TensorsError if the file holds something else."""
         kind = self.kinds[name]
-        if name == ID and self._passages is not None and f"{ID}.values" not in self._tensors:
-            return self._passages.ids
+        if name == ID and self._ids is not None and f"{ID}.values" not in self._tensors:
+            return self._ids()
         values, offsets, codes, rows, present = parts = [self._tensors.get(f"{name}.{part}") for part in PARTS]
         if values is None or not _belong_together(kind, self.count, values, offsets, codes, rows, present):
             found = {

@@ -14,7 +14,7 @@ from function.routes.replies import bytes_beyond, json_reply, json_text
 from function.routes.similar import SimilarRequest, too_large
 from function.routes.similar_reply import SimilarReply
 from function.routes.texts import refuse_characters, refuse_fields
-from function.search import BackendError, Search, SearchError
+from function.search.query import BackendError, Search, SearchError
 from function.settings import Settings
 from function.telemetry import Stopwatch
 

@@ -15,7 +15,7 @@ from function.engine.metadata.columns import Column, Mask
 from function.engine.metadata.facets import count_values, sort_rows
 from function.engine.ranking import Find, find_groups, find_page
 from function.engine.semantic.index import Hit
-from function.search import Found, Query, Ranking, SearchError, show_hit
+from function.search.query import Found, Query, Ranking, SearchError, show_hit
 
 MOST_DEPTH = 1_000  # how deep pages, and sorted hits of modes that find every text, can reach
 QUOTES = str.maketrans(dict.fromkeys('"“”„'))  # a stored text requires no words
@@ -45,7 +45,7 @@ class RefinedQuery:
     def _find_row(self, id: str) -> None:
         if self.text is not None:
             raise SearchError("id: found with a text, expected one of them; leave one out")
-        rows = self._bundle.passages.ids.rows_of(id)
+        rows = self._bundle.ids.rows_of(id)
         if not len(rows):
             raise SearchError(f"id: found {id[:60]!r}, expected the id of a text; results of a search have their ids")
         self.row = int(rows[0])
@@ -134,7 +134,8 @@ class RefinedQuery:
         if not self._query.highlights or not hits:
             return results
         assert self.text is not None
-        texts = [self._bundle.passages.text(hit.row) for hit in hits]
+        passages = self._bundle.passages
+        texts = [result.get("text") or passages.text(hit.row) for hit, result in zip(hits, results, strict=True)]
         return add_highlights(self._bundle, results, texts, self.text, self._query.mode)
 
 
