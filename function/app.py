@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request, Response
 
-from function.engine.bundle import IndexInfo
 from function.engine.loading import Loaded
 from function.errors import FAILED, add_error_replies
 from function.executor import Executor, InlineExecutor
@@ -85,23 +84,19 @@ def create_app(
 
     def add_clients() -> None:
         from function.routes.clients.mcp import add_mcp
-        from function.routes.clients.mcp_search import make_call, make_tool
+        from function.routes.clients.mcp_tools import Tools
         from function.routes.clients.openai import add_openai
         from function.routes.clients.tei import add_tei
+        from function.routes.documents import add_documents
 
         add_openai(app, embedding, settings)
         add_tei(app, embedding, settings)
-        add_mcp(app, make_tool(lambda: index_of(current())), make_call(search, settings), settings)
+        add_mcp(app, Tools(current, search, executor, settings), settings)
+        add_documents(app, current, executor, settings)
 
     late = LazyRoutes(app, add_clients)
-    app.openapi = lambda: _openapi_document(app, late, index_of(current()), settings)  # type: ignore[method-assign] # FastAPI's own way to extend it
+    app.openapi = lambda: _openapi_document(app, late, current().column_kinds, settings)  # type: ignore[method-assign] # FastAPI's own way to extend it
     return app
-
-
-def index_of(bundle: Loaded) -> IndexInfo:
-    """Return what the manifest of an open bundle says of its texts."""
-    assert bundle.manifest.index is not None  # open_bundle checked it
-    return bundle.manifest.index
 
 
 async def _page(request: Request) -> Response:
@@ -110,12 +105,12 @@ async def _page(request: Request) -> Response:
     return page_reply(request)
 
 
-def _openapi_document(app: FastAPI, late: LazyRoutes, index: IndexInfo, settings: Settings) -> dict[str, Any]:
+def _openapi_document(app: FastAPI, late: LazyRoutes, kinds: dict[str, str], settings: Settings) -> dict[str, Any]:
     from function.routes.openapi_document import describe_app  # not needed to start
 
     late.add()
 
-    document = describe_app(app, index.columns)
+    document = describe_app(app, kinds)
     if settings.api_keys:
         from function.api_keys import describe_keys
 

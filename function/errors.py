@@ -58,6 +58,8 @@ REFUSED: Replies = {  # and what a route with a body may
 
 # what a route may answer that asks another service
 BACKEND: Replies = {424: {"model": ErrorReply, "description": "backend"}}
+# what a route may answer that takes an id
+MISSING: Replies = {404: {"model": ErrorReply, "description": "no such text"}}
 
 
 def error_reply(status: int, message: str, path: str = "", field: str | None = None) -> JSONResponse:

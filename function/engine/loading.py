@@ -64,6 +64,12 @@ class LoadedBundle:
         self._check_place()
         return Keywords(self.folder / KEYWORDS, self.manifest.index.keywords, self.manifest.index.rows)
 
+    @property
+    def column_kinds(self) -> dict[str, str]:
+        """The type of each column that filters compare, that of the ids included."""
+        assert self.manifest.index is not None  # open_bundle checked it
+        return {"id": "string"} | self.manifest.index.columns
+
     def open_all(self) -> None:
         """Open columns and keywords now: an export may put another bundle in this one's place before they are needed.
 
@@ -83,6 +89,12 @@ class LoadedModel:
     manifest: Manifest
     embedder: Embedder
     folder: Path
+
+    @property
+    def column_kinds(self) -> dict[str, str]:
+        """The type of each column that filters compare."""
+        assert self.manifest.index is not None  # open_bundle checked it
+        return self.manifest.index.columns
 
 
 Loaded = LoadedBundle | LoadedModel

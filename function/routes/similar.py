@@ -6,14 +6,14 @@ from fastapi import FastAPI, HTTPException, Request, Response
 from pydantic import BeforeValidator, Field
 
 from function.engine.semantic.index import MOST_HITS
-from function.errors import BACKEND, REFUSED
+from function.errors import BACKEND, MISSING, REFUSED
 from function.routes.replies import bytes_beyond, json_reply
 from function.routes.texts import RequestText, StrictRequest, refuse_characters, whole_number
-from function.search.query import BackendError, Query, Search, SearchError
+from function.search.query import BackendError, Query, Search, SearchError, UnknownIdError
 from function.settings import CHARACTERS_PER_TEXT, Settings
 from function.telemetry import stopwatch_of
 
-MOST_OFFSET = 1_000_000_000
+MOST_OFFSET = 10_000
 MOST_IN_GROUP = 20
 MOST_COLUMNS = 10  # maximum columns of `sort` and of `facets`
 
@@ -101,7 +101,7 @@ def add_similar(app: FastAPI, search: Search, settings: Settings) -> None:
     max_reply_bytes = settings.max_reply_bytes
 
     # function/routes/openapi_document.py adds the reply: its models would lengthen each start
-    @app.post("/similar", responses=REFUSED | BACKEND, summary="The texts closest to a text")
+    @app.post("/similar", responses=REFUSED | BACKEND | MISSING, summary="The texts closest to a text")
     async def similar(body: SimilarRequest, request: Request) -> Response:
         stopwatch = stopwatch_of(request)
         stopwatch.lap("parse")
@@ -109,7 +109,7 @@ def add_similar(app: FastAPI, search: Search, settings: Settings) -> None:
         try:
             found = await search(body.query(), stopwatch.lap)
         except SearchError as error:
-            raise HTTPException(422, str(error)) from None
+            raise HTTPException(404 if isinstance(error, UnknownIdError) else 422, str(error)) from None
         except BackendError as error:
             if error.seconds is None:
                 raise HTTPException(424, str(error)) from error

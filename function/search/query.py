@@ -24,6 +24,10 @@ class SearchError(ValueError):
     """A search that this bundle cannot make: the message says which field, what was found and what was expected."""
 
 
+class UnknownIdError(SearchError):
+    """A search for texts like one that the corpus does not have."""
+
+
 class BackendError(RuntimeError):
     """The service that holds the texts failed; the message has its own error.
 

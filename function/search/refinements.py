@@ -15,9 +15,9 @@ from function.engine.metadata.columns import Column, Mask
 from function.engine.metadata.facets import count_values, sort_rows
 from function.engine.ranking import Find, find_groups, find_page
 from function.engine.semantic.index import Hit
-from function.search.query import Found, Query, Ranking, SearchError, show_hit
+from function.search.query import Found, Query, Ranking, SearchError, UnknownIdError, show_hit
 
-MOST_DEPTH = 1_000  # how deep pages, and sorted hits of modes that find every text, can reach
+MOST_SORTED = 1_000  # hits that are sorted by columns in the modes that find every text
 QUOTES = str.maketrans(dict.fromkeys('"“”„'))  # a stored text requires no words
 
 
@@ -47,7 +47,7 @@ class RefinedQuery:
             raise SearchError("id: found with a text, expected one of them; leave one out")
         rows = self._bundle.ids.rows_of(id)
         if not len(rows):
-            raise SearchError(f"id: found {id[:60]!r}, expected the id of a text; results of a search have their ids")
+            raise UnknownIdError(f"id: found {id[:60]!r}, expected the id of a text; search for one")
         self.row = int(rows[0])
         self.text = self._bundle.passages.text(self.row).translate(QUOTES)
         self.allowed = np.ones(len(self._bundle.index), np.bool_) if self.allowed is None else self.allowed.copy()
@@ -62,9 +62,6 @@ class RefinedQuery:
             for name, value in (("group_by", query.group_by), ("min_score", query.min_score)):
                 if value is not None:
                     raise SearchError(f"{name}: found {value!r} without a text; add a text, or leave it out")
-        elif query.offset + query.num_results > MOST_DEPTH:
-            found = f"{query.offset} with {query.num_results} results"
-            raise SearchError(f"offset: found {found}, expected at most {MOST_DEPTH} together; narrow with a filter")
         if query.group_by is not None and query.sort is not None:
             raise SearchError("sort: found with group_by, expected one of them; leave one out")
 
@@ -104,7 +101,7 @@ class RefinedQuery:
                 best, *others = [next(shown) for _ in group.hits]
                 results.append(best | {"group": group.value, "other_passages": others})
         elif self._sort:
-            hits = find(len(self._bundle.index) if query.mode == "keyword" else MOST_DEPTH, None)
+            hits = find(len(self._bundle.index) if query.mode == "keyword" else MOST_SORTED, None)
             by_row = {hit.row: hit for hit in hits}
             rows = sort_rows(np.array(list(by_row), np.intp), self._sort)
             page = rows[query.offset : query.offset + query.num_results]

@@ -27,10 +27,9 @@ def make_search(bundle: Loaded, executor: Executor) -> Search:
 
         return make_vectors_search(bundle, executor)
     index, passages = bundle.index, bundle.passages
-    is_large = len(index) > FEW_ROWS
 
     async def search(query: Query, lap: Lap) -> Found:
-        allowed = None
+        allowed, is_large = None, len(index) > FEW_ROWS
         if query.filter is not None:
             condition = query.filter
             allowed = await executor.run(lambda: _filtered_rows(condition, bundle.columns), is_long=True)
