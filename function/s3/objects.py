@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from http.client import HTTPException, HTTPResponse
 from typing import NoReturn, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from function.aws.connections import Connections
 from function.aws.credentials import CredentialsError, CredentialSource
@@ -22,6 +22,7 @@ from function.aws.deadline import TimedConnection
 from function.aws.endpoint import make_endpoint, named_endpoint
 from function.aws.signature import UNRESERVED, sign
 from function.engine.bundle import BundleError
+from function.engine.inputs import split_s3_url
 from function.engine.published import LARGEST_DOCUMENT
 
 SERVICE = "s3"
@@ -57,9 +58,8 @@ class Objects:
 
     def __init__(self, url: str, environment: Mapping[str, str]) -> None:
         """Take s3://BUCKET/PREFIX, and the endpoint, the region and the credentials from the environment."""
-        parts = urlsplit(url)
         self.url = url.rstrip("/")
-        bucket, prefix = parts.netloc, parts.path.strip("/")
+        bucket, prefix = split_s3_url(url)
         self._region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or "us-east-1"
         domain = f"s3.{self._region}.amazonaws.com{'.cn' * self._region.startswith('cn-')}"
         named = named_endpoint(environment, SERVICE)
