@@ -58,6 +58,7 @@ with no_garbage_collection(), ThreadPoolExecutor(1) as background:
     stopwatch.lap("warm-up")
 
     if settings.aws_lambda_initialization_type == "snap-start":
-        restored = (lambda: None) if reloader is None else reloader.poll_at_next_request
+        # a restored process was frozen, possibly for weeks, so its next request polls S3
+        restored = (lambda: None) if reloader is None else reloader.polls.make_due
         warm_up_after_restore(handler, cold_start, settings.api_keys, restored)
     cold_start.end(stopwatch.phases)
