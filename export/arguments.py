@@ -16,6 +16,7 @@ from export.index.columns import TYPES
 from export.model.source.source import POOLINGS
 from export.publishing.arguments import DESCRIPTIONS, check_publish, publishing_options
 from function.engine.bundle import CONVEX, FUSIONS
+from function.engine.inputs import number_option
 
 PUBLISHING = tuple(DESCRIPTIONS)
 COMMANDS = ("model", "corpus", "verify", *PUBLISHING)
@@ -209,19 +210,14 @@ def _corpus(is_required: bool) -> argparse.ArgumentParser:
 def _add_passages(options: argparse.ArgumentParser) -> None:
     options.add_argument("--split", action="store_true", help="divide long texts of a table instead of truncating them")
     length = f"maximum tokens of a passage of a document or of a divided text (default: {PASSAGE_TOKENS})"
-    options.add_argument("--passage-tokens", type=_tokens, default=PASSAGE_TOKENS, metavar="N", help=length)
+    tokens = number_option(0, 10**6)
+    options.add_argument("--passage-tokens", type=tokens, default=PASSAGE_TOKENS, metavar="N", help=length)
     repeated = "tokens of a passage that repeat the end of the one before (default: 0)"
-    options.add_argument("--overlap", type=_tokens, default=0, metavar="N", help=repeated)
+    options.add_argument("--overlap", type=tokens, default=0, metavar="N", help=repeated)
     options.add_argument("--base-url", default="", metavar="URL", help="where the folder of documents is published")
     site = "whose addresses of pages and headings Markdown has (default: github)"
     options.add_argument("--anchors", choices=ANCHORS, default=GITHUB, help=site)
     options.add_argument("--strict", action="store_true", help="stop at a document that cannot be read")
-
-
-def _tokens(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected a whole number")
-    return int(text)
 
 
 def _add_ray(options: argparse.ArgumentParser) -> None:

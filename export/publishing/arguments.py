@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from function.engine.inputs import number_option
+
 S3_VECTORS = "s3vectors"  # for --to
 
 PUBLISH = """\
@@ -58,7 +60,7 @@ def publishing_options(command: str) -> tuple[str, list[argparse.ArgumentParser]
         )
     if command == "prune":
         text = f"how many of the newest versions to keep (default: {DEFAULT_KEPT})"
-        options.add_argument("--keep", type=_count, default=DEFAULT_KEPT, metavar="N", help=text)
+        options.add_argument("--keep", type=number_option(0, 10**6), default=DEFAULT_KEPT, metavar="N", help=text)
     options.add_argument(
         "--endpoint", metavar="URL", help="URL of another service that speaks the same protocol (default: Amazon's)"
     )
@@ -95,9 +97,3 @@ def _add_s3_vectors(options: argparse.ArgumentParser) -> None:
         type=Path,
         help=f"with --to: the folder of the small bundle that a function then serves (default: BUNDLE-{S3_VECTORS})",
     )
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= 6):
-        raise argparse.ArgumentTypeError(f"{text!r}, expected a whole number of 0 or more")
-    return int(text)

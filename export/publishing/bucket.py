@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from boto3.exceptions import S3UploadFailedError
 from botocore.exceptions import BotoCoreError, ClientError
 
 from export.publishing.errors import PublishError
+from function.engine.inputs import split_s3_url
 from function.engine.published import LARGEST_DOCUMENT
 
 DELETED_AT_ONCE = 1000  # objects; the most that DeleteObjects takes
@@ -37,13 +37,12 @@ class Bucket:
 
     def __init__(self, client: Any, url: str) -> None:
         """Take a client of S3 and a URL such as s3://bucket/prefix. Raises PublishError if it is not one."""
-        parts = urlsplit(url)
-        if parts.scheme != "s3" or not parts.netloc or parts.query or parts.fragment:
-            raise PublishError(f"{url}: expected s3://BUCKET/PREFIX")
+        try:
+            self._bucket, prefix = split_s3_url(url)
+        except ValueError as error:
+            raise PublishError(f"found {error}") from error
         self.url = url.rstrip("/")
         self._client = client
-        self._bucket = parts.netloc
-        prefix = parts.path.strip("/")
         self._prefix = f"{prefix}/" if prefix else ""
 
     def read(self, name: str) -> tuple[bytes, str] | None:

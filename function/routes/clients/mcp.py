@@ -17,7 +17,7 @@ from fastapi import FastAPI, HTTPException, Request, Response
 from pydantic_core import from_json
 from starlette.datastructures import Headers
 
-from function.errors import FAILED, ErrorReply, Replies, cut, echo
+from function.errors import FAILED, ErrorReply, Replies, echo, truncate
 from function.routes.clients.mcp_tools import Tools
 from function.routes.repeated_keys import RepeatedKeyError, refuse_repeated_keys
 from function.routes.replies import json_reply
@@ -157,7 +157,7 @@ def _read(body: bytes) -> Object:
     try:
         refuse_repeated_keys(body)
     except RepeatedKeyError as error:
-        raise RpcError(INVALID_REQUEST, f"{cut('.'.join(error.place))}: {error.found}") from None
+        raise RpcError(INVALID_REQUEST, f"{truncate('.'.join(error.place))}: {error.found}") from None
     if isinstance(message, list):
         raise RpcError(INVALID_REQUEST, "body: found a list, expected one message; send each by itself")
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
