@@ -31,11 +31,11 @@ from export.files.replace import replacing
 from export.files.resume import FINISHED, find_kept
 from export.model.source.model_files import ModelError
 from export.model.source.source import find_model, read_source
-from export.progress import ProgressLines, ShowProgress, showing_progress
+from export.progress import OnProgress
 from export.shell import python_module
 from export.subprocess_call import in_own_process
 from export.summary import Rows, corpus_rows, print_bundle_summary, print_checks, print_model_summary
-from export.terminal import TerminalConsole
+from export.terminal import ProgressLines, TerminalConsole, showing_progress
 from function.engine.bundle import CONVEX, MANIFEST, PASSAGES, TOKENIZER, BundleError, Manifest, read_manifest
 from function.engine.tensors import TensorsError
 from function.engine.tokenizer import read_tokenizer
@@ -123,15 +123,15 @@ def _export(options: argparse.Namespace) -> int:
     with replacing(options.out) as fresh:
         if not (own_texts or options.remove_corpus):
             refuse_to_remove_texts(options.out, brings_documentation=with_texts)
-        with showing_progress(console) as progress:
+        with showing_progress(console) as on_progress:
             takes_model = with_texts and options.update is not None and options.model is None
 
             def model(corpus: Corpus | None = None) -> Manifest:
                 if takes_model:
                     return take_model(options.update, fresh)
-                return _make_model(options, fresh, corpus, progress)
+                return _make_model(options, fresh, corpus, on_progress)
 
-            corpus, made = _read_corpus(options, fresh, progress, model) if with_texts else (None, None)
+            corpus, made = _read_corpus(options, fresh, on_progress, model) if with_texts else (None, None)
             manifest = made or model(corpus)
             if takes_model or made:
                 _check_space(options, fresh, corpus, manifest.model.dim)
@@ -144,16 +144,16 @@ def _export(options: argparse.Namespace) -> int:
     return 0
 
 
-def _make_model(options: argparse.Namespace, fresh: Path, corpus: Corpus | None, progress: ShowProgress) -> Manifest:
+def _make_model(options: argparse.Namespace, fresh: Path, corpus: Corpus | None, on_progress: OnProgress) -> Manifest:
     """Write the model into the unfinished bundle and return the manifest; reuse the model of a stopped export."""
     from export.model.cached_model import make_model
 
     documentation = corpus if corpus is not None and options.corpus is None else None
     folder, name, revision = find_model(options.model, options.revision)
     source = read_source(folder, name, revision, options.pooling)
-    calibration = _read_calibration(options, progress, documentation)
+    calibration = _read_calibration(options, on_progress, documentation)
     _check_space(options, fresh, corpus, source.hidden_size, 2 * model_bytes(source) + temporary_bytes(source))
-    manifest, is_kept = make_model(source, calibration, fresh, progress)
+    manifest, is_kept = make_model(source, calibration, fresh, on_progress)
     if is_kept:
         console.print("The model is taken over from an export that was stopped.")
     return manifest
@@ -187,8 +187,8 @@ def _replace_corpus(options: argparse.Namespace) -> int:
     if not options.out.is_dir():
         read_manifest(options.out)  # raises the error that says how to make a bundle
     with replacing(options.out) as fresh:
-        with showing_progress(console) as progress:
-            corpus, made = _read_corpus(options, fresh, progress, lambda: take_model(options.out, fresh))
+        with showing_progress(console) as on_progress:
+            corpus, made = _read_corpus(options, fresh, on_progress, lambda: take_model(options.out, fresh))
         manifest = made or take_model(options.out, fresh)
         _check_space(options, fresh, corpus, manifest.model.dim)
         manifest, rows = _write_corpus(fresh, manifest, corpus, options)
@@ -200,14 +200,14 @@ def _verify(options: argparse.Namespace) -> int:
     """Check a bundle and, if its source model is named, how close the 8-bit model is to it."""
     from export.index.verify import verify
 
-    def checks(progress: ShowProgress) -> "Iterator[Check]":
-        yield from verify(options.bundle, progress)
+    def checks(on_progress: OnProgress) -> "Iterator[Check]":
+        yield from verify(options.bundle, on_progress)
         if options.model is not None:
             from export.model.fidelity import check_closeness
 
-            progress("compare with float32", 0)
+            on_progress("compare with float32", 0)
             yield check_closeness(options.bundle, options.model)
-            progress("compare with float32", 1)
+            on_progress("compare with float32", 1)
 
     if print_checks(console, checks):
         return 0
@@ -218,7 +218,7 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _read_corpus(
-    options: argparse.Namespace, fresh: Path, progress: ShowProgress, model: Callable[[], Manifest]
+    options: argparse.Namespace, fresh: Path, on_progress: OnProgress, model: Callable[[], Manifest]
 ) -> tuple[Corpus, Manifest | None]:
     """Return the texts that --corpus names, or else Python's own documentation.
 
@@ -229,7 +229,7 @@ def _read_corpus(
     from export.index.columns import choose_types
 
     step = "read texts"
-    progress(step, 0)
+    on_progress(step, 0)
     manifest = None
     if options.corpus is None:
         corpus = in_own_process(python_documentation)  # its syntax trees take 200 MB
@@ -239,10 +239,6 @@ def _read_corpus(
     else:
         columns = options.text_column, options.id_column
         with fetching_corpus(options.corpus) as path:
-
-            def show(share: float) -> None:
-                progress(step, min(share, 0.99))
-
             has_documents = columns == (None, None) and is_documents(path)
             if has_documents or options.split:
                 require_packages()
@@ -252,17 +248,17 @@ def _read_corpus(
                 )
             if has_documents:
                 reading = Reading(splitter, options.base_url, options.anchors, options.strict)
-                corpus = read_documents(path, fresh / PASSAGES, reading, show)
+                corpus = read_documents(path, fresh / PASSAGES, reading, on_progress)
             else:
                 split = splitter.split if options.split else None
-                corpus = read_corpus(path, *columns, fresh / PASSAGES, show, split)
+                corpus = read_corpus(path, *columns, fresh / PASSAGES, on_progress, split)
     corpus = replace(corpus, columns=choose_types(corpus, dict(options.column), options.corpus or Path(NAME)))
-    progress(step, 1)
+    on_progress(step, 1)
     return corpus, manifest
 
 
 def _read_calibration(
-    options: argparse.Namespace, progress: ShowProgress, documentation: Corpus | None
+    options: argparse.Namespace, on_progress: OnProgress, documentation: Corpus | None
 ) -> "CalibrationTexts":
     """Return the texts of the file that --calibration names, or else Python's documentation, read already or now."""
     from export.corpus.python_documentation import python_documentation
@@ -270,12 +266,12 @@ def _read_calibration(
 
     if options.calibration is None and documentation is not None:
         return split_documentation(documentation)
-    progress("read calibration", 0)
+    on_progress("read calibration", 0)
     if options.calibration is None:
         texts = split_documentation(in_own_process(python_documentation))
     else:
         texts = split_texts(read_texts(options.calibration, options.calibration_column, "--calibration-column"))
-    progress("read calibration", 1)
+    on_progress("read calibration", 1)
     return texts
 
 
@@ -308,25 +304,21 @@ def _write_corpus(
     embedder = Embedder.open(fresh, manifest.model)
     cluster = None if options.ray is None else Cluster(options.ray, fresh)
     # Ray shows bars of its own, which would write over ours
-    with showing_progress(console) if cluster is None else nullcontext(ProgressLines(console)) as progress:
+    with showing_progress(console) if cluster is None else nullcontext(ProgressLines(console)) as on_progress:
         older = None
         if options.update is not None:
-            progress("read the older bundle", 0)
+            on_progress("read the older bundle", 0)
             older = open_older_rows(options.update, manifest)
-            progress("read the older bundle", 1)
+            on_progress("read the older bundle", 1)
         began = time.perf_counter()
-
-        def show(share: float, embedded: int) -> None:
-            progress("embed texts", share, embedded)
-
         embed = embed_here if cluster is None else cluster.embed
-        rows = embed_corpus(embedder, corpus.embedded_texts, fresh, name_model(manifest), older, show, embed)
+        rows = embed_corpus(embedder, corpus.embedded_texts, fresh, name_model(manifest), older, on_progress, embed)
         seconds = time.perf_counter() - began
-        progress("write the index", 0)
+        on_progress("write the index", 0)
         write_truncated(fresh, corpus.ids, rows.is_truncated)
         manifest = write_index(fresh, manifest, corpus, rows.codes, rows.scales, name, keywords)
-        progress("write the index", 1)
-    if not print_checks(console, lambda progress: verify_export(fresh, rows.codes, rows.scales, progress)):
+        on_progress("write the index", 1)
+    if not print_checks(console, lambda on_progress: verify_export(fresh, rows.codes, rows.scales, on_progress)):
         shutil.rmtree(fresh / FINISHED, ignore_errors=True)  # whatever is wrong with it, the next export makes it again
         raise BundleError(f"{options.out}: the new bundle failed a check above; what was there before stays as it was")
     on_cluster = [] if cluster is None else [("cluster", cluster.describe())]

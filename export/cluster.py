@@ -13,7 +13,7 @@ import platform
 import socket
 import time
 from collections.abc import Iterator, Sequence
-from itertools import count
+from itertools import count as numbers
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -48,10 +48,10 @@ class Cluster:
         self.compared = self.different = 0  # rows from other processors, compared with what this one makes of the text
         self.seconds_before = 0.0  # until the first shard was begun: Ray starts, and the nodes get the model
 
-    def embed(self, embedder: Embedder, texts: Iterator[str], tell: Count) -> Iterator[Shard]:
+    def embed(self, embedder: Embedder, texts: Iterator[str], count: Count) -> Iterator[Shard]:
         """Embed the texts on all cores of the cluster; yield their shards as they come, in any order.
 
-        `tell` gets the number of texts of each. Raises ClusterError if there is no such cluster.
+        `count` gets the number of texts of each. Raises ClusterError if there is no such cluster.
         """
         import ray
         from ray.data import ActorPoolStrategy
@@ -79,7 +79,7 @@ class Cluster:
                 shard = _unpack(row, embedder.model.dim)
                 if row["processor"] != self._processor:
                     self._compare(embedder, shard, ray.get(shards[shard.number])["texts"][0].as_py()[:COMPARED])
-                tell(len(shard.codes))
+                count(len(shard.codes))
                 yield shard
         finally:
             ray.shutdown()
@@ -162,7 +162,7 @@ def _put_shards(texts: Iterator[str]) -> Iterator[Any]:
     import pyarrow as pa
     import ray
 
-    for number in count():
+    for number in numbers():
         shard = list(take_shard(texts))
         if not shard:
             return

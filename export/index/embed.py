@@ -17,6 +17,7 @@ import numpy as np
 
 from export.corpus.digests import digest_texts, find_digests, mark_first
 from export.index.shards import KnownRows, Truncated, gather_rows, join_digests, read_shards, save_shard
+from export.progress import OnProgress, no_progress
 from function.engine.embedder import Embedder, TokenIds, plan_batches
 from function.engine.quantization import Codes, Embeddings, Scales, quantize
 from function.engine.tensors import TensorsError
@@ -105,7 +106,7 @@ def embed_corpus(
     fresh: Path,
     model: str,
     older: KnownRows | None = None,
-    progress: Callable[[float, int], None] = lambda share, embedded: None,
+    on_progress: OnProgress = no_progress,
     embed_shards: EmbedShards = embed_here,
 ) -> EmbeddedCorpus:
     """Return the rows of the texts.
@@ -113,7 +114,6 @@ def embed_corpus(
     fresh is the unfinished folder: shards that are finished in it are taken over, and the new ones are kept there.
     `model` is its name for them, from `name_model`. Rows of `older`, a bundle's, are taken over too.
     Equal texts are embedded once. A row depends on its text alone, so it does not matter which rows are taken over.
-    `progress` gets the share of the texts that is done and how many of them were embedded.
     `embed_shards` yields the shards of the other texts, embedded here or elsewhere; each is kept as soon as it comes.
     """
     digests = digest_texts(texts)
@@ -129,7 +129,7 @@ def embed_corpus(
     def count(done: int) -> None:
         nonlocal embedded
         embedded += done
-        progress(1 - (left - embedded) / len(texts), embedded)
+        on_progress("embed texts", 1 - (left - embedded) / len(texts), embedded)
 
     count(0)
     for shard in embed_shards(embedder, compress(texts, is_wanted), count):

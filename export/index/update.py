@@ -4,7 +4,7 @@ from pathlib import Path
 
 from export.corpus.digests import digest_texts
 from export.corpus.embedded import EmbeddedTexts
-from export.corpus.stored import stored_columns
+from export.corpus.passages import stored_columns
 from export.index.indexer import check_checksum
 from export.index.shards import KnownRows, name_model
 from export.index.truncated import read_truncated

@@ -16,7 +16,7 @@ from export.files.mapped import release
 from export.index.columns import column_tensors
 from export.index.embed import embed_texts
 from export.index.recall import LEAST_RECALL, QUERIES, TOP_K, own_queries, search_exactly
-from export.progress import ShowProgress, no_progress
+from export.progress import OnProgress, no_progress
 from function.engine import bundle as layout
 from function.engine.arrays import AnyArray
 from function.engine.bundle import IndexInfo, Manifest, describe_file, open_bundle
@@ -50,7 +50,7 @@ class Check:
 
 
 def verify(
-    bundle: Path, progress: ShowProgress = no_progress, seconds: float = SECONDS, clock: Clock = time.monotonic
+    bundle: Path, on_progress: OnProgress = no_progress, seconds: float = SECONDS, clock: Clock = time.monotonic
 ) -> Iterator[Check]:
     """Check a bundle, yielding each result as soon as it is known.
 
@@ -59,7 +59,7 @@ def verify(
     Raises BundleError or TensorsError if the bundle does not open at all.
     """
     manifest = layout.read_manifest(bundle)
-    yield from _check_files(bundle, manifest, progress)
+    yield from _check_files(bundle, manifest, on_progress)
     if manifest.index is None or manifest.index.vectors is not None:
         Embedder.open(bundle, manifest.model)
         return
@@ -80,16 +80,16 @@ def verify(
     written = map_tensors(bundle / layout.INDEX)
     codes, scales = written["codes"], written["scales"]
     embedder = Embedder.open(bundle, manifest.model)
-    again = _embed_again(embedder, texts, TEXTS_AT_ONCE, seconds, clock, progress)
+    again = _embed_again(embedder, texts, TEXTS_AT_ONCE, seconds, clock, on_progress)
     yield _check_cosine(again, sample, index)
-    yield _check_recall(index, again[:: max(1, len(again) // QUERIES)], codes, scales, progress)
+    yield _check_recall(index, again[:: max(1, len(again) // QUERIES)], codes, scales, on_progress)
 
 
 def verify_export(
     bundle: Path,
     codes: Codes,
     scales: Scales,
-    progress: ShowProgress = no_progress,
+    on_progress: OnProgress = no_progress,
     seconds: float = SECONDS_AFTER_EXPORT,
     clock: Clock = time.monotonic,
 ) -> Iterator[Check]:
@@ -100,7 +100,7 @@ def verify_export(
     Raises BundleError or TensorsError if the bundle does not open.
     """
     manifest = open_bundle(bundle)
-    yield from _check_files(bundle, manifest, progress)
+    yield from _check_files(bundle, manifest, on_progress)
     assert manifest.index is not None  # open_bundle checked it
     index, passages = _open(bundle, manifest.index)
     rows = _check_rows(manifest, index, passages)
@@ -114,22 +114,22 @@ def verify_export(
     texts = _texts(manifest.index, passages, sample)
     yield from _check_keywords(bundle, manifest, sample, texts)
     embedder = Embedder.open(bundle, manifest.model)
-    again = _embed_again(embedder, texts, 1, seconds, clock, progress)
+    again = _embed_again(embedder, texts, 1, seconds, clock, on_progress)
     yield _check_cosine(again, sample, index)
-    yield _check_recall(index, own_queries(codes, scales), codes, scales, progress)
+    yield _check_recall(index, own_queries(codes, scales), codes, scales, on_progress)
 
 
 def _open(bundle: Path, info: IndexInfo) -> tuple[Index, Passages]:
     return Index.open(bundle / layout.INDEX, info.stages), Passages(bundle / layout.PASSAGES)
 
 
-def _check_files(bundle: Path, manifest: Manifest, progress: ShowProgress) -> Iterator[Check]:
+def _check_files(bundle: Path, manifest: Manifest, on_progress: OnProgress) -> Iterator[Check]:
     for count, (name, expected) in enumerate(manifest.files.items()):
-        progress("check files", count / len(manifest.files))
+        on_progress("check files", count / len(manifest.files))
         layout.check_size(bundle, name, manifest)
         found = describe_file(bundle / name).sha256
         yield Check(f"checksum of {name}", found[:12], expected.sha256[:12], found == expected.sha256)
-    progress("check files", 1)
+    on_progress("check files", 1)
 
 
 def _check_rows(manifest: Manifest, index: Index, passages: Passages) -> Check:
@@ -203,14 +203,14 @@ def _check_keywords(bundle: Path, manifest: Manifest, sample: list[int], texts: 
 
 
 def _embed_again(
-    embedder: Embedder, texts: list[str], at_once: int, seconds: float, clock: Clock, progress: ShowProgress
+    embedder: Embedder, texts: list[str], at_once: int, seconds: float, clock: Clock, on_progress: OnProgress
 ) -> Embeddings:
     """Return the unit embeddings of the first texts, embedded `at_once` at a time until these seconds are over.
 
     The result is (n, dim) float32, where n is at least `at_once` if there are as many texts.
     """
     step = "embed a sample again"
-    progress(step, 0)
+    on_progress(step, 0)
     began = clock()
     chunks: list[Embeddings] = []
     done, used = 0, 0.0
@@ -219,8 +219,8 @@ def _embed_again(
         done = sum(map(len, chunks))
         used = clock() - began
         share = max(done / len(texts), used / seconds if seconds else 1.0)
-        progress(step, min(share, 0.99), done)
-    progress(step, 1, done)
+        on_progress(step, min(share, 0.99), done)
+    on_progress(step, 1, done)
     return np.concatenate(chunks)
 
 
@@ -232,8 +232,8 @@ def _check_cosine(again: Embeddings, sample: list[int], index: Index) -> Check:
     return Check(name, f"{least:.5f}", f">= {LEAST_STORED_COSINE}", least >= LEAST_STORED_COSINE)
 
 
-def _check_recall(index: Index, queries: Embeddings, codes: Codes, scales: Scales, progress: ShowProgress) -> Check:
-    progress("measure recall", 0)
+def _check_recall(index: Index, queries: Embeddings, codes: Codes, scales: Scales, on_progress: OnProgress) -> Check:
+    on_progress("measure recall", 0)
     recall = search_exactly(queries, codes, scales).recall_of(index)
-    progress("measure recall", 1)
+    on_progress("measure recall", 1)
     return Check(f"recall@{TOP_K} against exact search", f"{recall:.4f}", f">= {LEAST_RECALL}", recall >= LEAST_RECALL)

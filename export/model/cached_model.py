@@ -7,7 +7,6 @@ and the versions of the libraries.
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +17,7 @@ from export.index.indexer import take_model, write_model
 from export.model.calibration_texts import CalibrationTexts
 from export.model.export_model import export_model
 from export.model.source.source import Source
+from export.progress import OnProgress, no_progress
 from function.engine.bundle import BundleError, Manifest
 
 PACKAGES = ("numpy", "onnx", "onnxruntime", "optimum-onnx", "tokenizers", "torch", "transformers")
@@ -28,7 +28,7 @@ def make_model(
     source: Source,
     texts: CalibrationTexts,
     fresh: Path,
-    progress: Callable[[str, float], None] = lambda step, share: None,
+    on_progress: OnProgress = no_progress,
 ) -> tuple[Manifest, bool]:
     """Write the model part of a bundle into the unfinished folder.
 
@@ -48,7 +48,7 @@ def make_model(
             shutil.rmtree(kept)
     with finishing(fresh, name) as folder:
         folder.mkdir()
-        write_model(folder, export_model(source, texts, folder, progress))
+        write_model(folder, export_model(source, texts, folder, on_progress))
     return take_model(kept, fresh), False
 
 

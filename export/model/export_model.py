@@ -4,7 +4,7 @@ Calibration texts are independent of the corpus. So a new corpus leaves the mode
 layer of a container image.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +21,7 @@ from export.model.reference import Original, check_agreement, run_original
 from export.model.source.model_files import ModelError
 from export.model.source.source import Source
 from export.model.source.tokenizer import write_tokenizer
+from export.progress import OnProgress, no_progress
 from export.subprocess_call import in_own_process
 from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
 from function.engine.embedder import Embedder, open_session
@@ -34,28 +35,27 @@ def export_model(
     source: Source,
     texts: CalibrationTexts,
     folder: Path,
-    progress: Callable[[str, float], None] = lambda step, share: None,
+    on_progress: OnProgress = no_progress,
 ) -> ModelInfo:
     """Write model.ort and tokenizer.txt into the folder and return the manifest's entry for them.
 
-    texts calibrate the 8-bit model and measure how close it is. `progress` gets the name of a step and the share of it
-    that is done, 0 to 1.
+    texts calibrate the 8-bit model and measure how close it is.
     Raises ModelError if the model cannot be exported, if its float32 graph differs from the original model, or if the
     8-bit model differs too much from the float32 graph.
     """
     write_tokenizer(source, folder / TOKENIZER)
     with TemporaryDirectory(dir=folder) as scratch:
-        progress("export graph", 0)
+        on_progress("export graph", 0)
         graph, exact = _export_exact(source, folder / TOKENIZER, Path(scratch))
-        progress("export graph", 1)
+        on_progress("export graph", 1)
         tokens = exact.tokenize(texts.calibration)
-        quantized = quantize_graph(onnx.load(graph), tokens, lambda share: progress("quantize", share))
+        quantized = quantize_graph(onnx.load(graph), tokens, on_progress)
         save_ort(quantized, folder / MODEL)
         del quantized
-        progress("compare with float32", 0)
+        on_progress("compare with float32", 0)
         expected = embed_texts(exact, texts.held_out)
     accuracy = compare(expected, embed_texts(Embedder.open(folder, exact.model), texts.held_out))
-    progress("compare with float32", 1)
+    on_progress("compare with float32", 1)
     if not accuracy["cosine_mean"] >= LEAST_QUANTIZED_COSINE:  # refuses NaN too
         raise ModelError(
             f"{source.folder}: in 8 bit the mean cosine to float32 is {accuracy['cosine_mean']}, expected at least "

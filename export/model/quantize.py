@@ -20,7 +20,7 @@ products:
 with that on an emulated AVX2 CPU.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +34,7 @@ from export.model.onnx_helpers import add_constant, add_node, initializers
 from export.model.ort_file import sort_operators
 from export.model.outliers import split_outliers
 from export.model.source.model_files import ModelError
+from export.progress import OnProgress, no_progress
 from function.engine.embedder import TokenIds
 from function.engine.quantization import quantize
 
@@ -46,14 +47,12 @@ SMALLEST_TABLE = 1 << 20  # values; smaller look-up tables (positions) stay floa
 
 
 def quantize_graph(
-    model: ModelProto,
-    calibration: Sequence[TokenIds],
-    progress: Callable[[float], None] = lambda share: None,
+    model: ModelProto, calibration: Sequence[TokenIds], on_progress: OnProgress = no_progress
 ) -> ModelProto:
     """Return the 8-bit graph of a float32 graph as `export_graph` makes it; its inputs and its output are the same.
 
     The activations of the calibration texts set the steps. A few hundred texts are needed, with more tokens than the
-    widest layer has inputs. `progress` gets the share of the work done, 0 to 1.
+    widest layer has inputs.
     Raises ModelError if the graph has no product with constant weights, or if calibration is empty.
     """
     quantized = ModelProto()
@@ -66,10 +65,10 @@ def quantize_graph(
             f"{len(groups)} products and {len(calibration)} calibration texts; expected at least one of each"
         )
     for share in calibrate(quantized, groups, calibration):
-        progress(0.5 * share)
+        on_progress("quantize", 0.5 * share)
     for done, products in enumerate(groups, 1):
         _replace_products(quantized, products)
-        progress(0.5 + 0.5 * done / len(groups))
+        on_progress("quantize", 0.5 + 0.5 * done / len(groups))
     _quantize_tables(quantized)
     _drop_unused(quantized)
     _sort(quantized)

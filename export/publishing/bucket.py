@@ -1,6 +1,6 @@
 """The objects under one prefix of an S3 bucket, through boto3's client. What S3 refuses is a PublishError."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,12 +11,11 @@ from urllib.parse import urlsplit
 from boto3.exceptions import S3UploadFailedError
 from botocore.exceptions import BotoCoreError, ClientError
 
+from export.progress import OnProgress
 from export.publishing.errors import PublishError
 from function.engine.published import LARGEST_DOCUMENT
 
 DELETED_AT_ONCE = 1000  # objects; the most that DeleteObjects takes
-
-Show = Callable[[str, float], None]  # the name of a file, and which share of it is sent
 
 
 class ChangedError(Exception):
@@ -69,14 +68,14 @@ class Bucket:
                 for found in page.get("Contents", ()):
                     yield Entry(found["Key"].removeprefix(self._prefix), found["Size"], found["LastModified"])
 
-    def send_file(self, path: Path, name: str, sha256: str, show: Show) -> None:
+    def send_file(self, path: Path, name: str, sha256: str, on_progress: OnProgress) -> None:
         """Send one file in parts, several at once; S3 checks the SHA-256 of each. Raises PublishError."""
         size, sent = path.stat().st_size, 0
 
         def count(more: int) -> None:
             nonlocal sent
             sent += more
-            show(path.name, sent / max(1, size))
+            on_progress(f"send {path.name}", sent / max(1, size))
 
         with self._explained(name):
             extra = {"ChecksumAlgorithm": "SHA256", "Metadata": {"sha256": sha256}}

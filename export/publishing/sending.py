@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from export.progress import ShowProgress
+from export.progress import OnProgress
 from export.publishing.vectors import BundleVectors, Vector
 from function.engine.bundle import VectorsInfo
 
@@ -33,18 +33,18 @@ class Sent:
 
 
 def send_rows(
-    client: Any, info: VectorsInfo, rows: BundleVectors, there: set[int], progress: ShowProgress, pace: "Pace"
+    client: Any, info: VectorsInfo, rows: BundleVectors, there: set[int], on_progress: OnProgress, pace: "Pace"
 ) -> Sent:
     """Send the rows of a bundle that are not there yet. Raises what boto3 raises."""
     missing = [row for row in range(rows.rows) if row not in there]
     calls = repeated = sent = 0
-    progress(STEP, len(there) / rows.rows)
+    on_progress(STEP, len(there) / rows.rows)
 
     def end(number: int, call: "Future[Any]") -> None:
         nonlocal calls, repeated, sent
         repeated += call.result()["ResponseMetadata"]["RetryAttempts"]
         calls, sent = calls + 1, sent + number
-        progress(STEP, (len(there) + sent) / rows.rows, sent)
+        on_progress(STEP, (len(there) + sent) / rows.rows, sent)
 
     with ThreadPoolExecutor(SENDERS, STEP) as senders:
         running: deque[tuple[int, Future[Any]]] = deque()
@@ -60,7 +60,7 @@ def send_rows(
         except BaseException:
             senders.shutdown(cancel_futures=True)
             raise
-    progress(STEP, 1, sent)
+    on_progress(STEP, 1, sent)
     return Sent(info, sent, len(there), calls, repeated)
 
 

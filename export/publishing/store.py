@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from export.index.indexer import check_checksum
-from export.publishing.bucket import Bucket, ChangedError, Entry, Show
+from export.progress import OnProgress
+from export.publishing.bucket import Bucket, ChangedError, Entry
 from export.publishing.errors import PublishError
 from function.engine.bundle import FORMAT_VERSION, MANIFEST, BundleError, Manifest, open_bundle, parse_manifest
 from function.engine.published import BUNDLES, POINTER, is_version, parse_pointer
@@ -68,7 +69,7 @@ class Store:
         pointer = parse_pointer(content, f"{self.url}/{POINTER}")
         return Current(pointer.version, pointer.previous, etag)
 
-    def send(self, bundle: Path, show: Show) -> tuple[str, int, int]:
+    def send(self, bundle: Path, on_progress: OnProgress) -> tuple[str, int, int]:
         """Send a bundle's files, except those that are there; return its version, and the files and bytes sent.
 
         All of them are there afterwards, also those that `prune` deleted meanwhile.
@@ -82,7 +83,7 @@ class Store:
         for _ in range(ROUNDS):
             for name in missing:
                 check_checksum(bundle, name, manifest)
-                self._bucket.send_file(bundle / name, _key(version, name), manifest.files[name].sha256, show)
+                self._bucket.send_file(bundle / name, _key(version, name), manifest.files[name].sha256, on_progress)
                 files, size = files + 1, size + manifest.files[name].bytes
             if (bundle / MANIFEST).read_bytes() != content:
                 raise BundleError(

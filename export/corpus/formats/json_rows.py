@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import cast
 
 from export.corpus.columns import require_names
-from export.corpus.corpus import CorpusError, Told, corpus_error
+from export.corpus.corpus import CorpusError, corpus_error
 from export.corpus.formats.compressed import is_gzipped
 from export.corpus.formats.lines import read_lines
+from export.progress import OnProgress
 
 ONE_OBJECT_A_LINE = "one whole JSON object on each line"
 SHOWN = 40  # characters of the file that a message repeats
@@ -26,14 +27,13 @@ class _RefusedError(ValueError):
         self.found, self.expected, self.remedy = found, expected, remedy
 
 
-def json_rows(path: Path, told: Told) -> Iterator[tuple[int, dict[str, object]]]:
+def json_rows(path: Path, on_progress: OnProgress) -> Iterator[tuple[int, dict[str, object]]]:
     """Yield the line, from 1, and the object of each line that is not blank.
 
-    `told` is called with the share of the file that was read.
     Raises CorpusError at the first line that is not one JSON object with each key once and no key blank.
     """
     known: set[str] = set()  # keys that earlier rows have too
-    for line, text in enumerate(read_lines(path, told), 1):
+    for line, text in enumerate(read_lines(path, on_progress), 1):
         start = text.strip()[:SHOWN]
         if not start:
             continue

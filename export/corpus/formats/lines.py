@@ -4,18 +4,18 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from export.corpus.corpus import Told, corpus_error
+from export.corpus.corpus import READ, corpus_error
 from export.corpus.formats.compressed import open_bytes
 from export.corpus.formats.first_bytes import ENOUGH, refuse_other_formats
+from export.progress import OnProgress
 
 BYTE_ORDER_MARK = "\ufeff"
-LINES_BETWEEN = 1000  # two reports of how far the reading is
+LINES_BETWEEN_REPORTS = 1000  # of progress
 
 
-def read_lines(path: Path, told: Told) -> Iterator[str]:
+def read_lines(path: Path, on_progress: OnProgress) -> Iterator[str]:
     """Yield the lines of a UTF-8 file with their ends, without the byte order mark that it may start with.
 
-    `told` is called now and then with the share of the file's bytes that was read, 0 to 1.
     Raises CorpusError for bytes that are not UTF-8, for NUL, and for a byte order mark at the start of a later line.
     A gzip file must have passed `require_whole_gzip`.
     """
@@ -42,7 +42,7 @@ def read_lines(path: Path, told: Told) -> Iterator[str]:
                 found, expected = "a byte order mark (U+FEFF)", "it at most once, at the start of the file"
                 remedy = "remove it, and if files were joined here, also the second one's header"
                 raise corpus_error(path, place, found, expected, remedy)
-            if line % LINES_BETWEEN == 0:
-                told(min(1.0, stored.tell() / size))
+            if line % LINES_BETWEEN_REPORTS == 0:
+                on_progress(READ, min(0.99, stored.tell() / size))
             yield text
             offset += len(raw)

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from export.corpus.columns import Columns, find_id_column, find_text_column, require_names
-from export.corpus.corpus import Append, CorpusError, Counts, Told, corpus_error
+from export.corpus.corpus import READ, Append, CorpusError, Counts, corpus_error
 from export.corpus.formats.parquet_metadata import count_non_finite, metadata_objects
 from export.corpus.ids import Ids, id_of_number
 from export.error_text import first_line
+from export.progress import OnProgress
 
 if TYPE_CHECKING:
     import polars as pl
@@ -16,11 +17,13 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 65_536
 
 
-def read_parquet(path: Path, asked: Columns, append: Append, told: Told, ids: Ids, rows_before: int) -> Counts:
+def read_parquet(
+    path: Path, asked: Columns, append: Append, ids: Ids, rows_before: int, on_progress: OnProgress
+) -> Counts:
     """Append the passages of a Parquet file, ROWS_AT_ONCE at a time.
 
-    `told` is called with the share of the rows that was read. `ids` has the ids of the files before it, and rows_before
-    is the number of its first row. Raises CorpusError if the file is broken or a value fits no passage.
+    `ids` has the ids of the files before it, and rows_before is the number of its first row.
+    Raises CorpusError if the file is broken or a value fits no passage.
     """
     import polars as pl  # slow to import, and only this format needs it
 
@@ -59,7 +62,7 @@ def read_parquet(path: Path, asked: Columns, append: Append, told: Told, ids: Id
             append(passage, ids.replace_blank(name, rows_before + row, row), values)
         passages += len(numbers)
         non_finite += sum(map(count_non_finite, others))
-        told(min(1.0, (begin + ROWS_AT_ONCE) / rows))
+        on_progress(READ, min(0.99, (begin + ROWS_AT_ONCE) / rows))
     blank_ids = ids.count_blank()
     return Counts(passages, rows - passages, 0 if identifier is None else blank_ids, non_finite)
 

@@ -52,7 +52,7 @@ def test_equal_texts_are_embedded_once_and_have_equal_rows(
     ]
     told: list[tuple[float, int]] = []
     rows = embed_corpus(
-        tiny_embedder, texts, tmp_path, "tests", progress=lambda share, count: told.append((share, count))
+        tiny_embedder, texts, tmp_path, "tests", on_progress=lambda step, share, texts=0: told.append((share, texts))
     )
     codes, scales = quantize(tiny_embedder.embed(tiny_embedder.tokenize(texts, role="document")))
     np.testing.assert_array_equal(rows.codes, codes)  # each row is its own text's
@@ -89,6 +89,6 @@ def test_progress_gets_the_number_of_texts_embedded_while_a_shard_is_embedded(
     embedder: Embedder, corpus: Corpus, tmp_path: Path
 ) -> None:
     told: list[int] = []
-    embed_corpus(embedder, corpus.texts, tmp_path, "tests", progress=lambda share, count: told.append(count))
+    embed_corpus(embedder, corpus.texts, tmp_path, "tests", on_progress=lambda step, share, texts=0: told.append(texts))
     assert (told[0], told[-1]) == (0, 200)
     assert max(np.diff(told)) < 32
