@@ -59,13 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse_arguments(sys.argv[1:] if arguments is None else arguments)
     manifest_before = _manifest_bytes(options)
     try:
-        if getattr(options, "ray", None) is not None:
+        if options.ray is not None:
             require_ray()
         match options.command:
             case "verify":
                 return _verify(options)
-            case "corpus":
-                return _replace_corpus(options)
             case command if command in PUBLISHING:
                 from export.publishing.commands import run
 
@@ -106,34 +104,35 @@ def _manifest_bytes(options: argparse.Namespace) -> bytes | None:
     """Return the manifest of the bundle that the command replaces, None if there is none. It differs by bundle."""
     try:
         return None if options.command in CHANGE_NO_BUNDLE else (options.out / MANIFEST).read_bytes()
-    except OSError:  # whatever is wrong with the folder, the command says it
+    except OSError:  # the command itself reports what is wrong with the folder
         return None
 
 
 def _export(options: argparse.Namespace) -> int:
-    """Export the model and, except for `python -m export model`, a corpus. The bundle is replaced at the end."""
+    """Export the model, unless that of another bundle is kept, and except for `model` a corpus; replace the bundle."""
     started = time.perf_counter()
-    with_texts = options.command == "export"
-    own_texts = with_texts and options.corpus is not None
-    _note_shadowed_model(options)
+    with_texts = options.command != "model"
+    older = options.out if options.command == "corpus" else options.update
+    keeps_model = older is not None and options.model is None
+    if options.command == "model" and options.model is None and (Path("model") / "config.json").is_file():
+        errors.print("note: model is a command here, and the default model is exported; for the folder, write ./model")
+    if options.command == "corpus" and not options.out.is_dir():
+        read_manifest(options.out)  # raises the error that says how to make a bundle
 
     from export.index.indexer import take_model
     from export.overwrite_guard import refuse_to_remove_texts
 
     with replacing(options.out) as fresh:
-        if not (own_texts or options.remove_corpus):
+        if options.corpus is None and not options.remove_corpus:
             refuse_to_remove_texts(options.out, brings_documentation=with_texts)
         with showing_progress(console) as on_progress:
-            takes_model = with_texts and options.update is not None and options.model is None
 
             def model(corpus: Corpus | None = None) -> Manifest:
-                if takes_model:
-                    return take_model(options.update, fresh)
-                return _make_model(options, fresh, corpus, on_progress)
+                return take_model(older, fresh) if keeps_model else _make_model(options, fresh, corpus, on_progress)
 
             corpus, made = _read_corpus(options, fresh, on_progress, model) if with_texts else (None, None)
             manifest = made or model(corpus)
-            if takes_model or made:
+            if keeps_model or made:
                 _check_space(options, fresh, corpus, manifest.model.dim)
         if corpus is not None:
             manifest, rows = _write_corpus(fresh, manifest, corpus, options)
@@ -172,30 +171,6 @@ def _check_space(options: argparse.Namespace, fresh: Path, corpus: Corpus | None
     check_space(options.out, bundle)
 
 
-def _note_shadowed_model(options: argparse.Namespace) -> None:
-    """Print a note if a folder is called "model", since the user may have meant that one."""
-    if options.command == "model" and options.model is None and (Path("model") / "config.json").is_file():
-        errors.print("note: model is a command here, and the default model is exported; for the folder, write ./model")
-
-
-def _replace_corpus(options: argparse.Namespace) -> int:
-    """Replace the texts of an existing bundle."""
-    started = time.perf_counter()
-
-    from export.index.indexer import take_model
-
-    if not options.out.is_dir():
-        read_manifest(options.out)  # raises the error that says how to make a bundle
-    with replacing(options.out) as fresh:
-        with showing_progress(console) as on_progress:
-            corpus, made = _read_corpus(options, fresh, on_progress, lambda: take_model(options.out, fresh))
-        manifest = made or take_model(options.out, fresh)
-        _check_space(options, fresh, corpus, manifest.model.dim)
-        manifest, rows = _write_corpus(fresh, manifest, corpus, options)
-    print_bundle_summary(console, options.out, manifest, rows, time.perf_counter() - started)
-    return 0
-
-
 def _verify(options: argparse.Namespace) -> int:
     """Check a bundle and, if its source model is named, how close the 8-bit model is to it."""
     from export.index.verify import verify
@@ -203,7 +178,7 @@ def _verify(options: argparse.Namespace) -> int:
     def checks(on_progress: OnProgress) -> "Iterator[Check]":
         yield from verify(options.bundle, on_progress)
         if options.model is not None:
-            from export.model.fidelity import check_closeness
+            from export.model.export_model import check_closeness
 
             on_progress("compare with float32", 0)
             yield check_closeness(options.bundle, options.model)
@@ -223,7 +198,8 @@ def _read_corpus(
     """Return the texts that --corpus names, or else Python's own documentation.
 
     They are written into the unfinished bundle, which the texts of a file are read from again.
-    Passages are measured with the model's tokenizer: `model` then writes the model first, and its manifest is returned.
+    Passages are measured with the model's tokenizer: in that case `model` writes the model first, and its manifest is
+    returned too.
     """
     from export.corpus.python_documentation import NAME, python_documentation
     from export.index.columns import choose_types
@@ -285,10 +261,9 @@ def _write_corpus(
     from export.cluster import Cluster
     from export.corpus.python_documentation import NAME
     from export.index.embed import embed_corpus, embed_here
-    from export.index.indexer import write_index
+    from export.index.indexer import write_index, write_truncated
     from export.index.keywords import FUSION_WEIGHT, STEMMING, KeywordOptions
     from export.index.shards import name_model
-    from export.index.truncated import write_truncated
     from export.index.update import open_older_rows
     from export.index.verify import verify_export
     from export.model.language import warn_of_language
@@ -319,7 +294,7 @@ def _write_corpus(
         manifest = write_index(fresh, manifest, corpus, rows.codes, rows.scales, name, keywords)
         on_progress("write the index", 1)
     if not print_checks(console, lambda on_progress: verify_export(fresh, rows.codes, rows.scales, on_progress)):
-        shutil.rmtree(fresh / FINISHED, ignore_errors=True)  # whatever is wrong with it, the next export makes it again
+        shutil.rmtree(fresh / FINISHED, ignore_errors=True)  # a piece may be wrong: the next export makes all again
         raise BundleError(f"{options.out}: the new bundle failed a check above; what was there before stays as it was")
     on_cluster = [] if cluster is None else [("cluster", cluster.describe())]
     return manifest, [*corpus_rows(options.out, manifest, corpus, rows, seconds), *on_cluster]

@@ -7,6 +7,7 @@ embedded: it compares them with the written ones and embeds few texts again.
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +56,7 @@ def verify(
     """Check a bundle, yielding each result as soon as it is known.
 
     Texts are embedded again for this number of seconds, at least TEXTS_AT_ONCE and at most SAMPLE of them.
-    Of a bundle without texts of its own, the model alone is checked.
+    If the bundle has no texts of its own, the model alone is checked.
     Raises BundleError or TensorsError if the bundle does not open at all.
     """
     manifest = layout.read_manifest(bundle)
@@ -63,26 +64,8 @@ def verify(
     if manifest.index is None or manifest.index.vectors is not None:
         Embedder.open(bundle, manifest.model)
         return
-    open_bundle(bundle)
-    index, passages = _open(bundle, manifest.index)
-    rows = _check_rows(manifest, index, passages)
-    yield rows
-    if not rows.passed:
-        return
-    yield from _check_columns(bundle, manifest, passages)
-    sample = _sample_rows(len(index), SAMPLE)
-    try:
-        texts = _texts(manifest.index, passages, sample)
-    except UnicodeDecodeError as error:
-        yield Check("texts are UTF-8", str(error), "UTF-8", passed=False)
-        return
-    yield from _check_keywords(bundle, manifest, sample, texts)
-    written = map_tensors(bundle / layout.INDEX)
-    codes, scales = written["codes"], written["scales"]
-    embedder = Embedder.open(bundle, manifest.model)
-    again = _embed_again(embedder, texts, TEXTS_AT_ONCE, seconds, clock, on_progress)
-    yield _check_cosine(again, sample, index)
-    yield _check_recall(index, again[:: max(1, len(again) // QUERIES)], codes, scales, on_progress)
+    embed_again = partial(_embed_again, at_once=TEXTS_AT_ONCE, seconds=seconds, clock=clock, on_progress=on_progress)
+    yield from _check_corpus(bundle, None, SAMPLE, embed_again, on_progress)
 
 
 def verify_export(
@@ -99,28 +82,9 @@ def verify_export(
     this number of seconds, at least one and at most SAMPLE_AFTER_EXPORT of them. Stored rows are the queries of recall.
     Raises BundleError or TensorsError if the bundle does not open.
     """
-    manifest = open_bundle(bundle)
-    yield from _check_files(bundle, manifest, on_progress)
-    assert manifest.index is not None  # open_bundle checked it
-    index, passages = _open(bundle, manifest.index)
-    rows = _check_rows(manifest, index, passages)
-    yield rows
-    equal = _are_rows_equal(map_tensors(bundle / layout.INDEX), codes, scales)
-    yield Check("rows in the index, rows embedded", "equal" if equal else "different", "equal", equal)
-    if not (rows.passed and equal):
-        return
-    yield from _check_columns(bundle, manifest, passages)
-    sample = _sample_rows(len(index), SAMPLE_AFTER_EXPORT)
-    texts = _texts(manifest.index, passages, sample)
-    yield from _check_keywords(bundle, manifest, sample, texts)
-    embedder = Embedder.open(bundle, manifest.model)
-    again = _embed_again(embedder, texts, 1, seconds, clock, on_progress)
-    yield _check_cosine(again, sample, index)
-    yield _check_recall(index, own_queries(codes, scales), codes, scales, on_progress)
-
-
-def _open(bundle: Path, info: IndexInfo) -> tuple[Index, Passages]:
-    return Index.open(bundle / layout.INDEX, info.stages), Passages(bundle / layout.PASSAGES)
+    yield from _check_files(bundle, open_bundle(bundle), on_progress)
+    embed_again = partial(_embed_again, at_once=1, seconds=seconds, clock=clock, on_progress=on_progress)
+    yield from _check_corpus(bundle, (codes, scales), SAMPLE_AFTER_EXPORT, embed_again, on_progress)
 
 
 def _check_files(bundle: Path, manifest: Manifest, on_progress: OnProgress) -> Iterator[Check]:
@@ -132,10 +96,49 @@ def _check_files(bundle: Path, manifest: Manifest, on_progress: OnProgress) -> I
     on_progress("check files", 1)
 
 
-def _check_rows(manifest: Manifest, index: Index, passages: Passages) -> Check:
-    assert manifest.index is not None
-    rows = (len(index), len(passages), manifest.index.rows)
-    return Check("rows in index, texts, manifest", ", ".join(map(str, rows)), "the same", len(set(rows)) == 1)
+def _check_corpus(
+    bundle: Path,
+    embedded: tuple[Codes, Scales] | None,
+    sample: int,
+    embed_again: Callable[[Embedder, list[str]], Embeddings],
+    on_progress: OnProgress,
+) -> Iterator[Check]:
+    """Check the corpus, and embed `sample` of its texts; `embedded` are the rows that the index must hold, if known."""
+    manifest = open_bundle(bundle)
+    info = manifest.index
+    assert info is not None  # open_bundle checked it
+    index, passages = Index.open(bundle / layout.INDEX, info.stages), Passages(bundle / layout.PASSAGES)
+    lengths = len(index), len(passages), info.rows
+    is_whole = len(set(lengths)) == 1
+    yield Check("rows in index, texts, manifest", ", ".join(map(str, lengths)), "the same", is_whole)
+    written = map_tensors(bundle / layout.INDEX)
+    codes, scales = embedded or (written["codes"], written["scales"])
+    if embedded is not None:
+        is_equal = _are_rows_equal(written, codes, scales)
+        yield Check("rows in the index, rows embedded", "equal" if is_equal else "different", "equal", is_equal)
+        is_whole &= is_equal
+    if not is_whole:
+        return
+    yield from _check_columns(bundle, info, passages)
+    # in random order, so that the first ones of them are a sample too
+    rows = [int(row) for row in np.random.default_rng(SEED).permutation(len(index))[:sample]]
+    try:
+        prefixes = [heading_prefix(passages.metadata(row)) if info.heading_prefix else "" for row in rows]
+        texts = [prefix + passages.text(row) for prefix, row in zip(prefixes, rows, strict=True)]
+    except UnicodeDecodeError as error:
+        yield Check("texts are UTF-8", str(error), "UTF-8", passed=False)
+        return
+    yield from _check_keywords(bundle, info, rows, texts)
+    again = embed_again(Embedder.open(bundle, manifest.model), texts)
+    stored = dequantize(*index.codes_of(np.array(rows[: len(again)])))
+    least = float((again * stored).sum(axis=1).min())
+    name = f"least cosine of {len(again):,} rows to their texts"
+    yield Check(name, f"{least:.5f}", f">= {LEAST_STORED_COSINE}", least >= LEAST_STORED_COSINE)
+    on_progress("measure recall", 0)
+    queries = again[:: max(1, len(again) // QUERIES)] if embedded is None else own_queries(codes, scales)
+    recall = search_exactly(queries, codes, scales).recall_of(index)
+    on_progress("measure recall", 1)
+    yield Check(f"recall@{TOP_K} against exact search", f"{recall:.4f}", f">= {LEAST_RECALL}", recall >= LEAST_RECALL)
 
 
 def _are_rows_equal(written: Mapping[str, AnyArray], codes: Codes, scales: Scales) -> bool:
@@ -154,45 +157,27 @@ def _are_rows_equal(written: Mapping[str, AnyArray], codes: Codes, scales: Scale
     return True
 
 
-def _check_columns(bundle: Path, manifest: Manifest, passages: Passages) -> Iterator[Check]:
+def _check_columns(bundle: Path, info: IndexInfo, passages: Passages) -> Iterator[Check]:
     """Compare the columns with those that the metadata of all passages makes again; no check without columns."""
-    assert manifest.index is not None
-    if not manifest.index.columns:
+    if not info.columns:
         return
     try:
         metadata = (passages.metadata(row) for row in range(len(passages)))
-        again, written = column_tensors(metadata, manifest.index.columns), map_tensors(bundle / layout.COLUMNS)
-        differing = [name for name in sorted(again.keys() | written.keys()) if not _are_equal(name, again, written)]
+        again, written = column_tensors(metadata, info.columns), map_tensors(bundle / layout.COLUMNS)
+        different = {name for name in again if name in written and not np.array_equal(again[name], written[name])}
+        differing = sorted(again.keys() ^ written.keys() | different)
         found = ", ".join(differing) + " different" if differing else "equal"
-    except ValueError as error:  # of the metadata's UTF-8, JSON or types, or of the file
+    except ValueError as error:  # the metadata's UTF-8, JSON or types are wrong, or the file is
         found = str(error)
     yield Check("columns, metadata of the texts", found, "equal", found == "equal")
 
 
-def _are_equal(name: str, again: Mapping[str, AnyArray], written: Mapping[str, AnyArray]) -> bool:
-    return name in again and name in written and np.array_equal(again[name], written[name])
-
-
-def _sample_rows(rows: int, count: int) -> list[int]:
-    """Return at most `count` different rows in random order, so that the first ones of them are a sample too."""
-    return [int(row) for row in np.random.default_rng(SEED).permutation(rows)[:count]]
-
-
-def _texts(info: IndexInfo, passages: Passages, sample: list[int]) -> list[str]:
-    """Return the texts of these rows as they were embedded."""
-    if not info.heading_prefix:
-        return [passages.text(row) for row in sample]
-    return [heading_prefix(passages.metadata(row)) + passages.text(row) for row in sample]
-
-
-def _check_keywords(bundle: Path, manifest: Manifest, sample: list[int], texts: list[str]) -> Iterator[Check]:
+def _check_keywords(bundle: Path, info: IndexInfo, sample: list[int], texts: list[str]) -> Iterator[Check]:
     """Look up every term of these texts, the rows of `sample`; nothing is checked in a bundle without keywords."""
-    assert manifest.index is not None
-    info = manifest.index.keywords
-    if info is None:
+    if info.keywords is None:
         return
-    keywords = Keywords(bundle / layout.KEYWORDS, info, manifest.index.rows)
-    stem = find_stemmer(info.stemming)
+    keywords = Keywords(bundle / layout.KEYWORDS, info.keywords, info.rows)
+    stem = find_stemmer(info.keywords.stemming)
     rows_by_term: dict[str, list[int]] = {}
     for row, text in zip(sample, texts, strict=True):
         for term in split_terms(text, stem):
@@ -222,18 +207,3 @@ def _embed_again(
         on_progress(step, min(share, 0.99), done)
     on_progress(step, 1, done)
     return np.concatenate(chunks)
-
-
-def _check_cosine(again: Embeddings, sample: list[int], index: Index) -> Check:
-    """Compare the first stored rows of the sample with their texts embedded again."""
-    rows = sample[: len(again)]
-    least = float((again * dequantize(*index.codes_of(np.array(rows)))).sum(axis=1).min())
-    name = f"least cosine of {len(rows):,} rows to their texts"
-    return Check(name, f"{least:.5f}", f">= {LEAST_STORED_COSINE}", least >= LEAST_STORED_COSINE)
-
-
-def _check_recall(index: Index, queries: Embeddings, codes: Codes, scales: Scales, on_progress: OnProgress) -> Check:
-    on_progress("measure recall", 0)
-    recall = search_exactly(queries, codes, scales).recall_of(index)
-    on_progress("measure recall", 1)
-    return Check(f"recall@{TOP_K} against exact search", f"{recall:.4f}", f">= {LEAST_RECALL}", recall >= LEAST_RECALL)

@@ -4,7 +4,6 @@ Calibration texts are independent of the corpus. So a new corpus leaves the mode
 layer of a container image.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,18 +11,20 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import onnx
 
+from export.corpus.python_documentation import python_documentation
 from export.index.embed import embed_texts
 from export.index.recall import Scores, neighbour_recall
-from export.model.calibration_texts import CalibrationTexts
+from export.index.verify import Check
+from export.model.calibration_texts import CalibrationTexts, split_documentation
 from export.model.graph import export_graph
 from export.model.quantize import RECIPE, quantize_graph, save_ort
 from export.model.reference import Original, check_agreement, run_original
 from export.model.source.model_files import ModelError
-from export.model.source.source import Source
+from export.model.source.source import Source, find_model, read_source
 from export.model.source.tokenizer import write_tokenizer
 from export.progress import OnProgress, no_progress
 from export.subprocess_call import in_own_process
-from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
+from function.engine.bundle import MODEL, TOKENIZER, ModelInfo, read_manifest
 from function.engine.embedder import Embedder, open_session
 from function.engine.quantization import Embeddings
 from function.engine.tokenizer import read_tokenizer
@@ -64,15 +65,27 @@ def export_model(
     return replace(exact.model, accuracy=accuracy)
 
 
-def measure_closeness(source: Source, texts: Sequence[str], folder: Path, model: ModelInfo) -> dict[str, float]:
-    """Compare the embeddings of the exported model with those of its float32 source, on these texts.
+def check_closeness(bundle: Path, model: str) -> Check:
+    """Compare a bundle's model with its float32 source, a folder or a name on the hub, on Python's own documentation.
 
-    Raises ModelError if the source cannot be exported.
+    Raises ModelError if the bundle was exported from another model, BundleError if there is no bundle.
     """
+    info = read_manifest(bundle).model
+    folder, name, revision = find_model(model, None)
+    source = read_source(folder, name, revision, info.pooling)
+    if source.weights_sha256 != info.source_sha256:
+        raise ModelError(
+            f"{folder}: weights with sha256 {source.weights_sha256[:12]}, those of the bundle's model have "
+            f"{info.source_sha256[:12]}; name the model that it was exported from"
+        )
+    texts = split_documentation(python_documentation()).held_out
     with TemporaryDirectory() as scratch:
-        _, exact = _export_exact(source, folder / TOKENIZER, Path(scratch))
+        _, exact = _export_exact(source, bundle / TOKENIZER, Path(scratch))
         expected = embed_texts(exact, texts)
-    return compare(expected, embed_texts(Embedder.open(folder, model), texts))
+    accuracy = compare(expected, embed_texts(Embedder.open(bundle, info), texts))
+    found = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in accuracy.items())
+    is_close = accuracy["cosine_mean"] >= LEAST_QUANTIZED_COSINE
+    return Check("model against float32", found, f"cosine mean >= {LEAST_QUANTIZED_COSINE}", is_close)
 
 
 def _export_exact(source: Source, tokenizer: Path, workdir: Path) -> tuple[Path, Embedder]:

@@ -14,7 +14,7 @@ from typing import Any
 from export.files.replace import replacing
 from export.index.indexer import write_manifest
 from export.progress import OnProgress
-from export.publishing.errors import PublishError
+from export.publishing.client import PublishError
 from export.publishing.sending import VECTORS_PER_SECOND, Pace, Sent, send_rows
 from export.publishing.vectors import BundleVectors
 from function.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, BundleError, Manifest, VectorsInfo, open_bundle

@@ -20,16 +20,16 @@ from pathlib import Path
 from typing import Any
 
 from export.index.indexer import check_checksum
-from export.progress import OnProgress
+from export.progress import OnProgress, no_progress
 from export.publishing.bucket import Bucket, ChangedError, Entry
-from export.publishing.errors import PublishError
+from export.publishing.client import PublishError
 from function.engine.bundle import FORMAT_VERSION, MANIFEST, BundleError, Manifest, open_bundle, parse_manifest
 from function.engine.published import BUNDLES, POINTER, is_version, parse_pointer
 
-ROUNDS = 3  # times that files are sent which `prune` deletes meanwhile
+ROUNDS = 3  # attempts to send files that `prune` deletes meanwhile
 SHOWN = 12  # characters of a version in messages
-SHORTEST_VERSION = 4  # characters of a version that name it
-SECONDS_UNFINISHED = 24 * 60 * 60  # an unfinished version that is older is taken for abandoned
+SHORTEST_VERSION = 4  # characters that a user must give of a version
+SECONDS_UNFINISHED = 24 * 60 * 60  # an unfinished version that is older counts as abandoned
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Store:
         pointer = parse_pointer(content, f"{self.url}/{POINTER}")
         return Current(pointer.version, pointer.previous, etag)
 
-    def send(self, bundle: Path, on_progress: OnProgress) -> tuple[str, int, int]:
+    def send(self, bundle: Path, on_progress: OnProgress = no_progress) -> tuple[str, int, int]:
         """Send a bundle's files, except those that are there; return its version, and the files and bytes sent.
 
         All of them are there afterwards, also those that `prune` deleted meanwhile.
@@ -144,8 +144,7 @@ class Store:
             "format_version": FORMAT_VERSION,
             "switched": datetime.now(UTC).isoformat(timespec="microseconds"),
         }
-        content = json.dumps(fields) + "\n"
-        return self._bucket.replace(POINTER, content.encode(), etag)
+        return self._bucket.replace(POINTER, (json.dumps(fields) + "\n").encode(), etag)
 
     def _check_whole(self, version: str) -> None:
         """Raise PublishError unless all objects of a version are there, with the lengths that its manifest states."""
@@ -168,7 +167,7 @@ class Store:
         return _finished(self._folders(), self.pointer().version)
 
     def find(self, start: str | None, pointer: Current) -> Version:
-        """Return the version whose name starts so, or else the one that was served before the current one.
+        """Return the version whose name begins with `start`; without `start`, the one before the current one.
 
         Raises PublishError if there is no such version, or more than one.
         """
@@ -232,10 +231,7 @@ class Store:
         return version in (pointer.version, pointer.previous)
 
     def _folders(self, start: str = "") -> dict[str, dict[str, Entry]]:
-        """Return the objects of each version whose name begins so, by file name.
-
-        What else is there was not published, and is left alone.
-        """
+        """Return the objects of each version whose name begins with `start`, by file name; ignore other objects."""
         found: dict[str, dict[str, Entry]] = {}
         for entry in self._bucket.entries(f"{BUNDLES}/{start}"):
             version, _, name = entry.name.removeprefix(f"{BUNDLES}/").partition("/")
