@@ -11,7 +11,7 @@ from typing import overload
 import numpy as np
 
 from export.corpus.corpus import Append
-from export.files.tensor_file import Tensor, save_tensors
+from export.files.tensor_file import Tensor, map_file, save_tensors
 from function.engine.passages import COLUMNS
 from function.engine.tensors import map_tensors
 
@@ -38,7 +38,7 @@ def writing_passages(path: Path) -> Iterator[Append]:
         yield append
         tensors: dict[str, Tensor] = {}
         for column, file, ends in zip(COLUMNS, files, offsets, strict=True):
-            tensors |= {column: file, f"{column}.offsets": np.frombuffer(ends, np.uint64)}
+            tensors |= {column: map_file(file), f"{column}.offsets": np.frombuffer(ends, np.uint64)}
         save_tensors(path, tensors)
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from export.corpus.columns import Columns, find_id_column, find_text_column
 from export.corpus.corpus import Append, CorpusError, Counts, corpus_error
-from export.corpus.formats.compressed import is_gzipped, require_whole_gzip
 from export.corpus.formats.json_rows import compact_json
+from export.corpus.formats.lines import is_gzipped, require_whole_gzip
 from export.corpus.ids import Ids, id_of_number
 from export.progress import OnProgress, no_progress
 

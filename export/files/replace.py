@@ -53,7 +53,9 @@ def replacing(out: Path) -> Iterator[Path]:
             try:
                 yield partial
                 flush(partial)
-                _move(partial, out)
+                (partial / COMPLETE).touch()
+                flush_one(partial)
+                _finish_move(partial, out)
             except BaseException:  # raised again
                 if not (partial / COMPLETE).exists():
                     _empty(partial)
@@ -84,7 +86,7 @@ def _prepare(out: Path, is_new: bool) -> None:
     """Create the folder if it is new, and otherwise refuse a folder with other files than a bundle's."""
     out.mkdir(parents=True, exist_ok=True)
     if is_new:
-        out.chmod(0o755)  # whatever the umask, because a container has another user
+        out.chmod(0o755)  # with any umask, because a container has another user
     for path in sorted(out.iterdir()):
         is_of_bundle = path.name in BUNDLE_FILES and path.is_file()
         is_of_file_system = path.name == LOST_AND_FOUND and out.is_mount()
@@ -117,7 +119,7 @@ def _locking(out: Path) -> Iterator[Path]:
             yield partial
         finally:
             if find_kept(out) is None and not (partial / COMPLETE).exists():
-                shutil.rmtree(partial, ignore_errors=True)  # whatever stays is removed by the next export
+                shutil.rmtree(partial, ignore_errors=True)  # the next export removes what stays
     finally:
         os.close(descriptor)
 
@@ -148,13 +150,6 @@ def _empty(partial: Path) -> None:
             shutil.rmtree(path)
         else:
             path.unlink()
-
-
-def _move(partial: Path, out: Path) -> None:
-    """Replace the bundle's files by those in `partial`, which the disk has stored. Raises as _finish_move does."""
-    (partial / COMPLETE).touch()
-    flush_one(partial)
-    _finish_move(partial, out)
 
 
 def _finish_move(partial: Path, out: Path) -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from export.files.mapped import release
-from export.files.tensor_file import Gathered, Tensor, save_tensors
+from export.files.tensor_file import Gathered, Tensor, release, save_tensors
 from export.index.lists import group_rows, principal_axes
 from export.index.recall import LEAST_RECALL, ExactSearch, own_queries, search_exactly
 from function.engine.bundle import StagesInfo

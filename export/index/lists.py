@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from export.files.mapped import release
+from export.files.tensor_file import release
 from function.engine.arrays import Array
 from function.engine.quantization import Codes, Embeddings, Scales, dequantize, quantize
 

@@ -6,7 +6,6 @@ order its own texts are. The rows of an older bundle are taken over in the same 
 
 import hashlib
 import json
-import mmap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy as np
 
 from export.corpus.digests import BYTES, Digests, Places, find_digests
 from export.files.resume import FINISHED, finishing
-from export.files.tensor_file import save_tensors
+from export.files.tensor_file import map_file, save_tensors
 from function.engine.arrays import Array
 from function.engine.bundle import MODEL, TOKENIZER, Manifest
 from function.engine.quantization import Codes, Scales
@@ -107,6 +106,4 @@ def gather_rows(known: Sequence[KnownRows], places: Places, dim: int, folder: Pa
                 here = sources[block] == source
                 codes[here], scales[block][here] = known[source].read(places[block][here] - begins[source])
             file.write(codes.data)
-        file.flush()
-        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    return np.frombuffer(mapped, np.int8).reshape(len(places), dim), scales
+        return map_file(file).view(np.int8).reshape(len(places), dim), scales

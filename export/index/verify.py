@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from export.corpus.embedded import heading_prefix
-from export.files.mapped import release
+from export.files.tensor_file import release
 from export.index.columns import column_tensors
 from export.index.embed import embed_texts
 from export.index.recall import LEAST_RECALL, QUERIES, TOP_K, own_queries, search_exactly

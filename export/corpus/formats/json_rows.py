@@ -11,8 +11,7 @@ from typing import cast
 
 from export.corpus.columns import require_names
 from export.corpus.corpus import CorpusError, corpus_error
-from export.corpus.formats.compressed import is_gzipped
-from export.corpus.formats.lines import read_lines
+from export.corpus.formats.lines import is_gzipped, read_lines
 from export.progress import OnProgress
 
 ONE_OBJECT_A_LINE = "one whole JSON object on each line"

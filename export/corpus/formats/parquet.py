@@ -1,12 +1,11 @@
-"""The passages of a Parquet file."""
+"""The passages of a Parquet file. Metadata becomes JSON, which cannot hold bytes, NaN or infinity."""
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from export.corpus.columns import Columns, find_id_column, find_text_column, require_names
 from export.corpus.corpus import READ, Append, CorpusError, Counts, corpus_error
-from export.corpus.formats.parquet_metadata import count_non_finite, metadata_objects
 from export.corpus.ids import Ids, id_of_number
 from export.error_text import first_line
 from export.progress import OnProgress
@@ -56,12 +55,12 @@ def read_parquet(
         frame = frame.filter(pl.Series(filled, dtype=pl.Boolean))
         names = [""] * len(numbers) if identifier is None else _id_strings(path, frame[identifier], numbers)
         others = [column for column in frame if column.name not in (text, identifier)]
-        metadata = metadata_objects(path, others, len(numbers)).to_list()
+        metadata = _metadata_objects(path, others, len(numbers)).to_list()
         texts = frame[text].cast(pl.String).to_list()
         for row, passage, name, values in zip(numbers, texts, names, metadata, strict=True):
             append(passage, ids.replace_blank(name, rows_before + row, row), values)
         passages += len(numbers)
-        non_finite += sum(map(count_non_finite, others))
+        non_finite += sum(map(_count_non_finite, others))
         on_progress(READ, min(0.99, (begin + ROWS_AT_ONCE) / rows))
     blank_ids = ids.count_blank()
     return Counts(passages, rows - passages, 0 if identifier is None else blank_ids, non_finite)
@@ -94,3 +93,48 @@ def _id_strings(path: Path, column: "pl.Series", rows: list[int]) -> list[str]:
             found = f"an infinite number in the column {column.name!r}"
             raise corpus_error(path, _place(row), found, expected, f"correct that row, or {remedy}")
     return ["" if number is None else id_of_number(number) for number in numbers]
+
+
+def _metadata_objects(path: Path, columns: list["pl.Series"], rows: int) -> "pl.Series":
+    """Return each row as a compact JSON object, without the columns that are null, NaN or infinite there.
+
+    Within a list or a struct, NaN and infinity become null. Raises CorpusError for a column that holds bytes.
+    """
+    import polars as pl
+
+    objects = pl.repeat("{", rows, eager=True)
+    for column in columns:
+        if _holds_binary(column.dtype):
+            found = f"{column.dtype} in the column {column.name!r}"
+            raise corpus_error(path, None, found, "values that JSON can hold", "write the file without that column")
+        member = column.to_frame().to_struct().struct.json_encode().str.slice(1).str.strip_suffix("}") + ","
+        # Renamed, because Series methods read names such as "*" or "^a.*$" as patterns.
+        values = column.alias("value")
+        kept = values.is_finite().fill_null(False) if column.dtype.is_float() else values.is_not_null()
+        objects += member.zip_with(kept, pl.Series([""]))
+    return objects.str.strip_suffix(",") + "}"
+
+
+def _count_non_finite(column: "pl.Series") -> int:
+    """Return how many values of a column are NaN or infinite, at any depth."""
+    import polars as pl
+
+    values = column.alias("value")
+    if values.dtype.is_float():
+        return int((~values.is_finite()).sum())
+    if isinstance(values.dtype, pl.List | pl.Array):
+        return _count_non_finite(values.explode())
+    if isinstance(values.dtype, pl.Struct):
+        return sum(map(_count_non_finite, values.struct.unnest().get_columns()))
+    return 0
+
+
+def _holds_binary(dtype: "pl.DataType") -> bool:
+    """Return whether a column holds bytes, at any depth: polars 2.1 panics when it writes them as JSON."""
+    import polars as pl
+
+    if isinstance(dtype, pl.Struct):
+        return any(_holds_binary(cast(pl.DataType, field.dtype)) for field in dtype.fields)
+    if isinstance(dtype, pl.List | pl.Array):
+        return _holds_binary(cast(pl.DataType, dtype.inner))
+    return dtype == pl.Binary
