@@ -18,14 +18,14 @@ from function.engine.semantic.binary import Words, signs
 from function.engine.semantic.index import EXHAUSTIVE_ROWS, Index
 
 LEAST_ROWS_OF_LISTS = 60_000  # with fewer rows, lists save little time, and without them a search misses less
-ROWS_AT_ONCE = 65_536
-# the widths to choose from, each about 1.2 or 1.4 times the one before
+ROWS_AT_ONCE = 65_536  # rows whose signs are computed at a time
+# The widths to choose from, each about 1.2 or 1.4 times the one before. SHARES are shares of the lists.
 SHARES = (0.02, 0.024, 0.03, 0.035, 0.042, 0.05, 0.06, 0.07, 0.085, 0.1, 0.12, 0.14, 0.17, 0.2, 0.24, 0.3, 0.4)
 CANDIDATES = (500, 700, 1_000, 1_400, 2_000, 2_800, 4_000)
 RESCORED = (100, 140, 200, 280, 400)
 RECALL_WITH_LISTS = 0.99  # what the stages reach if the widest do
 RECALL_WITHOUT_LISTS = 0.998  # a corpus without lists is searched quickly enough for more
-SLACK = 0.0005  # of recall, for each stage that is chosen later
+SLACK = 0.0005  # recall that is left for each stage that is chosen later
 
 
 def write_index_file(path: Path, codes: Codes, scales: Scales) -> tuple[StagesInfo | None, float]:
@@ -43,7 +43,7 @@ def write_index_file(path: Path, codes: Codes, scales: Scales) -> tuple[StagesIn
 
 
 def _write_stages(path: Path, codes: Codes, scales: Scales, exact: ExactSearch) -> tuple[StagesInfo | None, float]:
-    """Write the rows with their signs and, if they are many, in lists; the stages are None if they find too little."""
+    """Write the rows with their signs and, if they are many, in lists; no stages if their recall is too low."""
     if len(codes) < LEAST_ROWS_OF_LISTS:
         save_tensors(path, {"codes": codes, "scales": scales, "bits": _signs(codes).T})
         return choose_stages(path, 1, exact)
@@ -88,7 +88,7 @@ def choose_stages(
     """
     if enough is None:
         enough = RECALL_WITH_LISTS if lists > 1 else RECALL_WITHOUT_LISTS
-    probed = sorted({max(1, round(share * lists)) for share in SHARES}) if lists > 1 else [1]  # SHARES of the lists
+    probed = sorted({max(1, round(share * lists)) for share in SHARES}) if lists > 1 else [1]
     stages = StagesInfo(lists, probed[-1], CANDIDATES[-1], RESCORED[-1])
     recall = exact.recall_of(Index.open(path, stages))
     if recall < LEAST_RECALL:

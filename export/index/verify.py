@@ -29,13 +29,13 @@ from function.engine.quantization import Codes, Embeddings, Scales, dequantize
 from function.engine.semantic.index import Index
 from function.engine.tensors import map_tensors
 
-SAMPLE, TEXTS_AT_ONCE = 5_000, 256  # passages that `verify` embeds again at most, and at least
-SECONDS = 20.0  # after them no further TEXTS_AT_ONCE are embedded
+SAMPLE, TEXTS_AT_ONCE = 5_000, 256  # most and fewest passages that `verify` embeds again
+SECONDS = 20.0  # after these no further TEXTS_AT_ONCE are embedded
 SAMPLE_AFTER_EXPORT = 64  # passages that `verify_export` embeds again, one by one; the export embedded them in batches
 SECONDS_AFTER_EXPORT = 10.0
 LEAST_STORED_COSINE = 0.999  # between a stored row and its text embedded again; the row's 8 bit alone loses much less
 SEED = 7
-ROWS_AT_ONCE = 65_536  # that are compared
+ROWS_AT_ONCE = 65_536  # rows that are compared at a time
 
 Clock = Callable[[], float]  # counts seconds
 

@@ -1,7 +1,7 @@
-"""The model of an export, made once: an export that is stopped later leaves it to the next one.
+"""Cache the model of an export, so that the next export reuses it if this one is stopped later.
 
-It is kept under a digest of all that it depends on: the source's files and settings, the calibration texts, this code
-and the versions of the libraries.
+The name of the cached model has a digest of everything that it depends on: the source's files and settings, the
+calibration texts, this code and the versions of the libraries.
 """
 
 import hashlib
@@ -30,11 +30,9 @@ def make_model(
     fresh: Path,
     on_progress: OnProgress = no_progress,
 ) -> tuple[Manifest, bool]:
-    """Write the model part of a bundle into the unfinished folder.
+    """Write the model part of a bundle into the unfinished folder; return its manifest, and whether it was cached.
 
-    Returns its manifest, and whether a stopped export had left the model.
-    Takes over the same model if an export that was stopped has finished it, and deletes other ones.
-    Raises ModelError as `export_model` does.
+    Deletes other cached models. Raises ModelError as `export_model` does.
     """
     name = f"model-{_digest(source, texts)}"
     for other in (fresh / FINISHED).glob("model-*"):
@@ -53,7 +51,7 @@ def make_model(
 
 
 def _digest(source: Source, texts: CalibrationTexts) -> str:
-    """Return a digest of all that the model depends on."""
+    """Return a digest of everything that the model depends on."""
     stated = asdict(source) | {"folder": None}
     digest = hashlib.sha256(json.dumps(stated, sort_keys=True).encode())
     for package in PACKAGES:

@@ -29,7 +29,7 @@ from function.engine.embedder import Embedder, open_session
 from function.engine.quantization import Embeddings
 from function.engine.tokenizer import read_tokenizer
 
-LEAST_QUANTIZED_COSINE = 0.995  # on average, to float32; a model below this would find other neighbours
+LEAST_QUANTIZED_COSINE = 0.995  # least mean cosine to float32; a model below this would find other neighbours
 
 
 def export_model(
@@ -111,7 +111,7 @@ def _export_exact(source: Source, tokenizer: Path, workdir: Path) -> tuple[Path,
 
 
 def write_exact(source: Source, workdir: Path, path: Path) -> Original:
-    """Write the float32 graph; return what the original model makes of a few texts. Both need torch."""
+    """Write the float32 graph and return the original model's embeddings of a few texts. Both need torch."""
     original = run_original(source)
     onnx.save(export_graph(source, workdir), path)
     return original
@@ -120,7 +120,7 @@ def write_exact(source: Source, workdir: Path, path: Path) -> Original:
 def compare(exact: Embeddings, found: Embeddings) -> dict[str, float]:
     """Return how close embeddings of the same texts are: mean and least cosine, and recall@10 of the neighbours.
 
-    Both are (n, dim) float32, n at least 12. The neighbours of each text are looked for among the other n - 1 texts.
+    Both are (n, dim) float32, n at least 12. The neighbours of each text are among the other n - 1 texts.
     """
     cosines = (exact * found).sum(axis=1)
     recall = neighbour_recall(_scores_of_others(exact), _scores_of_others(found))
@@ -133,7 +133,7 @@ def compare(exact: Embeddings, found: Embeddings) -> dict[str, float]:
 
 
 def _scores_of_others(embeddings: Embeddings) -> Scores:
-    """Return the cosines of each text with all texts, (n, n) float32; that with itself is minus infinity."""
+    """Return the cosines of each text with all texts, (n, n) float32; minus infinity for a text with itself."""
     scores: Scores = embeddings @ embeddings.T
     np.fill_diagonal(scores, -np.inf)
     return scores

@@ -16,8 +16,8 @@ products:
 - Neurons with outlier weights are split first (`outliers.py`), because all weights of an output share a scale.
 - Word embeddings are bytes with a scale for each row, so that a query reads only the rows of its own tokens.
 
-`python -m bench accuracy` compares closeness and speed with float32, naive dynamic int8 and MatMulNBits, and the result
-with that on an emulated AVX2 CPU.
+`python -m bench accuracy` compares accuracy and speed with float32, naive dynamic int8 and MatMulNBits, and the result
+with that of an emulated AVX2 CPU.
 """
 
 from collections.abc import Sequence
@@ -39,11 +39,11 @@ from function.engine.embedder import TokenIds
 from function.engine.quantization import quantize
 
 RECIPE = "w8a14"
-HIGH_STEP = 128  # in steps of the low half
-ZERO_POINT = 64  # of both halves
-LARGEST_ACTIVATION = 8191  # 14 bits with a sign
-HEADROOM = 2.0  # more room makes coarser steps, which cost closeness; compare with `python -m bench accuracy`
-SMALLEST_TABLE = 1 << 20  # values; smaller look-up tables (positions) stay float32
+HIGH_STEP = 128  # step of the high half, in steps of the low half
+ZERO_POINT = 64  # zero point of both halves
+LARGEST_ACTIVATION = 8191  # largest integer of 14 bits with a sign
+HEADROOM = 2.0  # more room makes coarser steps, which cost accuracy; compare with `python -m bench accuracy`
+SMALLEST_TABLE = 1 << 20  # values of a look-up table; smaller ones (positions) stay float32
 
 
 def quantize_graph(
@@ -103,16 +103,13 @@ def _replace_products(model: ModelProto, products: Products) -> None:
         add_node(model, "Add", [high_product, low_product], bias[1] if bias else only.output[0])
     else:
         both = add_node(model, "Add", [high_product, low_product], f"{name}/products")
-        widths = np.array([_width(model, product) for product in products.nodes], np.int64)
+        weights = initializers(model)
+        widths = np.array([weights[product.input[1]].dims[1] for product in products.nodes], np.int64)
         inputs = [both, add_constant(model, f"{name}/widths", widths)]
         outputs = [product.output[0] for product in products.nodes]
         graph.node.append(helper.make_node("Split", inputs, outputs, axis=-1))
     for product in products.nodes:
         graph.node.remove(product)
-
-
-def _width(model: ModelProto, product: NodeProto) -> int:
-    return int(initializers(model)[product.input[1]].dims[1])
 
 
 def _take_bias(model: ModelProto, product: NodeProto) -> tuple[str, str] | None:
@@ -177,9 +174,8 @@ def save_ort(model: ModelProto, path: Path) -> None:
     Raises OSError if the file cannot be written, for example because the disk is full.
     """
     options = ort.SessionOptions()
-    options.graph_optimization_level = (
-        ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    )  # stronger optimization would depend on the CPU
+    # stronger optimization would depend on the CPU
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.optimized_model_filepath = str(path)
     options.add_session_config_entry("session.save_model_format", "ORT")
     try:
