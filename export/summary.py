@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from export.index.embed import EmbeddedCorpus
     from export.index.verify import Check
 
-UNREADABLE_SHOWN = 100  # documents that are listed
+UNREADABLE_SHOWN = 100  # maximum number of unreadable documents that are listed
 
 Rows = list[tuple[str, str]]  # name and value
 
@@ -55,7 +55,7 @@ def print_bundle_summary(console: Console, out: Path, manifest: Manifest, corpus
 
 
 def corpus_rows(out: Path, manifest: Manifest, corpus: Corpus, rows: "EmbeddedCorpus", seconds: float) -> Rows:
-    """Return the rows of the summary that describe how the corpus was read, and embedded in this number of seconds."""
+    """Return the rows of the summary about the corpus, which was embedded in this number of seconds."""
     assert manifest.index is not None
     skipped = f"{corpus.empty_texts:,} empty ones skipped"
     truncated = f"{rows.is_truncated.sum():,} texts longer than {manifest.model.max_tokens} tokens"

@@ -10,15 +10,14 @@ from datetime import timedelta
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn, TimeRemainingColumn
-from rich.text import Text
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from export.files.disk_errors import DiskError
 from export.progress import OnProgress
 
-SECONDS_BETWEEN_LINES = 10.0  # at least, except for the line at the end of a step
+SECONDS_BETWEEN_LINES = 10.0  # least time between two lines, except for the one at the end of a step
 NO_READER = 141  # the exit code in a shell of a command that SIGPIPE ends
-_OVERRIDES = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))  # change the direction of the characters after them
+_OVERRIDES = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))  # characters that reverse the direction of others
 VISIBLE = (
     {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
     | {code: f"\\u{code:04x}" for code in _OVERRIDES}
@@ -72,7 +71,7 @@ def prepare_streams() -> None:
 
 @contextmanager
 def showing_progress(console: Console) -> Iterator[OnProgress]:
-    """Yield a function that shows progress on this console until the block ends."""
+    """Yield a function that displays progress on this console until the block ends."""
     if not (console.is_interactive and console.file.isatty()):
         yield ProgressLines(console)
         return
@@ -81,10 +80,20 @@ def showing_progress(console: Console) -> Iterator[OnProgress]:
         BarColumn(),
         TextColumn("{task.percentage:>3.0f}%"),
         TimeRemainingColumn(elapsed_when_finished=True),
-        _TextsPerSecond(),
+        TextColumn("{task.fields[speed]}"),
     )
-    with Progress(*columns, console=console) as progress:
-        yield _ProgressBars(progress)
+    with Progress(*columns, console=console) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def show(step: str, share: float, texts: int = 0) -> None:
+            if step not in tasks:
+                tasks[step] = bars.add_task(step, total=None, speed="")  # the bar swings until there is a share
+            if share > 0:
+                seconds = bars.tasks[tasks[step]].elapsed
+                speed = f"{texts / seconds:,.0f} texts/s" if texts and seconds else ""
+                bars.update(tasks[step], total=1.0, completed=share, speed=speed)
+
+        yield show
 
 
 class ProgressLines:
@@ -125,27 +134,3 @@ class ProgressLines:
 
 def _duration(seconds: float) -> str:
     return str(timedelta(seconds=round(seconds)))
-
-
-class _ProgressBars:
-    """A bar for each step; it swings until the step reports a share."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._tasks: dict[str, TaskID] = {}
-
-    def __call__(self, step: str, share: float, texts: int = 0) -> None:
-        if step not in self._tasks:
-            self._tasks[step] = self._progress.add_task(step, total=None, texts=0)
-        if share > 0:
-            self._progress.update(self._tasks[step], total=1.0, completed=share, texts=texts)
-
-
-class _TextsPerSecond(ProgressColumn):
-    """The speed of a step that embeds texts."""
-
-    def render(self, task: Task) -> Text:
-        """Return the speed, empty while there is none."""
-        texts = task.fields["texts"]
-        seconds = task.finished_time if task.finished else task.elapsed
-        return Text(f"{texts / seconds:,.0f} texts/s" if texts and seconds else "")

@@ -19,8 +19,8 @@ SPECIAL = "neither a file nor a folder"
 def find_files(folder: Path) -> tuple[list[Path], tuple[Skipped, ...]]:
     """Return the files of a folder and of its folders in the order of their paths, and what was skipped, by reason.
 
-    Symbolic links are followed. What several paths lead to is read once, under the path without a link if there is one,
-    so a link to a folder above it is no endless loop.
+    Symbolic links are followed. A file or folder with several paths is read once, under the path without a link if
+    there is one, so a link to a folder above it is no endless loop.
     Raises CorpusError if a link leads nowhere or if there is no
     file, OSError if a folder cannot be read.
     """

@@ -43,14 +43,14 @@ def read_corpus(
     Raises CorpusError for a missing, unknown or broken file or column, with the line (from 1, in the
     uncompressed file) where it can be known, for a file without a single text, and for one that changes meanwhile.
     """
-    asked = Columns(text_column, id_column)
+    requested = Columns(text_column, id_column)
     texts: Sequence[str]
     ids: Sequence[str]
     metadata: Sequence[str]
     divided = 0
     if passages is None:
         rows: list[tuple[str, str, str]] = []
-        counts, files, skipped = _read(path, asked, lambda *row: rows.append(row), on_progress)
+        counts, files, skipped = _read(path, requested, lambda *row: rows.append(row), on_progress)
         texts, ids, metadata = ([row[column] for row in rows] for column in range(3))
     else:
         with writing_passages(passages) as append:
@@ -60,7 +60,7 @@ def read_corpus(
                 assert split is not None
                 divided += _append_passages(append, split(text), text, id, metadata)
 
-            counts, files, skipped = _read(path, asked, append_split if split else append, on_progress)
+            counts, files, skipped = _read(path, requested, append_split if split else append, on_progress)
         texts, ids, metadata = stored_columns(passages)
     found = counts.empty_texts, counts.blank_ids, counts.non_finite
     return Corpus(texts, ids, metadata, *found, files, skipped, split_texts=divided)
@@ -91,13 +91,13 @@ def read_texts(path: Path, text_column: str | None, text_option: str) -> list[st
     Raises CorpusError like read_corpus.
     """
     texts: list[str] = []
-    asked = Columns(text_column, None, has_ids=False, text_option=text_option)
-    _read(path, asked, lambda text, *others: texts.append(text), no_progress)
+    requested = Columns(text_column, None, has_ids=False, text_option=text_option)
+    _read(path, requested, lambda text, *others: texts.append(text), no_progress)
     return texts
 
 
 def _read(
-    path: Path, asked: Columns, append: Append, on_progress: OnProgress
+    path: Path, requested: Columns, append: Append, on_progress: OnProgress
 ) -> tuple[Counts, int, tuple[Skipped, ...]]:
     """Append the passages of a file or a folder; return their counts, the number of files, and what was skipped."""
     files, skipped = find_files(path) if path.is_dir() else ([path], ())
@@ -107,17 +107,17 @@ def _read(
         def on_file(step: str, share: float, texts: int = 0, before: int = number) -> None:
             on_progress(step, (before + share) / len(files))
 
-        here = _read_file(file, asked, append, ids, counts.passages + counts.empty_texts, on_file)
+        here = _read_file(file, requested, append, ids, counts.passages + counts.empty_texts, on_file)
         counts = Counts(*(a + b for a, b in zip(astuple(counts), astuple(here), strict=True)))
     if not counts.passages:
         found = f"no text in any of {counts.empty_texts:,} rows"
-        raise corpus_error(path, None, found, "at least one", f"name another column with {asked.text_option}")
+        raise corpus_error(path, None, found, "at least one", f"name another column with {requested.text_option}")
     ids.refuse_collisions()
     return counts, len(files), skipped
 
 
 def _read_file(
-    path: Path, asked: Columns, append: Append, ids: Ids, rows_before: int, on_progress: OnProgress
+    path: Path, requested: Columns, append: Append, ids: Ids, rows_before: int, on_progress: OnProgress
 ) -> Counts:
     """Append the passages of one file; its first row has the number rows_before."""
     if not path.is_file():
@@ -133,8 +133,8 @@ def _read_file(
             case ".jsonl" | ".ndjson" | ".json":
                 rows = partial(json_rows, path)
             case ".parquet" if not name.endswith(".gz"):
-                return read_parquet(path, asked, append, ids, rows_before, on_progress)
+                return read_parquet(path, requested, append, ids, rows_before, on_progress)
             case _:
                 suffix = "".join(path.suffixes[-2:])
                 raise corpus_error(path, None, f"the suffix {suffix!r}", SUFFIXES, "convert or rename the file")
-        return read_rows(path, rows, asked, append, ids, rows_before, on_progress)
+        return read_rows(path, rows, requested, append, ids, rows_before, on_progress)

@@ -19,7 +19,7 @@ ReadRows = Callable[[OnProgress], Rows]  # reads a file from its first row on
 def read_rows(
     path: Path,
     rows: ReadRows,
-    asked: Columns,
+    requested: Columns,
     append: Append,
     ids: Ids,
     rows_before: int,
@@ -32,7 +32,7 @@ def read_rows(
     """
     if is_gzipped(path):
         require_whole_gzip(path)
-    wanted = {asked.text or "text"} | ({asked.id} if asked.id is not None else set())
+    wanted = {requested.text or "text"} | ({requested.id} if requested.id is not None else set())
     columns: dict[str, None] = {}
     for _, row in rows(no_progress):
         columns.update(dict.fromkeys(row))
@@ -41,8 +41,8 @@ def read_rows(
     if not columns:
         remedy = "check that the file was written completely"
         raise corpus_error(path, None, "no rows", "at least one row with a column", remedy)
-    text = find_text_column(path, columns, asked)
-    identifier = find_id_column(path, columns, text, asked)
+    text = find_text_column(path, columns, requested)
+    identifier = find_id_column(path, columns, text, requested)
 
     ids.begin(path, lambda line: f"line {line}")
     number, passages = -1, 0

@@ -37,8 +37,8 @@ class Reading:
     """How documents are read."""
 
     splitter: Splitter
-    base_url: str = ""  # of the folder
-    anchors: str = "github"  # of Markdown: one of `addresses.ANCHORS`
+    base_url: str = ""  # address at which the folder is published
+    anchors: str = "github"  # style of the anchors in Markdown: one of `addresses.ANCHORS`
     is_strict: bool = False  # whether a document that cannot be read is an error
 
 

@@ -1,4 +1,4 @@
-"""The rows of an older bundle, for an export that embeds only the texts which that bundle does not have."""
+"""The rows of an older bundle, for an export that embeds only the other texts."""
 
 import json
 from pathlib import Path

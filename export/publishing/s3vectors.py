@@ -1,7 +1,7 @@
 """Publish a bundle to Amazon S3 Vectors: its rows become vectors there, and a small bundle says where they are.
 
-The keys of the vectors say which bundle and which row they are of. So a publish that was stopped sends only what is not
-there yet, and an index with the vectors of another bundle is refused.
+The key of a vector names its bundle and its row. So a publish that was stopped sends only the missing vectors, and an
+index with the vectors of another bundle is refused.
 """
 
 import shutil
@@ -78,7 +78,7 @@ def _write_bundle(bundle: Path, out: Path, manifest: Manifest, info: VectorsInfo
 
 
 def _make_index(client: Any, info: VectorsInfo, dim: int) -> None:
-    """Make the index, unless it is there. Raises PublishError if it is there and of another kind."""
+    """Make the index, unless it exists. Raises PublishError if it exists with another configuration."""
     where = {"vectorBucketName": info.bucket, "indexName": info.index}
     kind = {"dataType": "float32", "dimension": dim, "distanceMetric": "cosine"}
     not_filtered = {"metadataConfiguration": {"nonFilterableMetadataKeys": list(NOT_FILTERED)}}

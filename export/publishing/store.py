@@ -38,7 +38,6 @@ class Version:
 
     name: str  # SHA-256 of its manifest.json, in hexadecimal
     published: datetime
-    files: int
     bytes: int
     is_current: bool
 
@@ -98,7 +97,7 @@ class Store:
         raise PublishError(f"{self.url}: {found}; publish again when no `prune` runs")
 
     def make_current(self, version: str, before: Current) -> None:
-        """Let the pointer name a version that is whole, unless it is no longer the one that was read before.
+        """Let the pointer name a complete version, unless it has changed since `before` was read.
 
         The objects are listed before and after that: if `prune` has deleted one in between, the pointer names the
         former version again. Raises PublishError, and BundleError if the manifest is of another release.
@@ -117,7 +116,7 @@ class Store:
             raise PublishError(f"{error}; the pointer names {before.version[:SHOWN]} again") from None
 
     def switch(self, version: str, before: Current) -> str | None:
-        """Let the pointer name a version, unless it is no longer the one that was read before; return its ETag.
+        """Let the pointer name a version, unless it has changed since `before` was read; return its ETag.
 
         Returns None if another command has switched to the same version.
         Raises PublishError if another command has switched it to another version since.
@@ -158,7 +157,7 @@ class Store:
             raise PublishError(f"{where}: {missing[0]} is missing or of another length; {advice}")
 
     def _missing(self, version: str, manifest: Manifest) -> list[str]:
-        """Return which files of a version are not there, or have another length than its manifest states."""
+        """Return the files of a version that are missing, or have another length than its manifest states."""
         there = {entry.name: entry.bytes for entry in self._bucket.entries(_key(version, ""))}
         return [name for name, info in manifest.files.items() if there.get(_key(version, name)) != info.bytes]
 
@@ -187,7 +186,7 @@ class Store:
     def prune(self, keep: int) -> tuple[list[str], int]:
         """Delete all but the newest versions and those that the pointer names; return the deleted and their bytes.
 
-        An unfinished version is deleted a day after its last file was sent, since somebody may still be sending it.
+        An unfinished version is deleted a day after its last file was sent, since it may still be uploading.
         Raises PublishError if S3 refuses, or if an unfinished version was published while it was deleted.
         """
         pointer, folders = self.pointer(), self._folders()
@@ -199,7 +198,7 @@ class Store:
             is_abandoned = max(entry.changed for entry in files.values()) < oldest_unfinished
             if version in kept or not (MANIFEST in files or is_abandoned):
                 continue
-            # looked at again for each version: deleting the others took a while, and somebody may publish this one
+            # read again for each version: deleting the others took a while, and another command can publish this one
             if self._is_named(version) or self._folders(version).get(version) != files:
                 continue
             if self._delete(version, list(files)):
@@ -247,7 +246,7 @@ def _key(version: str, name: str) -> str:
 def _finished(folders: dict[str, dict[str, Entry]], current: str | None) -> list[Version]:
     """Return the versions that have a manifest, the one that was published last first."""
     found = [
-        Version(name, files[MANIFEST].changed, len(files), _bytes_of(files), name == current)
+        Version(name, files[MANIFEST].changed, _bytes_of(files), name == current)
         for name, files in folders.items()
         if MANIFEST in files
     ]

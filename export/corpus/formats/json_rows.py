@@ -15,15 +15,11 @@ from export.corpus.formats.lines import is_gzipped, read_lines
 from export.progress import OnProgress
 
 ONE_OBJECT_A_LINE = "one whole JSON object on each line"
-SHOWN = 40  # characters of the file that a message repeats
+SHOWN = 40  # maximum characters of the file in a message
 
 
 class _RefusedError(ValueError):
-    """A value that the decoder refuses; json_rows adds the line."""
-
-    def __init__(self, found: str, expected: str, remedy: str) -> None:
-        super().__init__(found, expected, remedy)
-        self.found, self.expected, self.remedy = found, expected, remedy
+    """A value that the decoder refuses: what was found, what was expected, and the remedy; json_rows adds the line."""
 
 
 def json_rows(path: Path, on_progress: OnProgress) -> Iterator[tuple[int, dict[str, object]]]:
@@ -41,7 +37,7 @@ def json_rows(path: Path, on_progress: OnProgress) -> Iterator[tuple[int, dict[s
         try:
             row = _decode(text.rstrip())
         except _RefusedError as refusal:
-            raise corpus_error(path, f"line {line}", refusal.found, refusal.expected, refusal.remedy) from refusal
+            raise corpus_error(path, f"line {line}", *refusal.args) from refusal
         if not row.keys() <= known:
             require_names(path, f"line {line}", row, "name it, or leave it out")
             known |= row.keys()
@@ -65,7 +61,7 @@ def _decode(row: str) -> dict[str, object]:
     try:
         decoded = cast(dict[str, object], _DECODER.decode(row))
         if "\\u" in row:
-            compact_json(decoded).encode()  # raises an error for half of a surrogate pair
+            compact_json(decoded).encode()  # raises UnicodeEncodeError for half of a surrogate pair
         return decoded
     except _RefusedError:
         raise

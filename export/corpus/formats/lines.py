@@ -14,9 +14,9 @@ BYTE_ORDER_MARK = "\ufeff"
 REPORT_EVERY = 1000  # lines between two reports of progress
 GZIP_MAGIC = b"\x1f\x8b"  # RFC 1952, section 2.3.1
 CHUNK = 1 << 20  # bytes of a gzip file that are checked at a time
-ENOUGH = 4096  # bytes that show which encoding a file has
+ENOUGH = 4096  # bytes that are enough to recognize the encoding of a file
 
-# the first bytes, the name of the format, what to do
+# first bytes, name of the format, remedy
 OTHER_FORMATS = (
     (GZIP_MAGIC, "gzip data", "decompress it, or add .gz to its name"),
     (b"PK\x03\x04", "a zip file or an Excel workbook", "unpack it, or save the sheet as CSV UTF-8"),
@@ -107,8 +107,8 @@ def _refuse_other_formats(path: Path, start: bytes) -> None:
 def _unmarked_utf_16(start: bytes) -> str | None:
     """Return "UTF-16LE" or "UTF-16BE" if the bytes are UTF-16 without a byte order mark, else None.
 
-    In UTF-16 a zero byte stands beside each line feed and each ASCII character; a damaged UTF-8 file hardly ever has
-    one in just that place. Two zero bytes together are a NUL, which is an error in UTF-16 too.
+    In UTF-16 each line feed and each ASCII character has a zero byte beside it; a damaged UTF-8 file hardly ever has
+    one in that place. Two zero bytes together are a NUL, which is an error in UTF-16 too.
     """
     even = start[: len(start) // 2 * 2]
     texts = {name: even.decode(name, errors="replace") for name in ("UTF-16LE", "UTF-16BE")}

@@ -17,7 +17,7 @@ ROWS_AT_ONCE = 65_536
 
 
 def read_parquet(
-    path: Path, asked: Columns, append: Append, ids: Ids, rows_before: int, on_progress: OnProgress
+    path: Path, requested: Columns, append: Append, ids: Ids, rows_before: int, on_progress: OnProgress
 ) -> Counts:
     """Append the passages of a Parquet file, ROWS_AT_ONCE at a time.
 
@@ -34,11 +34,11 @@ def read_parquet(
     if not rows:
         raise corpus_error(path, None, "no rows", "at least one", "check that the file was written completely")
     require_names(path, None, schema.names(), "name it, or leave it out")
-    text = find_text_column(path, schema.names(), asked)
-    identifier = find_id_column(path, schema.names(), text, asked)
+    text = find_text_column(path, schema.names(), requested)
+    identifier = find_id_column(path, schema.names(), text, requested)
     if schema[text] not in (pl.String, pl.Categorical, pl.Enum, pl.Null):
         found = f"{schema[text]} in the column {text!r}"
-        raise corpus_error(path, None, found, "strings", f"name another column with {asked.text_option}")
+        raise corpus_error(path, None, found, "strings", f"name another column with {requested.text_option}")
     if identifier not in schema.names():
         identifier = None
 
@@ -76,7 +76,7 @@ def _place(row: int) -> str:
 
 
 def _id_strings(path: Path, column: "pl.Series", rows: list[int]) -> list[str]:
-    """Return the ids as text, "" for null and NaN; error messages name the values by rows, their row numbers."""
+    """Return the ids as text, "" for null and NaN; `rows` are their row numbers, for error messages."""
     import polars as pl
 
     expected, remedy = "strings or numbers", "name another column with --id-column"
@@ -108,7 +108,7 @@ def _metadata_objects(path: Path, columns: list["pl.Series"], rows: int) -> "pl.
             found = f"{column.dtype} in the column {column.name!r}"
             raise corpus_error(path, None, found, "values that JSON can hold", "write the file without that column")
         member = column.to_frame().to_struct().struct.json_encode().str.slice(1).str.strip_suffix("}") + ","
-        # Renamed, because Series methods read names such as "*" or "^a.*$" as patterns.
+        # Renamed, because Series methods interpret names such as "*" or "^a.*$" as patterns.
         values = column.alias("value")
         kept = values.is_finite().fill_null(False) if column.dtype.is_float() else values.is_not_null()
         objects += member.zip_with(kept, pl.Series([""]))

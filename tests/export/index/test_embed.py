@@ -13,13 +13,11 @@ from function.engine.embedder import Embedder
 from function.engine.quantization import quantize
 
 
-def test_a_piece_ends_with_its_texts_or_its_characters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embed, "TEXTS_AT_ONCE", 3)
-    monkeypatch.setattr(embed, "CHARACTERS_AT_ONCE", 10)
+def test_a_group_ends_with_its_texts_or_its_characters() -> None:
     texts = ["a", "b", "c", "d", "e" * 9, "f", "g" * 30, "h", "i"]
-    pieces = list(embed._pieces(texts))
-    assert pieces == [["a", "b", "c"], ["d", "e" * 9], ["f"], ["g" * 30], ["h", "i"]]
-    assert list(embed._pieces([])) == []
+    groups = list(embed.group(texts, 3, 10, len))
+    assert groups == [["a", "b", "c"], ["d", "e" * 9], ["f"], ["g" * 30], ["h", "i"]]
+    assert list(embed.group([], 3, 10, len)) == []
 
 
 def test_a_corpus_embeds_to_the_same_bits_as_its_texts_one_by_one(
