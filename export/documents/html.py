@@ -126,7 +126,7 @@ class _Reader:
 def _walk(root: "LexborNode") -> Iterator[tuple["LexborNode", bool]]:
     """Yield each node below an element at its beginning (False) and, unless it is text, at its end (True).
 
-    Boilerplate is left out. There is no recursion, because pages can be nested deeply. The last end is the element's own.
+    Boilerplate is left out. Pages can be nested deeply, so nothing is recursive. The last end is the element's own.
     """
     outside = "" if root.tag == "article" or root.attributes.get("role") == "main" else OUTSIDE
     stack = [(root, True), (root.first_child, False)]

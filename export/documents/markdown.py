@@ -20,7 +20,7 @@ WORDS = {
     "softbreak": " ",
     "hardbreak": " ",
     "html_inline": "",
-}  # text of tokens in a heading; other tokens are their content
+}  # text of a heading's tokens, if not their content
 PARTS = frozenset([("list_item_open", 1), ("tr_open", 2)])  # tokens that begin an item or a row, and their levels
 
 

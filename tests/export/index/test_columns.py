@@ -128,8 +128,8 @@ def test_numbers_that_filters_could_not_tell_apart_are_refused(
     assert str(caught.value) == (
         f"stories.jsonl, text {row} (from 0, id 'id-{row}'): found {shown} in the column 'column', expected whole "
         "numbers that all fit into 64 bits, or numbers that float64 holds exactly, so that filters can distinguish it "
-        "from its neighbours; compare the column as strings with --column column=string, or leave it out of filters with "
-        "--column column=none"
+        "from its neighbours; compare the column as strings with --column column=string, or leave it out of filters "
+        "with --column column=none"
     )
     for kind in ("string", "none"):
         assert type_of(*values, asked=kind) == kind
