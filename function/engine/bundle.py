@@ -22,7 +22,7 @@ INDEX = "index.safetensors"
 PASSAGES = "passages.safetensors"
 COLUMNS = "columns.safetensors"
 KEYWORDS = "keywords.safetensors"
-TRUNCATED = "truncated.jsonl"  # only for whoever made the bundle: see export/index/truncated.py
+TRUNCATED = "truncated.jsonl"  # only for whoever made the bundle: see export/index/indexer.py
 
 CONVEX, RRF = FUSIONS = ("convex", "rrf")  # function/engine/hybrid.py explains them
 

@@ -103,7 +103,7 @@ def publish(store: Store) -> Callable[[Path], str]:
 
     def send_and_switch(bundle: Path) -> str:
         before = store.pointer()
-        version, _, _ = store.send(bundle, lambda name, share: None)
+        version, _, _ = store.send(bundle)
         store.switch(version, before)
         return version
 

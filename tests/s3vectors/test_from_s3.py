@@ -32,7 +32,7 @@ def store(server: str) -> Any:
 
 def publish(store: Store, bundle: Path) -> None:
     before = store.pointer()
-    store.switch(store.send(bundle, lambda name, share: None)[0], before)
+    store.switch(store.send(bundle)[0], before)
 
 
 def found(client: httpx.Client, **fields: Any) -> list[str]:
