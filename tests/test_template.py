@@ -4,7 +4,6 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +13,8 @@ from starlette.routing import BaseRoute, Route
 
 from function.settings import DEFAULT_TEXTS, LAMBDA_TOKENS, Settings, read_settings
 from tests.cloudformation import Stack, load_template
+from tests.project import ROOT
 
-ROOT = Path(__file__).parents[1]
 TEMPLATE = load_template(ROOT / "template.yaml")
 PRICES: dict[str, dict[str, str]] = TEMPLATE["Mappings"]["Prices"]
 

@@ -10,8 +10,8 @@ import pytest
 
 from bench.function import image
 from deploy.pin_base import PinError, pin
+from tests.project import ROOT
 
-ROOT = Path(__file__).parents[2]
 TAG = "public.ecr.aws/lambda/python:3.13"
 DIGESTS = [f"sha256:{digit * 64}" for digit in "1a"]
 

@@ -16,9 +16,8 @@ from typing import Any
 import pytest
 
 from function.events import make_handler
-from tests.function.event_makers import http_api
-
-ROOT = Path(__file__).parents[2]
+from tests.function.events.event_makers import http_api
+from tests.project import ROOT
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from function import api_keys
 from function.api_keys import ApiKeys, check_listener
 from function.server.cli import main
 from function.settings import Settings, SettingsError, read_settings
-from tests.function.event_makers import MAKERS
-from tests.function.test_openapi_document import check_conformance, configured
+from tests.function.events.event_makers import MAKERS
+from tests.function.routes.test_openapi_document import check_conformance, configured
 
 OLD, NEW = "old-key-0123456789", "new-key-0123456789"
 KEYS = Settings(api_keys=(OLD, NEW))

@@ -8,7 +8,7 @@ import pytest
 
 from function.server.cli import main
 from function.settings import Settings, SettingsError, read_settings
-from tests.function.running import address_of, started
+from tests.function.server.running import address_of, started
 
 PAGE = "https://app.example"
 KEY = "0123456789abcdef"

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from function.engine.embedder import Embedder, TokenIds
-from tests.function.event_makers import http_api
+from tests.function.events.event_makers import http_api
 
 PHASES = re.compile(r"([a-z-]+);dur=(\d+\.\d\d)")
 

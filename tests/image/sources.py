@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from tests.image.docker import ROOT
+from tests.project import ROOT
 
 Event = dict[str, Any]
 Request = tuple[str, str, str | None]  # method, path, body
