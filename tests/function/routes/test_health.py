@@ -111,7 +111,7 @@ def test_a_model_that_cannot_embed_is_a_503_and_the_log_has_its_trace(
     assert [record.message for record in caplog.records if record.exc_info] == ["the model failed its check"]
 
 
-def test_a_model_that_does_not_answer_in_time_is_a_503(
+async def test_a_model_that_does_not_answer_in_time_is_a_503(
     bundle: Path, later: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = make_app(Settings(bundle_dir=bundle), Batching(1, 10**6))
@@ -124,18 +124,13 @@ def test_a_model_that_does_not_answer_in_time_is_a_503(
     monkeypatch.setattr(Embedder, "embed_batch", hang)
     monkeypatch.setattr(status, "PATIENCE", 0.05)
     later(10**6)
-
-    async def ask() -> httpx.Response:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://tests") as client:
-            reply = await client.get("/health")
-            gate.set()
-            return reply
-
-    reply = run(ask())
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://tests") as client:
+        reply = await client.get("/health")
+        gate.set()
     assert (reply.status_code, reply.json()["error_type"]) == (503, "unhealthy")
 
 
-def test_health_answers_while_the_model_is_busy(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_health_answers_while_the_model_is_busy(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = make_app(Settings(bundle_dir=bundle), Batching(1, 10**6))
     gate = threading.Event()
     embed_batch = Embedder.embed_batch
@@ -145,16 +140,12 @@ def test_health_answers_while_the_model_is_busy(bundle: Path, monkeypatch: pytes
         return embed_batch(self, ids)
 
     monkeypatch.setattr(Embedder, "embed_batch", wait)
-
-    async def ask() -> tuple[bool, int, int]:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://tests") as client:
-            predicting = asyncio.create_task(client.post("/predict", json={"text": "goose"}))
-            healthy = await client.get("/health")
-            was_busy = not predicting.done()
-            gate.set()
-            return was_busy, healthy.status_code, (await predicting).status_code
-
-    assert run(ask()) == (True, 200, 200)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://tests") as client:
+        predicting = asyncio.create_task(client.post("/predict", json={"text": "goose"}))
+        healthy = await client.get("/health")
+        was_busy = not predicting.done()
+        gate.set()
+        assert (was_busy, healthy.status_code, (await predicting).status_code) == (True, 200, 200)
 
 
 def test_a_full_queue_is_not_an_illness(

@@ -13,11 +13,7 @@ class NoCounts:
     def set_queued(self, tokens: int) -> None: ...
 
 
-def test_two_callers_wait_at_the_same_time(embedder: Embedder) -> None:
+async def test_two_callers_wait_at_the_same_time(embedder: Embedder) -> None:
     executor = BatchingExecutor(embedder, 1, 100, 100, NoCounts())
     both = Barrier(2, timeout=30)  # broken unless two threads wait at it
-
-    async def ask() -> list[int]:
-        return list(await asyncio.gather(executor.wait(both.wait), executor.wait(both.wait)))
-
-    assert sorted(asyncio.run(ask())) == [0, 1]
+    assert sorted(await asyncio.gather(executor.wait(both.wait), executor.wait(both.wait))) == [0, 1]

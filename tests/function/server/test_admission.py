@@ -4,11 +4,11 @@ import asyncio
 import json
 import logging
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 import pytest
@@ -29,7 +29,6 @@ from function.server.uvicorn_server import Batching, make_app
 from function.settings import Settings
 from tests.function.server.test_metrics import counted
 
-Result = TypeVar("Result")
 KEY = "0123456789abcdef"
 FIELDS = {"/v1/embeddings": "input", "/embed": "inputs", "/": "inputs"}
 
@@ -112,14 +111,6 @@ def full(bundle: Path, gate: Gate) -> Full:
     return make
 
 
-def run(asking: Awaitable[Result]) -> Result:
-    async def ask() -> Result:
-        async with asyncio.timeout(60):
-            return await asking
-
-    return asyncio.run(ask())
-
-
 async def eventually(is_so: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
         while not is_so():
@@ -159,20 +150,18 @@ def part(body: bytes, is_last: bool = True) -> Message:
 
 @pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("path", EMBEDDING)
-def test_a_full_queue_refuses_before_it_parses_or_tokenizes(
+async def test_a_full_queue_refuses_before_it_parses_or_tokenizes(
     full: Full, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def ask() -> list[tuple[int, Headers, bytes]]:
-        async with full() as (app, _):
-            monkeypatch.setattr(Embedder, "tokenize", lambda *_: pytest.fail("it tokenizes"))
-            return [await asked(app, path, part(body)) for body in (json.dumps(body_for(path)).encode(), b"{")]
-
     message = "queue: 3 tokens wait for the model, the limit is 1; try again in 1 s"
     expected: object = {"error": message, "error_type": "overloaded"}
     if path.startswith("/v1/"):
         openai = {"message": message, "type": "requests", "param": None, "code": "rate_limit_exceeded"}
         expected = {"error": openai}
-    for status, headers, body in run(ask()):
+    async with full() as (app, _):
+        monkeypatch.setattr(Embedder, "tokenize", lambda *_: pytest.fail("it tokenizes"))
+        found = [await asked(app, path, part(body)) for body in (json.dumps(body_for(path)).encode(), b"{")]
+    for status, headers, body in found:
         assert (status, headers["retry-after"], json.loads(body)) == (429, "1", expected)
         assert headers["x-request-id"]
 
@@ -186,99 +175,84 @@ def test_every_route_that_embeds_the_texts_of_its_body_is_checked(bundle: Path) 
 
 
 @pytest.mark.usefixtures("at_once")
-def test_what_needs_no_model_is_answered_while_the_queue_is_full(full: Full) -> None:
-    async def ask() -> list[int]:
-        async with full() as (_, client):
-            replies = [
-                await client.post("/similar", json={"text": "goose", "mode": "keyword"}),
-                await client.post("/tokenize", json={"inputs": "goose"}),
-                await client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
-                await client.get("/health"),
-                await client.get("/"),
-                await client.get("/info"),
-            ]
-            return [reply.status_code for reply in replies]
-
-    assert run(ask()) == [200] * 6
+async def test_what_needs_no_model_is_answered_while_the_queue_is_full(full: Full) -> None:
+    async with full() as (_, client):
+        replies = [
+            await client.post("/similar", json={"text": "goose", "mode": "keyword"}),
+            await client.post("/tokenize", json={"inputs": "goose"}),
+            await client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
+            await client.get("/health"),
+            await client.get("/"),
+            await client.get("/info"),
+        ]
+        assert [reply.status_code for reply in replies] == [200] * 6
 
 
 @pytest.mark.parametrize("is_whole", [True, False])
-def test_a_refusal_after_the_body_was_parsed_waits_too(full: Full, waits: Waits, is_whole: bool) -> None:
+async def test_a_refusal_after_the_body_was_parsed_waits_too(full: Full, waits: Waits, is_whole: bool) -> None:
     body = b'{"text": "keyword"}'  # it could be a search that needs no model
 
     async def in_parts() -> AsyncIterator[bytes]:
         yield body[:10]
         yield body[10:]
 
-    async def ask() -> httpx.Response:
-        async with full() as (_, client):
-            headers = {"content-type": "application/json"}
-            content = body if is_whole else in_parts()
-            asking = asyncio.create_task(client.post("/similar", content=content, headers=headers))
-            await eventually(lambda: len(waits.seconds) == 1)
-            waits.end.set()
-            return await asking
-
-    reply = run(ask())
+    async with full() as (_, client):
+        headers = {"content-type": "application/json"}
+        content = body if is_whole else in_parts()
+        asking = asyncio.create_task(client.post("/similar", content=content, headers=headers))
+        await eventually(lambda: len(waits.seconds) == 1)
+        waits.end.set()
+        reply = await asking
     assert (reply.status_code, reply.headers["retry-after"]) == (429, "1")
     assert "parse" in reply.headers["server-timing"]
 
 
 @pytest.mark.usefixtures("at_once")
-def test_an_unknown_key_and_a_refusal_by_the_server_are_what_they_are(full: Full, bundle: Path) -> None:
-    async def ask() -> list[int]:
-        async with full(Settings(bundle_dir=bundle, api_keys=(KEY,))) as (_, client):
-            body = {"text": "goose"}
-            stranger = await client.post("/predict", json=body, headers={"authorization": "Bearer none"})
-            return [stranger.status_code, (await client.post("/predict", json=body)).status_code]
-
-    assert run(ask()) == [401, 429]
+async def test_an_unknown_key_and_a_refusal_by_the_server_are_what_they_are(full: Full, bundle: Path) -> None:
+    async with full(Settings(bundle_dir=bundle, api_keys=(KEY,))) as (_, client):
+        body = {"text": "goose"}
+        stranger = await client.post("/predict", json=body, headers={"authorization": "Bearer none"})
+        assert [stranger.status_code, (await client.post("/predict", json=body)).status_code] == [401, 429]
 
 
-def test_a_refusal_waits_for_its_retry_after_and_the_caller_gets_it_then(full: Full, waits: Waits) -> None:
-    async def ask() -> httpx.Response:
-        async with full() as (_, client):
-            asking = asyncio.create_task(client.post("/predict", json={"text": "goose"}))
-            await eventually(lambda: bool(waits.seconds))
-            for _ in range(20):
-                await asyncio.sleep(0)
-            assert not asking.done()
-            waits.end.set()
-            return await asking
-
-    reply = run(ask())
+async def test_a_refusal_waits_for_its_retry_after_and_the_caller_gets_it_then(full: Full, waits: Waits) -> None:
+    async with full() as (_, client):
+        asking = asyncio.create_task(client.post("/predict", json={"text": "goose"}))
+        await eventually(lambda: bool(waits.seconds))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not asking.done()
+        waits.end.set()
+        reply = await asking
     assert (reply.status_code, waits.seconds) == (429, [1])
 
 
-def test_no_refusal_waits_longer_than_clients_do(full: Full, waits: Waits, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def ask() -> httpx.Response:
-        async with full() as (_, client):
-            waits.end.set()
-            return await client.post("/predict", json={"text": "goose"})
-
+async def test_no_refusal_waits_longer_than_clients_do(
+    full: Full, waits: Waits, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = count(0.0, 7.0)  # seconds that each batch takes; one of three tokens waits
     monkeypatch.setattr(batching, "monotonic", lambda: next(clock))
-    reply = run(ask())
+    async with full() as (_, client):
+        waits.end.set()
+        reply = await client.post("/predict", json={"text": "goose"})
     assert (reply.headers["retry-after"], waits.seconds) == ("7", [admission.LONGEST_WAIT])
 
 
-def test_beyond_their_limit_refusals_do_not_wait(full: Full, waits: Waits, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_beyond_their_limit_refusals_do_not_wait(
+    full: Full, waits: Waits, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(admission, "MOST_WAITING", 2)
-
-    async def ask() -> None:
-        async with full() as (_, client):
-            asking = [asyncio.create_task(client.post("/predict", json={"text": "goose"})) for _ in range(5)]
-            await eventually(lambda: sum(one.done() for one in asking) == 3)
-            assert len(waits.seconds) == 2
-            waits.end.set()
-            assert {(await one).status_code for one in asking} == {429}
-            await client.post("/predict", json={"text": "goose"})
-            assert len(waits.seconds) == 3  # their places are free again
-
-    run(ask())
+    async with full() as (_, client):
+        asking = [asyncio.create_task(client.post("/predict", json={"text": "goose"})) for _ in range(5)]
+        await eventually(lambda: sum(one.done() for one in asking) == 3)
+        assert len(waits.seconds) == 2
+        waits.end.set()
+        assert {(await one).status_code for one in asking} == {429}
+        await client.post("/predict", json={"text": "goose"})
+        assert len(waits.seconds) == 3  # their places are free again
 
 
-def test_a_caller_that_hangs_up_while_its_refusal_waits_frees_the_place(
+async def test_a_caller_that_hangs_up_while_its_refusal_waits_frees_the_place(
     full: Full, waits: Waits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Over real sockets: the server notices the end of the connection."""
@@ -286,28 +260,24 @@ def test_a_caller_that_hangs_up_while_its_refusal_waits_frees_the_place(
     monkeypatch.setattr(admission, "MOST_WAITING", 1)
     head = "POST /predict HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\ncontent-length: 17\r\n\r\n"
     request = (head + '{"text": "goose"}').encode()
-
-    async def ask() -> None:
-        async with full() as (app, client), listening(app) as port:
-            _, leaving = await asyncio.open_connection("127.0.0.1", port)
-            leaving.write(request)
-            await eventually(lambda: len(waits.seconds) == 1)
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(request)  # there is no place, so it is answered at once
-            assert (await reader.readline()).startswith(b"HTTP/1.1 429")
-            leaving.close()
-            await leaving.wait_closed()
-            while not await metric(client, "callers_left_total"):
-                await asyncio.sleep(0.001)
-            _, last = await asyncio.open_connection("127.0.0.1", port)
-            last.write(request)
-            await eventually(lambda: len(waits.seconds) == 2)
-            assert waits.ended == 0
-            waits.end.set()
-            writer.close()
-            last.close()
-
-    run(ask())
+    async with full() as (app, client), listening(app) as port:
+        _, leaving = await asyncio.open_connection("127.0.0.1", port)
+        leaving.write(request)
+        await eventually(lambda: len(waits.seconds) == 1)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(request)  # there is no place, so it is answered at once
+        assert (await reader.readline()).startswith(b"HTTP/1.1 429")
+        leaving.close()
+        await leaving.wait_closed()
+        while not await metric(client, "callers_left_total"):
+            await asyncio.sleep(0.001)
+        _, last = await asyncio.open_connection("127.0.0.1", port)
+        last.write(request)
+        await eventually(lambda: len(waits.seconds) == 2)
+        assert waits.ended == 0
+        waits.end.set()
+        writer.close()
+        last.close()
 
 
 @asynccontextmanager
@@ -324,79 +294,68 @@ async def listening(app: CancelOnDisconnect) -> AsyncIterator[int]:
         await server.shutdown()
 
 
-def test_a_refusal_that_waits_is_sent_and_closes_its_connection_when_the_server_stops(full: Full, waits: Waits) -> None:
-    async def ask() -> httpx.Response:
-        async with full() as (app, client):
-            asking = asyncio.create_task(client.post("/predict", json={"text": "goose"}))
-            await eventually(lambda: bool(waits.seconds))
-            app.is_stopping = True
-            waits.end.set()
-            return await asking
-
-    reply = run(ask())
+async def test_a_refusal_that_waits_is_sent_and_closes_its_connection_when_the_server_stops(
+    full: Full, waits: Waits
+) -> None:
+    async with full() as (app, client):
+        asking = asyncio.create_task(client.post("/predict", json={"text": "goose"}))
+        await eventually(lambda: bool(waits.seconds))
+        app.is_stopping = True
+        waits.end.set()
+        reply = await asking
     assert (reply.status_code, reply.headers["connection"]) == (429, "close")
 
 
 @pytest.mark.usefixtures("at_once")
-def test_the_body_of_a_refused_request_is_read(full: Full) -> None:
-    async def ask() -> int:
-        async with full() as (app, _):
-            status, _, _ = await asked(app, "/predict", *[part(b" " * 60_000, False)] * 90, part(b"{}"))
-            return status
-
-    assert run(ask()) == 429
+async def test_the_body_of_a_refused_request_is_read(full: Full) -> None:
+    async with full() as (app, _):
+        status, _, _ = await asked(app, "/predict", *[part(b" " * 60_000, False)] * 90, part(b"{}"))
+        assert status == 429
 
 
 @pytest.mark.usefixtures("at_once")
-def test_a_bulk_request_is_refused_before_it_is_read_while_another_one_is_read(
+async def test_a_bulk_request_is_refused_before_it_is_read_while_another_one_is_read(
     full: Full, gate: threading.Event
 ) -> None:
     texts = json.dumps({"text": ["goose"] * 2_000}).encode()
+    async with full(max_queued_tokens=1_000) as (app, client):
+        rest, sent = asyncio.Event(), []
 
-    async def ask() -> None:
-        async with full(max_queued_tokens=1_000) as (app, client):
-            rest, sent = asyncio.Event(), []
+        async def receive() -> Message:
+            if not rest.is_set():
+                await rest.wait()
+                return part(texts)
+            return await asyncio.Event().wait()  # type: ignore[return-value]
 
-            async def receive() -> Message:
-                if not rest.is_set():
-                    await rest.wait()
-                    return part(texts)
-                return await asyncio.Event().wait()  # type: ignore[return-value]
+        async def send(message: Message) -> None:
+            sent.append(message)
 
-            async def send(message: Message) -> None:
-                sent.append(message)
-
-            headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(texts))]
-            scope = {"type": "http", "method": "POST", "path": "/predict", "query_string": b"", "headers": headers}
-            first = asyncio.create_task(app(scope, receive, send))
-            await asyncio.sleep(0)
-            assert (await asked(app, "/predict", part(texts)))[0] == 429
-            small = asyncio.create_task(client.post("/predict", json={"text": "goose"}))
-            rest.set()
-            await asyncio.sleep(0.01)
-            gate.set()
-            assert (await small).status_code == 200
-            await first
-            assert sent[0]["status"] == 200
-
-    run(ask())
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(texts))]
+        scope = {"type": "http", "method": "POST", "path": "/predict", "query_string": b"", "headers": headers}
+        first = asyncio.create_task(app(scope, receive, send))
+        await asyncio.sleep(0)
+        assert (await asked(app, "/predict", part(texts)))[0] == 429
+        small = asyncio.create_task(client.post("/predict", json={"text": "goose"}))
+        rest.set()
+        await asyncio.sleep(0.01)
+        gate.set()
+        assert (await small).status_code == 200
+        await first
+        assert sent[0]["status"] == 200
 
 
 @pytest.mark.usefixtures("at_once")
-def test_a_search_with_a_long_text_is_not_a_bulk_request(full: Full, gate: Gate) -> None:
-    async def ask() -> tuple[int, int]:
-        async with full(max_queued_tokens=500) as (_, client):
-            bulk = [asyncio.create_task(client.post("/predict", json={"text": ["goose"] * 2_000}))]
-            while await metric(client, "queued_tokens") < 1_000:
-                await asyncio.sleep(0.001)
-            long = {"text": "goose " * 1_500}
-            search = asyncio.create_task(client.post("/similar", json=long))
-            refused = await client.post("/predict", json={"text": ["goose"] * 1_000})
-            gate.set()
-            await asyncio.gather(*bulk)
-            return (await search).status_code, refused.status_code
-
-    assert run(ask()) == (200, 429)
+async def test_a_search_with_a_long_text_is_not_a_bulk_request(full: Full, gate: Gate) -> None:
+    async with full(max_queued_tokens=500) as (_, client):
+        bulk = [asyncio.create_task(client.post("/predict", json={"text": ["goose"] * 2_000}))]
+        while await metric(client, "queued_tokens") < 1_000:
+            await asyncio.sleep(0.001)
+        long = {"text": "goose " * 1_500}
+        search = asyncio.create_task(client.post("/similar", json=long))
+        refused = await client.post("/predict", json={"text": ["goose"] * 1_000})
+        gate.set()
+        await asyncio.gather(*bulk)
+        assert ((await search).status_code, refused.status_code) == (200, 429)
 
 
 def test_the_check_is_outside_of_what_keeps_a_body(bundle: Path) -> None:
@@ -407,15 +366,12 @@ def test_the_check_is_outside_of_what_keeps_a_body(bundle: Path) -> None:
 
 
 @pytest.mark.usefixtures("at_once")
-def test_each_refusal_is_a_line_of_the_log_and_counted(full: Full, caplog: pytest.LogCaptureFixture) -> None:
-    async def ask() -> str:
-        async with full() as (_, client):
-            for _ in range(3):
-                await client.post("/predict", json={"text": "goose"})
-            return str((await client.get("/metrics")).text)
-
-    with caplog.at_level(logging.INFO):
-        samples = counted(run(ask()))
+async def test_each_refusal_is_a_line_of_the_log_and_counted(full: Full, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    async with full() as (_, client):
+        for _ in range(3):
+            await client.post("/predict", json={"text": "goose"})
+        samples = counted((await client.get("/metrics")).text)
     assert samples["requests_total", "/predict", "429"] == 3
     assert samples["request_seconds_count", "/predict"] == 1  # the request before them, and not their wait
     lines: Sequence[Any] = [record for record in caplog.records if getattr(record, "status", 0) == 429]

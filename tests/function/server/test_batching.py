@@ -121,27 +121,20 @@ def test_each_request_gets_its_own_embeddings_in_order_and_to_the_last_bit(
     executor.close()
 
 
-def test_a_text_starts_at_once_and_those_that_come_meanwhile_share_the_next_batch(gated: GatedEmbedder) -> None:
-    async def ask() -> None:
-        tasks = await started(execution_over(gated), *([text(number)] for number in range(1, 5)))
-        gated.gate.set()
-        await asyncio.gather(*tasks)
-
-    asyncio.run(ask())
+async def test_a_text_starts_at_once_and_those_that_come_meanwhile_share_the_next_batch(gated: GatedEmbedder) -> None:
+    tasks = await started(execution_over(gated), *([text(number)] for number in range(1, 5)))
+    gated.gate.set()
+    await asyncio.gather(*tasks)
     assert gated.batches == [[1], [2, 3, 4]]
 
 
-def test_the_texts_of_a_batch_have_equally_many_tokens_and_no_more_than_fit(gated: GatedEmbedder) -> None:
+async def test_the_texts_of_a_batch_have_equally_many_tokens_and_no_more_than_fit(gated: GatedEmbedder) -> None:
     fitting = TOKENS_PER_BATCH // 16
     numbers = list(range(2, 2 + fitting + 1))
-
-    async def ask() -> None:
-        requests = [[text(1)], [text(2, 16)], [text(99, 9)], *([text(number, 16)] for number in numbers[1:])]
-        tasks = await started(execution_over(gated), *requests)
-        gated.gate.set()
-        await asyncio.gather(*tasks)
-
-    asyncio.run(ask())
+    requests = [[text(1)], [text(2, 16)], [text(99, 9)], *([text(number, 16)] for number in numbers[1:])]
+    tasks = await started(execution_over(gated), *requests)
+    gated.gate.set()
+    await asyncio.gather(*tasks)
     assert gated.batches == [[1], numbers[:fitting], [99], numbers[fitting:]]
 
 
@@ -158,247 +151,204 @@ def test_a_text_longer_than_a_batch_is_one(gated: GatedEmbedder) -> None:
     assert sorted(gated.batches) == [[1], [2]]
 
 
-def test_a_small_request_waits_for_one_batch_of_a_large_one(gated: GatedEmbedder) -> None:
-    async def ask() -> list[int]:
-        large = [text(1, length) for length in range(4, 24) for _ in range(10)]
-        tasks = await started(execution_over(gated), large, [text(2, 30)], [text(3, 31)])
-        gated.gate.set()
-        await asyncio.gather(*tasks)
-        return [batch[0] for batch in gated.batches]
-
-    turns = asyncio.run(ask())
+async def test_a_small_request_waits_for_one_batch_of_a_large_one(gated: GatedEmbedder) -> None:
+    large = [text(1, length) for length in range(4, 24) for _ in range(10)]
+    tasks = await started(execution_over(gated), large, [text(2, 30)], [text(3, 31)])
+    gated.gate.set()
+    await asyncio.gather(*tasks)
+    turns = [batch[0] for batch in gated.batches]
     assert turns[:4] == [1, 2, 1, 3]
     assert set(turns[4:]) == {1}
 
 
-def test_large_requests_take_turns(gated: GatedEmbedder) -> None:
-    async def ask() -> None:
-        large = [[text(number, 100 + length) for length in range(3)] for number in range(1, 4)]
-        tasks = await started(execution_over(gated), *large)
-        gated.gate.set()
-        await asyncio.gather(*tasks)
-
-    asyncio.run(ask())
+async def test_large_requests_take_turns(gated: GatedEmbedder) -> None:
+    large = [[text(number, 100 + length) for length in range(3)] for number in range(1, 4)]
+    tasks = await started(execution_over(gated), *large)
+    gated.gate.set()
+    await asyncio.gather(*tasks)
     assert gated.batches == [[1], [2], [1], [3], [2], [1], [3], [2], [3]]
 
 
-def test_a_cancelled_request_leaves_the_queue(gated: GatedEmbedder) -> None:
-    async def ask() -> None:
-        counts = Counts()
-        executor = execution_over(gated, counts=counts)
-        running, leaving, staying = await started(executor, [text(1)], [text(2), text(2, 9)], [text(3)])
-        assert counts.queued == 8 + 17
-        leaving.cancel()
-        await asyncio.sleep(0)
-        assert counts.queued == 8
-        gated.gate.set()
-        await asyncio.gather(running, staying)
-        assert leaving.cancelled()
-
-    asyncio.run(ask())
+async def test_a_cancelled_request_leaves_the_queue(gated: GatedEmbedder) -> None:
+    counts = Counts()
+    executor = execution_over(gated, counts=counts)
+    running, leaving, staying = await started(executor, [text(1)], [text(2), text(2, 9)], [text(3)])
+    assert counts.queued == 8 + 17
+    leaving.cancel()
+    await asyncio.sleep(0)
+    assert counts.queued == 8
+    gated.gate.set()
+    await asyncio.gather(running, staying)
+    assert leaving.cancelled()
     assert gated.batches == [[1], [3]]
 
 
-def test_a_request_that_is_cancelled_while_it_runs_spoils_no_other(gated: GatedEmbedder) -> None:
-    async def ask() -> Embeddings:
-        first, leaving, staying = await started(execution_over(gated), [text(1)], [text(2)], [text(3)])
-        leaving_and_staying_run = asyncio.create_task(asyncio.wait([first]))
-        gated.gate.set()
-        await leaving_and_staying_run
-        leaving.cancel()
-        return await staying
-
-    assert asyncio.run(ask()).tolist() == [[3.0]]
+async def test_a_request_that_is_cancelled_while_it_runs_spoils_no_other(gated: GatedEmbedder) -> None:
+    first, leaving, staying = await started(execution_over(gated), [text(1)], [text(2)], [text(3)])
+    leaving_and_staying_run = asyncio.create_task(asyncio.wait([first]))
+    gated.gate.set()
+    await leaving_and_staying_run
+    leaving.cancel()
+    assert (await staying).tolist() == [[3.0]]
 
 
-def test_a_failed_batch_reaches_its_requests_and_no_other(gated: GatedEmbedder) -> None:
-    async def ask() -> list[Any]:
-        requests = [[text(1)], [text(-1), text(5, 30)], [text(2)], [text(3, 9)]]
-        counts = Counts()
-        executor = execution_over(gated, counts=counts)
-        tasks = await started(executor, *requests)
-        gated.gate.set()
-        answers = await asyncio.gather(*tasks, return_exceptions=True)
-        assert counts.queued == 0
-        assert (await executor.embed([text(4)])).tolist() == [[4.0]]  # and it goes on
-        return answers
-
-    first, failed, shared, other = asyncio.run(ask())
+async def test_a_failed_batch_reaches_its_requests_and_no_other(gated: GatedEmbedder) -> None:
+    requests = [[text(1)], [text(-1), text(5, 30)], [text(2)], [text(3, 9)]]
+    counts = Counts()
+    executor = execution_over(gated, counts=counts)
+    tasks = await started(executor, *requests)
+    gated.gate.set()
+    answers = await asyncio.gather(*tasks, return_exceptions=True)
+    assert counts.queued == 0
+    assert (await executor.embed([text(4)])).tolist() == [[4.0]]  # and it goes on
+    first, failed, shared, other = answers
     assert first.tolist() == [[1.0]]
     assert str(failed) == str(shared) == "the session failed"
     assert other.tolist() == [[3.0]]
 
 
-def test_small_requests_are_accepted_beside_a_bulk_request_and_wait_for_three_batches_at_most(
+async def test_small_requests_are_accepted_beside_a_bulk_request_and_wait_for_three_batches_at_most(
     gated: GatedEmbedder,
 ) -> None:
-    async def ask() -> list[int]:
-        executor = execution_over(gated, max_queued_tokens=16_384)
-        bulk = asyncio.create_task(executor.embed([text(1, 50)] * 2_000))
-        waited = []
-        for number in range(2, 30):
-            await eventually(lambda: gated.begun > len(gated.batches))
-            begun = gated.begun - 1  # the batch that runs counts
-            small = asyncio.create_task(executor.embed([text(number, 4)]))
-            await asyncio.sleep(0)
-            while not small.done():
-                done = len(gated.batches)
-                gated.allow()
-                await eventually(lambda done=done: len(gated.batches) > done)  # type: ignore[misc]
-                await asyncio.sleep(0.001)
-            await small
-            waited.append(len(gated.batches) - begun)
-        assert not bulk.done()
-        gated.gate.set()
-        assert len(await bulk) == 2_000
-        return waited
-
-    assert set(asyncio.run(ask())) <= {2, 3}
+    executor = execution_over(gated, max_queued_tokens=16_384)
+    bulk = asyncio.create_task(executor.embed([text(1, 50)] * 2_000))
+    waited = []
+    for number in range(2, 30):
+        await eventually(lambda: gated.begun > len(gated.batches))
+        begun = gated.begun - 1  # the batch that runs counts
+        small = asyncio.create_task(executor.embed([text(number, 4)]))
+        await asyncio.sleep(0)
+        while not small.done():
+            done = len(gated.batches)
+            gated.allow()
+            await eventually(lambda done=done: len(gated.batches) > done)  # type: ignore[misc]
+            await asyncio.sleep(0.001)
+        await small
+        waited.append(len(gated.batches) - begun)
+    assert not bulk.done()
+    gated.gate.set()
+    assert len(await bulk) == 2_000
+    assert set(waited) <= {2, 3}
 
 
-def test_a_model_thread_takes_its_next_batch_while_the_event_loop_is_busy(gated: GatedEmbedder) -> None:
-    async def ask() -> None:
-        tasks = await started(execution_over(gated), *([text(number, 100 + number)] for number in range(1, 9)))
-        gated.gate.set()
-        end = time.monotonic() + 30
-        while len(gated.batches) < len(tasks) - 1:  # the event loop has no turn; the last text could get company
-            assert time.monotonic() < end
-            time.sleep(0.001)
-        assert not any(task.done() for task in tasks)
-        await asyncio.gather(*tasks)
-
-    asyncio.run(ask())
+async def test_a_model_thread_takes_its_next_batch_while_the_event_loop_is_busy(gated: GatedEmbedder) -> None:
+    tasks = await started(execution_over(gated), *([text(number, 100 + number)] for number in range(1, 9)))
+    gated.gate.set()
+    end = time.monotonic() + 30
+    while len(gated.batches) < len(tasks) - 1:  # the event loop has no turn; the last text could get company
+        assert time.monotonic() < end
+        time.sleep(0.001)
+    assert not any(task.done() for task in tasks)
+    await asyncio.gather(*tasks)
     assert gated.batches == [[number] for number in range(1, 9)]
 
 
-def test_the_results_of_a_batch_reach_the_event_loop_in_one_call(
+async def test_the_results_of_a_batch_reach_the_event_loop_in_one_call(
     gated: GatedEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def ask() -> int:
-        tasks = await started(execution_over(gated), *([text(number)] for number in range(1, 12)))
-        loop, calls = asyncio.get_running_loop(), 0
-        call_soon_threadsafe = loop.call_soon_threadsafe
+    tasks = await started(execution_over(gated), *([text(number)] for number in range(1, 12)))
+    loop, calls = asyncio.get_running_loop(), 0
+    call_soon_threadsafe = loop.call_soon_threadsafe
 
-        def count(*arguments: Any, **options: Any) -> Any:
-            nonlocal calls
-            calls += 1
-            return call_soon_threadsafe(*arguments, **options)
+    def count(*arguments: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return call_soon_threadsafe(*arguments, **options)
 
-        monkeypatch.setattr(loop, "call_soon_threadsafe", count)
-        gated.gate.set()
-        await asyncio.gather(*tasks)
-        return calls
-
-    assert asyncio.run(ask()) == 2
+    monkeypatch.setattr(loop, "call_soon_threadsafe", count)
+    gated.gate.set()
+    await asyncio.gather(*tasks)
+    assert calls == 2
     assert gated.batches == [[1], list(range(2, 12))]
 
 
-def test_a_full_queue_refuses_and_takes_more_when_it_is_emptier(gated: GatedEmbedder) -> None:
-    async def ask() -> None:
-        executor = execution_over(gated, max_queued_tokens=16)
-        tasks = await started(executor, [text(1)], [text(2)], [text(3)])
-        with pytest.raises(QueueFullError) as refused:
-            await executor.embed([text(4, 1)])
-        assert (refused.value.status_code, refused.value.headers) == (429, {"retry-after": "1"})
-        assert refused.value.detail == "queue: 16 tokens wait for the model, the limit is 16; try again in 1 s"
-        gated.gate.set()
-        await asyncio.gather(*tasks)
-        await executor.embed([text(5)])
-
-    asyncio.run(ask())
+async def test_a_full_queue_refuses_and_takes_more_when_it_is_emptier(gated: GatedEmbedder) -> None:
+    executor = execution_over(gated, max_queued_tokens=16)
+    tasks = await started(executor, [text(1)], [text(2)], [text(3)])
+    with pytest.raises(QueueFullError) as refused:
+        await executor.embed([text(4, 1)])
+    assert (refused.value.status_code, refused.value.headers) == (429, {"retry-after": "1"})
+    assert refused.value.detail == "queue: 16 tokens wait for the model, the limit is 16; try again in 1 s"
+    gated.gate.set()
+    await asyncio.gather(*tasks)
+    await executor.embed([text(5)])
 
 
-def test_bulk_requests_are_refused_while_another_one_waits(gated: GatedEmbedder) -> None:
-    async def ask() -> None:
-        executor = execution_over(gated, max_queued_tokens=16_384)
-        tasks = await started(executor, [text(1, 50)] * 2_000, [text(2)])
-        with pytest.raises(QueueFullError):
-            await executor.embed([text(3, 50)] * 2_000)
-        gated.gate.set()
-        await asyncio.gather(*tasks)
-        assert len(await executor.embed([text(3, 50)] * 2_000)) == 2_000
-
-    asyncio.run(ask())
+async def test_bulk_requests_are_refused_while_another_one_waits(gated: GatedEmbedder) -> None:
+    executor = execution_over(gated, max_queued_tokens=16_384)
+    tasks = await started(executor, [text(1, 50)] * 2_000, [text(2)])
+    with pytest.raises(QueueFullError):
+        await executor.embed([text(3, 50)] * 2_000)
+    gated.gate.set()
+    await asyncio.gather(*tasks)
+    assert len(await executor.embed([text(3, 50)] * 2_000)) == 2_000
 
 
 @pytest.mark.parametrize(
     ("threads", "seconds_per_batch", "expected"), [(1, 0.5, 4), (2, 0.5, 2), (1, 0.001, 1), (1, 3600.0, 60)]
 )
-def test_retry_after_is_the_time_that_the_queue_takes(
+async def test_retry_after_is_the_time_that_the_queue_takes(
     gated: GatedEmbedder, monkeypatch: pytest.MonkeyPatch, threads: int, seconds_per_batch: float, expected: int
 ) -> None:
     clock = count(0.0, seconds_per_batch)  # read before and after each batch
-
-    async def ask() -> str:
-        executor = execution_over(gated, threads, max_queued_tokens=800)
-        monkeypatch.setattr(batching, "monotonic", lambda: next(clock))
-        gated.allow()
-        await executor.embed([text(1, 100)])
-        running = await started(executor, *([text(2, 120)] for _ in range(threads)))
-        await eventually(lambda: gated.begun == 1 + threads)
-        tasks = await started(executor, *([text(3, 125)] for _ in range(6)))
-        refusal = executor.refusal(100)
-        assert refusal is not None
-        gated.gate.set()
-        await asyncio.gather(*running, *tasks)
-        return refusal.headers["retry-after"]  # type: ignore[index]
-
-    assert asyncio.run(ask()) == str(expected)
+    executor = execution_over(gated, threads, max_queued_tokens=800)
+    monkeypatch.setattr(batching, "monotonic", lambda: next(clock))
+    gated.allow()
+    await executor.embed([text(1, 100)])
+    running = await started(executor, *([text(2, 120)] for _ in range(threads)))
+    await eventually(lambda: gated.begun == 1 + threads)
+    tasks = await started(executor, *([text(3, 125)] for _ in range(6)))
+    refusal = executor.refusal(100)
+    assert refusal is not None
+    gated.gate.set()
+    await asyncio.gather(*running, *tasks)
+    assert (refusal.headers or {})["retry-after"] == str(expected)
 
 
-def test_a_check_of_the_model_is_never_refused(gated: GatedEmbedder) -> None:
-    async def ask() -> Embeddings:
-        executor = execution_over(gated, max_queued_tokens=1)
-        tasks = await started(executor, [text(1)], [text(2)])
-        check = asyncio.create_task(executor.embed([text(3)], is_check=True))
-        await asyncio.sleep(0)
-        assert executor.refusal(1) is not None
-        gated.gate.set()
-        await asyncio.gather(*tasks)
-        return await check
-
-    assert asyncio.run(ask()).tolist() == [[3.0]]
+async def test_a_check_of_the_model_is_never_refused(gated: GatedEmbedder) -> None:
+    executor = execution_over(gated, max_queued_tokens=1)
+    tasks = await started(executor, [text(1)], [text(2)])
+    check = asyncio.create_task(executor.embed([text(3)], is_check=True))
+    await asyncio.sleep(0)
+    assert executor.refusal(1) is not None
+    gated.gate.set()
+    await asyncio.gather(*tasks)
+    assert (await check).tolist() == [[3.0]]
 
 
-def test_an_announced_request_keeps_other_bulk_requests_out_and_is_accepted_itself(gated: GatedEmbedder) -> None:
-    async def ask() -> None:
-        executor, is_read = execution_over(gated, max_queued_tokens=16_384), asyncio.Event()
+async def test_an_announced_request_keeps_other_bulk_requests_out_and_is_accepted_itself(gated: GatedEmbedder) -> None:
+    executor, is_read = execution_over(gated, max_queued_tokens=16_384), asyncio.Event()
 
-        async def announce_and_embed() -> Embeddings:
-            with executor.announced(20_000):
-                await is_read.wait()
-                return await executor.embed([text(2, 50)] * 400)
+    async def announce_and_embed() -> Embeddings:
+        with executor.announced(20_000):
+            await is_read.wait()
+            return await executor.embed([text(2, 50)] * 400)
 
-        tasks = await started(executor, [text(1)])
-        announced = asyncio.create_task(announce_and_embed())
-        await asyncio.sleep(0)
-        assert executor.refusal(20_000) is not None
-        tasks += await started(executor, *[[text(3, 100)] * 10] * 16)
-        assert executor.refusal(1_000) is not None  # the queue is full even for small requests
-        is_read.set()
-        await asyncio.sleep(0)
-        gated.gate.set()
-        assert len(await announced) == 400
-        await asyncio.gather(*tasks)
-        assert executor.refusal(20_000) is None
-
-    asyncio.run(ask())
+    tasks = await started(executor, [text(1)])
+    announced = asyncio.create_task(announce_and_embed())
+    await asyncio.sleep(0)
+    assert executor.refusal(20_000) is not None
+    tasks += await started(executor, *[[text(3, 100)] * 10] * 16)
+    assert executor.refusal(1_000) is not None  # the queue is full even for small requests
+    is_read.set()
+    await asyncio.sleep(0)
+    gated.gate.set()
+    assert len(await announced) == 400
+    await asyncio.gather(*tasks)
+    assert executor.refusal(20_000) is None
 
 
-def test_an_announced_request_that_ends_without_embedding_counts_no_longer(gated: GatedEmbedder) -> None:
-    async def ask() -> None:
-        executor = execution_over(gated, max_queued_tokens=16_384)
+async def test_an_announced_request_that_ends_without_embedding_counts_no_longer(gated: GatedEmbedder) -> None:
+    executor = execution_over(gated, max_queued_tokens=16_384)
 
-        async def announce_and_fail() -> None:
-            with executor.announced(20_000):
-                assert executor.refusal(2_000) is not None
-                raise ValueError("not JSON")
+    async def announce_and_fail() -> None:
+        with executor.announced(20_000):
+            assert executor.refusal(2_000) is not None
+            raise ValueError("not JSON")
 
-        with pytest.raises(ValueError, match="not JSON"):
-            await announce_and_fail()
-        assert executor.refusal(2_000) is None
-
-    asyncio.run(ask())
+    with pytest.raises(ValueError, match="not JSON"):
+        await announce_and_fail()
+    assert executor.refusal(2_000) is None
 
 
 def test_a_batch_that_outlives_its_event_loop_does_not_stop_the_thread(gated: GatedEmbedder) -> None:
@@ -409,12 +359,9 @@ def test_a_batch_that_outlives_its_event_loop_does_not_stop_the_thread(gated: Ga
         await eventually(lambda: gated.begun == 1)
         task.cancel()
 
-    async def ask() -> Embeddings:
-        return await executor.embed([text(2)])
-
     asyncio.run(leave())
     gated.gate.set()
-    assert asyncio.run(ask()).tolist() == [[2.0]]
+    assert asyncio.run(executor.embed([text(2)])).tolist() == [[2.0]]
 
 
 def test_a_request_larger_than_the_queue_is_taken_while_nothing_waits(gated: GatedEmbedder) -> None:
@@ -447,19 +394,15 @@ def test_long_work_is_done_in_another_thread(embedder: Embedder, is_long: bool) 
     assert (thread is threading.current_thread()) == (not is_long)
 
 
-def test_long_work_does_not_wait_for_other_long_work(embedder: Embedder) -> None:
+async def test_long_work_does_not_wait_for_other_long_work(embedder: Embedder) -> None:
     executor, gate = execution_over(embedder), threading.Event()
-
-    async def ask() -> str:
-        slow = asyncio.create_task(executor.run(lambda: gate.wait(timeout=30), is_long=True))  # such as a bulk reply
-        await asyncio.sleep(0)
-        found = await executor.run(lambda: "found", is_long=True)
-        assert not slow.done()
-        gate.set()
-        assert await slow
-        return found
-
-    assert asyncio.run(ask()) == "found"
+    slow = asyncio.create_task(executor.run(lambda: gate.wait(timeout=30), is_long=True))  # such as a bulk reply
+    await asyncio.sleep(0)
+    found = await executor.run(lambda: "found", is_long=True)
+    assert not slow.done()
+    gate.set()
+    assert await slow
+    assert found == "found"
 
 
 @pytest.mark.parametrize("mode", ["semantic", "keyword", "hybrid"])
@@ -487,15 +430,11 @@ def test_looking_up_the_words_of_a_long_text_is_long_work(
     assert was_long == [characters > SHORT_QUERY, False]
 
 
-def test_batches_and_the_queue_are_counted(gated: GatedEmbedder) -> None:
+async def test_batches_and_the_queue_are_counted(gated: GatedEmbedder) -> None:
     counts = Counts()
     executor = BatchingExecutor(gated, 1, 10**6, TOKENS_PER_BATCH, counts)  # type: ignore[arg-type]
-
-    async def ask() -> None:
-        tasks = await started(executor, [text(1)], [text(2)], [text(3), text(4)])
-        assert (counts.batches, counts.queued) == ([(1, 8)], 24)
-        gated.gate.set()
-        await asyncio.gather(*tasks)
-
-    asyncio.run(ask())
+    tasks = await started(executor, [text(1)], [text(2)], [text(3), text(4)])
+    assert (counts.batches, counts.queued) == ([(1, 8)], 24)
+    gated.gate.set()
+    await asyncio.gather(*tasks)
     assert (counts.batches, counts.queued) == ([(1, 8), (3, 24)], 0)

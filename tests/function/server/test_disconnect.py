@@ -58,18 +58,15 @@ async def answers(scope: Scope, receive: Receive, send: Send) -> None:
         await send(message)
 
 
-def test_a_request_is_cancelled_when_its_caller_hangs_up() -> None:
-    async def ask() -> int:
-        server = Server()
-        server.has_left.set()
-        async with asyncio.timeout(30):
-            await server.watched(reads_then_waits)(SCOPE, server.receive, server.send)
-        return server.left
-
-    assert asyncio.run(ask()) == 1
+async def test_a_request_is_cancelled_when_its_caller_hangs_up() -> None:
+    server = Server()
+    server.has_left.set()
+    async with asyncio.timeout(30):
+        await server.watched(reads_then_waits)(SCOPE, server.receive, server.send)
+    assert server.left == 1
 
 
-def test_the_body_is_the_apps_until_it_is_whole() -> None:
+async def test_the_body_is_the_apps_until_it_is_whole() -> None:
     parts: list[Message] = [{"type": "http.request", "body": b"x", "more_body": True} for _ in range(5)]
     received = []
 
@@ -82,68 +79,52 @@ def test_the_body_is_the_apps_until_it_is_whole() -> None:
         for message in REPLY:
             await send(message)
 
-    async def ask() -> Server:
-        server = Server([*parts, BODY])
-        await server.watched(reads_slowly)(SCOPE, server.receive, server.send)
-        return server
-
-    assert asyncio.run(ask()).left == 0
+    server = Server([*parts, BODY])
+    await server.watched(reads_slowly)(SCOPE, server.receive, server.send)
+    assert server.left == 0
     assert received == [*parts, BODY]
 
 
-def test_a_request_that_was_answered_is_not_cancelled() -> None:
+async def test_a_request_that_was_answered_is_not_cancelled() -> None:
     finished: list[bool] = []
+    server = Server()
 
-    async def ask() -> int:
-        server = Server()
+    async def lingers(scope: Scope, receive: Receive, send: Send) -> None:
+        await answers(scope, receive, send)
+        server.has_left.set()  # as uvicorn says once a reply is whole
+        await asyncio.sleep(0.05)
+        finished.append(True)
 
-        async def lingers(scope: Scope, receive: Receive, send: Send) -> None:
-            await answers(scope, receive, send)
-            server.has_left.set()  # as uvicorn says once a reply is whole
-            await asyncio.sleep(0.05)
-            finished.append(True)
-
-        await server.watched(lingers)(SCOPE, server.receive, server.send)
-        return server.left
-
-    assert (asyncio.run(ask()), finished) == (0, [True])
+    await server.watched(lingers)(SCOPE, server.receive, server.send)
+    assert (server.left, finished) == (0, [True])
 
 
-def test_a_cancellation_that_comes_from_elsewhere_goes_on() -> None:
-    async def ask() -> None:
-        server = Server()
-        task = asyncio.create_task(server.watched(reads_then_waits)(SCOPE, server.receive, server.send))
-        await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert server.left == 0
-
-    asyncio.run(ask())
+async def test_a_cancellation_that_comes_from_elsewhere_goes_on() -> None:
+    server = Server()
+    task = asyncio.create_task(server.watched(reads_then_waits)(SCOPE, server.receive, server.send))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert server.left == 0
 
 
 @pytest.mark.parametrize("is_stopping", [False, True])
-def test_the_last_replies_before_a_stop_close_their_connections(is_stopping: bool) -> None:
-    async def ask() -> Server:
-        server = Server()
-        watch = server.watched(answers)
-        watch.is_stopping = is_stopping
-        await watch(SCOPE, server.receive, server.send)
-        return server
-
-    start, body = asyncio.run(ask()).sent
+async def test_the_last_replies_before_a_stop_close_their_connections(is_stopping: bool) -> None:
+    server = Server()
+    watch = server.watched(answers)
+    watch.is_stopping = is_stopping
+    await watch(SCOPE, server.receive, server.send)
+    start, body = server.sent
     assert ((b"connection", b"close") in start["headers"]) == is_stopping
     assert body == REPLY[1]
 
 
-def test_what_is_not_a_request_passes() -> None:
+async def test_what_is_not_a_request_passes() -> None:
     async def note(scope: Scope, receive: Receive, send: Send) -> None:
         seen.append(scope["type"])
 
-    async def ask() -> None:
-        server = Server()
-        await server.watched(note)({"type": "lifespan"}, server.receive, server.send)
-
     seen: list[str] = []
-    asyncio.run(ask())
+    server = Server()
+    await server.watched(note)({"type": "lifespan"}, server.receive, server.send)
     assert seen == ["lifespan"]

@@ -80,19 +80,15 @@ def test_paths_with_a_name_in_them_are_counted_as_one_route(client: httpx.Client
     assert {key[1]: value for key, value in samples.items() if key[0] == "requests_total"} == {"/v1/models/{name}": 2}
 
 
-def test_a_full_queue_is_a_429_that_says_when_to_come_again_and_is_counted(
+async def test_a_full_queue_is_a_429_that_says_when_to_come_again_and_is_counted(
     bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(admission, "LONGEST_WAIT", 0.0)
     app = make_app(Settings(bundle_dir=bundle), Batching(1, 1))
-
-    async def ask() -> list[httpx.Response]:
-        transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://tests") as client:
-            requests = (client.post("/predict", json={"text": "an angry goose"}) for _ in range(50))
-            return [*await asyncio.gather(*requests), await client.get("/metrics")]
-
-    *replies, metrics = asyncio.run(ask())
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://tests") as client:
+        requests = (client.post("/predict", json={"text": "an angry goose"}) for _ in range(50))
+        *replies, metrics = [*await asyncio.gather(*requests), await client.get("/metrics")]
     refused = [reply for reply in replies if reply.status_code != 200]
     assert refused
     for reply in refused:
