@@ -14,11 +14,6 @@ from function.engine.bundle import Manifest
 from function.settings import Settings
 
 
-def test_health_says_ok(client: httpx.Client) -> None:
-    reply = client.get("/health")
-    assert (reply.status_code, reply.json()) == (200, {"status": "ok"})
-
-
 def test_info_shows_the_manifest(client: httpx.Client, manifest: Manifest) -> None:
     info = client.get("/info").json()
     stated = asdict(manifest)
@@ -67,44 +62,12 @@ def openapi(client: httpx.Client) -> dict[str, Any]:
     return found
 
 
-def test_the_openapi_document_has_all_routes_and_head_where_get_is(openapi: dict[str, Any]) -> None:
-    routes = {path: set(methods) for path, methods in openapi["paths"].items()}
-    get = ("/health", "/info", "/v1/models", "/v1/models/{name}")
-    post = ("/similar", "/predict", "/v1/embeddings", "/embed", "/similarity", "/tokenize", "/mcp")
-    expected = {path: {"get", "head"} for path in get} | {path: {"post"} for path in post}
-    assert routes == expected | {"/": {"get", "head", "post"}}
-
-
 def test_the_openapi_document_describes_head_without_a_body(openapi: dict[str, Any]) -> None:
     for path in ("/health", "/info"):
         get, head = openapi["paths"][path]["get"], openapi["paths"][path]["head"]
         assert head["responses"].keys() == get["responses"].keys()
         assert not any("content" in reply for reply in head["responses"].values())
         assert head["operationId"] != get["operationId"]
-
-
-@pytest.mark.parametrize(
-    ("path", "request_fields", "reply_fields"),
-    [
-        ("/similar", {"text", "num_results", "mode", "exact", "filter", "include"}, {"results", "truncated"}),
-        ("/predict", {"text", "prompt_name"}, {"embeddings", "truncated"}),
-    ],
-)
-def test_the_openapi_document_describes_requests_and_replies(
-    openapi: dict[str, Any], path: str, request_fields: set[str], reply_fields: set[str]
-) -> None:
-    def fields(message: dict[str, Any]) -> set[str]:
-        name = message["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
-        return set(openapi["components"]["schemas"][name]["properties"])
-
-    route = openapi["paths"][path]["post"]
-    assert fields(route["requestBody"]) == request_fields
-    assert fields(route["responses"]["200"]) == reply_fields
-
-
-def test_the_openapi_document_states_the_bounds_of_num_results(openapi: dict[str, Any]) -> None:
-    num_results = openapi["components"]["schemas"]["SimilarRequest"]["properties"]["num_results"]
-    assert (num_results["minimum"], num_results["maximum"], num_results["default"]) == (1, 100, 5)
 
 
 LATE = "/v1/embeddings, /v1/models, /v1/models/{name}, /embed, /similarity, /tokenize, /mcp"

@@ -138,35 +138,11 @@ async def test_the_texts_of_a_batch_have_equally_many_tokens_and_no_more_than_fi
     assert gated.batches == [[1], numbers[:fitting], [99], numbers[fitting:]]
 
 
-def test_with_one_token_a_batch_each_text_is_embedded_alone(gated: GatedEmbedder) -> None:
-    gated.gate.set()
-    asyncio.run(BatchingExecutor(gated, 1, 10**6, 1, Counts()).embed([text(1)] * 3))  # type: ignore[arg-type]
-    assert gated.batches == [[1], [1], [1]]
-
-
 def test_a_text_longer_than_a_batch_is_one(gated: GatedEmbedder) -> None:
     gated.gate.set()
     executor = execution_over(gated)
     asyncio.run(executor.embed([text(1, TOKENS_PER_BATCH + 1), text(2, TOKENS_PER_BATCH + 1)]))
     assert sorted(gated.batches) == [[1], [2]]
-
-
-async def test_a_small_request_waits_for_one_batch_of_a_large_one(gated: GatedEmbedder) -> None:
-    large = [text(1, length) for length in range(4, 24) for _ in range(10)]
-    tasks = await started(execution_over(gated), large, [text(2, 30)], [text(3, 31)])
-    gated.gate.set()
-    await asyncio.gather(*tasks)
-    turns = [batch[0] for batch in gated.batches]
-    assert turns[:4] == [1, 2, 1, 3]
-    assert set(turns[4:]) == {1}
-
-
-async def test_large_requests_take_turns(gated: GatedEmbedder) -> None:
-    large = [[text(number, 100 + length) for length in range(3)] for number in range(1, 4)]
-    tasks = await started(execution_over(gated), *large)
-    gated.gate.set()
-    await asyncio.gather(*tasks)
-    assert gated.batches == [[1], [2], [1], [3], [2], [1], [3], [2], [3]]
 
 
 async def test_a_cancelled_request_leaves_the_queue(gated: GatedEmbedder) -> None:
@@ -274,16 +250,6 @@ async def test_a_full_queue_refuses_and_takes_more_when_it_is_emptier(gated: Gat
     await executor.embed([text(5)])
 
 
-async def test_bulk_requests_are_refused_while_another_one_waits(gated: GatedEmbedder) -> None:
-    executor = execution_over(gated, max_queued_tokens=16_384)
-    tasks = await started(executor, [text(1, 50)] * 2_000, [text(2)])
-    with pytest.raises(QueueFullError):
-        await executor.embed([text(3, 50)] * 2_000)
-    gated.gate.set()
-    await asyncio.gather(*tasks)
-    assert len(await executor.embed([text(3, 50)] * 2_000)) == 2_000
-
-
 @pytest.mark.parametrize(
     ("threads", "seconds_per_batch", "expected"), [(1, 0.5, 4), (2, 0.5, 2), (1, 0.001, 1), (1, 3600.0, 60)]
 )
@@ -364,12 +330,6 @@ def test_a_batch_that_outlives_its_event_loop_does_not_stop_the_thread(gated: Ga
     assert asyncio.run(executor.embed([text(2)])).tolist() == [[2.0]]
 
 
-def test_a_request_larger_than_the_queue_is_taken_while_nothing_waits(gated: GatedEmbedder) -> None:
-    gated.gate.set()
-    executor = execution_over(gated, max_queued_tokens=1)
-    assert len(asyncio.run(executor.embed([text(1)] * 300))) == 300
-
-
 def test_texts_are_tokenized_as_the_embedder_does_on_the_loop_and_in_a_thread(
     embedder: Embedder, corpus: Corpus
 ) -> None:
@@ -428,13 +388,3 @@ def test_looking_up_the_words_of_a_long_text_is_long_work(
     search, was_long = watched_search(bundle, embedder)
     asyncio.run(search(Query("goose " + "x" * (characters - 6), mode=mode)))
     assert was_long == [characters > SHORT_QUERY, False]
-
-
-async def test_batches_and_the_queue_are_counted(gated: GatedEmbedder) -> None:
-    counts = Counts()
-    executor = BatchingExecutor(gated, 1, 10**6, TOKENS_PER_BATCH, counts)  # type: ignore[arg-type]
-    tasks = await started(executor, [text(1)], [text(2)], [text(3), text(4)])
-    assert (counts.batches, counts.queued) == ([(1, 8)], 24)
-    gated.gate.set()
-    await asyncio.gather(*tasks)
-    assert (counts.batches, counts.queued) == ([(1, 8), (3, 24)], 0)

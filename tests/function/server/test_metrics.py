@@ -1,6 +1,5 @@
 """GET /metrics, read by the library's own parser."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +7,6 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from function.server import admission
 from function.server.disconnect import CancelOnDisconnect
 from function.server.uvicorn_server import Batching, make_app
 from function.settings import Settings
@@ -78,23 +76,3 @@ def test_paths_with_a_name_in_them_are_counted_as_one_route(client: httpx.Client
         client.get(f"/v1/models/{name}")
     samples = counted(client.get("/metrics").text)
     assert {key[1]: value for key, value in samples.items() if key[0] == "requests_total"} == {"/v1/models/{name}": 2}
-
-
-async def test_a_full_queue_is_a_429_that_says_when_to_come_again_and_is_counted(
-    bundle: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(admission, "LONGEST_WAIT", 0.0)
-    app = make_app(Settings(bundle_dir=bundle), Batching(1, 1))
-    transport = httpx.ASGITransport(app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://tests") as client:
-        requests = (client.post("/predict", json={"text": "an angry goose"}) for _ in range(50))
-        *replies, metrics = [*await asyncio.gather(*requests), await client.get("/metrics")]
-    refused = [reply for reply in replies if reply.status_code != 200]
-    assert refused
-    for reply in refused:
-        assert (reply.status_code, reply.headers["retry-after"]) == (429, "1")
-        assert reply.json()["error_type"] == "overloaded"
-        assert reply.json()["error"] == "queue: 5 tokens wait for the model, the limit is 1; try again in 1 s"
-    samples = counted(metrics.text)
-    assert samples["requests_total", "/predict", "429"] == len(refused)
-    assert samples["requests_total", "/predict", "200"] == 50 - len(refused)

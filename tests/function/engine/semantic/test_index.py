@@ -122,19 +122,6 @@ def test_rescoring_corrects_the_order_of_the_scan() -> None:
     assert [hit.row for hit in index_of(corpus).search(query, 2)] == [hit.row for hit in expected]
 
 
-def test_more_results_than_rows_give_every_row() -> None:
-    embeddings = unit_rows(7, AWKWARD_DIM, seed=15)
-    hits = index_of(embeddings).search(embeddings[0], 1000)
-    assert sorted(hit.row for hit in hits) == list(range(7))
-
-
-def test_one_result_is_the_best() -> None:
-    embeddings = unit_rows(500, AWKWARD_DIM, seed=16)
-    (hit,) = index_of(embeddings).search(embeddings[321], 1)
-    assert hit.row == 321
-    assert hit.score == pytest.approx(1, abs=1e-4)
-
-
 def test_an_empty_index_has_no_hits() -> None:
     assert index_of(np.empty((0, 8), np.float32)).search(unit_rows(1, 8, seed=17)[0], 3) == []
 
@@ -166,12 +153,6 @@ WHOLE: dict[str, NDArray[Any]] = {
     "scales": np.ones(3, np.float32),
     "bits": np.ones((1, 3), np.uint64),
 }
-
-
-def test_a_file_of_codes_scales_and_bits_opens(tmp_path: Path) -> None:
-    save_file(WHOLE, tmp_path / "index.safetensors")
-    index = Index.open(tmp_path / "index.safetensors", STAGES)
-    assert (len(index), index.dim) == (3, 12)
 
 
 @pytest.mark.parametrize(
