@@ -63,8 +63,8 @@ def test_five_results_are_given_unless_asked_otherwise(client: httpx.Client) -> 
     assert len(similar(client, WORDS)["results"]) == 5
 
 
-@pytest.mark.parametrize("num_results", [1, 2, 100])
-def test_as_many_results_come_as_are_asked_for(client: httpx.Client, num_results: int) -> None:
+@pytest.mark.parametrize("num_results", [1, 2.0, 100])
+def test_as_many_results_come_as_are_asked_for(client: httpx.Client, num_results: float) -> None:
     results = similar(client, WORDS, num_results=num_results)["results"]
     assert len({result["index"] for result in results}) == len(results) == num_results
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 
@@ -11,6 +11,15 @@ from function.s3.reloader import BundleReloader
 
 Start = Callable[..., tuple[BundleReloader, httpx.Client]]
 NOWHERE = Path("/nowhere")
+
+
+class Behind(NamedTuple):
+    """A function that serves the version `old`, while the pointer names the version `new`."""
+
+    switch: BundleReloader
+    client: httpx.Client
+    old: str
+    new: str
 
 
 def ask(client: httpx.Client, **fields: Any) -> tuple[str, str]:

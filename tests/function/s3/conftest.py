@@ -14,9 +14,9 @@ from function.s3.reloader import BundleReloader
 from function.settings import Settings
 from function.startup import ColdStart
 from tests.conftest import InProcess
-from tests.function.s3.asking import NOWHERE, Start
+from tests.function.s3.asking import NOWHERE, Behind, Start
 from tests.stand_ins.faults import Proxy
-from tests.stand_ins.fixtures import bundles, endpoint, keys, own_bundle, publish, s3, store, url
+from tests.stand_ins.fixtures import Publish, bundles, endpoint, keys, own_bundle, publish, s3, store, url
 
 
 @pytest.fixture
@@ -51,3 +51,11 @@ def start(url: str, environment: dict[str, str]) -> Start:
         return switch, httpx.Client(transport=InProcess(app), base_url="http://tests")
 
     return started
+
+
+@pytest.fixture
+def behind(start: Start, publish: Publish, bundles: list[Path]) -> Behind:
+    """A function that serves the first bundle, while S3 has the second one."""
+    old = publish(bundles[0])
+    switch, client = start()
+    return Behind(switch, client, old, publish(bundles[1]))

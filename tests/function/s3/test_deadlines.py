@@ -25,7 +25,7 @@ from function.s3 import objects
 from function.s3.objects import Answer, Objects, RemoteError
 from function.s3vectors import client as vectors_client
 from function.s3vectors.client import VectorsClient, VectorsError
-from tests.function.s3.asking import Start, ask
+from tests.function.s3.asking import Behind, Start, ask
 from tests.stand_ins.faults import Exchange, Fault, Proxy
 from tests.stand_ins.fixtures import Publish
 
@@ -84,22 +84,18 @@ def in_time(work: Callable[[], Any]) -> None:
     assert not thread.is_alive()
 
 
-def test_an_answer_that_never_ends_is_an_error_and_the_next_poll_switches(
-    start: Start, publish: Publish, bundles: list[Path], proxy: Proxy
-) -> None:
-    versions = [publish(bundles[0])]
-    switch, client = start()
-    versions.append(publish(bundles[1]))
+def test_an_answer_that_never_ends_is_an_error_and_the_next_poll_switches(behind: Behind, proxy: Proxy) -> None:
+    switch, client, old, new = behind
     proxy.fail("current.json", SLOW["headers"], times=1)
     in_time(switch.poll)
     error = client.get("/info").json()["bundle"]["error"]
     assert "current.json: took more than 0.5 s, 1 times; is 127.0.0.1:" in error
-    assert ask(client)[0] == versions[0][:12]
+    assert ask(client)[0] == old[:12]
     proxy.fail("index.safetensors", slow(b"HTTP/1.1 206 Partial Content\r\n", b"x: y\r\n"), times=1)
     in_time(switch.poll)
     assert "index.safetensors: took more than 0.5 s" in str(switch.status.error)
     switch.poll()
-    assert ask(client)[0] == versions[1][:12]
+    assert ask(client)[0] == new[:12]
     assert client.get("/info").json()["bundle"]["error"] is None
 
 

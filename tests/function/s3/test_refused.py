@@ -12,7 +12,7 @@ from export.publishing.store import Store
 from function.engine.bundle import MANIFEST, read_manifest
 from function.s3 import objects
 from function.s3.fetch import RefusedError
-from tests.function.s3.asking import Start, ask, left
+from tests.function.s3.asking import Behind, Start, ask, left
 from tests.stand_ins.faults import FAULTS, Fault, Proxy, change, cut, dawdle, refuse, shorten
 from tests.stand_ins.fixtures import Publish
 
@@ -20,9 +20,7 @@ from tests.stand_ins.fixtures import Publish
 @pytest.mark.parametrize("where", ["current.json", "manifest.json", "index.safetensors"])
 @pytest.mark.parametrize(("fault", "message"), FAULTS.values(), ids=FAULTS)
 def test_what_s3_does_wrong_is_told_and_the_old_bundle_serves_on(
-    start: Start,
-    publish: Publish,
-    bundles: list[Path],
+    behind: Behind,
     environment: dict[str, str],
     proxy: Proxy,
     where: str,
@@ -30,9 +28,7 @@ def test_what_s3_does_wrong_is_told_and_the_old_bundle_serves_on(
     message: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    versions = [publish(bundles[0])]
-    switch, client = start()
-    versions.append(publish(bundles[1]))
+    switch, client, old, _ = behind
     if fault is dawdle:
         monkeypatch.setattr(objects, "TIMEOUT", 0.1)
     if where == "current.json" and fault is shorten:
@@ -45,51 +41,39 @@ def test_what_s3_does_wrong_is_told_and_the_old_bundle_serves_on(
     with pytest.raises(RuntimeError, match=message):
         raise RuntimeError(switch.status.error)
     assert client.get("/info").json()["bundle"]["error"] == switch.status.error
-    assert ask(client) == (versions[0][:12], "")
-    assert left(environment) == [versions[0]]
+    assert ask(client) == (old[:12], "")
+    assert left(environment) == [old]
 
 
 @pytest.mark.parametrize("fault", [cut, refuse(503, "SlowDown"), refuse(500, "InternalError")])
-def test_what_goes_wrong_once_is_asked_for_again(
-    start: Start, publish: Publish, bundles: list[Path], proxy: Proxy, fault: Fault
-) -> None:
-    publish(bundles[0])
-    switch, client = start()
-    version = publish(bundles[1])
+def test_what_goes_wrong_once_is_asked_for_again(behind: Behind, proxy: Proxy, fault: Fault) -> None:
+    switch, client, _, new = behind
     for where in ("current.json", "manifest.json", "index.safetensors"):
         proxy.fail(where, fault, times=2)
     switch.poll()
     assert switch.status.error is None
-    assert ask(client)[0] == version[:12]
+    assert ask(client)[0] == new[:12]
 
 
-def test_after_a_failure_the_next_poll_switches(
-    start: Start, publish: Publish, bundles: list[Path], proxy: Proxy
-) -> None:
-    publish(bundles[0])
-    switch, client = start()
-    version = publish(bundles[1])
+def test_after_a_failure_the_next_poll_switches(behind: Behind, proxy: Proxy) -> None:
+    switch, client, _, new = behind
     proxy.fail("index.safetensors", refuse(403, "AccessDenied"))
     switch.poll()
     assert switch.status.failures == 1
     proxy.faults.clear()
     switch.poll()
     assert switch.status.error is None
-    assert ask(client)[0] == version[:12]
+    assert ask(client)[0] == new[:12]
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "index.safetensors", "keywords.safetensors"])
-def test_wrong_bytes_are_refused_once(
-    start: Start, publish: Publish, bundles: list[Path], environment: dict[str, str], proxy: Proxy, name: str
-) -> None:
-    versions = [publish(bundles[0])]
-    switch, client = start()
-    publish(bundles[1])
+def test_wrong_bytes_are_refused_once(behind: Behind, environment: dict[str, str], proxy: Proxy, name: str) -> None:
+    switch, client, old, _ = behind
     proxy.fail(name, change)
     switch.poll()
     assert f"{name}: is damaged" in str(switch.status.error) or f"{name} is damaged" in str(switch.status.error)
-    assert ask(client)[0] == versions[0][:12]
-    assert left(environment) == [versions[0]]
+    assert ask(client)[0] == old[:12]
+    assert left(environment) == [old]
     proxy.asked.clear()
     switch.poll()
     assert len(proxy.asked) == 1
@@ -111,17 +95,15 @@ def test_the_error_of_a_poll_is_gone_when_the_next_one_is_answered(
 
 
 def test_an_unforeseen_error_is_reported_and_the_next_poll_tries_again(
-    start: Start, publish: Publish, bundles: list[Path], monkeypatch: pytest.MonkeyPatch
+    behind: Behind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish(bundles[0])
-    switch, client = start()
-    version = publish(bundles[1])
+    switch, client, _, new = behind
     with monkeypatch.context() as patch:
         patch.setattr("function.s3.reloader.load", lambda folder, embedder: 1 / 0)
         switch.poll()
     assert switch.status.error == "ZeroDivisionError('division by zero')"
     switch.poll()
-    assert ask(client)[0] == version[:12]
+    assert ask(client)[0] == new[:12]
     assert switch.status.error is None
 
 
@@ -175,21 +157,19 @@ def test_a_bundle_that_this_function_cannot_serve_is_refused(
 
 
 def test_a_bundle_with_no_room_for_it_is_refused_until_there_is(
-    start: Start, publish: Publish, bundles: list[Path], environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    behind: Behind, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    versions = [publish(bundles[0])]
-    switch, client = start()
-    versions.append(publish(bundles[1]))
+    switch, client, old, new = behind
     usage = shutil.disk_usage("/tmp")
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1000))
         switch.poll()
     assert "MB to fetch" in str(switch.status.error)
     assert "give the function more ephemeral storage" in str(switch.status.error)
-    assert ask(client)[0] == versions[0][:12]
-    assert left(environment) == [versions[0]]
+    assert ask(client)[0] == old[:12]
+    assert left(environment) == [old]
     switch.poll()
-    assert ask(client)[0] == versions[1][:12]
+    assert ask(client)[0] == new[:12]
 
 
 MANIFESTS: dict[str, tuple[bytes, str]] = {

@@ -18,29 +18,27 @@ from function.s3.objects import RemoteError
 from function.s3.reloader import BundleReloader
 from function.s3.shared_version import SharedVersion
 from tests.conftest import InProcess
-from tests.function.s3.asking import Start, ask, fetched, left
+from tests.function.s3.asking import Behind, Start, ask, fetched, left
 from tests.stand_ins.faults import Proxy, refuse
 from tests.stand_ins.fixtures import Publish
 
 
 def test_a_poll_switches_to_a_newer_bundle_and_back_and_removes_the_older(
-    start: Start, publish: Publish, store: Store, bundles: list[Path], environment: dict[str, str], proxy: Proxy
+    behind: Behind, store: Store, bundles: list[Path], environment: dict[str, str], proxy: Proxy
 ) -> None:
-    versions = [publish(bundles[0])]
-    switch, client = start()
-    versions.append(publish(bundles[1]))
-    assert ask(client)[0] == versions[0][:12]
+    switch, client, old, new = behind
+    assert ask(client)[0] == old[:12]
     switch.poll()
-    assert ask(client) == (versions[1][:12], "Edition 1")
-    assert ask(client, mode="hybrid") == (versions[1][:12], "Edition 1")
-    assert ask(client, filter={"chapter": 15})[0] == versions[1][:12]
-    assert left(environment) == [versions[1]]
-    store.switch(versions[0], store.pointer())
+    assert ask(client) == (new[:12], "Edition 1")
+    assert ask(client, mode="hybrid") == (new[:12], "Edition 1")
+    assert ask(client, filter={"chapter": 15})[0] == new[:12]
+    assert left(environment) == [new]
+    store.switch(old, store.pointer())
     switch.poll()
-    assert ask(client) == (versions[0][:12], "")
-    assert left(environment) == [versions[0]]
+    assert ask(client) == (old[:12], "")
+    assert left(environment) == [old]
     assert [path for path, _, _ in proxy.asked].count(
-        f"/{'/'.join(store.url.split('/')[2:])}/bundles/{versions[1]}/model.ort"
+        f"/{'/'.join(store.url.split('/')[2:])}/bundles/{new}/model.ort"
     ) == 0
     assert switch.status.switches == 2
 
@@ -100,11 +98,9 @@ def test_no_connection_stays_open_between_polls(
 
 
 def test_a_request_that_has_begun_ends_with_the_bundle_it_began_with(
-    start: Start, publish: Publish, bundles: list[Path], environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    behind: Behind, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    versions = [publish(bundles[0])]
-    switch, client = start()
-    versions.append(publish(bundles[1]))
+    switch, client, old, new = behind
     executor = switch._executor
     assert executor is not None
     tokenize = executor.tokenize
@@ -116,18 +112,14 @@ def test_a_request_that_has_begun_ends_with_the_bundle_it_began_with(
 
     monkeypatch.setattr(executor, "tokenize", tokenize_and_switch)
     # the keywords are opened late, from a folder that is not the current one any more
-    assert ask(client, mode="hybrid", filter={"chapter": 15}) == (versions[0][:12], "")
-    assert ask(client) == (versions[1][:12], "Edition 1")
+    assert ask(client, mode="hybrid", filter={"chapter": 15}) == (old[:12], "")
+    assert ask(client) == (new[:12], "Edition 1")
     gc.collect()
-    assert left(environment) == [versions[1]]
+    assert left(environment) == [new]
 
 
-def test_a_request_whose_body_comes_after_a_switch_is_answered_by_the_bundle_it_began_with(
-    start: Start, publish: Publish, bundles: list[Path]
-) -> None:
-    versions = [publish(bundles[0])]
-    switch, client = start()
-    versions.append(publish(bundles[1]))
+def test_a_request_whose_body_comes_after_a_switch_is_answered_by_the_bundle_it_began_with(behind: Behind) -> None:
+    switch, client, old, new = behind
     app = client._transport.app  # type: ignore[attr-defined] # InProcess
 
     async def switch_before_the_body(scope: Scope, receive: Receive, send: Send) -> None:
@@ -138,9 +130,9 @@ def test_a_request_whose_body_comes_after_a_switch_is_answered_by_the_bundle_it_
         await app(scope, receive_late, send)
 
     late = httpx.Client(transport=InProcess(switch_before_the_body), base_url="http://tests")
-    assert ask(late) == (versions[0][:12], "")
-    assert switch.served.version == versions[1]
-    assert ask(late) == (versions[1][:12], "Edition 1")
+    assert ask(late) == (old[:12], "")
+    assert switch.served.version == new
+    assert ask(late) == (new[:12], "Edition 1")
 
 
 def test_requests_do_not_wait_for_a_switch(start: Start, publish: Publish, bundles: list[Path], proxy: Proxy) -> None:
