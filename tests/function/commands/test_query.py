@@ -192,11 +192,6 @@ def test_a_file_that_is_not_utf_8_is_told(bundle: Path, tmp_path: Path, capsys: 
     assert "byte 3 is not UTF-8; save the file as UTF-8" in capsys.readouterr().err
 
 
-def test_a_bundle_that_is_not_there_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["goose", "--bundle", str(tmp_path / "none")]) == 1
-    assert "none: is not a folder" in capsys.readouterr().err
-
-
 def test_a_bundle_in_s3_is_refused_with_what_to_do_instead(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,8 +1,5 @@
 """Texts to embeddings: the same alone and together, cut where the model ends, with the prompt of their role."""
 
-import json
-import os
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -183,17 +180,3 @@ def test_a_session_computes_in_the_calling_thread_alone(bundle: Path) -> None:
     options = open_session(bundle / MODEL).get_session_options()
     assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
     assert options.graph_optimization_level == ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-
-
-def test_onnxruntimes_telemetry_is_off_before_it_is_imported() -> None:
-    script = """
-import json, os, sys
-seen = []
-sys.addaudithook(lambda event, args: event == "import" and args[0] == "onnxruntime" and
-                 seen.append(os.environ.get("ORT_DISABLE_TELEMETRY")))
-import function.engine.embedder
-print(json.dumps(seen))
-"""
-    environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
-    found = subprocess.run([sys.executable, "-c", script], env=environment, check=True, capture_output=True, text=True)
-    assert json.loads(found.stdout)[0] == "1"

@@ -91,4 +91,11 @@ def load_balancer_with_lists(method: str, path: str, body: str | None) -> Event:
     return event
 
 
+def taking_gzip(event: Event) -> Event:
+    """Return the event of a caller that takes gzip, as a browser does."""
+    name = "multiValueHeaders" if "multiValueHeaders" in event and "headers" not in event else "headers"
+    accepted = "gzip, deflate, br, zstd"
+    return event | {name: event[name] | {"accept-encoding": [accepted] if name == "multiValueHeaders" else accepted}}
+
+
 MAKERS = [http_api, function_url, rest_api, load_balancer, load_balancer_with_lists]

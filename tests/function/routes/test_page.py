@@ -13,9 +13,9 @@ import httpx
 import pytest
 
 from function.routes.page import SOURCES, load_page
-from tests.function.events.event_makers import MAKERS, Event, http_api, rest_api
+from tests.function.events.event_makers import MAKERS, Event, http_api, rest_api, taking_gzip
 
-BROWSER = {"accept-encoding": "gzip, deflate, br, zstd"}
+BROWSER = "gzip, deflate, br, zstd"
 TWENTY_KILOBYTES = 20_000
 
 
@@ -28,7 +28,7 @@ def bytes_of(client: httpx.Client, accepted: str | None) -> tuple[httpx.Headers,
 
 
 def test_a_browser_gets_the_page_compressed(client: httpx.Client) -> None:
-    headers, sent = bytes_of(client, BROWSER["accept-encoding"])
+    headers, sent = bytes_of(client, BROWSER)
     assert (headers["content-type"], headers["content-encoding"]) == ("text/html; charset=utf-8", "gzip")
     assert gzip.decompress(sent).startswith(b"<!doctype html>")
     assert int(headers["content-length"]) == len(sent) < TWENTY_KILOBYTES
@@ -111,18 +111,11 @@ def test_no_text_can_become_html(client: httpx.Client) -> None:
     assert "require-trusted-types-for 'script'" in client.get("/").headers["content-security-policy"]
 
 
-def with_encoding(event: Event) -> Event:
-    """Return the event of a browser that takes gzip."""
-    name = "multiValueHeaders" if "multiValueHeaders" in event and "headers" not in event else "headers"
-    value = [BROWSER["accept-encoding"]] if name == "multiValueHeaders" else BROWSER["accept-encoding"]
-    return event | {name: event[name] | {"accept-encoding": value}}
-
-
 @pytest.mark.parametrize("make", [make for make in MAKERS if make is not rest_api])
 def test_lambda_sends_the_bytes_that_the_server_sends(
     client: httpx.Client, answer: Callable[[object], dict[str, Any]], make: Callable[..., Event]
 ) -> None:
-    reply = answer(with_encoding(make("GET", "/", None)))
+    reply = answer(taking_gzip(make("GET", "/", None)))
     assert (reply["statusCode"], reply["isBase64Encoded"]) == (200, True)
     headers = reply.get("headers") or {name: ", ".join(values) for name, values in reply["multiValueHeaders"].items()}
     assert (headers["content-type"], headers["content-encoding"]) == ("text/html; charset=utf-8", "gzip")
@@ -132,7 +125,7 @@ def test_lambda_sends_the_bytes_that_the_server_sends(
 def test_a_rest_api_which_may_not_know_what_is_binary_gets_the_page_as_text(
     client: httpx.Client, answer: Callable[[object], dict[str, Any]]
 ) -> None:
-    reply = answer(with_encoding(rest_api("GET", "/", None)))
+    reply = answer(taking_gzip(rest_api("GET", "/", None)))
     assert (reply["statusCode"], reply["isBase64Encoded"]) == (200, False)
     assert reply["body"].encode() == bytes_of(client, "")[1]
 

@@ -174,7 +174,7 @@ async def test_a_failed_batch_reaches_its_requests_and_no_other(gated: GatedEmbe
     executor = execution_over(gated, counts=counts)
     tasks = await started(executor, *requests)
     gated.gate.set()
-    answers = await asyncio.gather(*tasks, return_exceptions=True)
+    answers: list[Any] = await asyncio.gather(*tasks, return_exceptions=True)
     assert counts.queued == 0
     assert (await executor.embed([text(4)])).tolist() == [[4.0]]  # and it goes on
     first, failed, shared, other = answers
@@ -363,6 +363,11 @@ async def test_long_work_does_not_wait_for_other_long_work(embedder: Embedder) -
     gate.set()
     assert await slow
     assert found == "found"
+
+
+async def test_two_callers_wait_for_another_server_at_the_same_time(embedder: Embedder) -> None:
+    executor, both = execution_over(embedder), threading.Barrier(2, timeout=30)  # broken unless two threads wait at it
+    assert sorted(await asyncio.gather(executor.wait(both.wait), executor.wait(both.wait))) == [0, 1]
 
 
 @pytest.mark.parametrize("mode", ["semantic", "keyword", "hybrid"])
