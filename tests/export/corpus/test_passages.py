@@ -1,4 +1,4 @@
-"""What passages leave in their folder and in memory; the bytes themselves are in tests/engine/test_passages.py."""
+"""What passages leave in their folder and in memory; tests/function/engine/test_passages.py tests the bytes."""
 
 import tracemalloc
 from pathlib import Path

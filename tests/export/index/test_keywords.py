@@ -1,4 +1,4 @@
-"""What an export's options make of the keywords; the postings themselves are in tests/engine/test_keywords.py."""
+"""What an export's options make of the keywords; tests/function/engine/keyword tests the postings."""
 
 from collections.abc import Sequence
 from pathlib import Path
