@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from export.corpus import Corpus, CorpusError, read_corpus
-from tests.export.corpus_files import complaint, write, write_each_format
+from tests.export.corpus.files import complaint, write, write_each_format
 
 PARQUET_MAGIC = b"PAR1"
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from export.corpus import read_corpus
-from tests.export.corpus_files import complaint, write
+from tests.export.corpus.files import complaint, write
 
 # Names
 

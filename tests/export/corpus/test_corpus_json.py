@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from export.corpus import read_corpus
-from tests.export.corpus_files import complaint, write
+from tests.export.corpus.files import complaint, write
 
 ONE_OBJECT_A_LINE = "expected one whole JSON object on each line"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from export.corpus import CorpusError, read_corpus
-from tests.export.corpus_files import complaint, write
+from tests.export.corpus.files import complaint, write
 
 DAMAGED = ": found damaged gzip data, expected a whole gzip file; fetch or write the file again"
 CUT_OFF = ": found gzip data that breaks off, expected a whole gzip file; fetch or write the file again"

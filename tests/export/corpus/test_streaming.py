@@ -15,7 +15,7 @@ from export.corpus.stored import ROWS_AT_ONCE, StoredColumn, stored_columns
 from export.index import embed
 from export.index.embed import embed_corpus
 from function.engine.embedder import Embedder
-from tests.export.corpus_files import write
+from tests.export.corpus.files import write
 from tests.passage_files import write_passages
 
 LINES = "".join(f'{{"text":"story {row}","id":"s{row}","chapter":{row}}}\n' for row in range(5_000))

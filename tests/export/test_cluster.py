@@ -1,0 +1,44 @@
+"""What needs no Ray: the comparison of rows from other processors, and the error where Ray is not installed."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from export.cluster import Cluster
+from export.corpus import Corpus
+from export.index.embed import embed_shard
+from function.engine.embedder import Embedder
+from tests.export.command_line import error_line, run
+
+ADVICE = "expected the extra `cluster`; install it: pip install 'ray[data]>=2.50'"
+
+
+def test_rows_that_another_processor_rounded_differently_are_counted(embedder: Embedder, corpus: Corpus) -> None:
+    cluster = Cluster("", Path("bundle"))
+    assert "processors" not in cluster.describe()
+    shard = embed_shard(embedder, 0, corpus.texts[:50])
+    cluster._compare(embedder, shard, corpus.texts[:16])
+    assert (cluster.compared, cluster.different) == (16, 0)
+    codes, scales = shard.codes.copy(), shard.scales.copy()
+    codes[3, 7] += 1
+    scales[5] *= 1.001
+    codes[40, 0] += 1  # beyond the rows that are compared
+    cluster._compare(embedder, replace(shard, codes=codes, scales=scales), corpus.texts[:16])
+    assert (cluster.compared, cluster.different) == (32, 2)
+    assert cluster.describe().endswith("; 2 of 32 rows from other processors differ in their last bits")
+
+
+@pytest.mark.parametrize(
+    ("module", "place", "option", "message"),
+    [
+        ("export.cluster_error", "none.csv", "--ray", "--ray: the package ray is not installed"),  # reads no file
+        ("export.corpus.fetched", "s3://b/a.csv", "--strict", "s3://b/a.csv: the package pyarrow is not installed"),
+    ],
+)
+def test_a_missing_package_of_the_cluster_is_named_with_its_extra(
+    module: str, place: str, option: str, message: str, bundle_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{module}.find_spec", lambda name: None)
+    line = error_line(run("corpus", "--corpus", place, "--out", bundle_copy, option))
+    assert line == f"error: {message}, {ADVICE}"
