@@ -96,21 +96,16 @@ def test_rounding_equals_the_papers_algorithm_done_one_input_at_a_time(inputs: i
 
 def test_codes_are_bytes_without_minus_128_and_scales_are_positive() -> None:
     x, weights = correlated_inputs(500, 64), random_weights(64, 30)
+    weights[:, 2] = 0
     codes, scales = round_weights(weights, x.T @ x)
     assert (codes.dtype, scales.dtype) == (np.dtype(np.int8), np.dtype(np.float32))
     assert (codes.shape, scales.shape) == (weights.shape, (30,))
     assert codes.min() >= -127
-    assert (scales > 0).all()
-    np.testing.assert_allclose(scales, np.abs(weights).max(axis=0) / 127, rtol=1e-6)
-
-
-def test_an_output_whose_weights_are_all_zero_stays_zero() -> None:
-    x, weights = correlated_inputs(500, 32), random_weights(32, 4)
-    weights[:, 2] = 0
-    codes, scales = round_weights(weights, x.T @ x)
-    assert not codes[:, 2].any()
     assert np.isfinite(scales).all()
     assert (scales > 0).all()
+    assert not codes[:, 2].any()
+    others = np.arange(30) != 2
+    np.testing.assert_allclose(scales[others], np.abs(weights[:, others]).max(axis=0) / 127, rtol=1e-6)
 
 
 def test_without_any_activation_seen_rounding_is_plain() -> None:
@@ -162,7 +157,9 @@ def near(found: NDArray[Any], expected: NDArray[Any]) -> bool:
 def test_a_product_becomes_two_8_bit_products_close_to_it() -> None:
     table, weights = uniform_table(200, 24), random_weights(24, 10)
     model = lookup_graph(table, [product("x", "w", "y")], {"y": 10}, w=weights)
+    before = model.SerializeToString(deterministic=True)
     quantized = quantize_graph(model, calibration_of(200))
+    assert model.SerializeToString(deterministic=True) == before
     assert (count(quantized, "MatMul"), count(quantized, "MatMulIntegerToFloat")) == (0, 2)
     ids = [list(range(50)), list(range(100, 150))]
     assert near(run(quantized, ids, "y")[0], table[ids] @ weights)
@@ -174,13 +171,6 @@ def test_activations_keep_14_bits() -> None:
     (found,) = run(quantize_graph(model, calibration_of(300)), [list(range(300))], "y")
     step = np.abs(table).max() * HEADROOM / LARGEST_ACTIVATION
     assert np.abs(found[0] - table).max() <= step * 0.51
-
-
-def test_the_float32_graph_is_left_as_it_was() -> None:
-    model = lookup_graph(uniform_table(80, 8), [product("x", "w", "y")], {"y": 3}, w=random_weights(8, 3))
-    before = model.SerializeToString(deterministic=True)
-    quantize_graph(model, calibration_of(80))
-    assert model.SerializeToString(deterministic=True) == before
 
 
 def test_products_of_one_input_are_done_as_one_and_split_again_in_their_order() -> None:
@@ -198,28 +188,40 @@ def test_products_of_one_input_are_done_as_one_and_split_again_in_their_order() 
         assert near(found[0], table[:60] @ one), name
 
 
-@pytest.mark.parametrize("first", ["bias", "product"])
-def test_a_bias_is_added_by_the_product_itself(first: str) -> None:
-    table, weights, bias = uniform_table(200, 24), random_weights(24, 10), random_weights(10, 1)[:, 0] * 9
-    names = ["b", "xw"] if first == "bias" else ["xw", "b"]
-    nodes = [product("x", "w", "xw"), helper.make_node("Add", names, ["y"])]
-    quantized = quantize_graph(lookup_graph(table, nodes, {"y": 10}, w=weights, b=bias), calibration_of(200))
+@pytest.mark.parametrize("names", [["b", "xw"], ["xw", "b"]])
+def test_a_bias_is_added_by_the_product_itself(names: list[str]) -> None:
+    bias = random_weights(10, 1)[:, 0] * 9
+    table, weights, quantized = with_bias(bias, [helper.make_node("Add", names, ["y"])])
     assert count(quantized, "Add") == 1  # of the two halves
     (found,) = run(quantized, [list(range(60))], "y")
     assert near(found[0] - bias, table[:60] @ weights)
 
 
-def test_a_bias_stays_where_the_bare_product_is_read_too() -> None:
-    table, weights, bias = uniform_table(200, 24), random_weights(24, 10), random_weights(10, 1)[:, 0]
-    nodes = [
-        product("x", "w", "xw"),
-        helper.make_node("Add", ["xw", "b"], ["y"]),
-        helper.make_node("Mul", ["xw", "xw"], ["z"]),
-    ]
-    quantized = quantize_graph(lookup_graph(table, nodes, {"y": 10, "z": 10}, w=weights, b=bias), calibration_of(200))
-    found, squared = run(quantized, [list(range(60))], "y", "z")
-    assert near(found[0] - bias, table[:60] @ weights)
-    np.testing.assert_allclose(squared[0], (found[0] - bias) ** 2, atol=1e-4)
+@pytest.mark.parametrize(
+    ("bias", "more"),
+    [
+        (random_weights(10, 1)[:, 0], [helper.make_node("Mul", ["xw", "xw"], ["z"])]),  # the bare product is read too
+        (random_weights(2, 10), []),  # not a vector: each of two tokens has its own
+    ],
+    ids=["product read", "no vector"],
+)
+def test_another_sum_stays_behind_the_product(bias: NDArray[np.float32], more: list[Any]) -> None:
+    table, weights, quantized = with_bias(bias, [helper.make_node("Add", ["xw", "b"], ["y"]), *more])
+    assert count(quantized, "Add") == 2
+    found, *squared = run(quantized, [[0, 1]], "y", *("z" for _ in more))
+    assert near(found[0] - bias, table[:2] @ weights)
+    for one in squared:
+        np.testing.assert_allclose(one[0], (found[0] - bias) ** 2, atol=1e-4)
+
+
+def with_bias(
+    bias: NDArray[np.float32], nodes: list[Any]
+) -> tuple[NDArray[np.float32], NDArray[np.float32], ModelProto]:
+    """Return a table, weights and the quantized graph of their product "xw" and of the nodes that read it."""
+    table, weights = uniform_table(200, 24), random_weights(24, 10)
+    outputs = {node.output[0]: 10 for node in nodes}
+    model = lookup_graph(table, [product("x", "w", "xw"), *nodes], outputs, w=weights, b=bias)
+    return table, weights, quantize_graph(model, calibration_of(200))
 
 
 def test_a_product_that_waits_for_another_is_put_behind_it() -> None:
@@ -389,13 +391,6 @@ def test_no_product_with_constant_weights_is_left_in_float32(tiny_quantized: Mod
     assert constants <= read
 
 
-def test_the_same_calibration_gives_the_same_graph(
-    tiny_graph: ModelProto, tiny_tokens: list[TokenIds], tiny_quantized: ModelProto
-) -> None:
-    again = quantize_graph(tiny_graph, tiny_tokens[::2])
-    assert again.SerializeToString(deterministic=True) == tiny_quantized.SerializeToString(deterministic=True)
-
-
 def test_calibration_in_parts_counts_each_token_once(
     tiny_graph: ModelProto, tiny_tokens: list[TokenIds], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -407,16 +402,12 @@ def test_calibration_in_parts_counts_each_token_once(
         assert (parts[name] == whole[name]).mean() > 0.999, name  # sums in another order round differently
 
 
-def test_nothing_is_printed(
+def test_progress_rises_to_one_and_nothing_is_printed(
     tiny_graph: ModelProto, tiny_tokens: list[TokenIds], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    save_ort(quantize_graph(tiny_graph, tiny_tokens[:20]), tmp_path / "model.ort")
-    assert tuple(capfd.readouterr()) == ("", "")  # ONNX Runtime warns on the process's own stderr
-
-
-def test_progress_rises_to_one(tiny_graph: ModelProto, tiny_tokens: list[TokenIds]) -> None:
     shares: list[float] = []
-    quantize_graph(tiny_graph, tiny_tokens[:20], shares.append)
+    save_ort(quantize_graph(tiny_graph, tiny_tokens[:20], shares.append), tmp_path / "model.ort")
+    assert tuple(capfd.readouterr()) == ("", "")  # ONNX Runtime warns on the process's own stderr
     assert shares == sorted(shares)
     assert shares[-1] == 1
     assert shares[19] == 0.5
@@ -436,12 +427,10 @@ def test_the_ort_file_answers_as_the_graph_it_was_made_of(
 # Errors
 
 
-def test_a_graph_without_products_is_refused() -> None:
-    model = lookup_graph(uniform_table(8, 4), [helper.make_node("Identity", ["x"], ["y"])], {"y": 4})
-    with pytest.raises(ModelError, match="0 products and 8 calibration texts; expected at least one of each"):
-        quantize_graph(model, calibration_of(8))
-
-
-def test_no_calibration_is_refused(tiny_graph: ModelProto) -> None:
-    with pytest.raises(ModelError, match="products and 0 calibration texts; expected at least one of each"):
-        quantize_graph(tiny_graph, [])
+@pytest.mark.parametrize(("products", "texts"), [(0, 8), (1, 0)])
+def test_no_products_and_no_calibration_are_refused(products: int, texts: int) -> None:
+    node = product("x", "w", "y") if products else helper.make_node("Identity", ["x"], ["y"])
+    model = lookup_graph(uniform_table(8, 4), [node], {"y": 4}, w=random_weights(4, 4))
+    found = f"{products} products and {texts} calibration texts; expected at least one of each"
+    with pytest.raises(ModelError, match=found):
+        quantize_graph(model, calibration_of(8)[:texts])
