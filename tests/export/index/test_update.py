@@ -12,7 +12,7 @@ from export.index.update import open_older_rows
 from function.engine.bundle import INDEX, MANIFEST, MODEL, PASSAGES, BundleError, read_manifest
 from function.engine.embedder import Embedder
 from tests.conftest import embed
-from tests.export.command_line import contents, error_line, export_texts, run, summary, write_csv, write_texts
+from tests.export.command_line import Run, contents, error_line, export_texts, run, summary, write_csv, write_texts
 from tests.export.conftest import TINY_BERT
 
 
@@ -127,14 +127,19 @@ def test_a_bundle_that_is_replaced_while_it_is_read_is_refused(
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda folder: None, "is not a folder; make a bundle with"),
-        (lambda folder: folder.mkdir(), "holds no manifest.json; make a bundle with"),
+        (lambda model, folder: None, "is not a folder; make a bundle with"),
+        (lambda model, folder: folder.mkdir(), "holds no manifest.json; make a bundle with"),
+        (shutil.copytree, "holds a model and no texts; run `"),
     ],
 )
 def test_an_update_of_no_bundle_is_an_error(
-    make: Callable[[Path], object], message: str, changed: Path, tmp_path: Path
+    make: Callable[[Path, Path], object],
+    message: str,
+    model_alone: tuple[Path, Run],
+    changed: Path,
+    tmp_path: Path,
 ) -> None:
-    make(tmp_path / "older")
+    make(model_alone[0], tmp_path / "older")
     line = error_line(run("--corpus", changed, "--update", tmp_path / "older", "--out", tmp_path / "new"))
-    assert message in line
+    assert f"{tmp_path / 'older'}: {message}" in line
     assert not (tmp_path / "new").exists()
