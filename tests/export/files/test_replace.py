@@ -245,9 +245,14 @@ def test_a_read_only_disk_is_refused_before_any_work_and_named(bundle: Path, tmp
 
 def stop_half_way(out: Path, stop: type[BaseException] = RuntimeError) -> None:
     """Begin an export and let it end with this exception."""
-    with pytest.raises(stop), replacing(out) as fresh:
-        (fresh / MANIFEST).write_text("half of it")
-        raise stop
+
+    def export() -> None:
+        with replacing(out) as fresh:
+            (fresh / MANIFEST).write_text("half of it")
+            raise stop
+
+    with pytest.raises(stop):
+        export()
 
 
 @pytest.mark.parametrize("stop", [RuntimeError, BundleError, KeyboardInterrupt, SystemExit])
