@@ -20,7 +20,7 @@ from function.engine.bundle import open_bundle
 from tests.export.command_line import contents, export_texts, run, summary, write_csv, write_texts
 
 ROOT = Path(__file__).parents[3]
-KILLS = int(os.environ.get("KILLS", "5"))
+KILLS = int(os.environ.get("KILLS", "3"))
 TEXTS, TEXTS_PER_SHARD = 2_000, 250
 
 KILLED = """

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from export.model import calibration
-from export.model.gptq import LARGEST_WEIGHT, round_weights
+from export.model.gptq import round_weights
 from export.model.quantize import (
     HEADROOM,
-    HIGH_STEP,
     LARGEST_ACTIVATION,
     SMALLEST_TABLE,
     ZERO_POINT,
@@ -236,26 +235,17 @@ def test_a_product_that_waits_for_another_is_put_behind_it() -> None:
 # Beyond what calibration saw
 
 
-@pytest.fixture(scope="module")
-def clipping() -> tuple[NDArray[np.float32], ModelProto]:
-    """A table of 64 rows, its row k + 32 being row k a hundred times as large, and the identity of it in 8 bit."""
+def test_an_activation_beyond_the_range_is_clipped_and_not_wrapped() -> None:
     table = uniform_table(64, 16)
     table[32:] = table[:32] * 100
     model = lookup_graph(table, [product("x", "w", "y")], {"y": 16}, w=np.eye(16))
-    return table, quantize_graph(model, calibration_of(32))
-
-
-def test_an_activation_beyond_the_range_is_clipped_and_not_wrapped(
-    clipping: tuple[NDArray[np.float32], ModelProto],
-) -> None:
-    table, quantized = clipping
-    (found,) = run(quantized, [list(range(64))], "y")
+    (found,) = run(quantize_graph(model, calibration_of(32)), [list(range(64))], "y")
     largest = HEADROOM * np.abs(table[:32]).max()
     beyond = np.abs(table[32:]) > 4 * largest
     assert beyond.sum() > 300
-    np.testing.assert_array_equal(np.sign(found[0, 32:][beyond]), np.sign(table[32:][beyond]))
-    assert (np.abs(found[0, 32:][beyond]) > 0.99 * largest).all()
-    assert (np.abs(found[0, 32:][beyond]) < 4 * largest).all()
+    clipped = found[0, 32:][beyond]
+    np.testing.assert_array_equal(np.sign(clipped), np.sign(table[32:][beyond]))
+    assert 0.99 * largest < np.abs(clipped).min() <= np.abs(clipped).max() < 4 * largest
 
 
 def test_within_the_headroom_nothing_is_clipped() -> None:
@@ -279,12 +269,6 @@ def with_halves(quantized: ModelProto) -> ModelProto:
     names = [node.output[0] for node in quantized.graph.node if node.op_type == "QuantizeLinear"]
     watched.graph.output.extend(helper.make_tensor_value_info(name, TensorProto.UINT8, None) for name in names)
     return watched
-
-
-def test_two_products_of_the_largest_half_and_weight_fit_16_bits() -> None:
-    largest_half = 2 * ZERO_POINT
-    assert 2 * largest_half * LARGEST_WEIGHT <= np.iinfo(np.int16).max
-    assert ZERO_POINT * HIGH_STEP >= LARGEST_ACTIVATION  # high and low together reach every activation
 
 
 def test_no_pair_of_products_leaves_16_bits_whatever_the_halves_are(tiny_quantized: ModelProto) -> None:
@@ -378,17 +362,13 @@ def test_a_text_embeds_the_same_alone_and_in_a_batch(tiny_quantized: ModelProto,
     assert np.abs(together[::10] - alone).max() < 1e-6
 
 
-def test_inputs_and_output_stay_those_of_the_float32_graph(tiny_graph: ModelProto, tiny_quantized: ModelProto) -> None:
+def test_only_the_products_with_constant_weights_change(tiny_graph: ModelProto, tiny_quantized: ModelProto) -> None:
     assert list(tiny_quantized.graph.input) == list(tiny_graph.graph.input)
     assert list(tiny_quantized.graph.output) == list(tiny_graph.graph.output)
-
-
-def test_no_product_with_constant_weights_is_left_in_float32(tiny_quantized: ModelProto) -> None:
     constants = initializers(tiny_quantized).keys()
     products = [node for node in tiny_quantized.graph.node if node.op_type == "MatMul"]
     assert all(node.input[1] not in constants for node in products)
-    read = {name for node in tiny_quantized.graph.node for name in node.input}
-    assert constants <= read
+    assert constants <= {name for node in tiny_quantized.graph.node for name in node.input}
 
 
 def test_calibration_in_parts_counts_each_token_once(
