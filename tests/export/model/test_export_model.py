@@ -56,13 +56,6 @@ def test_embeddings_are_close_to_those_of_transformers(tiny_export: tuple[Path, 
     assert info.accuracy["cosine_mean"] == pytest.approx(cosines.mean(), abs=1e-4)
 
 
-def test_a_prompt_is_put_before_texts_of_its_role(tiny_export: tuple[Path, ModelInfo]) -> None:
-    embedder = Embedder.open(*tiny_export)
-    (query,), (plain,) = embedder.tokenize(["a sailor"], role="query"), embedder.tokenize(["query: a sailor"])
-    assert query == plain
-    assert query != embedder.tokenize(["a sailor"], role="document")[0]
-
-
 def test_the_same_model_and_texts_give_the_same_bytes(
     tiny_export: tuple[Path, ModelInfo], tiny_source: Source, corpus: Corpus, tmp_path: Path
 ) -> None:
