@@ -190,7 +190,7 @@ def test_types_are_checked_where_annotations_are_strings_too(
         quoted.read_manifest(bundle_copy)
 
 
-@pytest.mark.parametrize("name", [MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS])
+@pytest.mark.parametrize("name", [MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS])
 def test_a_missing_file_is_refused(bundle_copy: Path, name: str) -> None:
     (bundle_copy / name).unlink()
     assert refusal(bundle_copy) == f"{bundle_copy / name}: is missing; run `python -m export` again"

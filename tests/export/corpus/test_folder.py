@@ -3,20 +3,19 @@
 import os
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from export.corpus import read_corpus
 from export.corpus.corpus import Skipped
 from export.corpus.folder import HIDDEN, REPEATED, SPECIAL
-from tests.export.corpus_files import complaint, write
+from tests.export.corpus.files import complaint, write, write_parquet
 
 
 def test_the_files_of_a_folder_are_one_corpus_in_the_order_of_their_paths(tmp_path: Path) -> None:
     write(tmp_path, "b.jsonl", b'{"text": "three"}\n{"text": ""}\n{"text": "four"}\n')
     write(tmp_path, "a.csv", b"text,year\none,1999\ntwo,\n")
     (tmp_path / "c").mkdir()
-    pl.DataFrame({"text": ["five", "six"], "id": ["x", None]}).write_parquet(tmp_path / "c" / "a.parquet")
+    write_parquet(tmp_path / "c", {"text": ["five", "six"], "id": ["x", None]})
     corpus = read_corpus(tmp_path)
     assert corpus.texts == ["one", "two", "three", "four", "five", "six"]
     assert corpus.ids == ["0", "1", "2", "4", "x", "6"]  # row numbers go on from file to file
@@ -92,30 +91,25 @@ def test_what_is_neither_file_nor_folder_is_counted(tmp_path: Path) -> None:
     assert read_corpus(tmp_path).skipped == (Skipped(SPECIAL, 1, "pipe.csv"),)
 
 
-def test_a_row_number_that_is_an_id_in_another_file_is_refused(tmp_path: Path) -> None:
-    write(tmp_path, "a.csv", b"text\none\ntwo\n")
-    write(tmp_path, "b.jsonl", b'{"text": "three", "id": "x"}\n{"text": "four", "id": 1}\n')
+@pytest.mark.parametrize(
+    ("first", "second", "place", "other"),
+    [
+        ("text\none\ntwo\n", "text,id\nthree,x\nfour,1\n", "a.csv, line 3", "/b.csv, line 3"),
+        ("text,id\none,7\ntwo,3\n", "text,id\nthree,x\nfour,\n", "b.csv, line 3", "/a.csv, line 3"),
+        ("text,id\none,x\n", "text,id\ntwo,\nthree,1\n", "b.csv, line 2", "line 3"),
+    ],
+    ids=["the id is in a later file", "the row number is in a later file", "both are in a later file"],
+)
+def test_a_row_number_that_is_also_an_id_is_refused(
+    tmp_path: Path, first: str, second: str, place: str, other: str
+) -> None:
+    write(tmp_path, "a.csv", first)
+    write(tmp_path, "b.csv", second)
+    number = 3 if first.endswith("3\n") else 1
+    other = other if other.startswith("line") else f"{tmp_path}{other}"
     assert complaint(tmp_path) == (
-        "/a.csv, line 3: found no id, and the row number 1 that replaces it"
-        f" is the id of {tmp_path}/b.jsonl, line 2, expected a different id for each;"
-        " write an id in each row, or name another column with --id-column"
-    )
-
-
-def test_an_id_that_is_the_row_number_of_a_later_file_is_refused(tmp_path: Path) -> None:
-    pl.DataFrame({"text": ["one", "two"], "id": [7, 3]}).write_parquet(tmp_path / "a.parquet")
-    write(tmp_path, "b.csv", b"text,id\nthree,x\nfour,\n")
-    assert complaint(tmp_path).startswith(
-        "/b.csv, line 3: found no id, and the row number 3 that replaces it"
-        f" is the id of {tmp_path}/a.parquet, row 1 (from 0), expected"
-    )
-
-
-def test_both_rows_of_a_collision_may_be_in_a_later_file(tmp_path: Path) -> None:
-    write(tmp_path, "a.csv", b"text,id\none,x\n")
-    write(tmp_path, "b.csv", b"text,id\ntwo,\nthree,1\n")
-    assert complaint(tmp_path).startswith(
-        "/b.csv, line 2: found no id, and the row number 1 that replaces it is the id of line 3, expected"
+        f"/{place}: found no id, and the row number {number} that replaces it is the id of {other}, expected a "
+        "different id for each; write an id in each row, or name another column with --id-column"
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from export.corpus import CorpusError, read_corpus
-from tests.export.corpus_files import complaint, write
+from tests.export.corpus.files import complaint, write
 
 DAMAGED = ": found damaged gzip data, expected a whole gzip file; fetch or write the file again"
 CUT_OFF = ": found gzip data that breaks off, expected a whole gzip file; fetch or write the file again"
@@ -25,34 +25,35 @@ def csv_content(rows: int) -> bytes:
     return b"id,text,n\n" + "".join(lines).encode()
 
 
-@pytest.mark.parametrize("name", ["a.csv.gz", "a.tsv.gz"])
-def test_a_damaged_byte_is_blamed_on_gzip_whatever_it_does_to_the_rows(tmp_path: Path, name: str) -> None:
-    content = csv_content(2_000)
-    if name == "a.tsv.gz":
-        content = content.replace(b",", b"\t")
-    whole = gzip.compress(content)
+def test_a_damaged_byte_is_blamed_on_gzip_whatever_it_does_to_the_rows(tmp_path: Path) -> None:
+    whole = gzip.compress(csv_content(2_000))
     for position in range(10, len(whole) - 4, len(whole) // 60):  # behind the header, before the length
         damaged = bytearray(whole)
         damaged[position] ^= 0x10
-        assert complaint(write(tmp_path, name, bytes(damaged))) in (DAMAGED, CUT_OFF), position
-
-
-def test_a_damaged_stored_block_is_blamed_on_gzip(tmp_path: Path) -> None:
-    whole = gzip.compress(b"id,text\n1,one\n2,two\n", compresslevel=0)
-    for old, new in ((b"1,one", b"1;one"), (b"1,one", b'1,"ne'), (b"id,text", b"id,next"), (b"two", b"tw\xff")):
-        assert whole.count(old) == 1
-        assert complaint(write(tmp_path, "a.csv.gz", whole.replace(old, new))) == DAMAGED
-
-
-def test_damaged_json_lines_are_blamed_on_gzip(tmp_path: Path) -> None:
-    whole = gzip.compress(b'{"text": "one"}\n{"text": "two"}\n', compresslevel=0)
-    assert complaint(write(tmp_path, "a.jsonl.gz", whole.replace(b'"two"', b'"two,'))) == DAMAGED
-
-
-def test_a_gzip_file_that_breaks_off_says_so(tmp_path: Path) -> None:
-    whole = gzip.compress(csv_content(2_000))
+        assert complaint(write(tmp_path, "a.csv.gz", bytes(damaged))) in (DAMAGED, CUT_OFF), position
     for length in (5, len(whole) // 2, len(whole) - 8, len(whole) - 1):
         assert complaint(write(tmp_path, "a.csv.gz", whole[:length])) == CUT_OFF
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "old", "new"),
+    [
+        *(
+            (name, b"id,text\n1,one\n2,two\n", old, new)
+            for name in ("a.csv.gz", "a.tsv.gz")
+            for old, new in ((b"1,one", b"1;one"), (b"1,one", b'1,"ne'), (b"id,text", b"id,next"), (b"two", b"tw\xff"))
+        ),
+        ("a.jsonl.gz", b'{"text": "one"}\n{"text": "two"}\n', b'"two"', b'"two,'),
+    ],
+)
+def test_a_damaged_stored_block_is_blamed_on_gzip(
+    tmp_path: Path, name: str, content: bytes, old: bytes, new: bytes
+) -> None:
+    if name == "a.tsv.gz":
+        content, old, new = (each.replace(b",", b"\t") for each in (content, old, new))
+    whole = gzip.compress(content, compresslevel=0)
+    assert whole.count(old) == 1
+    assert complaint(write(tmp_path, name, whole.replace(old, new))) == DAMAGED
 
 
 def test_several_gzip_members_read_as_one_file(tmp_path: Path) -> None:
@@ -76,7 +77,6 @@ LINES = '{"id": 1, "text": "标题"}\n{"id": 2, "text": "two"}\n'
 
 @pytest.mark.parametrize("encoding", ["UTF-16LE", "UTF-16BE"])
 @pytest.mark.parametrize("mark", ["\ufeff", ""])
-@pytest.mark.parametrize("is_gzipped", [False, True])
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -88,12 +88,12 @@ LINES = '{"id": 1, "text": "标题"}\n{"id": 2, "text": "two"}\n'
         ("a.json", f"[{LINES}]"),
     ],
 )
-def test_utf_16_is_recognized(tmp_path: Path, name: str, text: str, mark: str, encoding: str, is_gzipped: bool) -> None:
+def test_utf_16_is_recognized(tmp_path: Path, name: str, text: str, mark: str, encoding: str) -> None:
     content = (mark + text).encode(encoding)
-    path = write(tmp_path, f"{name}.gz", gzip.compress(content)) if is_gzipped else write(tmp_path, name, content)
-    assert complaint(path) == (
-        f": found UTF-16, expected UTF-8; save the file as UTF-8, or convert it with iconv -f {encoding} -t UTF-8"
-    )
+    for path in (write(tmp_path, name, content), write(tmp_path, f"{name}.gz", gzip.compress(content))):
+        assert complaint(path) == (
+            f": found UTF-16, expected UTF-8; save the file as UTF-8, or convert it with iconv -f {encoding} -t UTF-8"
+        )
 
 
 @pytest.mark.parametrize("encoding", ["UTF-32LE", "UTF-32BE"])
@@ -124,10 +124,6 @@ def test_nul_bytes_are_named_by_line_and_offset(tmp_path: Path, name: str, befor
     )
 
 
-def test_a_nul_that_json_escapes_is_kept(tmp_path: Path) -> None:
-    assert read_corpus(write(tmp_path, "a.jsonl", b'{"text":"a\\u0000b"}\n')).texts == ["a\0b"]
-
-
 @pytest.mark.parametrize(
     ("name", "content", "line"),
     [
@@ -143,9 +139,14 @@ def test_a_byte_order_mark_between_lines_is_refused(tmp_path: Path, name: str, c
     )
 
 
-def test_the_character_of_the_byte_order_mark_is_kept_within_a_text(tmp_path: Path) -> None:
-    path = write(tmp_path, "a.csv", "id,text\n1,zero\ufeffwidth\n".encode())
-    assert read_corpus(path).texts == ["zero\ufeffwidth"]
+@pytest.mark.parametrize(
+    ("name", "content", "text"),
+    [("a.csv", "id,text\n1,zero\ufeffwidth\n", "zero\ufeffwidth"), ("a.jsonl", r'{"text":"a\u0000b"}', "a\0b")],
+)
+def test_a_byte_order_mark_within_a_text_and_a_nul_that_json_escapes_are_kept(
+    tmp_path: Path, name: str, content: str, text: str
+) -> None:
+    assert read_corpus(write(tmp_path, name, content)).texts == [text]
 
 
 # Files of another kind

@@ -9,10 +9,15 @@ import pytest
 from export.corpus import CorpusError, read_corpus
 
 
-def write(folder: Path, name: str, content: bytes) -> Path:
+def write(folder: Path, name: str, content: bytes | str) -> Path:
     path = folder / name
-    path.write_bytes(content)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
+
+
+def write_parquet(folder: Path, columns: dict[str, object]) -> Path:
+    pl.DataFrame(columns).write_parquet(folder / "a.parquet")
+    return folder / "a.parquet"
 
 
 def write_each_format(folder: Path, rows: list[dict[str, str | None]]) -> list[Path]:
@@ -21,7 +26,7 @@ def write_each_format(folder: Path, rows: list[dict[str, str | None]]) -> list[P
     frame.write_csv(folder / "a.csv")
     frame.write_parquet(folder / "a.parquet")
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    return [folder / "a.csv", write(folder, "a.jsonl", lines.encode()), folder / "a.parquet"]
+    return [folder / "a.csv", write(folder, "a.jsonl", lines), folder / "a.parquet"]
 
 
 def complaint(path: Path, text_column: str | None = None, id_column: str | None = None) -> str:
