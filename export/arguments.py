@@ -12,13 +12,14 @@ from typing import NoReturn
 from export.corpus import corpus_place
 from export.documents.addresses import ANCHORS, GITHUB
 from export.documents.splitter import PASSAGE_TOKENS
+from export.evaluation.arguments import check_evaluation, evaluation_options
 from export.index.columns import TYPES
 from export.model.source.source import POOLINGS
 from export.publishing.arguments import DESCRIPTIONS, check_publish, publishing_options
 from function.engine.bundle import CONVEX, FUSIONS
 
 PUBLISHING = tuple(DESCRIPTIONS)
-COMMANDS = ("model", "corpus", "verify", *PUBLISHING)
+COMMANDS = ("model", "corpus", "verify", "evaluate", *PUBLISHING)
 
 NO_STEMS = "none"  # for --stem
 
@@ -35,6 +36,7 @@ each step alone; add --help to read more:
   python -m export model [MODEL] --out bundle/          the model, without texts
   python -m export corpus --corpus FILE --out bundle/   new texts for the model that the bundle holds
   python -m export verify bundle/ [--model MODEL]       checksums, vectors and neighbours, checked again
+  python -m export evaluate bundle/ --questions FILE    how well it answers questions whose answers you know
 
 a bundle in S3, from which running functions take it without a deployment:
   python -m export publish bundle/ s3://BUCKET/PREFIX   also: history, rollback [VERSION], prune --keep N
@@ -77,6 +79,8 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
         parser.error(f"{options.model} is a command: write it first, or ./{options.model} for a folder of that name")
     if command == "publish":
         check_publish(parser, options)
+    if command == "evaluate":
+        check_evaluation(parser, options)
     if named.get("no_keywords"):
         for option in ("stem", "fusion", "fusion_weight"):
             if named[option] is not None:
@@ -117,6 +121,8 @@ def _parser(command: str) -> argparse.ArgumentParser:
             return _make_parser("python -m export corpus", CORPUS, [_out(), _corpus(is_required=True)])
         case "verify":
             return _make_parser("python -m export verify", VERIFY, [_verify()])
+        case "evaluate":
+            return _make_parser("python -m export evaluate", *evaluation_options())
         case _ if command in PUBLISHING:
             return _make_parser(f"python -m export {command}", *publishing_options(command))
         case _:

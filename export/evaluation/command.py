@@ -1,0 +1,176 @@
+"""The command `evaluate` of `python -m export`."""
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from export.evaluation.fusion_weight import advise
+from export.evaluation.measures import HYBRID, MEASURES, TITLES
+from export.evaluation.questions import Question, read_questions
+from export.evaluation.report import Comparison, Failure, Report, Subset, Text, print_report
+from export.evaluation.search import (
+    OpenBundle,
+    Results,
+    check_ids,
+    choose_modes,
+    filter_questions,
+    open_named,
+    search_all,
+)
+from export.evaluation.statistics import SEED, figure, randomization_test
+from export.progress import ShowProgress, showing_progress
+from export.shell import python_module
+from function.engine.bundle import BundleError
+
+FAILURES = 5  # questions that are printed
+TEXTS = 3  # expected texts and returned texts of each of them
+DRAWN_TEXT = 500  # characters of a passage that is printed for a question
+
+
+def run(options: argparse.Namespace, console: Console, errors: Console) -> int:
+    """Run the command and return the exit code: 1 if a measure is below its floor. Progress goes to `errors`.
+
+    Raises CorpusError if the questions cannot be used, BundleError or TensorsError if the bundle cannot.
+    """
+    if options.make_questions is not None:
+        _make_questions(options, console, errors)
+        return 0
+    questions, notes = read_questions(options.questions, options.qrels)
+    with showing_progress(errors) as progress:
+        opened = open_named(options.bundle, options.group_by, progress)
+        modes = choose_modes(opened, options.mode or ())
+        if not options.allow_missing:
+            check_ids(opened, questions, options.qrels or options.questions)
+        filtered = [(condition, *filter_questions(opened, questions, condition)) for condition in options.filter]
+        results = search_all(opened, questions, modes, progress)
+        subsets = [_subset(None, results)]
+        for condition, kept, allowed in filtered:
+            subsets.append(_subset(condition, search_all(opened, kept, modes, progress, allowed)))
+        comparisons = [] if options.compare is None else _compare(options, results, progress)
+    if options.run is not None:
+        _write_run(options.run, results, modes[0])
+    shown = HYBRID if HYBRID in modes else modes[0]
+    below = [
+        f"{mode} {TITLES.get(floor.measure, floor.measure)} is {own[floor.measure].value:.4f}, "
+        f"expected at least {floor.value:g}"
+        for floor in options.floor
+        for mode, own in subsets[0].modes.items()
+        if own[floor.measure].value < floor.value
+    ]
+    advice = None
+    if results.by_weight is not None:
+        advice = advise(results.by_weight, results.weights, results.measures[HYBRID][:, 0], opened.fusion_weight)
+    report = Report(
+        bundle=str(options.bundle),
+        texts=len(opened.names),
+        questions=str(options.questions),
+        notes=notes,
+        subsets=subsets,
+        failures_of=shown,
+        failures=_failures(opened, results, shown),
+        advice=advice,
+        other=None if options.compare is None else str(options.compare),
+        comparisons=comparisons,
+        below_floor=below,
+    )
+    if options.json:
+        console.print(_line(asdict(report), console), markup=False)
+    else:
+        update = python_module(
+            "export", "corpus", "--corpus", "FILE", "--update", options.bundle, "--out", options.bundle
+        )
+        print_report(console, report, update)
+    for line in below:
+        remedy = "look at the questions that fail, or lower --floor"
+        errors.print(f"error: {options.bundle}: {line}; {remedy}", markup=False)
+    return 1 if below else 0
+
+
+def _subset(condition: dict[str, object] | None, results: Results) -> Subset:
+    figures = {
+        mode: {name: figure(values[:, place]) for place, name in enumerate(MEASURES)}
+        for mode, values in results.measures.items()
+    }
+    return Subset(condition, len(results.questions), figures)
+
+
+def _compare(options: argparse.Namespace, results: Results, progress: ShowProgress) -> list[Comparison]:
+    """Return the tests of all measures in the modes that both bundles have."""
+    other = open_named(options.compare, options.group_by, progress)
+    has = choose_modes(other, options.mode or ())
+    if not options.allow_missing:
+        check_ids(other, results.questions, options.qrels or options.questions)
+    found = search_all(other, results.questions, [mode for mode in results.measures if mode in has], progress)
+    comparisons = []
+    for mode, theirs in found.measures.items():
+        for place, name in enumerate(MEASURES):
+            change = results.measures[mode][:, place] - theirs[:, place]
+            counts = int((change > 0).sum()), int((change < 0).sum())
+            mean = float(theirs[:, place].mean())
+            comparisons.append(Comparison(mode, name, mean, figure(change), *counts, randomization_test(change)))
+    return comparisons
+
+
+def _failures(opened: OpenBundle, results: Results, mode: str) -> list[Failure]:
+    """Return the questions with the lowest nDCG@10 below 1, those whose first relevant text comes last first."""
+    ndcg = results.measures[mode][:, 0]
+    places = [{name: place for place, name in enumerate(own, 1)} for own in results.rankings[mode]]
+
+    def text(name: str, question: Question, hits: dict[str, int]) -> Text:
+        shown = opened.text(name) if name in opened.rows else None
+        return Text(name, hits.get(name), question.relevant.get(name, 0), shown)
+
+    keys = []
+    for row, (question, hits) in enumerate(zip(results.questions, places, strict=True)):
+        found = [hits[name] for name, grade in question.relevant.items() if grade and name in hits]
+        keys.append((float(ndcg[row]), -min(found, default=len(hits) + 1), row))
+    failures = []
+    for value, _, row in sorted(keys)[:FAILURES]:
+        if value < 1:
+            question, hits = results.questions[row], places[row]
+            wanted = sorted((-grade, name) for name, grade in question.relevant.items() if grade)
+            expected = [text(name, question, hits) for _, name in wanted[:TEXTS]]
+            returned = [text(name, question, hits) for name in list(hits)[:TEXTS]]
+            failures.append(Failure(question.id, question.text, value, expected, returned))
+    return failures
+
+
+def _write_run(path: Path, results: Results, mode: str) -> None:
+    """Write question id, Q0, id, rank, score and mode in each line. Raises BundleError if an id has white space."""
+    lines = []
+    for question, ranking in zip(results.questions, results.rankings[mode], strict=True):
+        for place, (name, score) in enumerate(ranking.items(), 1):
+            for id in (question.id, name):
+                if not id or id.split() != [id]:
+                    remedy = "name a column without white space with --group-by, or rename it"
+                    raise BundleError(f"{path}: found the id {id!r}, expected no white space in a TREC run; {remedy}")
+            lines.append(f"{question.id} Q0 {name} {place} {score!r} {mode}\n")
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+def _make_questions(options: argparse.Namespace, console: Console, errors: Console) -> None:
+    """Print lines of questions without their words, each with the id and the text of a random passage."""
+    with showing_progress(errors) as progress:
+        opened = open_named(options.bundle, options.group_by, progress)
+    names = list(opened.rows)
+    if options.make_questions > len(names):
+        remedy = "draw fewer with --make-questions"
+        raise BundleError(
+            f"{options.bundle}: found {len(names):,} texts, expected {options.make_questions:,} or more; {remedy}"
+        )
+    for place in sorted(np.random.default_rng(SEED).choice(len(names), options.make_questions, replace=False)):
+        name = names[place]
+        line = {"query": "", "relevant": [name], "text": opened.text(name)[:DRAWN_TEXT]}
+        console.print(_line(line, console), markup=False)
+    errors.print('Write a question that the text answers into each "query", and add other ids that answer it too.')
+
+
+def _line(value: object, console: Console) -> str:
+    """Return a line of JSON that any stream can take and no terminal obeys."""
+    is_utf_8 = console.encoding.lower().replace("-", "") == "utf8"
+    line = json.dumps(value, ensure_ascii=not is_utf_8)
+    return "".join(character if character.isprintable() else json.dumps(character)[1:-1] for character in line)

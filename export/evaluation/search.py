@@ -1,0 +1,216 @@
+"""The searches of a bundle for all questions, as requests to /similar make them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from export.evaluation.fusion_weight import ndcg_of_weights, weights_with
+from export.evaluation.measures import DEPTH, HYBRID, KEYWORD, MODES, SEMANTIC, measure, rank
+from export.evaluation.questions import Question
+from export.progress import ShowProgress
+from function.engine.arrays import Array
+from function.engine.bundle import CONVEX, BundleError, KeywordsInfo
+from function.engine.hybrid import CANDIDATES, fuse
+from function.engine.keyword.keywords import Matches
+from function.engine.loading import LoadedBundle, load_bundle
+from function.engine.metadata.columns import Mask
+from function.engine.metadata.filters import FilterError, allowed_rows
+from function.engine.quantization import Embeddings
+from function.engine.semantic.index import MOST_HITS, Hit
+
+SHOWN = 3  # missing ids that a message lists
+STEPS_SHOWN = 1_000  # reports of the progress while the ids are read
+
+Ranking = dict[str, float]  # the scores of the best DEPTH ids, best first
+
+
+@dataclass(frozen=True, slots=True)
+class OpenBundle:
+    """An open bundle and what its rows are compared by: their ids, or their values in the column of --group-by."""
+
+    folder: Path
+    loaded: LoadedBundle
+    names: Sequence[str]  # of each row
+    rows: Mapping[str, int]  # the first row of each name
+
+    def text(self, name: str) -> str:
+        """Return the text of the first row of this name."""
+        return self.loaded.passages.text(self.rows[name])
+
+    @property
+    def fusion(self) -> KeywordsInfo | None:
+        """Return how hybrid search adds scores, None if the bundle has no keywords."""
+        assert self.loaded.manifest.index is not None  # a loaded bundle has one
+        return self.loaded.manifest.index.keywords
+
+    @property
+    def fusion_weight(self) -> float | None:
+        """Return the weight of the meaning, None if the bundle fuses ranks or has no keywords."""
+        return self.fusion.fusion_weight if self.fusion is not None and self.fusion.fusion == CONVEX else None
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What the searches found for n questions.
+
+    measures has (n, 5) float64 for each mode, in the order of MEASURES. by_weight is (n, weights) float64, None without
+    the mode hybrid; weights has the fusion weights.
+    """
+
+    questions: Sequence[Question]
+    rankings: dict[str, list[Ranking]]
+    measures: dict[str, Array[np.float64]]
+    by_weight: Array[np.float64] | None
+    weights: Sequence[float]
+
+
+def open_named(folder: Path, group_by: str | None, progress: ShowProgress) -> OpenBundle:
+    """Open a bundle and read the names of its rows.
+
+    Raises BundleError if the bundle cannot be used, or if no row has a single value in the column.
+    """
+    bundle = load_bundle(folder)
+    passages, step = bundle.passages, f"read the ids of {folder}"
+    names: list[str] = []
+    rows: dict[str, int] = {}
+    has_column = False
+    for row in range(len(passages)):
+        if row % max(1, len(passages) // STEPS_SHOWN) == 0:
+            progress(step, row / len(passages))
+        value = None if group_by is None else passages.metadata(row).get(group_by)
+        if isinstance(value, list | dict):
+            found = f"{json.dumps(value)[:40]} in the column {group_by!r} of {passages.id(row)!r}"
+            raise BundleError(f"{folder}: found {found}, expected one value; name another column with --group-by")
+        has_column |= value is not None
+        names.append(passages.id(row) if value is None else value if isinstance(value, str) else json.dumps(value))
+        rows.setdefault(names[-1], row)
+    progress(step, 1)
+    if group_by is not None and not has_column:
+        known = ", ".join(bundle.manifest.index.columns if bundle.manifest.index else ()) or "none"
+        expected = f"one that texts have, such as one that filters compare ({known})"
+        raise BundleError(f"{folder}: found no column {group_by!r}, expected {expected}; correct --group-by")
+    return OpenBundle(folder, bundle, names, rows)
+
+
+def choose_modes(opened: OpenBundle, named: Sequence[str]) -> list[str]:
+    """Return the modes that were named, or else all that the bundle has. Raises BundleError if it lacks a named one."""
+    has = MODES if opened.loaded.keywords is not None else (SEMANTIC,)
+    for mode in named:
+        if mode not in has:
+            remedy = "name another --mode, or export the texts again without --no-keywords"
+            raise BundleError(f"{opened.folder}: found no keywords, expected them for the mode {mode!r}; {remedy}")
+    return [mode for mode in MODES if mode in (named or has)]
+
+
+def check_ids(opened: OpenBundle, questions: Sequence[Question], where: Path) -> None:
+    """Raise BundleError if the bundle lacks ids that answer questions."""
+    expected = {name: question for question in questions for name, grade in question.relevant.items() if grade}
+    if missing := [name for name in expected if name not in opened.rows]:
+        first = ", ".join(f"{name!r} (question {expected[name].id})" for name in missing[:SHOWN])
+        more = ", ..." if len(missing) > SHOWN else ""
+        remedy = (
+            "correct them; if they are values of a column, name it with --group-by; "
+            "with --allow-missing they count as not found"
+        )
+        raise BundleError(
+            f"{where}: found {len(missing):,} of {len(expected):,} relevant ids that {opened.folder} does not have: "
+            f"{first}{more}; expected such as {next(iter(opened.rows))!r}; {remedy}"
+        )
+
+
+def filter_questions(
+    opened: OpenBundle, questions: Sequence[Question], condition: dict[str, Any]
+) -> tuple[list[Question], Mask]:
+    """Return the questions that texts within a filter answer, without their other texts, and the filter's rows.
+
+    Raises BundleError if the filter cannot be used, or if it leaves no question.
+    """
+    shown = json.dumps(condition, ensure_ascii=False)
+    try:
+        allowed = allowed_rows(condition, opened.loaded.columns)
+    except FilterError as error:
+        known = ", ".join(f"{name} ({kind})" for name, kind in opened.loaded.columns.kinds.items()) or "none"
+        raise BundleError(f"--filter {shown}: {error}; correct it: the columns are {known}") from error
+    inside = {opened.names[row] for row in np.flatnonzero(allowed).tolist()}
+    limited = (
+        replace(each, relevant={name: grade for name, grade in each.relevant.items() if name in inside})
+        for each in questions
+    )
+    kept = [question for question in limited if any(question.relevant.values())]
+    if not kept:
+        found = f"no question whose relevant texts pass it, in {allowed.sum():,} texts that do"
+        raise BundleError(f"--filter {shown}: found {found}, expected at least one; name another filter")
+    return kept, allowed
+
+
+def search_all(
+    opened: OpenBundle,
+    questions: Sequence[Question],
+    modes: Sequence[str],
+    progress: ShowProgress,
+    allowed: Mask | None = None,
+) -> Results:
+    """Search for each question in each mode, among the rows that `allowed` (rows,) bool keeps, and measure."""
+    info = opened.fusion
+    weights = weights_with(opened.fusion_weight)
+    rankings: dict[str, list[Ranking]] = {mode: [] for mode in modes}
+    by_weight = np.zeros((len(questions), len(weights)))
+    step = f"search {opened.folder}" + ("" if allowed is None else f", {allowed.sum():,} texts")
+    for place, question in enumerate(questions):
+        progress(step, place / len(questions))
+        embedding, matches = _read(opened.loaded, question.text, modes, allowed)
+        for mode in modes:
+            if mode != HYBRID:
+                rankings[mode].append(_search(opened, mode, embedding, matches, allowed))
+                continue
+            assert info is not None
+            assert matches is not None
+            hits = fuse(opened.loaded.index, embedding, matches, info, 2 * CANDIDATES)  # all of its candidates
+            rankings[mode].append(_rank(opened, hits))
+            names = [opened.names[hit.row] for hit in hits]
+            by_weight[place] = ndcg_of_weights(hits, matches.highest, names, question.relevant, weights)
+    progress(step, 1)
+    measures = {
+        mode: np.array([measure(list(own), each.relevant) for own, each in zip(found, questions, strict=True)])
+        for mode, found in rankings.items()
+    }
+    return Results(questions, rankings, measures, by_weight if HYBRID in modes else None, weights)
+
+
+def _read(
+    bundle: LoadedBundle, text: str, modes: Sequence[str], allowed: Mask | None
+) -> tuple[Embeddings, Matches | None]:
+    """Return a question's embedding (dim,), and its matches if a mode needs them."""
+    (embedding,) = bundle.embedder.embed(bundle.embedder.tokenize([text], role="query"))
+    keywords = bundle.keywords if {KEYWORD, HYBRID} & set(modes) else None
+    return embedding, keywords.match(text, allowed) if keywords else None
+
+
+def _search(
+    opened: OpenBundle, mode: str, embedding: Embeddings, matches: Matches | None, allowed: Mask | None
+) -> Ranking:
+    """Return what one mode finds. More hits than a request returns are looked at until there are DEPTH names."""
+    count = MOST_HITS
+    while True:
+        if mode == SEMANTIC:
+            hits = opened.loaded.index.search(embedding, count, allowed)
+        else:
+            assert matches is not None
+            hits = matches.best(count)
+        if len(hits) < count or len({opened.names[hit.row] for hit in hits}) >= DEPTH:
+            return _rank(opened, hits)
+        count *= 4
+
+
+def _rank(opened: OpenBundle, hits: Sequence[Hit]) -> Ranking:
+    """Return the best DEPTH names of hits, which are best first; a name has the score of its best hit."""
+    scores: Ranking = {}
+    for hit in hits:
+        if len(scores) == DEPTH:
+            break
+        scores.setdefault(opened.names[hit.row], hit.score)
+    return {name: scores[name] for name in rank(scores)}
