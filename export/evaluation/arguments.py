@@ -4,7 +4,7 @@ import argparse
 import json
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from export.evaluation.measures import MEASURES, MODES
 
@@ -33,13 +33,6 @@ examples:
   python -m export evaluate bundle/ --questions questions.jsonl --mode hybrid --floor ndcg@10=0.6
   python -m export evaluate bundle/ --questions topics.txt --qrels qrels.txt --mode semantic --run semantic.run
 """
-
-
-class Floor(NamedTuple):
-    """The least value of a measure."""
-
-    measure: str
-    value: float
 
 
 def evaluation_options() -> tuple[str, list[argparse.ArgumentParser], str]:
@@ -88,7 +81,8 @@ def _filter(text: str) -> dict[str, Any]:
     return found
 
 
-def _floor(text: str) -> Floor:
+def _floor(text: str) -> tuple[str, float]:
+    """Return the measure and its least value."""
     measure, _, words = text.partition("=")
     try:
         value = float(words)
@@ -97,7 +91,7 @@ def _floor(text: str) -> Floor:
     if measure.lower() not in MEASURES or not 0 <= value <= 1:
         expected = f"MEASURE=VALUE with a measure of {', '.join(MEASURES)} and a value from 0 to 1"
         raise argparse.ArgumentTypeError(f"found {text!r}, expected {expected}")
-    return Floor(measure.lower(), value)
+    return measure.lower(), value
 
 
 def _count(text: str) -> int:

@@ -55,11 +55,10 @@ def run(options: argparse.Namespace, console: Console, errors: Console) -> int:
         _write_run(options.run, results, modes[0])
     shown = HYBRID if HYBRID in modes else modes[0]
     below = [
-        f"{mode} {TITLES.get(floor.measure, floor.measure)} is {own[floor.measure].value:.4f}, "
-        f"expected at least {floor.value:g}"
-        for floor in options.floor
+        f"{mode} {TITLES.get(name, name)} is {own[name].value:.4f}, expected at least {least:g}"
+        for name, least in options.floor
         for mode, own in subsets[0].modes.items()
-        if own[floor.measure].value < floor.value
+        if own[name].value < least
     ]
     advice = None
     if results.by_weight is not None:
@@ -80,10 +79,8 @@ def run(options: argparse.Namespace, console: Console, errors: Console) -> int:
     if options.json:
         console.print(_line(asdict(report), console), markup=False)
     else:
-        update = python_module(
-            "export", "corpus", "--corpus", "FILE", "--update", options.bundle, "--out", options.bundle
-        )
-        print_report(console, report, update)
+        bundle = options.bundle
+        print_report(console, report, python_module("export", "--update", bundle, "--out", bundle, "--corpus", "FILE"))
     for line in below:
         remedy = "look at the questions that fail, or lower --floor"
         errors.print(f"error: {options.bundle}: {line}; {remedy}", markup=False)
@@ -158,10 +155,8 @@ def _make_questions(options: argparse.Namespace, console: Console, errors: Conso
         opened = open_named(options.bundle, options.group_by, progress)
     names = list(opened.rows)
     if options.make_questions > len(names):
-        remedy = "draw fewer with --make-questions"
-        raise BundleError(
-            f"{options.bundle}: found {len(names):,} texts, expected {options.make_questions:,} or more; {remedy}"
-        )
+        expected = f"{options.make_questions:,} or more; draw fewer with --make-questions"
+        raise BundleError(f"{options.bundle}: found {len(names):,} texts, expected {expected}")
     for place in sorted(np.random.default_rng(SEED).choice(len(names), options.make_questions, replace=False)):
         name = names[place]
         line = {"query": "", "relevant": [name], "text": opened.text(name)[:DRAWN_TEXT]}

@@ -1,31 +1,31 @@
 """The searches of a bundle for all questions, as requests to /similar make them."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from export.corpus.ids import id_of_number
 from export.evaluation.fusion_weight import ndcg_of_weights, weights_with
 from export.evaluation.measures import DEPTH, HYBRID, KEYWORD, MODES, SEMANTIC, measure, rank
 from export.evaluation.questions import Question
 from export.progress import ShowProgress
 from function.engine.arrays import Array
-from function.engine.bundle import CONVEX, BundleError, KeywordsInfo
+from function.engine.bundle import CONVEX, BundleError
 from function.engine.hybrid import CANDIDATES, fuse
-from function.engine.keyword.keywords import Matches
 from function.engine.loading import LoadedBundle, load_bundle
 from function.engine.metadata.columns import Mask
 from function.engine.metadata.filters import FilterError, allowed_rows
-from function.engine.quantization import Embeddings
 from function.engine.semantic.index import MOST_HITS, Hit
 
 SHOWN = 3  # missing ids that a message lists
-STEPS_SHOWN = 1_000  # reports of the progress while the ids are read
+ROWS_BETWEEN = 1_000  # two reports of how many ids are read
 
 Ranking = dict[str, float]  # the scores of the best DEPTH ids, best first
+Find = Callable[[int], list[Hit]]  # takes a number of hits, and returns at most as many, best first
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +42,10 @@ class OpenBundle:
         return self.loaded.passages.text(self.rows[name])
 
     @property
-    def fusion(self) -> KeywordsInfo | None:
-        """Return how hybrid search adds scores, None if the bundle has no keywords."""
-        assert self.loaded.manifest.index is not None  # a loaded bundle has one
-        return self.loaded.manifest.index.keywords
-
-    @property
     def fusion_weight(self) -> float | None:
         """Return the weight of the meaning, None if the bundle fuses ranks or has no keywords."""
-        return self.fusion.fusion_weight if self.fusion is not None and self.fusion.fusion == CONVEX else None
+        info = None if self.loaded.keywords is None else self.loaded.keywords.info
+        return info.fusion_weight if info is not None and info.fusion == CONVEX else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +64,7 @@ class Results:
 
 
 def open_named(folder: Path, group_by: str | None, progress: ShowProgress) -> OpenBundle:
-    """Open a bundle and read the names of its rows.
+    """Open a bundle and read the names of its rows. A row without a value in the column has its id as its name.
 
     Raises BundleError if the bundle cannot be used, or if no row has a single value in the column.
     """
@@ -77,20 +72,21 @@ def open_named(folder: Path, group_by: str | None, progress: ShowProgress) -> Op
     passages, step = bundle.passages, f"read the ids of {folder}"
     names: list[str] = []
     rows: dict[str, int] = {}
-    has_column = False
+    has_column = group_by is None
     for row in range(len(passages)):
-        if row % max(1, len(passages) // STEPS_SHOWN) == 0:
+        if row % ROWS_BETWEEN == 0:
             progress(step, row / len(passages))
-        value = None if group_by is None else passages.metadata(row).get(group_by)
-        if isinstance(value, list | dict):
-            found = f"{json.dumps(value)[:40]} in the column {group_by!r} of {passages.id(row)!r}"
-            raise BundleError(f"{folder}: found {found}, expected one value; name another column with --group-by")
-        has_column |= value is not None
-        names.append(passages.id(row) if value is None else value if isinstance(value, str) else json.dumps(value))
-        rows.setdefault(names[-1], row)
+        name = passages.id(row)
+        if group_by is not None and (value := passages.metadata(row).get(group_by)) is not None:
+            if not isinstance(value, str | int | float):
+                found = f"a list or an object in the column {group_by!r} of {name!r}"
+                raise BundleError(f"{folder}: found {found}, expected one value; name another column with --group-by")
+            name, has_column = value if isinstance(value, str) else id_of_number(value), True
+        names.append(name)
+        rows.setdefault(name, row)
     progress(step, 1)
-    if group_by is not None and not has_column:
-        known = ", ".join(bundle.manifest.index.columns if bundle.manifest.index else ()) or "none"
+    if not has_column:
+        known = ", ".join(bundle.columns.kinds) or "none"
         expected = f"one that texts have, such as one that filters compare ({known})"
         raise BundleError(f"{folder}: found no column {group_by!r}, expected {expected}; correct --group-by")
     return OpenBundle(folder, bundle, names, rows)
@@ -112,10 +108,7 @@ def check_ids(opened: OpenBundle, questions: Sequence[Question], where: Path) ->
     if missing := [name for name in expected if name not in opened.rows]:
         first = ", ".join(f"{name!r} (question {expected[name].id})" for name in missing[:SHOWN])
         more = ", ..." if len(missing) > SHOWN else ""
-        remedy = (
-            "correct them; if they are values of a column, name it with --group-by; "
-            "with --allow-missing they count as not found"
-        )
+        remedy = "correct them, name their column with --group-by, or count them as not found with --allow-missing"
         raise BundleError(
             f"{where}: found {len(missing):,} of {len(expected):,} relevant ids that {opened.folder} does not have: "
             f"{first}{more}; expected such as {next(iter(opened.rows))!r}; {remedy}"
@@ -155,24 +148,18 @@ def search_all(
     allowed: Mask | None = None,
 ) -> Results:
     """Search for each question in each mode, among the rows that `allowed` (rows,) bool keeps, and measure."""
-    info = opened.fusion
     weights = weights_with(opened.fusion_weight)
     rankings: dict[str, list[Ranking]] = {mode: [] for mode in modes}
     by_weight = np.zeros((len(questions), len(weights)))
     step = f"search {opened.folder}" + ("" if allowed is None else f", {allowed.sum():,} texts")
     for place, question in enumerate(questions):
         progress(step, place / len(questions))
-        embedding, matches = _read(opened.loaded, question.text, modes, allowed)
+        finders, highest = _finders(opened, question.text, allowed)
         for mode in modes:
-            if mode != HYBRID:
-                rankings[mode].append(_search(opened, mode, embedding, matches, allowed))
-                continue
-            assert info is not None
-            assert matches is not None
-            hits = fuse(opened.loaded.index, embedding, matches, info, 2 * CANDIDATES)  # all of its candidates
-            rankings[mode].append(_rank(opened, hits))
-            names = [opened.names[hit.row] for hit in hits]
-            by_weight[place] = ndcg_of_weights(hits, matches.highest, names, question.relevant, weights)
+            hits, names = _find_enough(opened, finders[mode], 2 * CANDIDATES if mode == HYBRID else MOST_HITS)
+            rankings[mode].append(_rank(hits, names))
+            if mode == HYBRID:  # the hits are all of its candidates
+                by_weight[place] = ndcg_of_weights(hits, highest, names, question.relevant, weights)
     progress(step, 1)
     measures = {
         mode: np.array([measure(list(own), each.relevant) for own, each in zip(found, questions, strict=True)])
@@ -181,36 +168,36 @@ def search_all(
     return Results(questions, rankings, measures, by_weight if HYBRID in modes else None, weights)
 
 
-def _read(
-    bundle: LoadedBundle, text: str, modes: Sequence[str], allowed: Mask | None
-) -> tuple[Embeddings, Matches | None]:
-    """Return a question's embedding (dim,), and its matches if a mode needs them."""
+def _finders(opened: OpenBundle, text: str, allowed: Mask | None) -> tuple[dict[str, Find], float]:
+    """Return the search of each mode for one question, and the best BM25 score.
+
+    Another mode, such as one that reranks, is another entry here and in MODES.
+    """
+    bundle = opened.loaded
     (embedding,) = bundle.embedder.embed(bundle.embedder.tokenize([text], role="query"))
-    keywords = bundle.keywords if {KEYWORD, HYBRID} & set(modes) else None
-    return embedding, keywords.match(text, allowed) if keywords else None
+    finders: dict[str, Find] = {SEMANTIC: lambda count: bundle.index.search(embedding, count, allowed)}
+    if (keywords := bundle.keywords) is None:
+        return finders, 0.0
+    matches = keywords.match(text, allowed)
+    finders[KEYWORD] = matches.best
+    finders[HYBRID] = lambda count: fuse(bundle.index, embedding, matches, keywords.info, count)
+    return finders, matches.highest
 
 
-def _search(
-    opened: OpenBundle, mode: str, embedding: Embeddings, matches: Matches | None, allowed: Mask | None
-) -> Ranking:
-    """Return what one mode finds. More hits than a request returns are looked at until there are DEPTH names."""
-    count = MOST_HITS
+def _find_enough(opened: OpenBundle, find: Find, count: int) -> tuple[list[Hit], list[str]]:
+    """Return hits and their names: at least `count`, and so many that they have DEPTH different names if possible."""
     while True:
-        if mode == SEMANTIC:
-            hits = opened.loaded.index.search(embedding, count, allowed)
-        else:
-            assert matches is not None
-            hits = matches.best(count)
-        if len(hits) < count or len({opened.names[hit.row] for hit in hits}) >= DEPTH:
-            return _rank(opened, hits)
+        hits = find(count)
+        names = [opened.names[hit.row] for hit in hits]
+        if len(hits) < count or len(set(names)) >= DEPTH:
+            return hits, names
         count *= 4
 
 
-def _rank(opened: OpenBundle, hits: Sequence[Hit]) -> Ranking:
+def _rank(hits: Sequence[Hit], names: Sequence[str]) -> Ranking:
     """Return the best DEPTH names of hits, which are best first; a name has the score of its best hit."""
     scores: Ranking = {}
-    for hit in hits:
-        if len(scores) == DEPTH:
-            break
-        scores.setdefault(opened.names[hit.row], hit.score)
+    for hit, name in zip(hits, names, strict=True):
+        if len(scores) < DEPTH:
+            scores.setdefault(name, hit.score)
     return {name: scores[name] for name in rank(scores)}

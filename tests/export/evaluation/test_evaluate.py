@@ -241,7 +241,7 @@ def test_ids_that_the_bundle_lacks(bundle: Path, tmp_path: Path) -> None:
     assert done.code == 1
     message = done.err.splitlines()[-1]
     assert f"{path}: found 4 of 25 relevant ids that {bundle} does not have: 'story-1' (question 21)" in message
-    assert "'story-3' (question 21), ...; expected such as 'story-000'; correct them; " in message
+    assert "'story-3' (question 21), ...; expected such as 'story-000'; correct them, " in message
     assert evaluate(bundle, "--questions", path, "--allow-missing").code == 0
     assert "the bundle lacks it" in evaluate(bundle, "--questions", path, "--allow-missing", "--mode", "keyword").out
 
@@ -250,7 +250,10 @@ def test_ids_that_the_bundle_lacks(bundle: Path, tmp_path: Path) -> None:
     ("words", "message"),
     [
         (["--group-by", "author"], "found no column 'author', expected one that texts have, such as one that filters"),
-        (["--group-by", "places"], "in the column 'places' of 'story-001', expected one value; name another column"),
+        (
+            ["--group-by", "places"],
+            "found a list or an object in the column 'places' of 'story-001', expected one value; name another column",
+        ),
         (["--filter", '{"author": "x"}'], "correct it: the columns are chapter (number), places (list), "),
         (["--filter", '{"chapter": 99}'], "found no question whose relevant texts pass it, in 0 texts that do, "),
         (["--compare", "no-such-bundle"], "no-such-bundle"),
