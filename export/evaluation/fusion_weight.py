@@ -57,7 +57,7 @@ def ndcg_of_weights(
     groups = np.unique([names[i] for i in order], return_inverse=True)[1]
     found = np.zeros(len(weights))
     for place, weight in enumerate(weights):
-        scores = np.round(weight * semantic + (1 - weight) * keyword, DECIMALS).astype(np.float32)
+        scores = np.round(weight * semantic + (1 - weight) * keyword, DECIMALS)
         best = np.argsort(-scores, kind="stable")
         firsts = np.sort(np.unique(groups[best], return_index=True)[1])[:CUT]
         found[place] = ndcg(grades[best[firsts]], relevant)

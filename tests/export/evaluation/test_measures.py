@@ -23,8 +23,9 @@ def test_the_measures_of_random_runs_are_those_of_trec_eval() -> None:
         judgements[question] = dict(zip(names, grades.tolist(), strict=False))
         # some judged texts are found, some are not, and most that are found were not judged
         found = random.permutation(names)[: random.integers(1, 150)].tolist()
-        digits = int(random.integers(0, 9))  # few digits make many ties; many are less than float32 can tell apart
-        runs[question] = dict(zip(found, np.round(random.random(len(found)), digits).tolist(), strict=True))
+        digits = int(random.integers(0, 9))  # few digits make many ties
+        scores = np.round(random.random(len(found)), digits) + random.choice([0, 10_000])  # float32 rounds large ones
+        runs[question] = dict(zip(found, scores.tolist(), strict=True))
     theirs = pytrec_eval.RelevanceEvaluator(judgements, THEIRS).evaluate(runs)
     first_ten = {
         question: {name: float(-place) for place, name in enumerate(rank(run)[:10])} for question, run in runs.items()
