@@ -14,6 +14,7 @@ from export.evaluation.questions import Question, read_questions
 from export.evaluation.report import Comparison, Failure, Report, Subset, Text, print_report
 from export.evaluation.search import (
     OpenBundle,
+    Ranking,
     Results,
     check_ids,
     choose_modes,
@@ -114,38 +115,39 @@ def _compare(options: argparse.Namespace, results: Results, progress: ShowProgre
 
 def _failures(opened: OpenBundle, results: Results, mode: str) -> list[Failure]:
     """Return the questions with the lowest nDCG@10 below 1, those whose first relevant text comes last first."""
-    ndcg = results.measures[mode][:, 0]
-    places = [{name: place for place, name in enumerate(own, 1)} for own in results.rankings[mode]]
-
-    def text(name: str, question: Question, hits: dict[str, int]) -> Text:
-        shown = opened.text(name) if name in opened.rows else None
-        return Text(name, hits.get(name), question.relevant.get(name, 0), shown)
-
-    keys = []
-    for row, (question, hits) in enumerate(zip(results.questions, places, strict=True)):
-        found = [hits[name] for name, grade in question.relevant.items() if grade and name in hits]
-        keys.append((float(ndcg[row]), -min(found, default=len(hits) + 1), row))
+    rankings, keys = results.rankings[mode], []
+    for number, (question, ranking) in enumerate(zip(results.questions, rankings, strict=True)):
+        places = [place for place, name in enumerate(ranking) if question.relevant.get(name, 0)]
+        keys.append((float(results.measures[mode][number, 0]), -min(places, default=len(ranking)), number))
     failures = []
-    for value, _, row in sorted(keys)[:FAILURES]:
-        if value < 1:
-            question, hits = results.questions[row], places[row]
+    for ndcg, _, number in sorted(keys)[:FAILURES]:
+        if ndcg < 1:
+            question, ranking = results.questions[number], rankings[number]
             wanted = sorted((-grade, name) for name, grade in question.relevant.items() if grade)
-            expected = [text(name, question, hits) for _, name in wanted[:TEXTS]]
-            returned = [text(name, question, hits) for name in list(hits)[:TEXTS]]
-            failures.append(Failure(question.id, question.text, value, expected, returned))
+            expected = [_text(opened, name, question, ranking) for _, name in wanted[:TEXTS]]
+            returned = [_text(opened, name, question, ranking) for name in list(ranking)[:TEXTS]]
+            failures.append(Failure(question.id, question.text, ndcg, expected, returned))
     return failures
+
+
+def _text(opened: OpenBundle, name: str, question: Question, ranking: Ranking) -> Text:
+    """Return a text with its place; of several passages with this name the best hit, or else the first."""
+    place = list(ranking).index(name) + 1 if name in ranking else None
+    row = ranking[name].row if name in ranking else opened.rows.get(name)
+    text = None if row is None else opened.loaded.passages.text(row)
+    return Text(name, place, question.relevant.get(name, 0), text)
 
 
 def _write_run(path: Path, results: Results, mode: str) -> None:
     """Write question id, Q0, id, rank, score and mode in each line. Raises BundleError if an id has white space."""
     lines = []
     for question, ranking in zip(results.questions, results.rankings[mode], strict=True):
-        for place, (name, score) in enumerate(ranking.items(), 1):
+        for place, (name, hit) in enumerate(ranking.items(), 1):
             for id in (question.id, name):
                 if not id or id.split() != [id]:
                     remedy = "name a column without white space with --group-by, or rename it"
                     raise BundleError(f"{path}: found the id {id!r}, expected no white space in a TREC run; {remedy}")
-            lines.append(f"{question.id} Q0 {name} {place} {score!r} {mode}\n")
+            lines.append(f"{question.id} Q0 {name} {place} {hit.score!r} {mode}\n")
     path.write_text("".join(lines), encoding="utf-8")
 
 
@@ -159,7 +161,8 @@ def _make_questions(options: argparse.Namespace, console: Console, errors: Conso
         raise BundleError(f"{options.bundle}: found {len(names):,} texts, expected {expected}")
     for place in sorted(np.random.default_rng(SEED).choice(len(names), options.make_questions, replace=False)):
         name = names[place]
-        line = {"query": "", "relevant": [name], "text": opened.text(name)[:DRAWN_TEXT]}
+        text = opened.loaded.passages.text(opened.rows[name])
+        line = {"query": "", "relevant": [name], "text": text[:DRAWN_TEXT]}
         console.print(_line(line, console), markup=False)
     errors.print('Write a question that the text answers into each "query", and add other ids that answer it too.')
 

@@ -106,13 +106,12 @@ def _print_comparisons(console: Console, report: Report) -> None:
     if report.other is None:
         return
     console.print(f"{report.bundle} compared with {report.other}, question by question", markup=False)
-    table = Table("", "", "other", "difference", "better", "worse", "p", "", box=None, pad_edge=False)
+    table = Table("", "other", "difference", "won/lost", "p", "", box=None, pad_edge=False)
     for each in report.comparisons:
         change = f"{each.difference.value:+.3f} ({each.difference.low:+.3f} to {each.difference.high:+.3f})"
-        verdict = "within noise" if each.p >= SIGNIFICANT else "better" if each.difference.value > 0 else "worse"
-        counts = f"{each.better:,}", f"{each.worse:,}"
-        title = TITLES.get(each.measure, each.measure)
-        table.add_row(each.mode, title, f"{each.other:.3f}", change, *counts, f"{each.p:.4f}", verdict)
+        verdict = "noise" if each.p >= SIGNIFICANT else "better" if each.difference.value > 0 else "worse"
+        title = f"{each.mode} {TITLES.get(each.measure, each.measure)}"
+        table.add_row(title, f"{each.other:.3f}", change, f"{each.better}/{each.worse}", f"{each.p:.4f}", verdict)
     console.print(table)
     console.print()
 

@@ -24,7 +24,7 @@ from function.engine.semantic.index import MOST_HITS, Hit
 SHOWN = 3  # missing ids that a message lists
 ROWS_BETWEEN = 1_000  # two reports of how many ids are read
 
-Ranking = dict[str, float]  # the scores of the best DEPTH ids, best first
+Ranking = dict[str, Hit]  # the best DEPTH names, best first, each with its best hit
 Find = Callable[[int], list[Hit]]  # takes a number of hits, and returns at most as many, best first
 
 
@@ -36,10 +36,6 @@ class OpenBundle:
     loaded: LoadedBundle
     names: Sequence[str]  # of each row
     rows: Mapping[str, int]  # the first row of each name
-
-    def text(self, name: str) -> str:
-        """Return the text of the first row of this name."""
-        return self.loaded.passages.text(self.rows[name])
 
     @property
     def fusion_weight(self) -> float | None:
@@ -195,9 +191,9 @@ def _find_enough(opened: OpenBundle, find: Find, count: int) -> tuple[list[Hit],
 
 
 def _rank(hits: Sequence[Hit], names: Sequence[str]) -> Ranking:
-    """Return the best DEPTH names of hits, which are best first; a name has the score of its best hit."""
-    scores: Ranking = {}
+    """Return the best DEPTH names of hits that are best first."""
+    best: Ranking = {}
     for hit, name in zip(hits, names, strict=True):
-        if len(scores) < DEPTH:
-            scores.setdefault(name, hit.score)
-    return {name: scores[name] for name in rank(scores)}
+        if len(best) < DEPTH:
+            best.setdefault(name, hit)
+    return {name: best[name] for name in rank({name: hit.score for name, hit in best.items()})}
