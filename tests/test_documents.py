@@ -47,11 +47,11 @@ def shown_code(text: str) -> list[str]:
 
 
 def commands(program: str) -> list[str]:
-    """Return the commands of this program that the pages show, without their comments and their variables."""
+    """Return the commands of this program that the pages show, without comments, variables and redirections."""
     found = set()
     for text in PAGES.values():
         for line in shown_code(text):
-            command = VARIABLES.sub("", line.partition("#")[0].strip())
+            command = VARIABLES.sub("", line.partition("#")[0].partition(" > ")[0].strip())
             if command == program or command.startswith(f"{program} "):
                 found.add(command)
     return sorted(found)
