@@ -39,9 +39,9 @@ Result = TypeVar("Result")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Search and print; return the exit code.
+    """Search, print the results and return the exit code.
 
-    0: searched, 1: the bundle or the file of queries cannot be used, or not for this search, 2: unusable arguments.
+    0: searched, 1: the bundle or the file of queries cannot be used, or not for this search, 2: wrong arguments.
     `function.commands.terminal.run` adds 130 and 141. Raises OSError if standard output cannot be written.
     """
     options = parse_arguments(arguments)
@@ -68,7 +68,7 @@ def _bundle_folder(option: str | None) -> Path:
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """Return the options. Ends the program with 2 if they cannot be used."""
+    """Return the options. Raises SystemExit with 2 for wrong arguments."""
     parser = argparse.ArgumentParser(
         "python -m function query",
         description="Print the texts of a bundle that are most like a text.",
@@ -153,9 +153,9 @@ def _search_all(options: argparse.Namespace, bundle: Loaded, texts: Iterable[str
 
 
 def _json_line(reply: Mapping[str, Any]) -> str:
-    """Return a reply as a line of JSON that any stdout can write and no terminal obeys.
+    """Return a reply as a line of JSON. NaN and infinity become null, as in a reply of /similar.
 
-    NaN and infinity become null, as in a reply of /similar.
+    Any stdout can write the line, and it cannot control a terminal.
     """
     is_ascii = codecs.lookup(sys.stdout.encoding).name != "utf-8"
     try:
@@ -177,7 +177,7 @@ def _finish(work: Awaitable[Result]) -> Result:
 
 
 def _print_table(found: Found, text: str, bundle: Loaded) -> None:
-    """Print a line for each hit; on a terminal, cut the lines to its width and print the query's words in bold."""
+    """Print a line for each hit. On a terminal, truncate lines to its width and print the query's words in bold."""
     if not found.results:
         print("no text was found")
     room = None
@@ -203,7 +203,7 @@ def _is_terminal() -> bool:
 
 
 def mark_words(line: str, text: str, stem: Stem | None) -> str:
-    """Return a line with each word in bold that is also in the text; stem is that of keyword search, or None."""
+    """Return a line in which the words of the text are bold. `stem` is the stemmer of keyword search, or None."""
     wanted = set(split_terms(text, stem))
     return WORD.sub(
         lambda word: f"{BOLD}{word[0]}{NORMAL}" if wanted.intersection(split_terms(word[0], stem)) else word[0], line

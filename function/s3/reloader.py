@@ -26,7 +26,7 @@ from function.engine.loading import Loaded, load
 from function.engine.published import POINTER
 from function.engine.tensors import TensorsError
 from function.executor import Executor
-from function.s3.active_bundle import ActiveBundle, served_to_request
+from function.s3.active_bundle import ActiveBundle, bundle_of_request
 from function.s3.fetch import RefusedError, fetch, parse_version
 from function.s3.folders import SharedFolder, open_shared, own_folder, remove_unused
 from function.s3.objects import Objects
@@ -139,7 +139,7 @@ class BundleReloader:
 
     def of_request(self) -> ActiveBundle:
         """Return the bundle of the request that is being answered, or the current one outside of requests."""
-        return served_to_request() or self.served
+        return bundle_of_request.get() or self.served
 
     async def search(self, query: Query, lap: Lap) -> Found:
         """Search the bundle of the request that is being answered."""
