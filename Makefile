@@ -60,8 +60,16 @@ image: bundle/manifest.json
 	BUILDX_NO_DEFAULT_ATTESTATIONS=1 docker build $(BUILD_OPTIONS) -t $(IMAGE):$(VERSION) -t $(IMAGE):latest --build-arg VERSION=$(VERSION) \
 	    --build-arg REVISION=$$(git rev-parse HEAD) --build-arg BUNDLE_SHA256=$$(sha256sum bundle/manifest.json | cut -d' ' -f1) .
 
+# AWS publishes new images under the same tag. With a digest, the same commit builds on the same base. If the tag has an
+# image for each kind of processor, the digest is that of their list.
 pin-base:
-	$(PYTHON) deploy/pin_base.py
+	@tag=$$(sed -n 's/^ARG BASE_IMAGE=\([^@]*\).*/\1/p' Dockerfile); \
+	digest=$$(docker buildx imagetools inspect "$$tag" --format '{{.Manifest.Digest}}') && \
+	expr "$$digest" : 'sha256:[0-9a-f]\{64\}$$' > /dev/null || { \
+	    echo "error: $$tag: docker buildx answered '$$digest', expected sha256: and 64 hexadecimal digits; check that" \
+	    "'docker buildx version' works and that this machine can reach the registry" >&2; exit 1; }; \
+	sed -i "s|^ARG BASE_IMAGE=.*|ARG BASE_IMAGE=$$tag@$$digest|" Dockerfile
+	@grep '^ARG BASE_IMAGE=' Dockerfile
 
 test-image: bundle/manifest.json
 	$(BIN)/python -m pytest tests/image

@@ -4,8 +4,8 @@ import argparse
 from importlib import import_module
 from typing import Protocol, cast
 
-# The measurements by the names of their commands, in the order in which `all` makes them: what is quick and needs no
-# Docker first, what takes hours last.
+# The measurements by the names of their commands, in the order in which `all` makes them: quick ones without Docker
+# first, those that take hours last.
 MEASUREMENTS = {
     "demo": "bench.function.demo",
     "accuracy": "bench.model.accuracy",

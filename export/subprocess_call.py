@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 def in_own_process(function: Callable[..., Result], *arguments: Any) -> Result:
     """Return what a function of a module returns for these arguments, run in a new process.
 
-    The process ends with this call, also if the call is interrupted. Raises what the function raises, and
+    The process ends with this call, even if the call is interrupted. Raises what the function raises, and
     ChildProcessError if the process is killed, which the system does when memory runs out.
     """
     spawn = multiprocessing.get_context("spawn")  # a fork would copy locks that threads of this process hold
@@ -43,7 +43,7 @@ def in_own_process(function: Callable[..., Result], *arguments: Any) -> Result:
 
 
 def _send_result(sender: Connection, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group, and the caller ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches this process too, but the caller ends it
     try:
         sender.send((function(*arguments), None))
     except Exception as error:  # noqa: BLE001  the caller raises it again

@@ -10,26 +10,27 @@ from rich.table import Table
 
 from export.corpus import Corpus
 from export.model.source.source import DEFAULT_MODEL_SHA256
-from export.progress import ShowProgress, showing_progress
+from export.progress import OnProgress
 from export.shell import python_module
+from export.terminal import showing_progress
 from function.engine.bundle import CONVEX, TRUNCATED, IndexInfo, KeywordsInfo, Manifest
 
 if TYPE_CHECKING:
     from export.index.embed import EmbeddedCorpus
     from export.index.verify import Check
 
-UNREADABLE_SHOWN = 100  # documents that are listed
+UNREADABLE_SHOWN = 100  # maximum number of unreadable documents that are listed
 
 Rows = list[tuple[str, str]]  # name and value
 
 
-def print_checks(console: Console, checks: Callable[[ShowProgress], "Iterable[Check]"]) -> bool:
-    """Run the checks and show their progress, print a table of the results, return whether all passed."""
+def print_checks(console: Console, checks: Callable[[OnProgress], "Iterable[Check]"]) -> bool:
+    """Run the checks and show their on_progress, print a table of the results, return whether all passed."""
     table = Table("check", "found", "expected", "", box=None, pad_edge=False)
     passed = True
     try:
-        with showing_progress(console) as progress:
-            for check in checks(progress):
+        with showing_progress(console) as on_progress:
+            for check in checks(on_progress):
                 passed &= check.passed
                 state = "[green]ok[/]" if check.passed else "[red]FAILED[/]"
                 table.add_row(*map(escape, (check.name, check.found, check.expected)), state)
@@ -54,7 +55,7 @@ def print_bundle_summary(console: Console, out: Path, manifest: Manifest, corpus
 
 
 def corpus_rows(out: Path, manifest: Manifest, corpus: Corpus, rows: "EmbeddedCorpus", seconds: float) -> Rows:
-    """Return the rows of the summary that describe how the corpus was read, and embedded in this number of seconds."""
+    """Return the rows of the summary about the corpus, which was embedded in this number of seconds."""
     assert manifest.index is not None
     skipped = f"{corpus.empty_texts:,} empty ones skipped"
     truncated = f"{rows.is_truncated.sum():,} texts longer than {manifest.model.max_tokens} tokens"

@@ -138,7 +138,7 @@ def make_requests(corpus: Sequence[str], max_tokens: int, settings: Settings, em
     conditions: list[Any] = [{"lot": {"$ne": number}} for number in range((MOST_VALUES - 2) // 3)]
     for content, condition in (("one list", {"lot": {"$in": numbers}}), ("many comparisons", {"$or": conditions})):
         yield Request("POST", "/similar", "filter", content, {"text": "word", "filter": condition})
-    full = "word " * max_tokens  # cut to max_tokens, because special tokens are added
+    full = "word " * max_tokens  # truncated to max_tokens, because special tokens are added
     most = embedded.max_tokens // max_tokens
     for content, texts in (
         ("all characters", [repeat(SLOWEST_WORD, embedded.max_characters // most)] * most),

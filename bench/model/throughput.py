@@ -1,6 +1,6 @@
 """Texts embedded a second on all cores: the export against sentence-transformers' encode, on the same texts in turn.
 
-Naive int8, embedded by the same code, shows what closeness to float32 costs.
+Naive int8, embedded by the same code, shows the cost of closeness to float32.
 """
 
 import argparse

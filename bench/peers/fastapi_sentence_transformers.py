@@ -21,7 +21,7 @@ app = FastAPI()
 
 
 class SimilarRequest(BaseModel):
-    """Words, and how many texts are wanted."""
+    """A search: the text and the number of results."""
 
     text: str
     num_results: int = 5
@@ -35,7 +35,7 @@ class PredictRequest(BaseModel):
 
 @app.post("/similar")
 def similar(body: SimilarRequest) -> dict[str, object]:
-    """Return the texts most like the words."""
+    """Return the texts that are closest to the query."""
     query = model.encode([body.text], normalize_embeddings=True)[0]
     scores = embeddings @ query
     best = np.argsort(-scores)[: body.num_results]

@@ -58,7 +58,7 @@ def make_bundles(work: Path, data: Path, sizes: Sequence[int], keep: bool) -> tu
         if (bundle / "manifest.json").exists() and (keep or is_current(mark)):
             continue
         corpus = work / f"passages-{size}.csv"
-        if (unfinished := bundle / PARTIAL).is_dir():  # of an export that runs or was stopped
+        if (unfinished := bundle / PARTIAL).is_dir():  # an export runs, or was stopped
             again = f"python -m export --corpus {corpus} {' '.join(LOT)} --out {bundle}"
             raise Missing(
                 f"{unfinished}: an export runs or was stopped; finish it (`{again}`) and use --keep, or delete it"

@@ -19,7 +19,7 @@ from typing import Any
 
 from bench.server.servers import ServerCommand, running, this_server
 
-BULK_TEXTS = 800  # each of about 128 tokens
+BULK_TEXTS = 800  # texts of about 128 tokens
 SECONDS_BETWEEN = 0.1
 TIMEOUT = 600  # seconds
 BATCHES = re.compile(r"^semantic_search_batch_tokens_count (\S+)$", re.MULTILINE)

@@ -120,7 +120,7 @@ def wait_until_idle(process: int) -> None:
 def processor_seconds(process: int) -> float:
     """Return the processor time of a process and all its children that live."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")  # in user mode and in the kernel
+    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")  # seconds in user mode and in the kernel
     return own + sum(map(processor_seconds, _children(process)))
 
 

@@ -10,55 +10,55 @@ from export.corpus.corpus import corpus_error
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns to read, None for the usual names. Messages call the text's option `text_option`."""
+    """The columns to read, None for the usual names; text_option is the option of the text column, for messages."""
 
     text: str | None
     id: str | None
-    has_ids: bool = True  # False: no ids are wanted, so that a column called id is like any other
+    has_ids: bool = True  # False: ids are not read, and a column called id is like any other
     text_option: str = "--text-column"
 
 
 def require_names(path: Path, place: str | None, columns: Collection[str], remedy: str) -> None:
-    """Raise CorpusError if a column's name is empty or blank, because no request could ask for such metadata."""
+    """Raise CorpusError if a column's name is empty or blank, because no request could name it."""
     for number, column in enumerate(columns, 1):
         if not column.strip():
             raise corpus_error(path, place, f"no name for column {number}", "a name for each", remedy)
 
 
-def find_text_column(path: Path, columns: Collection[str], asked: Columns) -> str:
-    """Return the column that holds the text: the one asked for, else "text", else the only one.
+def find_text_column(path: Path, columns: Collection[str], requested: Columns) -> str:
+    """Return the column that holds the text: the requested one, else "text", else the only one.
 
     Raises CorpusError if there is no such column.
     """
-    if asked.text is not None:
-        _require_column(path, columns, asked.text, asked.text_option)
-        return asked.text
+    if requested.text is not None:
+        _require_column(path, columns, requested.text, requested.text_option)
+        return requested.text
     if "text" in columns:
         return "text"
     if len(columns) == 1:
         return next(iter(columns))
     found = f"the columns {_listed(columns)}"
-    raise corpus_error(path, None, found, "one named 'text'", f"name the one to embed with {asked.text_option}")
+    raise corpus_error(path, None, found, "one named 'text'", f"name the one to embed with {requested.text_option}")
 
 
-def find_id_column(path: Path, columns: Collection[str], text: str, asked: Columns) -> str | None:
-    """Return the column that holds the ids; raises CorpusError if the one asked for is missing.
+def find_id_column(path: Path, columns: Collection[str], text: str, requested: Columns) -> str | None:
+    """Return the column that holds the ids; raises CorpusError if the requested one is missing.
 
-    If none was asked for, it is "id" even if columns lacks it: later rows may have keys that the first rows lack.
+    If none was requested, it is "id" even if columns lacks it: later rows can have keys that the first rows lack.
     """
-    if asked.id is not None:
-        _require_column(path, columns, asked.id, "--id-column")
-        return asked.id
-    return "id" if asked.has_ids and text != "id" else None
+    if requested.id is not None:
+        _require_column(path, columns, requested.id, "--id-column")
+        return requested.id
+    return "id" if requested.has_ids and text != "id" else None
 
 
-def _require_column(path: Path, columns: Collection[str], asked: str, option: str) -> None:
+def _require_column(path: Path, columns: Collection[str], requested: str, option: str) -> None:
     """Raise CorpusError, which suggests the most similar name, if a column is missing."""
-    if asked not in columns:
+    if requested not in columns:
         by_lower = {column.lower(): column for column in columns}
-        close = get_close_matches(asked.lower(), by_lower, n=1)
+        close = get_close_matches(requested.lower(), by_lower, n=1)
         remedy = f"did you mean {option} {by_lower[close[0]]!r}?" if close else f"name another with {option}"
-        raise corpus_error(path, None, f"the columns {_listed(columns)}", f"a column {asked!r}", remedy)
+        raise corpus_error(path, None, f"the columns {_listed(columns)}", f"a column {requested!r}", remedy)
 
 
 def _listed(columns: Collection[str]) -> str:

@@ -8,12 +8,12 @@ from export.corpus.digests import count_distinct
 from export.corpus.embedded import EmbeddedTexts
 
 Append = Callable[[str, str, str], object]  # takes the text, the id and the metadata of a passage
-Told = Callable[[float], None]  # takes the share of a file that has been read, 0 to 1
+READ = "read texts"  # the step that reports its progress while a corpus is read
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many passages a file has, and what else was found in it: see `Corpus`."""
+    """Number of passages in a file, and what else was found in it: see `Corpus`."""
 
     passages: int
     empty_texts: int
@@ -23,7 +23,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Entries of a folder that were not read for one reason: how many, and one of them, relative to the folder."""
+    """Entries of a folder that were skipped for one reason: their number, and one path relative to the folder."""
 
     reason: str
     count: int
@@ -37,7 +37,7 @@ class Skipped:
 class Corpus:
     """Passages ready to embed: texts, ids and metadata have one entry for each passage, in the file's order.
 
-    They are lists, or columns of a passages.safetensors that are read when they are used.
+    They are lists, or columns of a passages.safetensors, which reads them when they are used.
 
     A row is any record of the source, counted from 0; blank lines are not rows. Ids may repeat.
     Metadata leaves out columns that are null in that row; an empty CSV field counts as null, and so does a
@@ -52,11 +52,11 @@ class Corpus:
     non_finite: int = 0  # values of Parquet that are NaN or infinite, which JSON cannot hold
     files: int = 1
     skipped: tuple[Skipped, ...] = ()  # entries of the folder, if the corpus is one
-    columns: dict[str, str] = field(default_factory=dict)  # types of the metadata columns: see index/columns.py
+    columns: dict[str, str] = field(default_factory=dict)  # types of the metadata columns: see export/index/columns.py
     split_texts: int = 0  # texts of a table that are more than one passage
     documents: dict[str, int] = field(default_factory=dict)  # number of documents of each format; none for tables
     unreadable: tuple[str, ...] = ()  # documents that were left out, each with its path and the reason
-    heading_prefix: bool = False  # whether texts are embedded after the path of their headings: see corpus/embedded.py
+    heading_prefix: bool = False  # whether texts are embedded after the path of their headings: see embedded.py
 
     @property
     def embedded_texts(self) -> Collection[str]:

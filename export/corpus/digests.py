@@ -12,12 +12,12 @@ from function.engine.arrays import Array
 
 BYTES = 16
 
-Digests = Array[np.bytes_]  # (n,) of 16 bytes each
+Digests = Array[np.bytes_]  # (n,), each 16 bytes long
 Places = Array[np.intp]
 
 
 def digest_texts(texts: Iterable[str]) -> Digests:
-    """Return the digest of each text, (n,) of 16 bytes."""
+    """Return the digest of each text, (n,), each 16 bytes long."""
     content = bytearray()
     for text in texts:
         content += blake2b(text.encode(), digest_size=BYTES).digest()
@@ -25,7 +25,7 @@ def digest_texts(texts: Iterable[str]) -> Digests:
 
 
 def count_distinct(texts: Iterable[str]) -> int:
-    """Return how many of the texts differ from all earlier ones."""
+    """Return the number of different texts."""
     return len(np.unique(digest_texts(texts)))
 
 

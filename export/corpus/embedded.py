@@ -1,14 +1,14 @@
 """The texts that the model and keyword search read: passages of documents, each after the path of its headings.
 
-The path is not stored in a text. It is made again from the passage's metadata wherever a text is embedded or compared,
-if the manifest says `heading_prefix`.
+The path is not stored in a text. If the manifest has `heading_prefix`, the path is made again from the passage's
+metadata whenever a text is embedded or compared.
 """
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-PREFIX_CHARACTERS = 300  # of a longer path the end is kept, so that the text itself is not cut off
+PREFIX_CHARACTERS = 300  # maximum length of a path; the end of a longer one is kept, so that the text still fits
 
 
 def heading_prefix(metadata: Mapping[str, Any]) -> str:

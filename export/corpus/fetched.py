@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 
 from export.corpus.corpus import CorpusError
 from export.error_text import first_line
-
-S3 = "s3://"
+from function.engine.inputs import S3
 
 
 def corpus_place(words: str) -> Path:
@@ -48,7 +47,7 @@ def fetching_corpus(path: Path) -> Iterator[Path]:
     with TemporaryDirectory() as folder:
         copy = Path(folder) / path.name
         try:
-            endpoint = urlsplit(os.environ.get("AWS_ENDPOINT_URL", ""))  # Arrow takes its two parts apart
+            endpoint = urlsplit(os.environ.get("AWS_ENDPOINT_URL", ""))  # Arrow's options are its two parts
             source = S3FileSystem(endpoint_override=endpoint.netloc or None, scheme=endpoint.scheme or None)
             key = "/".join(path.parts[1:])
             if source.get_file_info(key).type == FileType.Directory:
@@ -65,5 +64,5 @@ def fetching_corpus(path: Path) -> Iterator[Path]:
             ) from error
         try:
             yield copy
-        except CorpusError as error:  # the copy is deleted before anybody can look into it
+        except CorpusError as error:  # the message names the address, since the copy is deleted
             raise CorpusError(str(error).replace(str(copy), url)) from error

@@ -1,12 +1,14 @@
-"""The files of a folder that is one corpus, and the entries of it that are skipped."""
+"""The files of a folder that is one corpus, its skipped entries, and files that change while they are read."""
 
 import errno
 import os
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
-from export.corpus.corpus import Skipped, corpus_error
+from export.corpus.corpus import CorpusError, Skipped, corpus_error
 
 SUFFIXES = ".csv, .tsv, .jsonl, .ndjson or .json (each also as .gz), or .parquet"
 HIDDEN = "the name begins with a dot or an underscore"  # Spark and Hive skip these too, such as _SUCCESS
@@ -17,8 +19,9 @@ SPECIAL = "neither a file nor a folder"
 def find_files(folder: Path) -> tuple[list[Path], tuple[Skipped, ...]]:
     """Return the files of a folder and of its folders in the order of their paths, and what was skipped, by reason.
 
-    Symbolic links are followed. What several paths lead to is read once, under the path without a link if there is one,
-    so a link to a folder above it is no endless loop. Raises CorpusError if a link leads nowhere or if there is no
+    Symbolic links are followed. A file or folder with several paths is read once, under the path without a link if
+    there is one, so a link to a folder above it is no endless loop.
+    Raises CorpusError if a link leads nowhere or if there is no
     file, OSError if a folder cannot be read.
     """
     files: list[Path] = []
@@ -72,3 +75,34 @@ def _target(link: Path) -> Path:
         found = f"a link to {str(link.readlink())!r}, which leads nowhere"
         remedy = "repair the link, or remove it"
         raise corpus_error(link, None, found, "a link to a file or a folder", remedy) from error
+
+
+@contextmanager
+def refusing_changes(path: Path) -> Iterator[None]:
+    """Raise CorpusError if the file was written, replaced or removed during the block.
+
+    Its rows would be half old and half new. A CorpusError of the block becomes that error's cause.
+    """
+    before, error = _state(path), None
+    try:
+        yield
+    except CorpusError as raised:
+        error = raised
+    if (after := _state(path)) == before:
+        if error is not None:
+            raise error
+        return
+    bytes_before, bytes_after = (0 if state is None else state[1] for state in (before, after))
+    found = "no file any more" if after is None else f"another file of {bytes_after:,} bytes than at the start"
+    remedy = "run the command again when nothing writes the file, or copy it first"
+    expected = f"the same {bytes_before:,} bytes until all rows are read"
+    raise corpus_error(path, None, found, expected, remedy) from error
+
+
+def _state(path: Path) -> tuple[int, int, int] | None:
+    """Return the file's inode, length and time of change; None if there is no file."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns

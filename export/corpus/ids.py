@@ -1,9 +1,7 @@
 """The ids of passages: numbers as text, and row numbers in place of blank ids."""
 
 from array import array
-from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -25,56 +23,45 @@ class Ids:
     """The ids of a corpus's passages, taken one after the other; a blank id becomes the number of its row."""
 
     def __init__(self) -> None:
-        self._files: list[_File] = []
-        self._blank, self._blank_places = array("Q"), array("Q")  # rows with a blank id, and where they are
-        self._numbers, self._number_places = array("Q"), array("Q")  # ids that could be the number of a row
+        self._files: list[tuple[Path, Callable[[int], str]]] = []
+        # numbers, their places in their files, and the numbers of these files
+        self._blank = array("Q"), array("Q"), array("Q")  # rows with a blank id
+        self._taken = array("Q"), array("Q"), array("Q")  # ids that could be the number of a row
 
     def begin(self, path: Path, describe: Callable[[int], str]) -> None:
         """Start the next file; `describe` turns a passage's place in it into words for messages, such as "line 7"."""
-        self._files.append(_File(path, describe, len(self._blank), len(self._numbers)))
+        self._files.append((path, describe))
 
     def replace_blank(self, name: str, row: int, place: int) -> str:
-        """Return the id of a row, or else its row number; place is where the row is in its file, for messages."""
+        """Return the id of a row, or its row number if the id is blank; place is the row's place in its file."""
         if not name.strip():
-            self._blank.append(row)
-            self._blank_places.append(place)
+            self._remember(self._blank, row, place)
             return str(row)
         if name.isascii() and name.isdigit() and len(name) <= MOST_DIGITS and (name[0] != "0" or name == "0"):
-            self._numbers.append(int(name))
-            self._number_places.append(place)
+            self._remember(self._taken, int(name), place)
         return name
 
+    def _remember(self, kind: tuple["array[int]", ...], number: int, place: int) -> None:
+        for values, value in zip(kind, (number, place, len(self._files) - 1), strict=True):
+            values.append(value)
+
     def count_blank(self) -> int:
-        """Return how many ids of the file that was started last were blank."""
-        return len(self._blank) - self._files[-1].blank_before
+        """Return the number of blank ids in the file that was started last."""
+        return self._blank[2].count(len(self._files) - 1)
 
     def refuse_collisions(self) -> None:
-        """Raise CorpusError if a row number that replaces a blank id is the id of another passage, in whatever file.
+        """Raise CorpusError if a row number that replaces a blank id is the id of another passage, in any file.
 
         The id would name two texts.
         """
-        taken = np.flatnonzero(np.isin(np.array(self._numbers), np.array(self._blank)))
-        if not len(taken):
+        collisions = np.flatnonzero(np.isin(np.array(self._taken[0]), np.array(self._blank[0])))
+        if not len(collisions):
             return
-        number = self._numbers[taken[0]]
-        blank = self._blank.index(number)
-        file = self._files[bisect_right(self._files, blank, key=lambda file: file.blank_before) - 1]
-        other = self._files[bisect_right(self._files, taken[0], key=lambda file: file.numbers_before) - 1]
-        place = other.describe(self._number_places[taken[0]])
-        if other is not file:
-            place = f"{other.path}, {place}"
-        found = f"no id, and the row number {number} that replaces it is the id of {place}"
+        number, place, file = (int(values[collisions[0]]) for values in self._taken)
+        _, blank_place, blank_file = (values[self._blank[0].index(number)] for values in self._blank)
+        other, describe_other = self._files[file]
+        path, describe = self._files[blank_file]
+        holder = describe_other(place) if file == blank_file else f"{other}, {describe_other(place)}"
+        found = f"no id, and the row number {number} that replaces it is the id of {holder}"
         remedy = "write an id in each row, or name another column with --id-column"
-        raise corpus_error(
-            file.path, file.describe(self._blank_places[blank]), found, "a different id for each", remedy
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _File:
-    """A file, and how many blank ids and how many numbers the files before it have."""
-
-    path: Path
-    describe: Callable[[int], str]
-    blank_before: int
-    numbers_before: int
+        raise corpus_error(path, describe(blank_place), found, "a different id for each", remedy)

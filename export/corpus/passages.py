@@ -1,17 +1,21 @@
-"""Write the passages of a corpus row by row, so that memory does not hold the corpus."""
+"""A corpus in passages.safetensors, written row by row and read when it is used, so that memory does not hold it."""
 
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import overload
 
 import numpy as np
 
-from export.files.tensor_file import Tensor, save_tensors
+from export.corpus.corpus import Append
+from export.files.tensor_file import Tensor, map_file, save_tensors
 from function.engine.passages import COLUMNS
+from function.engine.tensors import map_tensors
 
-Append = Callable[[str, str, str], None]
+ROWS_AT_ONCE = 4096  # strings in memory while a column is read from its first row to its last
 
 
 @contextmanager
@@ -26,14 +30,55 @@ def writing_passages(path: Path) -> Iterator[Append]:
         files = [opened.enter_context(TemporaryFile(dir=path.parent)) for _ in COLUMNS]
         offsets = [array("Q", [0]) for _ in COLUMNS]
 
-        def append(text: str, id: str, metadata: str) -> None:
-            encoded = text.encode(), id.encode(), metadata.encode()
-            for file, ends, value in zip(files, offsets, encoded, strict=True):
+        def append(*row: str) -> None:
+            for file, ends, value in zip(files, offsets, [value.encode() for value in row], strict=True):
                 file.write(value)
                 ends.append(ends[-1] + len(value))
 
         yield append
         tensors: dict[str, Tensor] = {}
         for column, file, ends in zip(COLUMNS, files, offsets, strict=True):
-            tensors |= {column: file, f"{column}.offsets": np.frombuffer(ends, np.uint64)}
+            tensors |= {column: map_file(file), f"{column}.offsets": np.frombuffer(ends, np.uint64)}
         save_tensors(path, tensors)
+
+
+class StoredColumn(Sequence[str]):
+    """One column of a passages.safetensors.
+
+    The file is mapped anew for each use and then released, so that its pages do not count as this process's memory.
+    """
+
+    def __init__(self, path: Path, column: str) -> None:
+        """Take the file and one of COLUMNS, which function/engine/passages.py describes."""
+        self._path = path
+        self._column = column
+        self._rows = len(map_tensors(path)[f"{column}.offsets"]) - 1
+
+    def __len__(self) -> int:
+        return self._rows
+
+    @overload
+    def __getitem__(self, rows: int) -> str: ...
+    @overload
+    def __getitem__(self, rows: slice) -> list[str]: ...
+    def __getitem__(self, rows: int | slice) -> str | list[str]:
+        if isinstance(rows, int):
+            return self._read(range(self._rows)[rows], 1)[0]
+        begin, end, step = rows.indices(self._rows)
+        return self._read(begin, max(0, end - begin))[::step] if step > 0 else list(self)[rows]
+
+    def __iter__(self) -> Iterator[str]:
+        for begin in range(0, self._rows, ROWS_AT_ONCE):
+            yield from self[begin : begin + ROWS_AT_ONCE]
+
+    def _read(self, begin: int, count: int) -> list[str]:
+        tensors = map_tensors(self._path)
+        offsets = tensors[f"{self._column}.offsets"][begin : begin + count + 1].tolist()
+        content = tensors[self._column][offsets[0] : offsets[-1]].tobytes()
+        return [content[first - offsets[0] : last - offsets[0]].decode() for first, last in pairwise(offsets)]
+
+
+def stored_columns(path: Path) -> tuple[StoredColumn, StoredColumn, StoredColumn]:
+    """Return the texts, ids and metadata of a passages.safetensors. Raises TensorsError if the file is damaged."""
+    texts, ids, metadata = (StoredColumn(path, column) for column in COLUMNS)
+    return texts, ids, metadata

@@ -1,7 +1,7 @@
 """The default corpus: the documentation of the running Python's standard library, some 6,000 passages.
 
-python_source.py parses Python modules. Modules written in C have no such source: those in IN_C are imported, which has
-no side effects, and the docstrings of their objects are read. Objects without a docstring are left out.
+python_source.py parses Python modules. Modules written in C have no such source: the modules in IN_C are imported,
+which has no side effects, and the docstrings of their objects are read. Objects without a docstring are left out.
 """
 
 import importlib
@@ -19,15 +19,15 @@ from export.corpus.python_source import Entry, entries_from_source, parse_module
 
 NAME = "Python's own documentation"  # what a manifest calls this corpus
 
-# Modules that import without side effects and whose everyday functions are documented in their C code alone.
+# Modules without side effects of importing, whose everyday functions are documented in their C code alone.
 IN_C = (
     *("builtins", "array", "binascii", "bz2", "cmath", "collections", "contextvars", "csv"),
     *("functools", "gc", "io", "itertools", "lzma", "math", "os", "queue", "random", "re"),
     *("select", "struct", "sys", "time", "unicodedata", "weakref", "zlib"),
 )
 
-ENOUGH_WORDS = 12  # a shorter first paragraph is followed by the next one
-MOST_WORDS = 60  # about 80 tokens, well within the 128 or more that sentence embedders read
+ENOUGH_WORDS = 12  # words of a text; a shorter first paragraph is followed by the next one
+MOST_WORDS = 60  # words of a text: about 80 tokens, and sentence embedders read 128 or more
 
 
 def python_documentation() -> Corpus:

@@ -1,7 +1,7 @@
 """What the source of the standard library documents, read with ast and never imported.
 
-Importing would start a browser, open a window or need another platform in the case of some modules. Left out: tests,
-applications and converters (SKIPPED), and private names.
+Importing some modules would start a browser, open a window or need another platform. Left out: tests, applications and
+converters (SKIPPED), and private names.
 """
 
 import ast
@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,7 +88,7 @@ def _offered(module: str, trees: dict[str, ast.Module]) -> Iterator[tuple[str, s
     """
     listed = _listed_in_all(trees[module])
     is_package = any(other.startswith(f"{module}.") for other in trees)
-    for node in _statements(trees[module].body):
+    for node in _nodes(trees[module].body):
         if not isinstance(node, ast.ImportFrom):
             continue
         parent = module if is_package else module.rpartition(".")[0]
@@ -139,20 +139,17 @@ def _described(node: Definition, module: str, prefix: str) -> Iterator[Entry]:
 
 
 def _definitions(body: list[ast.stmt]) -> Iterator[Definition]:
-    return (node for node in _statements(body) if isinstance(node, Definition))
+    return (node for node in _nodes(body) if isinstance(node, Definition))
 
 
-def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements of a body, including those under if, else, try, except and with."""
+def _nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Yield the nodes of a body, including those under if, else, try, except and with."""
     for node in body:
         yield node
-        if isinstance(node, ast.If | ast.Try | ast.With):
-            for block in ("body", "handlers", "orelse", "finalbody"):
-                for inner in getattr(node, block, []):
-                    yield from _statements(inner.body if isinstance(inner, ast.ExceptHandler) else [inner])
+        if isinstance(node, ast.If | ast.Try | ast.With | ast.ExceptHandler):
+            yield from _nodes(ast.iter_child_nodes(node))
 
 
 def _is_public(module: str) -> bool:
-    if module in KNOWN_AS:
-        return True
-    return module not in INTERNAL and not any(part.startswith("_") for part in module.split("."))
+    is_private = module in INTERNAL or any(part.startswith("_") for part in module.split("."))
+    return module in KNOWN_AS or not is_private

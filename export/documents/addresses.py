@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 GITHUB, MKDOCS, SPHINX = ANCHORS = ("github", "mkdocs", "sphinx")
 MARKDOWN, HTML = (".md", ".markdown"), (".html", ".htm")
-AS_FILES = "/blob/"  # in a base URL of GitHub or GitLab, which show files under their own names
+AS_FILES = "/blob/"  # part of a base URL of GitHub or GitLab, which show files under their own names
 
 
 class Slugs:
@@ -21,7 +21,7 @@ class Slugs:
         self._taken: dict[str, int] = {}  # anchors so far, and how often each was repeated
 
     def __call__(self, heading: str, own: str = "") -> str:
-        """Return the anchor of the next heading; `own` is the one that the author has given it, if any."""
+        """Return the anchor of the next heading; `own` is the anchor that its author chose, if any."""
         heading = heading.strip()
         if self._style == GITHUB:
             slug = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
@@ -38,7 +38,7 @@ class Slugs:
         return anchor
 
     def _next(self, slug: str, anchor: str) -> str:
-        """Return what is tried after an anchor that is taken."""
+        """Return the next candidate after an anchor that is taken."""
         if self._style == MKDOCS:
             numbered = re.fullmatch(r"(.+)_(\d+)", anchor)
             return f"{numbered[1]}_{int(numbered[2]) + 1}" if numbered else f"{anchor}_1"

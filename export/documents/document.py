@@ -12,14 +12,14 @@ class UnreadableError(Exception):
 class Heading:
     """A heading at the characters start to end of a part's text.
 
-    One without a text ends the sections of its level and deeper: what follows belongs to the section around them.
+    A heading without a text ends the sections of its level and below: what follows belongs to the section around them.
     """
 
     start: int
     end: int
     level: int  # 1 is the highest
     text: str
-    anchor: str  # "" if no link leads to it
+    anchor: str  # "" if it has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a document that is in memory at a time: a page of a PDF, all of another document."""
+    """A part of a document that is in memory at a time: a page of a PDF, or all of another document."""
 
     text: str
     blocks: list[Heading | Block]
@@ -44,11 +44,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document. Headings hold beyond the end of a part."""
+    """A document. A section can continue in the next part."""
 
     title: str
     parts: Iterable[Part]
-    fields: dict[str, object] = field(default_factory=dict)  # of the front matter
+    fields: dict[str, object] = field(default_factory=dict)  # metadata in the front matter
 
 
 def trimmed(text: str, start: int, end: int, parts: tuple[Block, ...] = (), header: str = "") -> list[Block]:

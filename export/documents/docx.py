@@ -10,7 +10,7 @@ from export.documents.document import Document, UnreadableError
 from export.documents.html import read_html_text
 
 LARGEST = 500_000_000  # bytes of all files in the archive, unpacked
-# what mammoth, zipfile and expat raise for damaged files; an encrypted ZIP is a RuntimeError
+# errors of mammoth, zipfile and expat for damaged files; RuntimeError: an encrypted ZIP
 BROKEN = (
     BadZipFile,
     ExpatError,
@@ -23,7 +23,7 @@ BROKEN = (
     RuntimeError,
     zlib.error,
 )
-OLE = b"\xd0\xcf\x11\xe0"  # how an encrypted file begins, and one of Word before 2007
+OLE = b"\xd0\xcf\x11\xe0"  # first bytes of an encrypted file, and of files of Word before 2007
 
 
 def read_docx(path: Path) -> Document:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
 CHARSET_WITHIN = 2048  # bytes in which a page states its encoding
-MAIN = ("[role=main]", "main article", "main", "article")  # the first that a page has once holds its text
+MAIN = ("[role=main]", "main article", "main", "article")  # the text is in the first that occurs once in a page
 BOILERPLATE = "|nav|footer|script|style|noscript|template|svg|iframe|object|button|select|form|head|"
-OUTSIDE = "|header|aside|"  # left out too, unless they are in an article
+OUTSIDE = "|header|aside|"  # boilerplate too, except in an article
 ROLES = "|navigation|search|banner|contentinfo|"
 PERMALINK = re.compile(r"(?<!\S)(headerlink|anchor|hash-link|header-anchor|anchor-link)(?!\S)")  # "¶" after headings
 INLINE = """\
@@ -64,11 +64,11 @@ class _Reader:
         self._has_anchors = has_anchors
         self._length = 0
         self._inline: list[str] = []  # the text since the last block
-        self._mark = ""  # of a list item that begins
-        self._depth = 0  # description lists around the place
+        self._mark = ""  # "- " at the start of a list item
+        self._depth = 0  # description lists around the current place
 
     def read(self, root: "LexborNode") -> None:
-        whole = None  # an element that is read already; what is in it is passed over
+        whole = None  # an element that is read already; its content is skipped
         for node, is_end in _walk(root):
             if whole is not None:
                 whole = None if is_end and node.mem_id == whole else whole
@@ -91,7 +91,7 @@ class _Reader:
                     self._mark = "" if is_end else "- "
 
     def _read_whole(self, node: "LexborNode") -> bool:
-        """Read an element that is one block; return False for another one."""
+        """Read an element if it is one block; return False if not."""
         if node.tag in HEADINGS or (node.tag == "dt" and node.id):
             if text := _line(node):
                 anchor = _anchor(node) if self._has_anchors else ""
@@ -126,7 +126,7 @@ class _Reader:
 def _walk(root: "LexborNode") -> Iterator[tuple["LexborNode", bool]]:
     """Yield each node below an element at its beginning (False) and, unless it is text, at its end (True).
 
-    Boilerplate is left out. No recursion: pages are nested as deeply as they like. The last end is the element's own.
+    Boilerplate is left out. Pages can be nested deeply, so nothing is recursive. The last end is the element's own.
     """
     outside = "" if root.tag == "article" or root.attributes.get("role") == "main" else OUTSIDE
     stack = [(root, True), (root.first_child, False)]

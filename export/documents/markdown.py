@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 NEWLINE = re.compile(r"\r\n?|\n")  # as markdown-it counts lines
 OWN_ANCHOR = re.compile(r"\s*\{:?[^{}]*#([\w.:-]+)[^{}]*\}\s*$")  # MkDocs: a heading {#anchor}
 COMMENTS = re.compile(r"\s*(?:<!--.*?-->\s*)+", re.DOTALL)
-WORDS = {"softbreak": " ", "hardbreak": " ", "html_inline": ""}  # in a heading, where other tokens are their content
+WORDS = {
+    "softbreak": " ",
+    "hardbreak": " ",
+    "html_inline": "",
+}  # text of a heading's tokens, if not their content
 PARTS = frozenset([("list_item_open", 1), ("tr_open", 2)])  # tokens that begin an item or a row, and their levels
 
 

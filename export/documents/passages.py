@@ -1,7 +1,7 @@
 """From the headings and blocks of a document to its passages.
 
-A passage is a piece of one section. Only sections that are too small to be found, and follow one another under the same
-heading, are one passage together, with their headings in its text.
+A passage is a piece of one section. Only sections that are too small to be found alone, and follow one another under
+the same heading, become one passage, with their headings in its text.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from export.corpus.embedded import heading_prefix
 from export.documents.document import Block, Document, Heading, Part, trimmed
 from export.documents.splitter import Splitter
 
-SMALL = 8  # a section of fewer than 1 / SMALL of a passage's tokens is small
+SMALL = 8  # a section with fewer than 1 / SMALL of a passage's tokens is small
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Passage:
     start: int
     end: int
     headings: tuple[str, ...]  # from the highest to that of the section
-    anchor: str  # of the section, or of the nearest one around it that has any
+    anchor: str  # anchor of the section, or of the nearest one around it that has any
     page: int | None
     table: str  # the header of the table that the passage continues
 
@@ -63,7 +63,7 @@ def divide(document: Document, splitter: Splitter) -> Iterator[Passage]:
 
 
 def _sections(part: Part, path: list[Heading]) -> tuple[_Section, list[Heading]]:
-    """Return the tree of a part's sections, and the headings that hold at its end; `path` holds at its beginning."""
+    """Return the tree of a part's sections, and the open headings at its end; `path` has those at its beginning."""
     opened = [root := _Section(None)]
     for block in [*(Heading(0, 0, each.level, each.text, each.anchor) for each in path), *part.blocks]:
         if isinstance(block, Block):

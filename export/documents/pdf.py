@@ -14,10 +14,10 @@ from export.documents.document import Block, Document, Heading, Part, Unreadable
 from export.documents.plain import paragraphs
 
 EDGE = 2  # lines at the top and at the bottom of a page that can be running headers and footers
-LEAST_PAGES, LEAST_SHARE = 3, 0.02  # of the pages that a line must be on to be a running one
-FULL_LINE = 0.75  # of the page's longest line; after a shorter one the next does not continue its sentence
+LEAST_PAGES, LEAST_SHARE = 3, 0.02  # a line on at least this many pages and this share of them is a running one
+FULL_LINE = 0.75  # share of the page's longest line; the sentence of a shorter line ends there
 DIVIDED = re.compile(r"(?<=\w)[-\u2010]$")
-HYPHEN = re.compile("[\u00ad\x02\ufffe]\\s*")  # PDFium writes the second or third for one that divides a word
+HYPHEN = re.compile("[\u00ad\x02\ufffe]\\s*")  # PDFium writes the second or third if the hyphen divides a word
 
 Outline = dict[int, list[tuple[int, str]]]  # level and words of the headings on each page
 
@@ -72,7 +72,7 @@ def _lines(pdf: Any, number: int) -> list[str]:
 
 
 def _key(line: str) -> str:
-    """Return a line with # for each number: page numbers differ."""
+    """Return a line with # for each number, because page numbers differ."""
     return re.sub(r"\d+", "#", line.lower())
 
 

@@ -7,12 +7,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
 
-from export.corpus.corpus import Corpus, CorpusError, Skipped, Told, corpus_error
-from export.corpus.folder import find_files
+from export.corpus.corpus import READ, Corpus, CorpusError, Skipped, corpus_error
+from export.corpus.folder import find_files, refusing_changes
 from export.corpus.formats.json_rows import compact_json
-from export.corpus.passages import writing_passages
-from export.corpus.stored import stored_columns
-from export.corpus.unchanged import refusing_changes
+from export.corpus.passages import stored_columns, writing_passages
 from export.documents.addresses import HTML, MARKDOWN, page_address
 from export.documents.document import Document, UnreadableError
 from export.documents.docx import read_docx
@@ -22,6 +20,7 @@ from export.documents.passages import divide
 from export.documents.pdf import read_pdf
 from export.documents.plain import read_plain
 from export.documents.splitter import Splitter
+from export.progress import OnProgress, no_progress
 
 FORMATS: dict[str, tuple[str, Callable[[Path, str], Document]]] = {
     **dict.fromkeys(MARKDOWN, ("Markdown", read_markdown)),
@@ -38,8 +37,8 @@ class Reading:
     """How documents are read."""
 
     splitter: Splitter
-    base_url: str = ""  # of the folder
-    anchors: str = "github"  # of Markdown: one of `addresses.ANCHORS`
+    base_url: str = ""  # address at which the folder is published
+    anchors: str = "github"  # style of the anchors in Markdown: one of `addresses.ANCHORS`
     is_strict: bool = False  # whether a document that cannot be read is an error
 
 
@@ -58,12 +57,11 @@ def require_packages() -> None:
         )
 
 
-def read_documents(path: Path, passages: Path, reading: Reading, told: Told = lambda share: None) -> Corpus:
+def read_documents(path: Path, passages: Path, reading: Reading, on_progress: OnProgress = no_progress) -> Corpus:
     """Return the passages of a document, or of all documents of a folder, after writing them into `passages`.
 
     The files are read in the order of their paths, and only one of them is in memory. Documents that cannot be read
-    are in the corpus's `unreadable`; other files are counted in `skipped`, by suffix. `told` is called with the share
-    of files that was read, 0 to 1.
+    are in the corpus's `unreadable`; other files are counted in `skipped`, by suffix.
     Raises CorpusError if there is no text at all, if a file changes while it is read, and if reading.is_strict for the
     first document that cannot be read.
     """
@@ -74,7 +72,7 @@ def read_documents(path: Path, passages: Path, reading: Reading, told: Told = la
     formats: Counter[str] = Counter()
     with writing_passages(passages) as append:
         for number, file in enumerate(files):
-            told(number / len(files))
+            on_progress(READ, number / len(files))
             name = file.relative_to(folder).as_posix()
             suffix = file.suffix.lower()
             if suffix not in FORMATS:

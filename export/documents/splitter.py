@@ -10,8 +10,8 @@ from export.documents.plain import paragraphs
 from function.engine.bundle import ModelInfo
 
 PASSAGE_TOKENS = 200
-MOST_CHARACTERS = 32  # of a token; a longer text is divided without counting its tokens
-AT_ONCE = 100_000  # characters in which sentences are looked for together
+MOST_CHARACTERS = 32  # characters of a token, at most; a text with more is divided without counting its tokens
+AT_ONCE = 100_000  # characters that are divided into sentences at a time
 WORD = re.compile(r"\S+")
 
 Piece = tuple[int, int, int, str]  # start, end, tokens, table header
@@ -19,7 +19,7 @@ Range = tuple[int, int, str]  # start, end, table header
 
 
 class Splitter:
-    """The tokenizer of a model, and how many of its tokens a passage has."""
+    """The tokenizer of a model, and the number of tokens of a passage."""
 
     def __init__(self, tokenizer: Tokenizer, model: ModelInfo, passage_tokens: int, overlap: int) -> None:
         """Take the tokenizer of a bundle. Of passage_tokens, `overlap` repeat the end of the passage before."""
@@ -32,11 +32,11 @@ class Splitter:
         self._overlap = overlap
 
     def count(self, text: str) -> int:
-        """Return how many tokens the model reads of a text, special tokens left out."""
+        """Return the number of tokens of a text, without special tokens."""
         return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
     def fits(self, text: str, start: int, end: int, tokens: int) -> bool:
-        """Return whether a piece of a text is not longer than that."""
+        """Return whether a piece of a text has at most this number of tokens."""
         return end - start <= tokens * MOST_CHARACTERS and self.count(text[start:end]) <= tokens
 
     def divide(self, text: str, blocks: Iterable[Block], prefix: str) -> Iterator[Range]:

@@ -23,8 +23,9 @@ from export.evaluation.search import (
     search_all,
 )
 from export.evaluation.statistics import SEED, figure, randomization_test
-from export.progress import ShowProgress, showing_progress
+from export.progress import OnProgress
 from export.shell import python_module
+from export.terminal import showing_progress
 from function.engine.bundle import BundleError
 
 FAILURES = 5  # questions that are printed
@@ -41,17 +42,17 @@ def run(options: argparse.Namespace, console: Console, errors: Console) -> int:
         _make_questions(options, console, errors)
         return 0
     questions, notes = read_questions(options.questions, options.qrels)
-    with showing_progress(errors) as progress:
-        opened = open_named(options.bundle, options.group_by, progress)
+    with showing_progress(errors) as on_progress:
+        opened = open_named(options.bundle, options.group_by, on_progress)
         modes = choose_modes(opened, options.mode or ())
         if not options.allow_missing:
             check_ids(opened, questions, options.qrels or options.questions)
         filtered = [(condition, *filter_questions(opened, questions, condition)) for condition in options.filter]
-        results = search_all(opened, questions, modes, progress)
+        results = search_all(opened, questions, modes, on_progress)
         subsets = [_subset(None, results)]
         for condition, kept, allowed in filtered:
-            subsets.append(_subset(condition, search_all(opened, kept, modes, progress, allowed)))
-        comparisons = [] if options.compare is None else _compare(options, results, progress)
+            subsets.append(_subset(condition, search_all(opened, kept, modes, on_progress, allowed)))
+        comparisons = [] if options.compare is None else _compare(options, results, on_progress)
     if options.run is not None:
         _write_run(options.run, results, modes[0])
     shown = HYBRID if HYBRID in modes else modes[0]
@@ -96,13 +97,13 @@ def _subset(condition: dict[str, object] | None, results: Results) -> Subset:
     return Subset(condition, len(results.questions), figures)
 
 
-def _compare(options: argparse.Namespace, results: Results, progress: ShowProgress) -> list[Comparison]:
+def _compare(options: argparse.Namespace, results: Results, on_progress: OnProgress) -> list[Comparison]:
     """Return the tests of all measures in the modes that both bundles have."""
-    other = open_named(options.compare, options.group_by, progress)
+    other = open_named(options.compare, options.group_by, on_progress)
     has = choose_modes(other, options.mode or ())
     if not options.allow_missing:
         check_ids(other, results.questions, options.qrels or options.questions)
-    found = search_all(other, results.questions, [mode for mode in results.measures if mode in has], progress)
+    found = search_all(other, results.questions, [mode for mode in results.measures if mode in has], on_progress)
     comparisons = []
     for mode, theirs in found.measures.items():
         for place, name in enumerate(MEASURES):
@@ -153,8 +154,8 @@ def _write_run(path: Path, results: Results, mode: str) -> None:
 
 def _make_questions(options: argparse.Namespace, console: Console, errors: Console) -> None:
     """Print lines of questions without their words, each with the id and the text of a random passage."""
-    with showing_progress(errors) as progress:
-        opened = open_named(options.bundle, options.group_by, progress)
+    with showing_progress(errors) as on_progress:
+        opened = open_named(options.bundle, options.group_by, on_progress)
     names = list(opened.rows)
     if options.make_questions > len(names):
         expected = f"{options.make_questions:,} or more; draw fewer with --make-questions"

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from export.corpus.corpus import corpus_error
-from export.corpus.formats.compressed import is_gzipped, require_whole_gzip
 from export.corpus.formats.json_rows import json_rows
-from export.corpus.formats.lines import read_lines
+from export.corpus.formats.lines import is_gzipped, read_lines, require_whole_gzip
 from export.corpus.ids import id_of_number
 from export.evaluation.measures import Grades
+from export.progress import no_progress
 
 SHOWN = 40  # characters of a wrong value that a message repeats
 FORM = '{"query": "...", "relevant": ["id", ...]} or {"query": "...", "relevant": {"id": grade, ...}}'
@@ -51,7 +51,7 @@ def _json_questions(path: Path) -> Iterator[Question]:
     ids: dict[str, int] = {}
     lines: dict[str, int] = {}
     empty = []
-    for line, row in json_rows(path, lambda share: None):
+    for line, row in json_rows(path, no_progress):
         place = f"line {line}"
         text, relevant = row.get("query"), row.get("relevant")
         if not isinstance(text, str) or not isinstance(relevant, list | dict):
@@ -148,19 +148,19 @@ def _topics(path: Path) -> Iterator[tuple[str, str, str]]:
     """Yield the place, the id and the question of each topic; the latter two are empty where they are missing."""
     match _first_character(path):
         case "{":
-            for line, row in json_rows(path, lambda share: None):
+            for line, row in json_rows(path, no_progress):
                 text = row.get("text")
                 id = _id(path, f"line {line}", row.get("_id"), "an _id")
                 yield f"line {line}", id, text if isinstance(text, str) else ""
         case "<":
-            topics = TOPIC.findall("".join(read_lines(path, lambda share: None)))
+            topics = TOPIC.findall("".join(read_lines(path, no_progress)))
             if not topics:
                 raise corpus_error(path, None, "no <top>", "TREC topics, <top> to </top>", "convert the file")
             for number, topic in enumerate(topics, 1):
                 name, title = NUMBER.search(topic), TITLE.search(topic)
                 yield f"topic {number}", name[1] if name else "", " ".join(title[1].split()) if title else ""
         case _:
-            for line, words in enumerate(read_lines(path, lambda share: None), 1):
+            for line, words in enumerate(read_lines(path, no_progress), 1):
                 if words.strip():
                     id, _, text = words.partition("\t")
                     yield f"line {line}", id.strip(), text
@@ -169,7 +169,7 @@ def _topics(path: Path) -> Iterator[tuple[str, str, str]]:
 def _read_qrels(path: Path) -> dict[str, dict[str, int]]:
     """Return the grades of each question's texts."""
     found: dict[str, dict[str, int]] = {}
-    for line, words in enumerate(read_lines(path, lambda share: None), 1):
+    for line, words in enumerate(read_lines(path, no_progress), 1):
         fields = words.strip().split("\t") if "\t" in words else words.split()
         if not fields or (line == 1 and len(fields) == 3 and not fields[2].lstrip("-").isdecimal()):
             continue
@@ -195,4 +195,4 @@ def _require_file(path: Path, what: str) -> None:
 
 def _first_character(path: Path) -> str:
     """Return the first character that is not white space, empty if there is none."""
-    return next((line.strip()[0] for line in read_lines(path, lambda share: None) if line.strip()), "")
+    return next((line.strip()[0] for line in read_lines(path, no_progress) if line.strip()), "")

@@ -12,7 +12,7 @@ from export.corpus.ids import id_of_number
 from export.evaluation.fusion_weight import ndcg_of_weights, weights_with
 from export.evaluation.measures import DEPTH, HYBRID, KEYWORD, MODES, SEMANTIC, measure, rank
 from export.evaluation.questions import Question
-from export.progress import ShowProgress
+from export.progress import OnProgress
 from function.engine.arrays import Array
 from function.engine.bundle import CONVEX, BundleError
 from function.engine.hybrid import CANDIDATES, fuse
@@ -59,7 +59,7 @@ class Results:
     weights: Sequence[float]
 
 
-def open_named(folder: Path, group_by: str | None, progress: ShowProgress) -> OpenBundle:
+def open_named(folder: Path, group_by: str | None, on_progress: OnProgress) -> OpenBundle:
     """Open a bundle and read the names of its rows. A row without a value in the column has its id as its name.
 
     Raises BundleError if the bundle cannot be used, or if no row has a single value in the column.
@@ -71,7 +71,7 @@ def open_named(folder: Path, group_by: str | None, progress: ShowProgress) -> Op
     has_column = group_by is None
     for row in range(len(passages)):
         if row % ROWS_BETWEEN == 0:
-            progress(step, row / len(passages))
+            on_progress(step, row / len(passages))
         name = passages.id(row)
         if group_by is not None and (value := passages.metadata(row).get(group_by)) is not None:
             if not isinstance(value, str | int | float):
@@ -80,7 +80,7 @@ def open_named(folder: Path, group_by: str | None, progress: ShowProgress) -> Op
             name, has_column = value if isinstance(value, str) else id_of_number(value), True
         names.append(name)
         rows.setdefault(name, row)
-    progress(step, 1)
+    on_progress(step, 1)
     if not has_column:
         known = ", ".join(bundle.columns.kinds) or "none"
         expected = f"one that texts have, such as one that filters compare ({known})"
@@ -140,7 +140,7 @@ def search_all(
     opened: OpenBundle,
     questions: Sequence[Question],
     modes: Sequence[str],
-    progress: ShowProgress,
+    on_progress: OnProgress,
     allowed: Mask | None = None,
 ) -> Results:
     """Search for each question in each mode, among the rows that `allowed` (rows,) bool keeps, and measure."""
@@ -149,14 +149,14 @@ def search_all(
     by_weight = np.zeros((len(questions), len(weights)))
     step = f"search {opened.folder}" + ("" if allowed is None else f", {allowed.sum():,} texts")
     for place, question in enumerate(questions):
-        progress(step, place / len(questions))
+        on_progress(step, place / len(questions))
         finders, highest = _finders(opened, question.text, allowed)
         for mode in modes:
             hits, names = _find_enough(opened, finders[mode], 2 * CANDIDATES if mode == HYBRID else MOST_HITS)
             rankings[mode].append(_rank(hits, names))
             if mode == HYBRID:  # the hits are all of its candidates
                 by_weight[place] = ndcg_of_weights(hits, highest, names, question.relevant, weights)
-    progress(step, 1)
+    on_progress(step, 1)
     measures = {
         mode: np.array([measure(list(own), each.relevant) for own, each in zip(found, questions, strict=True)])
         for mode, found in rankings.items()

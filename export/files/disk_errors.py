@@ -14,7 +14,7 @@ from pathlib import Path
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 DISK_ERRORS = (*FULL, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
-SPENT = 1_000_000  # bytes; a disk with less counts as full, because file systems keep some in reserve
+SPENT = 1_000_000  # bytes; a disk with less free space counts as full, because file systems reserve some
 QUOTED = re.compile(r"\(os error (\d+)\)")  # an errno in the errors of libraries written in Rust
 OTHER_FOLDER = "choose another folder with --out"
 
@@ -55,7 +55,7 @@ def explaining_disk(folder: Path, remedy: str) -> Iterator[None]:
     """Raise DiskError for any error of the block that means that the folder's disk is full.
 
     A library's error that quotes another error of the system becomes a DiskError too. An OSError without a path gets
-    the folder's path. All other errors pass unchanged.
+    the folder's path. All other errors are raised unchanged.
     """
     try:
         yield
@@ -79,13 +79,13 @@ def explaining_disk(folder: Path, remedy: str) -> Iterator[None]:
 
 
 def find_disk_error(error: BaseException) -> OSError | None:
-    """Return the error of a disk that an error is, is caused by or quotes, or else None."""
+    """Return the disk's error that `error` is, is caused by or quotes, or else None."""
     cause = _find_os_error(error)
     return cause if cause is not None and cause.errno in DISK_ERRORS else None
 
 
 def _find_os_error(error: BaseException) -> OSError | None:
-    """Return the OSError with an errno that an error is, is caused by or quotes, or else None."""
+    """Return the OSError with an errno that `error` is, is caused by or quotes, or else None."""
     link: BaseException | None = error
     while link is not None:
         if isinstance(link, OSError) and link.errno is not None:

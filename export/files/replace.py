@@ -15,7 +15,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from export.files.disk_errors import OTHER_FOLDER, explaining_disk
@@ -28,7 +28,7 @@ BUNDLE_FILES = {
     *(layout.PASSAGES, layout.COLUMNS, layout.KEYWORDS, layout.TRUNCATED),
 }
 LOCK = "lock"
-COMPLETE = "complete"  # the marker: all files are stored, and only have to move
+COMPLETE = "complete"  # the marker in PARTIAL: all files are stored and only have to move
 LOST_AND_FOUND = "lost+found"  # in the root of each ext4 file system
 
 
@@ -39,8 +39,8 @@ def replacing(out: Path) -> Iterator[Path]:
     The folder is empty except for the finished pieces of a stopped export. After an error or an interruption of the
     block, the old bundle is unchanged, and finished pieces stay for the next export.
     Raises BundleError if `out` is a file, if it holds anything but a bundle, if another export writes into it, or if
-    the process is stopped while files move; DiskError if the disk is full; another OSError, which names the path, if
-    nothing can be written there.
+    the process is stopped while files move; DiskError if the disk is full; another OSError, with the path, if `out`
+    cannot be written.
     """
     out = _resolve(out)
     made = [folder for folder in (out, *out.parents) if not folder.exists()]
@@ -53,12 +53,14 @@ def replacing(out: Path) -> Iterator[Path]:
             try:
                 yield partial
                 flush(partial)
-                _move(partial, out)
+                (partial / COMPLETE).touch()
+                flush_one(partial)
+                _finish_move(partial, out)
             except BaseException:  # raised again
                 if not (partial / COMPLETE).exists():
                     _empty(partial)
                 raise
-    except BaseException:  # Ctrl-C and SIGTERM too; always raised again
+    except BaseException:  # also Ctrl-C and SIGTERM; always raised again
         for folder in made:
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
@@ -84,7 +86,7 @@ def _prepare(out: Path, is_new: bool) -> None:
     """Create the folder if it is new, and otherwise refuse a folder with other files than a bundle's."""
     out.mkdir(parents=True, exist_ok=True)
     if is_new:
-        out.chmod(0o755)  # whatever the umask, because a container has another user
+        out.chmod(0o755)  # with any umask, because a container has another user
     for path in sorted(out.iterdir()):
         is_of_bundle = path.name in BUNDLE_FILES and path.is_file()
         is_of_file_system = path.name == LOST_AND_FOUND and out.is_mount()
@@ -105,38 +107,28 @@ def _locking(out: Path) -> Iterator[Path]:
     Raises BundleError if another export holds the lock.
     """
     partial = out / PARTIAL
-    try:
-        partial.mkdir(exist_ok=True)
-        descriptor = os.open(partial / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        error.filename = str(out)  # the folder that the user named
-        raise
-    try:
-        _lock(descriptor, out)
+    with ExitStack() as opened:
+        try:
+            partial.mkdir(exist_ok=True)
+            descriptor = os.open(partial / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+            opened.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_locked = os.path.samestat(os.fstat(descriptor), (partial / LOCK).stat())
+        except (BlockingIOError, FileNotFoundError):  # FileNotFoundError: the other export has just removed the file
+            is_locked = False
+        except OSError as error:  # also a network file system without locks
+            error.filename = str(out)  # the folder that the user named
+            raise
+        if not is_locked:
+            raise BundleError(
+                f"{out}: another export is writing into this folder; expected to be the only one; wait until it ends, "
+                f"or {OTHER_FOLDER}"
+            )
         try:
             yield partial
         finally:
             if find_kept(out) is None and not (partial / COMPLETE).exists():
-                shutil.rmtree(partial, ignore_errors=True)  # whatever stays is removed by the next export
-    finally:
-        os.close(descriptor)
-
-
-def _lock(descriptor: int, out: Path) -> None:
-    """Lock the open file LOCK without waiting. Raises BundleError if another export holds the lock."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(descriptor), (out / PARTIAL / LOCK).stat()):
-            return
-    except (BlockingIOError, FileNotFoundError):  # FileNotFoundError: the other export has just removed the file
-        pass
-    except OSError as error:  # a network file system without locks
-        error.filename = str(out)
-        raise
-    raise BundleError(
-        f"{out}: another export is writing into this folder; expected to be the only one; wait until it ends, or "
-        f"{OTHER_FOLDER}"
-    )
+                shutil.rmtree(partial, ignore_errors=True)  # the next export removes what stays
 
 
 def _empty(partial: Path) -> None:
@@ -150,13 +142,6 @@ def _empty(partial: Path) -> None:
             path.unlink()
 
 
-def _move(partial: Path, out: Path) -> None:
-    """Replace the bundle's files by those in `partial`, which the disk has stored. Raises as _finish_move does."""
-    (partial / COMPLETE).touch()
-    flush_one(partial)
-    _finish_move(partial, out)
-
-
 def _finish_move(partial: Path, out: Path) -> None:
     """Move the files that a complete export has not moved yet, if there is one.
 
@@ -167,7 +152,7 @@ def _finish_move(partial: Path, out: Path) -> None:
     try:
         if (partial / layout.MANIFEST).exists():
             _move_files(partial, out)
-        shutil.rmtree(partial / FINISHED, ignore_errors=True)  # first, so that a stop here leaves nothing to take over
+        shutil.rmtree(partial / FINISHED, ignore_errors=True)  # first, so that a stop here leaves nothing to reuse
         (partial / COMPLETE).unlink()
     except (OSError, KeyboardInterrupt, SystemExit) as error:
         if (out / layout.MANIFEST).exists():  # nothing has moved yet, or everything has

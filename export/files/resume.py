@@ -1,4 +1,4 @@
-"""Finished pieces of an export, kept so that a stopped export continues where it was.
+"""Finished pieces of an export, kept so that the next export continues where a stopped one was.
 
 A piece is a file or a folder. It is written beside its final place, flushed to the disk and renamed. So every piece in
 the folder `finished` is complete, even if the process is killed.
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 PARTIAL = ".partial"  # in the bundle's folder: everything that an unfinished export has written
-FINISHED = "finished"  # in PARTIAL: the pieces that the next export takes over
+FINISHED = "finished"  # in PARTIAL: the pieces that the next export reuses
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Write safetensors files of any size with little memory.
+"""Write safetensors files of any size with little memory, and let go of memory-mapped arrays.
 
 The library's own writer copies all tensors of a file into one string of bytes. This one copies a block at a time, and
 the bytes it writes are the library's. function/engine/tensors.py reads the files and describes the format.
@@ -7,7 +7,7 @@ Left out: dtypes that no bundle has, and the format's `__metadata__`.
 
 import json
 import math
-import shutil
+import mmap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,13 +15,12 @@ from typing import IO
 
 import numpy as np
 
-from export.files.mapped import release
 from function.engine.arrays import AnyArray
-from function.engine.tensors import DTYPES
+from function.engine.tensors import DTYPES, map_of
 
 BLOCK = 1 << 22  # bytes that are copied at a time
 ALIGNMENT = 8  # bytes: where the tensors begin
-ORDER = ("U64", "I64", "F64", "F32", "U32", "U16", "I8", "U8")  # of the tensors in a file: the library's
+ORDER = ("U64", "I64", "F64", "F32", "U32", "U16", "I8", "U8")  # order of the tensors in a file: the library's
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +40,11 @@ class Gathered:
         """Return the dtype of the source."""
         return self.source.dtype
 
+    def __getitem__(self, block: slice) -> AnyArray:
+        return self.source[self.rows[block]]
 
-Tensor = AnyArray | Gathered | IO[bytes]  # an open file stands for its bytes, uint8
+
+Tensor = AnyArray | Gathered
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
@@ -56,41 +58,43 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     ordered = sorted(tensors, key=lambda name: (ORDER.index(dtypes[name]), name.encode()))
     header, begin = {}, 0
     for name in ordered:
-        shape = _shape(tensors[name])
-        end = begin + math.prod(shape) * np.dtype(DTYPES[dtypes[name]]).itemsize
+        shape = tensors[name].shape
+        end = begin + math.prod(shape) * tensors[name].dtype.itemsize
         header[name] = {"dtype": dtypes[name], "shape": shape, "data_offsets": (begin, end)}
         begin = end
     encoded = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     encoded += b" " * (-len(encoded) % ALIGNMENT)
     with path.open("wb") as file:
         file.write(len(encoded).to_bytes(8, "little") + encoded)
-        for name in ordered:
-            _write(file, tensors[name])
-    path.chmod(0o644)  # whatever the umask, because a container has another user
+        for tensor in map(tensors.__getitem__, ordered):
+            rows, *row_shape = tensor.shape
+            step = max(1, BLOCK // max(1, math.prod(row_shape) * tensor.dtype.itemsize))
+            for begin in range(0, rows, step):
+                file.write(np.ascontiguousarray(tensor[begin : begin + step]).data)
+                release(tensor.source if isinstance(tensor, Gathered) else tensor)
+    path.chmod(0o644)  # with any umask, because a container has another user
 
 
 def _dtype_name(name: str, tensor: Tensor) -> str:
-    dtype = tensor.dtype if isinstance(tensor, np.ndarray | Gathered) else np.dtype(np.uint8)
     for known, kind in DTYPES.items():
-        if dtype == kind:
+        if tensor.dtype == kind:
             return known
-    raise ValueError(f"tensor {name!r}: dtype {dtype}, expected one of {', '.join(DTYPES)}")
+    raise ValueError(f"tensor {name!r}: dtype {tensor.dtype}, expected one of {', '.join(DTYPES)}")
 
 
-def _shape(tensor: Tensor) -> tuple[int, ...]:
-    return tensor.shape if isinstance(tensor, np.ndarray | Gathered) else (tensor.seek(0, 2),)
+def map_file(file: IO[bytes]) -> AnyArray:
+    """Return the bytes of an open file, (n,) uint8, memory-mapped: they stay readable when the file is closed."""
+    if not file.seek(0, 2):
+        return np.empty(0, np.uint8)
+    file.flush()
+    return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
 
 
-def _write(file: IO[bytes], tensor: Tensor) -> None:
-    """Write the values of a tensor, row after row."""
-    if not isinstance(tensor, np.ndarray | Gathered):
-        tensor.seek(0)
-        shutil.copyfileobj(tensor, file, BLOCK)
-        return
-    rows, *row_shape = tensor.shape
-    step = max(1, BLOCK // max(1, math.prod(row_shape) * tensor.dtype.itemsize))
-    for begin in range(0, rows, step):
-        block = slice(begin, begin + step)
-        values = tensor.source[tensor.rows[block]] if isinstance(tensor, Gathered) else tensor[block]
-        file.write(np.ascontiguousarray(values).data)
-        release(tensor.source if isinstance(tensor, Gathered) else tensor)
+def release(array: AnyArray) -> None:
+    """Take all pages of the file that an array is mapped from out of the process's memory.
+
+    Pages that were read count as its memory until then. The system keeps them in its page cache while it has room, so
+    that reading them again is quick. An array that is not mapped, or can be written, stays as it is.
+    """
+    if (mapped := map_of(array)) and not array.flags.writeable:
+        mapped.madvise(mmap.MADV_DONTNEED)

@@ -3,6 +3,7 @@
 function/engine/metadata/columns.py describes the tensors.
 """
 
+import sys
 from array import array
 from collections.abc import Sequence
 from itertools import pairwise
@@ -13,7 +14,7 @@ from export.corpus.ids import EXACT_FLOATS
 from function.engine.arrays import AnyArray
 from function.engine.metadata.columns import Stored
 
-REMEMBERED = 1 << 16  # different strings of a column that are looked up: some 10 MB
+REMEMBERED = 1 << 16  # different strings of a column whose numbers are cached: about 10 MB
 
 
 class NumberRange:
@@ -31,26 +32,19 @@ class NumberRange:
             return number
         whole = int(number)
         self._least, self._most = min(self._least, whole), max(self._most, whole)
-        if self.rounded is None and not -EXACT_FLOATS <= whole <= EXACT_FLOATS and not _is_float(whole):
-            self.rounded = whole
+        if self.rounded is None and abs(whole) > EXACT_FLOATS:
+            is_float = abs(whole) <= sys.float_info.max and float(whole) == whole
+            self.rounded = None if is_float else whole
         return whole
 
     @property
     def typecode(self) -> str | None:
-        """The `array` type of int64, uint64 or float64, the first of them that fits; None if none does."""
+        """The `array` type code of the first that fits of int64, uint64 and float64; None if none does."""
         if not self._has_fraction and self._least >= -(2**63) and self._most < 2**63:
             return "q"
         if not self._has_fraction and self._least == 0 and self._most < 2**64:
             return "Q"
         return "d" if self.rounded is None else None
-
-
-def _is_float(whole: int) -> bool:
-    """Return whether float64 has this number."""
-    try:
-        return float(whole) == whole
-    except OverflowError:
-        return False
 
 
 class Numbers:
@@ -95,14 +89,14 @@ class Numbers:
 class Words:
     """A column of strings or of lists of strings: their UTF-8, and 8 to 12 bytes for each string.
 
-    Only REMEMBERED different strings are looked up, so that a column without repetitions needs no large dictionary.
-    A string that occurs again later is stored again; `tensors` brings the equal ones together.
+    Only REMEMBERED different strings are cached, so that a column without repetitions needs no large dictionary.
+    A string that occurs again later is stored again; `tensors` merges the equal ones.
     """
 
     def __init__(self, kind: str) -> None:
         self._rows = array("I")  # rows that have a value
-        self._content, self._ends = bytearray(), array("Q", [0])  # stored strings, one after the other
-        self._numbers: dict[Stored, int] = {}  # numbers of the strings that are looked up
+        self._content, self._ends = bytearray(), array("Q", [0])  # the stored strings, joined, and their ends
+        self._numbers: dict[Stored, int] = {}  # the number of each cached string
         self._occurrences = array("I")  # the number of each string
         self._rows_of_lists = array("I") if kind == "list" else None  # the row of each string
 
@@ -140,7 +134,7 @@ class Words:
         return tensors | _present(rows, count)
 
     def _sort(self) -> tuple[list[bytes], AnyArray]:
-        """Return the different strings in ascending order, and the place there of each stored string, by its number."""
+        """Return the different strings in ascending order, and for the number of each stored string its place there."""
         stored = [bytes(self._content[begin:end]) for begin, end in pairwise(self._ends)]
         del self._content, self._numbers
         places, words = np.empty(len(stored), np.uint32), list[bytes]()
@@ -152,7 +146,7 @@ class Words:
 
 
 def _present(rows: AnyArray, count: int) -> dict[str, AnyArray]:
-    """Return the bits of the rows that have a value, if others have none."""
+    """Return a bit for each row, whether it has a value; no tensor if all rows have one."""
     if len(rows) == count:
         return {}
     return {"present": np.packbits(_spread(np.ones(len(rows), np.uint8), rows, count))}
@@ -166,5 +160,5 @@ def _spread(values: AnyArray, rows: AnyArray, count: int) -> AnyArray:
 
 
 def _smallest_dtype(count: int) -> "np.dtype[np.generic]":
-    """Return the smallest unsigned dtype that has this number of different values."""
+    """Return the smallest unsigned dtype with at least this number of different values."""
     return np.min_scalar_type(max(count - 1, 0))

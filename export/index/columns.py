@@ -1,9 +1,9 @@
 """The metadata of a corpus as typed columns that filters can compare: which types they have, and their tensors.
 
-A column is of one type if all its values are: strings, numbers, booleans, lists of strings, or dates, which are strings
-that all begin like 2024-05-31 and are ISO 8601. Anything else cannot be filtered. A CSV holds only strings, so a number
-there has to be asked for. Numbers that no dtype holds exactly are refused, since a filter would find the wrong rows.
-`function/engine/metadata/columns.py` reads the tensors and describes them.
+A column has a type if all its values have it: strings, numbers, booleans, lists of strings, or dates, which are strings
+that all begin like 2024-05-31 and are ISO 8601. Other columns cannot be filtered. A CSV holds only strings, so a column
+of numbers needs --column there. Numbers that no dtype holds exactly are refused, since a filter would find the wrong
+rows. `function/engine/metadata/columns.py` reads the tensors and describes them.
 """
 
 import json
@@ -23,8 +23,8 @@ from function.engine.metadata.columns import EXPECTED, Stored, stored_value
 NONE = "none"  # the type of a column that filters cannot name
 TYPES = (*EXPECTED, NONE)
 LIST_OF_STRINGS = "a list of strings"
-SHOWN = 40  # characters of a wrong value that are shown
-REMEMBERED = 1 << 14  # strings whose type and stored form are looked up when they occur again
+SHOWN = 40  # maximum characters of a wrong value in a message
+REMEMBERED = 1 << 14  # strings whose type and stored form are cached
 TYPES_OF_JSON: dict[type, tuple[str, ...]] = {
     str: ("string", "date"),
     int: ("number",),
@@ -44,29 +44,30 @@ class _Column:
 
     kinds: frozenset[str]
     numbers: NumberRange = field(default_factory=NumberRange)
-    rounded_row: int | None = None  # the row of `numbers.rounded`
+    rounded_row: int | None = None  # the row with `numbers.rounded`
 
 
-def choose_types(corpus: Corpus, asked: Mapping[str, str], source: Path) -> dict[str, str]:
-    """Return the type of each column of the metadata, in alphabetical order: those asked for, else those that fit.
+def choose_types(corpus: Corpus, requested: Mapping[str, str], source: Path) -> dict[str, str]:
+    """Return the type of each column of the metadata, in alphabetical order: the requested one, else one that fits.
 
-    Raises CorpusError, which names the source, if a column that was asked for is missing, if a value does not fit, if
+    Raises CorpusError, which names the source, if a requested column is missing, if a value does not fit, if
     numbers cannot be stored exactly, or if filters could not name a column.
     """
     columns: dict[str, _Column] = {}
-    recall, recall_types = lru_cache(REMEMBERED)(stored_values), lru_cache(REMEMBERED)(_types_of)
+    stored_of, types_of = lru_cache(REMEMBERED)(stored_values), lru_cache(REMEMBERED)(_types_of)
     for row, metadata in enumerate(map(json.loads, corpus.metadata)):
         for name, value in metadata.items():
             is_string, number = isinstance(value, str), value
-            if (kind := asked.get(name)) is None:
-                kinds = recall_types(value) if is_string else _types_of(value)
+            if (kind := requested.get(name)) is None:
+                kinds = types_of(value) if is_string else _types_of(value)
             else:
                 kinds = frozenset([kind])
-                stored = [] if kind == NONE else recall(kind, value) if is_string else stored_values(kind, value)
+                stored = [] if kind == NONE else stored_of(kind, value) if is_string else stored_values(kind, value)
                 if stored is None:
+                    fitting = LIST_OF_STRINGS if kind == "list" else EXPECTED[kind]
                     raise CorpusError(
                         f"{_place(source, corpus, row)}: found {_shown(value)} in the column {name!r}, expected "
-                        f"{_expected(kind)}; correct it, or choose another type with --column {name}=TYPE"
+                        f"{fitting}; correct it, or choose another type with --column {name}=TYPE"
                     )
                 if kind == "number":
                     (number,) = stored
@@ -77,12 +78,15 @@ def choose_types(corpus: Corpus, asked: Mapping[str, str], source: Path) -> dict
                 column.numbers.add(number)
                 if column.rounded_row is None and column.numbers.rounded is not None:
                     column.rounded_row = row
-    for name in asked.keys() - columns.keys():
+    for name in requested.keys() - columns.keys():
         close = get_close_matches(name, columns, n=1)
         advice = f"did you mean {close[0]!r}?" if close else "name another with --column"
         known = ", ".join(map(repr, sorted(columns))) or "(none)"
         raise CorpusError(f"{source}: found the columns {known}, expected a column {name!r} with values; {advice}")
-    types = {name: _narrowest(column.kinds) for name, column in sorted(columns.items())}
+    types = {
+        name: "date" if "date" in column.kinds else next(iter(column.kinds), NONE)
+        for name, column in sorted(columns.items())
+    }
     for name, kind in types.items():
         _require_filterable(source, corpus, name, kind, columns[name])
     return types
@@ -100,7 +104,7 @@ def _require_filterable(source: Path, corpus: Corpus, name: str, kind: str, colu
         raise CorpusError(
             f"{_place(source, corpus, column.rounded_row)}: found {_shown(column.numbers.rounded)} in the column "
             f"{name!r}, expected whole numbers that all fit into 64 bits, or numbers that float64 holds exactly, so "
-            f"that filters can tell it from its neighbours; compare the column as strings with "
+            f"that filters can distinguish it from its neighbours; compare the column as strings with "
             f"--column {quote(f'{name}=string')}, or {left_out}"
         )
 
@@ -110,18 +114,10 @@ def _place(source: Path, corpus: Corpus, row: int) -> str:
 
 
 def _types_of(value: object) -> frozenset[str]:
-    """Return the types that a value may have: a string may be a date too."""
+    """Return the types that fit a value: a date is a string too."""
     if isinstance(value, str) and not DATE.match(value):
         return frozenset(["string"])
     return frozenset(kind for kind in TYPES_OF_JSON.get(type(value), ()) if stored_values(kind, value) is not None)
-
-
-def _narrowest(kinds: frozenset[str]) -> str:
-    return "date" if "date" in kinds else next(iter(kinds), NONE)
-
-
-def _expected(kind: str) -> str:
-    return LIST_OF_STRINGS if kind == "list" else EXPECTED[kind]
 
 
 def _shown(value: object) -> str:
@@ -130,11 +126,11 @@ def _shown(value: object) -> str:
 
 
 def stored_values(kind: str, value: object) -> list[Stored] | None:
-    """Return what a column of this type stores of a value, None if the value is not of the type.
+    """Return what a column of this type stores for a value, None if the value does not fit the type.
 
-    A list has its different strings, another type one value. A string may hold the JSON of a number, a boolean (in
-    capitals too, as Python writes it) or a list, because a CSV has no other way to state one. A number is taken as a
-    string too: as its JSON.
+    A list has its different strings, another type one value. A string can be the JSON of a number, a boolean (also
+    capitalized, as Python writes it) or a list, because a CSV has no other way to state one. A number fits a column of
+    strings as its JSON.
     """
     try:
         if kind == "string" and type(value) in (int, float):
@@ -151,18 +147,18 @@ def stored_values(kind: str, value: object) -> list[Stored] | None:
 
 
 def column_tensors(metadata: Metadata, types: Mapping[str, str]) -> dict[str, AnyArray]:
-    """Return the tensors of a columns.safetensors: those that function/engine/metadata/columns.py describes.
+    """Return the tensors of a columns.safetensors, which function/engine/metadata/columns.py describes.
 
-    The metadata is read once, and only one row of it is in memory. Raises ValueError if a value is not of its column's
-    type.
+    The metadata is read once, and only one row of it is in memory. Raises ValueError if a value does not fit its
+    column's type.
     """
     columns = {name: Words(kind) if kind in ("string", "list") else Numbers(kind) for name, kind in types.items()}
-    recall = lru_cache(REMEMBERED)(stored_values)
+    stored_of = lru_cache(REMEMBERED)(stored_values)
     count = 0
     for count, values in enumerate(metadata, 1):
         for name, value in values.items():
             if name in columns:
-                stored = recall(types[name], value) if isinstance(value, str) else stored_values(types[name], value)
+                stored = stored_of(types[name], value) if isinstance(value, str) else stored_values(types[name], value)
                 if stored is None:
                     raise ValueError(f"row {count - 1}: {_shown(value)} in the column {name!r}")
                 columns[name].add(count - 1, stored)

@@ -12,18 +12,21 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import compress, islice
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from export.corpus.digests import digest_texts, find_digests, mark_first
 from export.index.shards import KnownRows, Truncated, gather_rows, join_digests, read_shards, save_shard
+from export.progress import OnProgress, no_progress
 from function.engine.embedder import Embedder, TokenIds, plan_batches
 from function.engine.quantization import Codes, Embeddings, Scales, quantize
 from function.engine.tensors import TensorsError
 
-TEXTS_PER_SHARD = 4096  # some 15 seconds of work for one core; more would be lost when the export is stopped
-TEXTS_AT_ONCE, CHARACTERS_AT_ONCE = 1024, 1_000_000  # tokenized together: a character takes many bytes
+TEXTS_PER_SHARD = 4096  # about 15 seconds of work for one core; a stopped export loses the unfinished shards
+TEXTS_AT_ONCE, CHARACTERS_AT_ONCE = 1024, 1_000_000  # maxima that are tokenized together: tokens take many bytes
 
+Item = TypeVar("Item")
 Quantized = tuple[Codes, Scales]
 Count = Callable[[int], None]  # takes the number of texts embedded since its last call
 
@@ -49,8 +52,8 @@ class EmbeddedCorpus:
     scales: Scales  # (rows,) float32
     embedded: int  # texts that were embedded now
     is_truncated: Truncated  # (rows,): whether the text is longer than the model reads
-    resumed: int  # rows taken over from an export that was stopped
-    updated: int  # rows taken over from an older bundle
+    resumed: int  # rows reused from an export that was stopped
+    updated: int  # rows reused from an older bundle
 
 
 def embed_texts(embedder: Embedder, texts: Sequence[str], role: str = "") -> Embeddings:
@@ -60,7 +63,7 @@ def embed_texts(embedder: Embedder, texts: Sequence[str], role: str = "") -> Emb
 
 
 def take_shard(texts: Iterator[str]) -> Iterator[str]:
-    """Yield the texts of the next shard: the cut is the same wherever it is embedded."""
+    """Return the texts of the next shard: shards are divided in the same way on a cluster."""
     return islice(texts, TEXTS_PER_SHARD)
 
 
@@ -105,16 +108,15 @@ def embed_corpus(
     fresh: Path,
     model: str,
     older: KnownRows | None = None,
-    progress: Callable[[float, int], None] = lambda share, embedded: None,
+    on_progress: OnProgress = no_progress,
     embed_shards: EmbedShards = embed_here,
 ) -> EmbeddedCorpus:
     """Return the rows of the texts.
 
-    fresh is the unfinished folder: shards that are finished in it are taken over, and the new ones are kept there.
-    `model` is its name for them, from `name_model`. Rows of `older`, a bundle's, are taken over too.
-    Equal texts are embedded once. A row depends on its text alone, so it does not matter which rows are taken over.
-    `progress` gets the share of the texts that is done and how many of them were embedded.
-    `embed_shards` yields the shards of the other texts, embedded here or elsewhere; each is kept as soon as it comes.
+    fresh is the unfinished folder: its finished shards are reused, and the new ones are kept there under the name
+    `model`, which `name_model` returns. Rows of `older`, a bundle's, are reused too. A row depends on its text alone.
+    Equal texts are embedded once. `embed_shards` yields the shards of the other texts, embedded here or elsewhere; each
+    is kept as soon as it comes.
     """
     digests = digest_texts(texts)
     before = [older] if older is not None else []
@@ -129,7 +131,7 @@ def embed_corpus(
     def count(done: int) -> None:
         nonlocal embedded
         embedded += done
-        progress(1 - (left - embedded) / len(texts), embedded)
+        on_progress("embed texts", 1 - (left - embedded) / len(texts), embedded)
 
     count(0)
     for shard in embed_shards(embedder, compress(texts, is_wanted), count):
@@ -162,21 +164,20 @@ def _collect(
 
 def _tokenize(embedder: Embedder, texts: Iterable[str]) -> list[TokenIds]:
     """Return the tokens of the texts, at most TEXTS_AT_ONCE texts or CHARACTERS_AT_ONCE characters at once."""
-    tokens: list[TokenIds] = []
-    for piece in _pieces(texts):
-        tokens += embedder.tokenize(piece, role="document")
-    return tokens
+    pieces = group(texts, TEXTS_AT_ONCE, CHARACTERS_AT_ONCE, len)
+    return [tokens for piece in pieces for tokens in embedder.tokenize(piece, role="document")]
 
 
-def _pieces(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Yield lists of at most TEXTS_AT_ONCE texts and CHARACTERS_AT_ONCE characters; a longer text is alone."""
-    piece: list[str] = []
-    characters = 0
-    for text in texts:
-        if piece and (len(piece) == TEXTS_AT_ONCE or characters + len(text) > CHARACTERS_AT_ONCE):
-            yield piece
-            piece, characters = [], 0
-        piece.append(text)
-        characters += len(text)
-    if piece:
-        yield piece
+def group(items: Iterable[Item], most: int, most_size: int, size_of: Callable[[Item], int]) -> Iterator[list[Item]]:
+    """Yield the items in lists of at most `most` items and a total size of most_size; a larger item is alone."""
+    found: list[Item] = []
+    room = most_size
+    for item in items:
+        size = size_of(item)
+        if found and (len(found) == most or size > room):
+            yield found
+            found, room = [], most_size
+        found.append(item)
+        room -= size
+    if found:
+        yield found

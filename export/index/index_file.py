@@ -1,21 +1,31 @@
-"""Write index.safetensors: the rows, and what the stages of a search need. Many rows are written list by list."""
+"""Write index.safetensors: the rows, and what the stages of a search need. Many rows are written list by list.
 
+Each stage goes as far as the recall requires and no further, measured with rows of the corpus.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from export.files.mapped import release
-from export.files.tensor_file import Gathered, Tensor, save_tensors
+from export.files.tensor_file import Gathered, Tensor, release, save_tensors
 from export.index.lists import group_rows, principal_axes
-from export.index.recall import ExactSearch, own_queries, search_exactly
-from export.index.stages import choose_stages
+from export.index.recall import LEAST_RECALL, ExactSearch, own_queries, search_exactly
 from function.engine.bundle import StagesInfo
 from function.engine.quantization import Codes, Scales, quantize
 from function.engine.semantic.binary import Words, signs
 from function.engine.semantic.index import EXHAUSTIVE_ROWS, Index
 
-LEAST_ROWS_OF_LISTS = 60_000  # below, lists save little time, and without them a search misses less
-ROWS_AT_ONCE = 65_536
+LEAST_ROWS_OF_LISTS = 60_000  # with fewer rows, lists save little time, and without them a search misses less
+ROWS_AT_ONCE = 65_536  # rows whose signs are computed at a time
+# The widths to choose from, each about 1.2 or 1.4 times the one before. SHARES are shares of the lists.
+SHARES = (0.02, 0.024, 0.03, 0.035, 0.042, 0.05, 0.06, 0.07, 0.085, 0.1, 0.12, 0.14, 0.17, 0.2, 0.24, 0.3, 0.4)
+CANDIDATES = (500, 700, 1_000, 1_400, 2_000, 2_800, 4_000)
+RESCORED = (100, 140, 200, 280, 400)
+RECALL_WITH_LISTS = 0.99  # what the stages reach if the widest do
+RECALL_WITHOUT_LISTS = 0.998  # a corpus without lists is searched quickly enough for more
+SLACK = 0.0005  # recall that is left for each stage that is chosen later
 
 
 def write_index_file(path: Path, codes: Codes, scales: Scales) -> tuple[StagesInfo | None, float]:
@@ -33,7 +43,7 @@ def write_index_file(path: Path, codes: Codes, scales: Scales) -> tuple[StagesIn
 
 
 def _write_stages(path: Path, codes: Codes, scales: Scales, exact: ExactSearch) -> tuple[StagesInfo | None, float]:
-    """Write the rows with their signs and, if they are many, in lists; the stages are None if they find too little."""
+    """Write the rows with their signs and, if they are many, in lists; no stages if their recall is too low."""
     if len(codes) < LEAST_ROWS_OF_LISTS:
         save_tensors(path, {"codes": codes, "scales": scales, "bits": _signs(codes).T})
         return choose_stages(path, 1, exact)
@@ -64,3 +74,31 @@ def _signs(codes: Codes) -> Words:
         blocks.append(signs(codes[begin : begin + ROWS_AT_ONCE]))
         release(codes)
     return np.concatenate(blocks)
+
+
+def choose_stages(
+    path: Path, lists: int, exact: ExactSearch, enough: float | None = None
+) -> tuple[StagesInfo | None, float]:
+    """Return the stages of an index.safetensors with this number of lists, and their recall against exact search.
+
+    enough is the recall that the stages must reach, from LEAST_RECALL to 1; None means RECALL_WITH_LISTS or
+    RECALL_WITHOUT_LISTS. The stages are chosen one after the other, each as narrow as the recall allows while the later
+    ones are as wide as they can be. If even the widest stages do not reach LEAST_RECALL, return None and the recall of
+    the widest.
+    """
+    if enough is None:
+        enough = RECALL_WITH_LISTS if lists > 1 else RECALL_WITHOUT_LISTS
+    probed = sorted({max(1, round(share * lists)) for share in SHARES}) if lists > 1 else [1]
+    stages = StagesInfo(lists, probed[-1], CANDIDATES[-1], RESCORED[-1])
+    recall = exact.recall_of(Index.open(path, stages))
+    if recall < LEAST_RECALL:
+        return None, recall
+    choices: dict[str, Sequence[int]] = {"probed": probed, "candidates": CANDIDATES, "rescored": RESCORED}
+    for place, (name, widths) in enumerate(choices.items(), 1):
+        for width in widths:
+            narrower = replace(stages, **{name: width})
+            found = exact.recall_of(Index.open(path, narrower))
+            if found >= min(enough + (len(choices) - place) * SLACK, recall):
+                stages, recall = narrower, found
+                break
+    return stages, recall

@@ -2,7 +2,9 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 
 from export.corpus import Corpus
@@ -10,6 +12,7 @@ from export.files.tensor_file import save_tensors
 from export.index.columns import NONE, column_tensors
 from export.index.index_file import write_index_file
 from export.index.keywords import KeywordOptions, keyword_tensors
+from export.index.shards import Truncated
 from function.engine import bundle as layout
 from function.engine.bundle import BundleError, IndexInfo, Manifest, ModelInfo, describe_file
 from function.engine.quantization import Codes, Scales
@@ -67,6 +70,19 @@ def write_index(
     manifest = replace(manifest, index=index, files=manifest.files | files)
     write_manifest(folder, manifest)
     return manifest
+
+
+def write_truncated(folder: Path, ids: Sequence[str], is_truncated: Truncated) -> None:
+    """Write truncated.jsonl into an unfinished bundle, for its maker, if a text is longer than the model reads.
+
+    It has a line for each of these texts, in the order of the corpus: {"index": 12, "id": "…"}. No function reads it.
+    is_truncated is (rows,), as many as ids.
+    """
+    if not is_truncated.any():
+        return
+    with (folder / layout.TRUNCATED).open("w", encoding="utf-8") as file:
+        for index, name in compress(enumerate(ids), is_truncated):
+            file.write(json.dumps({"index": index, "id": name}, ensure_ascii=False) + "\n")
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

@@ -17,16 +17,16 @@ from function.engine.keyword.analyzer import Stem, find_stemmer, split_terms
 from function.engine.keyword.keywords import K1, B
 
 STEMMING = "english"  # the language of the default model
-FUSION_WEIGHT = 0.6  # of the cosine in hybrid search
-LARGEST_IMPACT = 255  # in 8 bit
-BLOCK = 1 << 20  # occurrences of terms that are sorted at a time: some 70 MB
-REMEMBERED_WORDS = 1 << 17  # whose terms are looked up instead of made again: some 40 MB
-LONGEST_REMEMBERED = 32  # characters; a language without blanks has long words, which seldom occur again
+FUSION_WEIGHT = 0.6  # weight of the cosine in hybrid search
+LARGEST_IMPACT = 255  # largest impact in 8 bit
+BLOCK = 1 << 20  # occurrences of terms that are sorted at a time: about 70 MB
+REMEMBERED_WORDS = 1 << 17  # words whose terms are cached: about 40 MB
+LONGEST_REMEMBERED = 32  # characters of a cached word; a language without blanks has long ones, which seldom repeat
 
 
 @dataclass(frozen=True, slots=True)
 class KeywordOptions:
-    """What an export may choose: the language of the stems, None for none, and how hybrid search adds two scores."""
+    """The options of an export: the language of the stems, None for none, and how hybrid search adds two scores."""
 
     stemming: str | None = STEMMING
     fusion: str = CONVEX
@@ -43,7 +43,7 @@ def keyword_tensors(texts: Iterable[str], options: KeywordOptions) -> tuple[dict
     if not numbers:
         return {}, None
     terms = sorted(numbers)  # by code point, which is the order of their bytes too
-    places = np.empty(len(terms), np.uint32)  # of each term in that order, by the number that it has now
+    places = np.empty(len(terms), np.uint32)  # for the number of each term, its place in that order
     places[[numbers[term] for term in terms]] = np.arange(len(terms), dtype=np.uint32)
     for block in _blocks(len(occurrences)):
         occurrences[block] = places[occurrences[block]]
@@ -68,8 +68,7 @@ def keyword_tensors(texts: Iterable[str], options: KeywordOptions) -> tuple[dict
 def _read_terms(texts: Iterable[str], stem: Stem | None) -> tuple[dict[str, int], Array[np.uint32], Array[np.uint32]]:
     """Return a number for each different term, the number of each term of all texts, and how many terms each text has.
 
-    The numbers are in the order in which the terms first occur. Blanks separate terms, so most terms are found by
-    looking up a word that occurred before.
+    Terms are numbered in the order in which they first occur. Blanks separate terms, so the terms of a word are cached.
     """
     numbers: dict[str, int] = {}
     occurrences, lengths = array("I"), array("I")
@@ -77,11 +76,11 @@ def _read_terms(texts: Iterable[str], stem: Stem | None) -> tuple[dict[str, int]
     def number(word: str) -> tuple[int, ...]:
         return tuple([numbers.setdefault(term, len(numbers)) for term in split_terms(word, stem)])
 
-    recall = lru_cache(REMEMBERED_WORDS)(number)
+    cached = lru_cache(REMEMBERED_WORDS)(number)
     for text in texts:
         before = len(occurrences)
         for word in text.split():
-            occurrences.extend(recall(word) if len(word) <= LONGEST_REMEMBERED else number(word))
+            occurrences.extend(cached(word) if len(word) <= LONGEST_REMEMBERED else number(word))
         lengths.append(len(occurrences) - before)
     return numbers, np.frombuffer(occurrences, np.uint32), np.frombuffer(lengths, np.uint32)
 
@@ -94,7 +93,7 @@ def _postings(occurrences: Array[np.uint32], lengths: Array[np.uint32], terms: i
     sizes, ends, relative = np.zeros(terms, np.intp), np.cumsum(lengths, dtype=np.intp), lengths / lengths.mean()
     for block in _blocks(len(occurrences)):
         sizes += np.bincount(occurrences[block], minlength=terms)
-    rows, impacts = np.empty(len(occurrences), np.uint32), np.empty(len(occurrences), np.uint8)  # at most so many
+    rows, impacts = np.empty(len(occurrences), np.uint32), np.empty(len(occurrences), np.uint8)  # upper bounds
     holders, scales = np.zeros(terms + 1, np.uint64), np.empty(terms, np.float32)
     postings = 0
     for first, last in _term_blocks(sizes):

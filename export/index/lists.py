@@ -1,4 +1,4 @@
-"""k-means: rows of an index to lists of similar rows, and the lists to an order in which neighbours are similar.
+"""k-means: rows of an index to lists of similar rows (IVF), and lists to an order in which neighbours are similar.
 
 Spherical k-means (Dhillon and Modha, 2001): rows and centroids have unit length, and a row belongs to the centroid with
 the largest product. It learns from a sample of the rows, because more rows would move the centroids little. There are
@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from export.files.mapped import release
+from export.files.tensor_file import release
 from function.engine.arrays import Array
 from function.engine.quantization import Codes, Embeddings, Scales, dequantize, quantize
 
-LISTS_PER_ROOT = 24  # times the square root of the rows; half as many must be searched twice as far
+LISTS_PER_ROOT = 24  # lists for each unit of the square root of the rows; with half of them, a search must probe more
 SAMPLED = 16  # rows of the sample for each list
-ROUNDS = 3  # more change the recall by less than a thousandth
-GROUPS_COMPARED = 12  # of the square root of the lists
-AXES = 128  # with 384 dimensions, all of them would change the recall by less than a thousandth
+ROUNDS = 3  # rounds of k-means; more change the recall by less than a thousandth
+GROUPS_COMPARED = 12  # nearest groups of centroids that a row is compared with
+AXES = 128  # principal axes that are kept; all 384 would change the recall by less than a thousandth
 ROWS_AT_ONCE = 16_384
 SEED = 7
 
@@ -38,11 +38,11 @@ def group_rows(codes: Codes, scales: Scales) -> tuple[Embeddings, Numbers]:
     codes is (rows, dim) int8 and scales (rows,) float32, both may be memory-mapped. No list is empty. Lists with
     similar centroids have numbers that are near each other.
     """
-    chance = np.random.default_rng(SEED)
+    generator = np.random.default_rng(SEED)
     count = min(len(codes), int(LISTS_PER_ROOT * len(codes) ** 0.5))
-    sampled = np.sort(chance.permutation(len(codes))[: SAMPLED * count])
+    sampled = np.sort(generator.permutation(len(codes))[: SAMPLED * count])
     sample, sample_scales = codes[sampled], scales[sampled]
-    first = chance.permutation(len(sample))[:count]
+    first = generator.permutation(len(sample))[:count]
     centroids = dequantize(sample[first], sample_scales[first])
     for _ in range(ROUNDS):
         nearest = _find_nearest(sample, sample_scales, centroids, _group(centroids))
@@ -112,12 +112,12 @@ def _means(codes: Codes, scales: Scales, numbers: Numbers, count: int) -> Embedd
 
 
 def _chain(centroids: Embeddings) -> list[int]:
-    """Return an order of the centroids in which each is followed by the nearest of those that are left."""
+    """Return an order of the centroids in which each is followed by the nearest of the remaining ones."""
     products = centroids @ centroids.T
     order: list[int] = []
     place = 0
     while len(order) < len(centroids):
         order.append(place)
-        products[:, place] = -np.inf  # taken
+        products[:, place] = -np.inf  # in the order already
         place = int(np.argmax(products[place]))
     return order

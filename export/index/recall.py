@@ -4,18 +4,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from export.files.mapped import release
+from export.files.tensor_file import release
 from function.engine.arrays import Array
 from function.engine.quantization import Codes, Embeddings, Scales, dequantize
 from function.engine.semantic.index import Index
 
-QUERIES = 500  # rows of an index that are its queries
+QUERIES = 500  # rows of an index that are used as queries
 TOP_K = 10
-LEAST_RECALL = 0.98  # of an index against exact search
-ROWS_AT_ONCE = 16_384  # of exact search: 33 MB of scores with QUERIES
-ROUNDING = 1e-5  # between two ways to sum the same products
+LEAST_RECALL = 0.98  # least recall of an index against exact search
+ROWS_AT_ONCE = 16_384  # rows of exact search at a time: 33 MB of scores with QUERIES
+ROUNDING = 1e-5  # difference between two ways to sum the same products
 
-Scores = Array[np.float32]  # of queries with texts
+Scores = Array[np.float32]  # (queries, texts)
 
 
 def recall(hits: Scores, least: Scores) -> float:
@@ -47,7 +47,7 @@ class ExactSearch:
     def recall_of(self, index: Index) -> float:
         """Return the share (0 to 1) of the index's hits that are also among exact search's, over all queries."""
         found = (index.search(query, self.top_k) for query in self.queries)
-        hits = np.array([[hit.score for hit in of_query] for of_query in found], np.float32)
+        hits = np.array([[hit.score for hit in hits] for hits in found], np.float32)
         return recall(hits, np.minimum(self.least, 1) - np.float32(ROUNDING))  # an index rounds no score above 1
 
 

@@ -1,12 +1,11 @@
-"""Shards: the 8-bit rows of some thousand texts, each in a file that is kept until the export it belongs to is done.
+"""Shards: the 8-bit rows of some thousand texts, each in a file that is kept until its export is done.
 
-A shard names each of its texts by a digest, so the next export takes over every row whose text it needs, in whatever
-order its own texts are. The rows of an older bundle are taken over in the same way.
+A shard has the digest of each text, so the next export reuses every row whose text it needs, in any order of its own
+texts. The rows of an older bundle are reused in the same way.
 """
 
 import hashlib
 import json
-import mmap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,15 +15,15 @@ import numpy as np
 
 from export.corpus.digests import BYTES, Digests, Places, find_digests
 from export.files.resume import FINISHED, finishing
-from export.files.tensor_file import save_tensors
+from export.files.tensor_file import map_file, save_tensors
 from function.engine.arrays import Array
 from function.engine.bundle import MODEL, TOKENIZER, Manifest
 from function.engine.quantization import Codes, Scales
 from function.engine.tensors import TensorsError, map_tensors
 
-ROWS_AT_ONCE = 65_536  # in memory while rows are gathered: 25 MB at 384 dimensions
+ROWS_AT_ONCE = 65_536  # rows in memory while they are gathered: 25 MB at 384 dimensions
 
-Truncated = Array[np.bool_]  # (n,): whether the end of a text was cut off
+Truncated = Array[np.bool_]  # (n,): whether a text was truncated
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class KnownRows:
 
 
 def name_model(manifest: Manifest) -> str:
-    """Return a short name for all that an embedding depends on beside its text: the model's files and settings."""
+    """Return a short name for everything except its text that an embedding depends on: model files and settings."""
     model = manifest.model
     files = [manifest.files[name].sha256 for name in (MODEL, TOKENIZER)]
     stated = json.dumps([*files, model.prompts.get("document", ""), model.max_tokens])
@@ -79,22 +78,22 @@ def read_shards(fresh: Path, model: str, digests: Digests) -> list[KnownRows]:
 
 def _reader(path: Path) -> Callable[[Places], tuple[Codes, Scales]]:
     def read(places: Places) -> tuple[Codes, Scales]:
-        tensors = map_tensors(path)  # for each use, so that the shard does not stay in memory
+        tensors = map_tensors(path)  # mapped for each use, so that the shard does not stay in memory
         return tensors["codes"][places], tensors["scales"][places]
 
     return read
 
 
 def join_digests(known: Sequence[KnownRows]) -> Digests:
-    """Return the digests of all these rows, one after the other."""
+    """Return the digests of all rows, joined."""
     return np.concatenate([np.empty(0, f"S{BYTES}"), *(rows.digests for rows in known)])
 
 
 def gather_rows(known: Sequence[KnownRows], places: Places, dim: int, folder: Path) -> tuple[Codes, Scales]:
-    """Return the rows at these places of all known rows, one after the other: codes (n, dim) int8, scales (n,) float32.
+    """Return the rows at these places of all known rows, joined: codes (n, dim) int8, scales (n,) float32.
 
-    The codes are memory-mapped from a nameless temporary file in the folder. The disk gets its space back when they are
-    no longer used.
+    The codes are memory-mapped from a temporary file without a name in the folder: its space on the disk is free again
+    when they are no longer used.
     """
     begins = np.cumsum([0, *(len(rows.digests) for rows in known)])
     sources = np.searchsorted(begins, places, side="right") - 1
@@ -107,6 +106,4 @@ def gather_rows(known: Sequence[KnownRows], places: Places, dim: int, folder: Pa
                 here = sources[block] == source
                 codes[here], scales[block][here] = known[source].read(places[block][here] - begins[source])
             file.write(codes.data)
-        file.flush()
-        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    return np.frombuffer(mapped, np.int8).reshape(len(places), dim), scales
+        return map_file(file).view(np.int8).reshape(len(places), dim), scales

@@ -1,14 +1,16 @@
-"""The rows of an older bundle, for an export that embeds only the texts which that bundle does not have."""
+"""The rows of an older bundle, for an export that embeds only the other texts."""
 
+import json
 from pathlib import Path
+
+import numpy as np
 
 from export.corpus.digests import digest_texts
 from export.corpus.embedded import EmbeddedTexts
-from export.corpus.stored import stored_columns
+from export.corpus.passages import stored_columns
 from export.index.indexer import check_checksum
-from export.index.shards import KnownRows, name_model
-from export.index.truncated import read_truncated
-from function.engine.bundle import INDEX, PASSAGES, BundleError, Manifest, open_bundle, read_manifest
+from export.index.shards import KnownRows, Truncated, name_model
+from function.engine.bundle import INDEX, PASSAGES, TRUNCATED, BundleError, Manifest, open_bundle, read_manifest
 from function.engine.semantic.index import Index
 
 
@@ -32,12 +34,22 @@ def open_older_rows(bundle: Path, manifest: Manifest) -> KnownRows:
         check_checksum(bundle, name, older)
     assert older.index is not None  # open_bundle checked it
     index = Index.open(bundle / INDEX, older.index.stages)
-    is_truncated = read_truncated(bundle, older, older.index.rows)
+    is_truncated = _read_truncated(bundle, older, older.index.rows)
     texts, _, metadata = stored_columns(bundle / PASSAGES)
     digests = digest_texts(EmbeddedTexts(texts, metadata) if older.index.heading_prefix else texts)
     if read_manifest(bundle) != older:
         raise BundleError(f"{bundle}: was replaced while it was read; run the command again when no other export runs")
     return KnownRows(digests, is_truncated, index.codes_of)
+
+
+def _read_truncated(bundle: Path, manifest: Manifest, rows: int) -> Truncated:
+    """Return which texts of a bundle are truncated, (rows,). Raises BundleError if the file is damaged."""
+    is_truncated = np.zeros(rows, bool)
+    if TRUNCATED in manifest.files:
+        check_checksum(bundle, TRUNCATED, manifest)
+        with (bundle / TRUNCATED).open(encoding="utf-8") as file:
+            is_truncated[[json.loads(line)["index"] for line in file]] = True
+    return is_truncated
 
 
 def _shown(manifest: Manifest) -> str:

@@ -7,16 +7,17 @@ embedded: it compares them with the written ones and embeds few texts again.
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from export.corpus.embedded import heading_prefix
-from export.files.mapped import release
+from export.files.tensor_file import release
 from export.index.columns import column_tensors
 from export.index.embed import embed_texts
 from export.index.recall import LEAST_RECALL, QUERIES, TOP_K, own_queries, search_exactly
-from export.progress import ShowProgress, no_progress
+from export.progress import OnProgress, no_progress
 from function.engine import bundle as layout
 from function.engine.arrays import AnyArray
 from function.engine.bundle import IndexInfo, Manifest, describe_file, open_bundle
@@ -28,13 +29,13 @@ from function.engine.quantization import Codes, Embeddings, Scales, dequantize
 from function.engine.semantic.index import Index
 from function.engine.tensors import map_tensors
 
-SAMPLE, TEXTS_AT_ONCE = 5_000, 256  # passages that `verify` embeds again at most, and at least
-SECONDS = 20.0  # after them no further TEXTS_AT_ONCE are embedded
+SAMPLE, TEXTS_AT_ONCE = 5_000, 256  # most and fewest passages that `verify` embeds again
+SECONDS = 20.0  # after these no further TEXTS_AT_ONCE are embedded
 SAMPLE_AFTER_EXPORT = 64  # passages that `verify_export` embeds again, one by one; the export embedded them in batches
 SECONDS_AFTER_EXPORT = 10.0
 LEAST_STORED_COSINE = 0.999  # between a stored row and its text embedded again; the row's 8 bit alone loses much less
 SEED = 7
-ROWS_AT_ONCE = 65_536  # that are compared
+ROWS_AT_ONCE = 65_536  # rows that are compared at a time
 
 Clock = Callable[[], float]  # counts seconds
 
@@ -50,46 +51,28 @@ class Check:
 
 
 def verify(
-    bundle: Path, progress: ShowProgress = no_progress, seconds: float = SECONDS, clock: Clock = time.monotonic
+    bundle: Path, on_progress: OnProgress = no_progress, seconds: float = SECONDS, clock: Clock = time.monotonic
 ) -> Iterator[Check]:
     """Check a bundle, yielding each result as soon as it is known.
 
     Texts are embedded again for this number of seconds, at least TEXTS_AT_ONCE and at most SAMPLE of them.
-    Of a bundle without texts of its own, the model alone is checked.
+    If the bundle has no texts of its own, the model alone is checked.
     Raises BundleError or TensorsError if the bundle does not open at all.
     """
     manifest = layout.read_manifest(bundle)
-    yield from _check_files(bundle, manifest, progress)
+    yield from _check_files(bundle, manifest, on_progress)
     if manifest.index is None or manifest.index.vectors is not None:
         Embedder.open(bundle, manifest.model)
         return
-    open_bundle(bundle)
-    index, passages = _open(bundle, manifest.index)
-    rows = _check_rows(manifest, index, passages)
-    yield rows
-    if not rows.passed:
-        return
-    yield from _check_columns(bundle, manifest, passages)
-    sample = _sample_rows(len(index), SAMPLE)
-    try:
-        texts = _texts(manifest.index, passages, sample)
-    except UnicodeDecodeError as error:
-        yield Check("texts are UTF-8", str(error), "UTF-8", passed=False)
-        return
-    yield from _check_keywords(bundle, manifest, sample, texts)
-    written = map_tensors(bundle / layout.INDEX)
-    codes, scales = written["codes"], written["scales"]
-    embedder = Embedder.open(bundle, manifest.model)
-    again = _embed_again(embedder, texts, TEXTS_AT_ONCE, seconds, clock, progress)
-    yield _check_cosine(again, sample, index)
-    yield _check_recall(index, again[:: max(1, len(again) // QUERIES)], codes, scales, progress)
+    embed_again = partial(_embed_again, at_once=TEXTS_AT_ONCE, seconds=seconds, clock=clock, on_progress=on_progress)
+    yield from _check_corpus(bundle, None, SAMPLE, embed_again, on_progress)
 
 
 def verify_export(
     bundle: Path,
     codes: Codes,
     scales: Scales,
-    progress: ShowProgress = no_progress,
+    on_progress: OnProgress = no_progress,
     seconds: float = SECONDS_AFTER_EXPORT,
     clock: Clock = time.monotonic,
 ) -> Iterator[Check]:
@@ -99,43 +82,63 @@ def verify_export(
     this number of seconds, at least one and at most SAMPLE_AFTER_EXPORT of them. Stored rows are the queries of recall.
     Raises BundleError or TensorsError if the bundle does not open.
     """
-    manifest = open_bundle(bundle)
-    yield from _check_files(bundle, manifest, progress)
-    assert manifest.index is not None  # open_bundle checked it
-    index, passages = _open(bundle, manifest.index)
-    rows = _check_rows(manifest, index, passages)
-    yield rows
-    equal = _are_rows_equal(map_tensors(bundle / layout.INDEX), codes, scales)
-    yield Check("rows in the index, rows embedded", "equal" if equal else "different", "equal", equal)
-    if not (rows.passed and equal):
-        return
-    yield from _check_columns(bundle, manifest, passages)
-    sample = _sample_rows(len(index), SAMPLE_AFTER_EXPORT)
-    texts = _texts(manifest.index, passages, sample)
-    yield from _check_keywords(bundle, manifest, sample, texts)
-    embedder = Embedder.open(bundle, manifest.model)
-    again = _embed_again(embedder, texts, 1, seconds, clock, progress)
-    yield _check_cosine(again, sample, index)
-    yield _check_recall(index, own_queries(codes, scales), codes, scales, progress)
+    yield from _check_files(bundle, open_bundle(bundle), on_progress)
+    embed_again = partial(_embed_again, at_once=1, seconds=seconds, clock=clock, on_progress=on_progress)
+    yield from _check_corpus(bundle, (codes, scales), SAMPLE_AFTER_EXPORT, embed_again, on_progress)
 
 
-def _open(bundle: Path, info: IndexInfo) -> tuple[Index, Passages]:
-    return Index.open(bundle / layout.INDEX, info.stages), Passages(bundle / layout.PASSAGES)
-
-
-def _check_files(bundle: Path, manifest: Manifest, progress: ShowProgress) -> Iterator[Check]:
+def _check_files(bundle: Path, manifest: Manifest, on_progress: OnProgress) -> Iterator[Check]:
     for count, (name, expected) in enumerate(manifest.files.items()):
-        progress("check files", count / len(manifest.files))
+        on_progress("check files", count / len(manifest.files))
         layout.check_size(bundle, name, manifest)
         found = describe_file(bundle / name).sha256
         yield Check(f"checksum of {name}", found[:12], expected.sha256[:12], found == expected.sha256)
-    progress("check files", 1)
+    on_progress("check files", 1)
 
 
-def _check_rows(manifest: Manifest, index: Index, passages: Passages) -> Check:
-    assert manifest.index is not None
-    rows = (len(index), len(passages), manifest.index.rows)
-    return Check("rows in index, texts, manifest", ", ".join(map(str, rows)), "the same", len(set(rows)) == 1)
+def _check_corpus(
+    bundle: Path,
+    embedded: tuple[Codes, Scales] | None,
+    sample: int,
+    embed_again: Callable[[Embedder, list[str]], Embeddings],
+    on_progress: OnProgress,
+) -> Iterator[Check]:
+    """Check the corpus, and embed `sample` of its texts; `embedded` are the rows that the index must hold, if known."""
+    manifest = open_bundle(bundle)
+    info = manifest.index
+    assert info is not None  # open_bundle checked it
+    index, passages = Index.open(bundle / layout.INDEX, info.stages), Passages(bundle / layout.PASSAGES)
+    lengths = len(index), len(passages), info.rows
+    is_whole = len(set(lengths)) == 1
+    yield Check("rows in index, texts, manifest", ", ".join(map(str, lengths)), "the same", is_whole)
+    written = map_tensors(bundle / layout.INDEX)
+    codes, scales = embedded or (written["codes"], written["scales"])
+    if embedded is not None:
+        is_equal = _are_rows_equal(written, codes, scales)
+        yield Check("rows in the index, rows embedded", "equal" if is_equal else "different", "equal", is_equal)
+        is_whole &= is_equal
+    if not is_whole:
+        return
+    yield from _check_columns(bundle, info, passages)
+    # in random order, so that the first ones of them are a sample too
+    rows = [int(row) for row in np.random.default_rng(SEED).permutation(len(index))[:sample]]
+    try:
+        prefixes = [heading_prefix(passages.metadata(row)) if info.heading_prefix else "" for row in rows]
+        texts = [prefix + passages.text(row) for prefix, row in zip(prefixes, rows, strict=True)]
+    except UnicodeDecodeError as error:
+        yield Check("texts are UTF-8", str(error), "UTF-8", passed=False)
+        return
+    yield from _check_keywords(bundle, info, rows, texts)
+    again = embed_again(Embedder.open(bundle, manifest.model), texts)
+    stored = dequantize(*index.codes_of(np.array(rows[: len(again)])))
+    least = float((again * stored).sum(axis=1).min())
+    name = f"least cosine of {len(again):,} rows to their texts"
+    yield Check(name, f"{least:.5f}", f">= {LEAST_STORED_COSINE}", least >= LEAST_STORED_COSINE)
+    on_progress("measure recall", 0)
+    queries = again[:: max(1, len(again) // QUERIES)] if embedded is None else own_queries(codes, scales)
+    recall = search_exactly(queries, codes, scales).recall_of(index)
+    on_progress("measure recall", 1)
+    yield Check(f"recall@{TOP_K} against exact search", f"{recall:.4f}", f">= {LEAST_RECALL}", recall >= LEAST_RECALL)
 
 
 def _are_rows_equal(written: Mapping[str, AnyArray], codes: Codes, scales: Scales) -> bool:
@@ -154,45 +157,27 @@ def _are_rows_equal(written: Mapping[str, AnyArray], codes: Codes, scales: Scale
     return True
 
 
-def _check_columns(bundle: Path, manifest: Manifest, passages: Passages) -> Iterator[Check]:
+def _check_columns(bundle: Path, info: IndexInfo, passages: Passages) -> Iterator[Check]:
     """Compare the columns with those that the metadata of all passages makes again; no check without columns."""
-    assert manifest.index is not None
-    if not manifest.index.columns:
+    if not info.columns:
         return
     try:
         metadata = (passages.metadata(row) for row in range(len(passages)))
-        again, written = column_tensors(metadata, manifest.index.columns), map_tensors(bundle / layout.COLUMNS)
-        differing = [name for name in sorted(again.keys() | written.keys()) if not _are_equal(name, again, written)]
+        again, written = column_tensors(metadata, info.columns), map_tensors(bundle / layout.COLUMNS)
+        different = {name for name in again if name in written and not np.array_equal(again[name], written[name])}
+        differing = sorted(again.keys() ^ written.keys() | different)
         found = ", ".join(differing) + " different" if differing else "equal"
-    except ValueError as error:  # of the metadata's UTF-8, JSON or types, or of the file
+    except ValueError as error:  # the metadata's UTF-8, JSON or types are wrong, or the file is
         found = str(error)
     yield Check("columns, metadata of the texts", found, "equal", found == "equal")
 
 
-def _are_equal(name: str, again: Mapping[str, AnyArray], written: Mapping[str, AnyArray]) -> bool:
-    return name in again and name in written and np.array_equal(again[name], written[name])
-
-
-def _sample_rows(rows: int, count: int) -> list[int]:
-    """Return at most `count` different rows in random order, so that the first ones of them are a sample too."""
-    return [int(row) for row in np.random.default_rng(SEED).permutation(rows)[:count]]
-
-
-def _texts(info: IndexInfo, passages: Passages, sample: list[int]) -> list[str]:
-    """Return the texts of these rows as they were embedded."""
-    if not info.heading_prefix:
-        return [passages.text(row) for row in sample]
-    return [heading_prefix(passages.metadata(row)) + passages.text(row) for row in sample]
-
-
-def _check_keywords(bundle: Path, manifest: Manifest, sample: list[int], texts: list[str]) -> Iterator[Check]:
+def _check_keywords(bundle: Path, info: IndexInfo, sample: list[int], texts: list[str]) -> Iterator[Check]:
     """Look up every term of these texts, the rows of `sample`; nothing is checked in a bundle without keywords."""
-    assert manifest.index is not None
-    info = manifest.index.keywords
-    if info is None:
+    if info.keywords is None:
         return
-    keywords = Keywords(bundle / layout.KEYWORDS, info, manifest.index.rows)
-    stem = find_stemmer(info.stemming)
+    keywords = Keywords(bundle / layout.KEYWORDS, info.keywords, info.rows)
+    stem = find_stemmer(info.keywords.stemming)
     rows_by_term: dict[str, list[int]] = {}
     for row, text in zip(sample, texts, strict=True):
         for term in split_terms(text, stem):
@@ -203,14 +188,14 @@ def _check_keywords(bundle: Path, manifest: Manifest, sample: list[int], texts: 
 
 
 def _embed_again(
-    embedder: Embedder, texts: list[str], at_once: int, seconds: float, clock: Clock, progress: ShowProgress
+    embedder: Embedder, texts: list[str], at_once: int, seconds: float, clock: Clock, on_progress: OnProgress
 ) -> Embeddings:
     """Return the unit embeddings of the first texts, embedded `at_once` at a time until these seconds are over.
 
     The result is (n, dim) float32, where n is at least `at_once` if there are as many texts.
     """
     step = "embed a sample again"
-    progress(step, 0)
+    on_progress(step, 0)
     began = clock()
     chunks: list[Embeddings] = []
     done, used = 0, 0.0
@@ -219,21 +204,6 @@ def _embed_again(
         done = sum(map(len, chunks))
         used = clock() - began
         share = max(done / len(texts), used / seconds if seconds else 1.0)
-        progress(step, min(share, 0.99), done)
-    progress(step, 1, done)
+        on_progress(step, min(share, 0.99), done)
+    on_progress(step, 1, done)
     return np.concatenate(chunks)
-
-
-def _check_cosine(again: Embeddings, sample: list[int], index: Index) -> Check:
-    """Compare the first stored rows of the sample with their texts embedded again."""
-    rows = sample[: len(again)]
-    least = float((again * dequantize(*index.codes_of(np.array(rows)))).sum(axis=1).min())
-    name = f"least cosine of {len(rows):,} rows to their texts"
-    return Check(name, f"{least:.5f}", f">= {LEAST_STORED_COSINE}", least >= LEAST_STORED_COSINE)
-
-
-def _check_recall(index: Index, queries: Embeddings, codes: Codes, scales: Scales, progress: ShowProgress) -> Check:
-    progress("measure recall", 0)
-    recall = search_exactly(queries, codes, scales).recall_of(index)
-    progress("measure recall", 1)
-    return Check(f"recall@{TOP_K} against exact search", f"{recall:.4f}", f">= {LEAST_RECALL}", recall >= LEAST_RECALL)

@@ -1,13 +1,12 @@
-"""The model of an export, made once: an export that is stopped later leaves it to the next one.
+"""Cache the model of an export, so that the next export reuses it if this one is stopped later.
 
-It is kept under a digest of all that it depends on: the source's files and settings, the calibration texts, this code
-and the versions of the libraries.
+The name of the cached model has a digest of everything that it depends on: the source's files and settings, the
+calibration texts, this code and the versions of the libraries.
 """
 
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +17,7 @@ from export.index.indexer import take_model, write_model
 from export.model.calibration_texts import CalibrationTexts
 from export.model.export_model import export_model
 from export.model.source.source import Source
+from export.progress import OnProgress, no_progress
 from function.engine.bundle import BundleError, Manifest
 
 PACKAGES = ("numpy", "onnx", "onnxruntime", "optimum-onnx", "tokenizers", "torch", "transformers")
@@ -28,13 +28,11 @@ def make_model(
     source: Source,
     texts: CalibrationTexts,
     fresh: Path,
-    progress: Callable[[str, float], None] = lambda step, share: None,
+    on_progress: OnProgress = no_progress,
 ) -> tuple[Manifest, bool]:
-    """Write the model part of a bundle into the unfinished folder.
+    """Write the model part of a bundle into the unfinished folder; return its manifest, and whether it was cached.
 
-    Returns its manifest, and whether a stopped export had left the model.
-    Takes over the same model if an export that was stopped has finished it, and deletes other ones.
-    Raises ModelError as `export_model` does.
+    Deletes other cached models. Raises ModelError as `export_model` does.
     """
     name = f"model-{_digest(source, texts)}"
     for other in (fresh / FINISHED).glob("model-*"):
@@ -48,12 +46,12 @@ def make_model(
             shutil.rmtree(kept)
     with finishing(fresh, name) as folder:
         folder.mkdir()
-        write_model(folder, export_model(source, texts, folder, progress))
+        write_model(folder, export_model(source, texts, folder, on_progress))
     return take_model(kept, fresh), False
 
 
 def _digest(source: Source, texts: CalibrationTexts) -> str:
-    """Return a digest of all that the model depends on."""
+    """Return a digest of everything that the model depends on."""
     stated = asdict(source) | {"folder": None}
     digest = hashlib.sha256(json.dumps(stated, sort_keys=True).encode())
     for package in PACKAGES:

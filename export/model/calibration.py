@@ -12,7 +12,7 @@ from export.model.gptq import Weights
 from export.model.onnx_helpers import initializers
 from function.engine.embedder import TokenIds
 
-TOKENS_PER_UPDATE = 512  # between two updates of a Hessian: 33 MB of activations; more would hardly be faster
+TOKENS_PER_UPDATE = 512  # tokens between two updates of a Hessian: 33 MB; more would hardly be faster
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class Products:
     nodes: list[NodeProto]
     weights: Weights
     hessian: NDArray[np.float64]  # sum of x x^T over the calibration's tokens, (inputs, inputs)
-    largest: float = 0.0  # |x| over the calibration's tokens
+    largest: float = 0.0  # largest |x| over the calibration's tokens
 
 
 def find_products(model: ModelProto) -> list[Products]:
@@ -49,15 +49,14 @@ def calibrate(model: ModelProto, groups: list[Products], calibration: Sequence[T
         helper.make_tensor_value_info(products.activation, TensorProto.FLOAT, None) for products in groups
     )
     serialized = watched.SerializeToString()
-    del watched  # the weights are in memory often enough: 90 MB each time for all-MiniLM-L6-v2
+    del watched  # each copy of the weights takes 90 MB for all-MiniLM-L6-v2
     options = ort.SessionOptions()
-    options.enable_cpu_mem_arena = False  # it keeps the most that any text needed
+    options.enable_cpu_mem_arena = False  # the arena keeps the most memory that any text needed
     session = ort.InferenceSession(serialized, options, providers=["CPUExecutionProvider"])
     del serialized
     names = [products.activation for products in groups]
-    waiting: list[list[Weights]] = [
-        [] for _ in groups
-    ]  # tokens that no hessian includes yet: few large products are faster than many small ones
+    # tokens that no hessian includes yet: few large products are faster than many small ones
+    waiting: list[list[Weights]] = [[] for _ in groups]
     for done, tokens in enumerate(calibration, 1):
         input_ids = np.array([tokens.ids], np.int64)
         feed = {"input_ids": input_ids, "attention_mask": np.ones_like(input_ids)}

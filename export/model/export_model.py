@@ -4,7 +4,6 @@ Calibration texts are independent of the corpus. So a new corpus leaves the mode
 layer of a container image.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,50 +11,52 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import onnx
 
+from export.corpus.python_documentation import python_documentation
 from export.index.embed import embed_texts
 from export.index.recall import Scores, neighbour_recall
-from export.model.calibration_texts import CalibrationTexts
+from export.index.verify import Check
+from export.model.calibration_texts import CalibrationTexts, split_documentation
 from export.model.graph import export_graph
 from export.model.quantize import RECIPE, quantize_graph, save_ort
 from export.model.reference import Original, check_agreement, run_original
 from export.model.source.model_files import ModelError
-from export.model.source.source import Source
+from export.model.source.source import Source, find_model, read_source
 from export.model.source.tokenizer import write_tokenizer
+from export.progress import OnProgress, no_progress
 from export.subprocess_call import in_own_process
-from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
+from function.engine.bundle import MODEL, TOKENIZER, ModelInfo, read_manifest
 from function.engine.embedder import Embedder, open_session
 from function.engine.quantization import Embeddings
 from function.engine.tokenizer import read_tokenizer
 
-LEAST_QUANTIZED_COSINE = 0.995  # on average, to float32; a model below this would find other neighbours
+LEAST_QUANTIZED_COSINE = 0.995  # least mean cosine to float32; a model below this would find other neighbours
 
 
 def export_model(
     source: Source,
     texts: CalibrationTexts,
     folder: Path,
-    progress: Callable[[str, float], None] = lambda step, share: None,
+    on_progress: OnProgress = no_progress,
 ) -> ModelInfo:
     """Write model.ort and tokenizer.txt into the folder and return the manifest's entry for them.
 
-    texts calibrate the 8-bit model and measure how close it is. `progress` gets the name of a step and the share of it
-    that is done, 0 to 1.
+    texts calibrate the 8-bit model and measure how close it is.
     Raises ModelError if the model cannot be exported, if its float32 graph differs from the original model, or if the
     8-bit model differs too much from the float32 graph.
     """
     write_tokenizer(source, folder / TOKENIZER)
     with TemporaryDirectory(dir=folder) as scratch:
-        progress("export graph", 0)
+        on_progress("export graph", 0)
         graph, exact = _export_exact(source, folder / TOKENIZER, Path(scratch))
-        progress("export graph", 1)
+        on_progress("export graph", 1)
         tokens = exact.tokenize(texts.calibration)
-        quantized = quantize_graph(onnx.load(graph), tokens, lambda share: progress("quantize", share))
+        quantized = quantize_graph(onnx.load(graph), tokens, on_progress)
         save_ort(quantized, folder / MODEL)
         del quantized
-        progress("compare with float32", 0)
+        on_progress("compare with float32", 0)
         expected = embed_texts(exact, texts.held_out)
     accuracy = compare(expected, embed_texts(Embedder.open(folder, exact.model), texts.held_out))
-    progress("compare with float32", 1)
+    on_progress("compare with float32", 1)
     if not accuracy["cosine_mean"] >= LEAST_QUANTIZED_COSINE:  # refuses NaN too
         raise ModelError(
             f"{source.folder}: in 8 bit the mean cosine to float32 is {accuracy['cosine_mean']}, expected at least "
@@ -64,15 +65,27 @@ def export_model(
     return replace(exact.model, accuracy=accuracy)
 
 
-def measure_closeness(source: Source, texts: Sequence[str], folder: Path, model: ModelInfo) -> dict[str, float]:
-    """Compare the embeddings of the exported model with those of its float32 source, on these texts.
+def check_closeness(bundle: Path, model: str) -> Check:
+    """Compare a bundle's model with its float32 source, a folder or a name on the hub, on Python's own documentation.
 
-    Raises ModelError if the source cannot be exported.
+    Raises ModelError if the bundle was exported from another model, BundleError if there is no bundle.
     """
+    info = read_manifest(bundle).model
+    folder, name, revision = find_model(model, None)
+    source = read_source(folder, name, revision, info.pooling)
+    if source.weights_sha256 != info.source_sha256:
+        raise ModelError(
+            f"{folder}: weights with sha256 {source.weights_sha256[:12]}, those of the bundle's model have "
+            f"{info.source_sha256[:12]}; name the model that it was exported from"
+        )
+    texts = split_documentation(python_documentation()).held_out
     with TemporaryDirectory() as scratch:
-        _, exact = _export_exact(source, folder / TOKENIZER, Path(scratch))
+        _, exact = _export_exact(source, bundle / TOKENIZER, Path(scratch))
         expected = embed_texts(exact, texts)
-    return compare(expected, embed_texts(Embedder.open(folder, model), texts))
+    accuracy = compare(expected, embed_texts(Embedder.open(bundle, info), texts))
+    found = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in accuracy.items())
+    is_close = accuracy["cosine_mean"] >= LEAST_QUANTIZED_COSINE
+    return Check("model against float32", found, f"cosine mean >= {LEAST_QUANTIZED_COSINE}", is_close)
 
 
 def _export_exact(source: Source, tokenizer: Path, workdir: Path) -> tuple[Path, Embedder]:
@@ -98,7 +111,7 @@ def _export_exact(source: Source, tokenizer: Path, workdir: Path) -> tuple[Path,
 
 
 def write_exact(source: Source, workdir: Path, path: Path) -> Original:
-    """Write the float32 graph; return what the original model makes of a few texts. Both need torch."""
+    """Write the float32 graph and return the original model's embeddings of a few texts. Both need torch."""
     original = run_original(source)
     onnx.save(export_graph(source, workdir), path)
     return original
@@ -107,7 +120,7 @@ def write_exact(source: Source, workdir: Path, path: Path) -> Original:
 def compare(exact: Embeddings, found: Embeddings) -> dict[str, float]:
     """Return how close embeddings of the same texts are: mean and least cosine, and recall@10 of the neighbours.
 
-    Both are (n, dim) float32, n at least 12. The neighbours of each text are looked for among the other n - 1 texts.
+    Both are (n, dim) float32, n at least 12. The neighbours of each text are among the other n - 1 texts.
     """
     cosines = (exact * found).sum(axis=1)
     recall = neighbour_recall(_scores_of_others(exact), _scores_of_others(found))
@@ -120,7 +133,7 @@ def compare(exact: Embeddings, found: Embeddings) -> dict[str, float]:
 
 
 def _scores_of_others(embeddings: Embeddings) -> Scores:
-    """Return the cosines of each text with all texts, (n, n) float32; that with itself is minus infinity."""
+    """Return the cosines of each text with all texts, (n, n) float32; minus infinity for a text with itself."""
     scores: Scores = embeddings @ embeddings.T
     np.fill_diagonal(scores, -np.inf)
     return scores

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LARGEST_WEIGHT = 127
-DAMPING = 0.01  # of the mean of the Hessian's diagonal, as in the paper
+DAMPING = 0.01  # share of the mean of the Hessian's diagonal, as in the paper
 BLOCK = 128  # inputs rounded between two updates of all later weights; changes the speed alone
 
 Weights = NDArray[np.float32]  # (inputs, outputs)
@@ -24,9 +24,8 @@ def round_weights(weights: Weights, hessian: NDArray[np.float64]) -> tuple[NDArr
     scales = np.abs(rest).max(axis=0) / LARGEST_WEIGHT
     scales[scales == 0] = 1.0
     damped = hessian + np.eye(inputs) * (DAMPING * np.diag(hessian).mean() + np.finfo(np.float64).tiny)
-    factor = np.linalg.cholesky(
-        np.linalg.inv(damped)
-    ).T  # upper triangular: row i distributes the error of input i over later inputs
+    # upper triangular: row i distributes the error of input i over later inputs
+    factor = np.linalg.cholesky(np.linalg.inv(damped)).T
     codes = np.empty(rest.shape, np.int8)
     for begin in range(0, inputs, BLOCK):
         end = min(begin + BLOCK, inputs)

@@ -21,7 +21,7 @@ from export.model.source.model_files import ModelError
 from export.model.source.source import Source
 
 OPSET = 18  # what optimum-onnx 0.1 chooses for BERT
-DOMAIN = "com.microsoft"  # of ONNX Runtime's own operators
+DOMAIN = "com.microsoft"  # domain of ONNX Runtime's own operators
 EMBEDDINGS = "embeddings"  # the graph's output
 
 

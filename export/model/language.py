@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from export.model.source.source import DEFAULT_MODEL_SHA256
 from function.engine.bundle import ModelInfo
 
-BLOCKS, TEXTS_PER_BLOCK, CHARACTERS = 20, 50, 500  # the sample: blocks of texts, and characters of each text
+BLOCKS, TEXTS_PER_BLOCK, CHARACTERS = 20, 50, 500  # the sample: blocks of texts, characters that are read of each
 # Share of a sample that must look like another language, which must also be more than looks like English. In English it
 # is at most 0.009: headlines (half of them in lower case), titles and abstracts of arXiv with their LaTeX, SciFact,
 # Python's documentation, and the names of 20,000 products of Flipkart. In German it is 1.0 for articles (10kGNAD), 0.92
 # for their first sentences, 0.78 for the names of 102 products of a shop, and 0.40 for Django's short messages.
 LEAST_SHARE = 0.1
-LEAST_TEXTS = 3  # texts in another language; fewer are no evidence
-SHORTEST_WORD = 3  # letters, so that a unit such as µF or kΩ is no foreign word
+LEAST_TEXTS = 3  # fewer texts in another language are no evidence
+SHORTEST_WORD = 3  # letters of a foreign word; a unit such as µF or kΩ has fewer
 WORD = re.compile(r"[^\W\d_]+")
 
 ENGLISH_WORDS = """\
@@ -28,8 +28,8 @@ the of and to is that for with as be by are this from at or have not you which c
 how what your my we he his who after new up out all about into no one more their
 """
 ENGLISH = frozenset(ENGLISH_WORDS.split())
-# Frequent words of languages that a Snowball stemmer is for. Left out are words that English texts have too, such as
-# the German "die", the Italian "per", the French "et" (al.) and the Portuguese "com".
+# Frequent words of the languages that have a Snowball stemmer. Words of English texts are left out, such as the German
+# "die", the Italian "per", the French "et" (al.) and the Portuguese "com".
 COMMON = {
     "danish": "og det til på som ikke af den har der eller efter også blev",
     "dutch": "de het een en dat voor niet zijn ook bij uit naar wordt",
@@ -50,7 +50,7 @@ LANGUAGES_OF = {
     for words in COMMON.values()
     for word in words.split()
 }
-LEAST_NAMED = 0.5  # common words of a language for each of the other texts, to call them by its name
+LEAST_NAMED = 0.5  # common words of a language in each text, on average, before the warning names it
 MULTILINGUAL = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
 
 
@@ -82,19 +82,19 @@ def warn_of_language(texts: Sequence[str], source: str, model: ModelInfo, has_de
 
 
 def find_other_language(texts: Sequence[str]) -> OtherLanguage | None:
-    """Return the language of the texts, judged by a sample of them; None if they are English or do not show it."""
+    """Return the language of the texts, judged by a sample; None if it is English or unclear."""
     english = others = sampled = 0
     votes: Counter[str] = Counter()
     for text in _sample(texts):
         words = WORD.findall(text[:CHARACTERS].lower())
         hits = Counter(language for word in words for language in LANGUAGES_OF.get(word, ()))
-        most, of_english = max(hits.values(), default=0), sum(word in ENGLISH for word in words)
+        most, english_words = max(hits.values(), default=0), sum(word in ENGLISH for word in words)
         is_foreign = any(len(word) >= SHORTEST_WORD and not word.isascii() for word in words)
         sampled += 1
-        if most > of_english or (is_foreign and not of_english):
+        if most > english_words or (is_foreign and not english_words):
             others += 1
             votes += hits
-        elif of_english:
+        elif english_words:
             english += 1
     if others <= english or others < max(LEAST_TEXTS, LEAST_SHARE * sampled):
         return None
@@ -103,7 +103,7 @@ def find_other_language(texts: Sequence[str]) -> OtherLanguage | None:
 
 
 def _sample(texts: Sequence[str]) -> Iterator[str]:
-    """Yield texts of blocks from all over the corpus, or all texts of a small one."""
+    """Yield the texts of blocks that are spread over the corpus, or all texts of a small one."""
     if len(texts) <= BLOCKS * TEXTS_PER_BLOCK:
         yield from texts
         return

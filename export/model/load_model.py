@@ -17,9 +17,9 @@ from export.model.source.weights import SHARDS, WEIGHTS, read_shapes
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-# Not read by the export, which pools the last layer's token vectors itself.
+# The export does not read these tensors: it pools the last layer's token vectors itself.
 POOLER = re.compile(r"^pooler\.")
-# Unused tensors that belong to other tasks, or that older releases saved.
+# Unused tensors of other tasks, or of older releases.
 LEFTOVER = re.compile(
     r"^("
     r"cls|lm_head|classifier|pre_classifier|qa_outputs|predictions|sop_classifier|seq_relationship|pooler|"
@@ -32,7 +32,7 @@ NAMES_IN_A_MESSAGE = 3
 
 
 def silence_transformers() -> None:
-    """Switch off transformers' warnings and progress bars; this module checks what they warn of."""
+    """Switch off transformers' warnings and progress bars; this module checks what the warnings report."""
     from transformers import logging
 
     logging.set_verbosity_error()
@@ -54,8 +54,8 @@ def load_model(source: Source) -> "PreTrainedModel":
         model, loading = AutoModel.from_pretrained(
             str(source.folder),
             dtype=torch.float32,
-            attn_implementation="eager",  # the plainest of its implementations
-            ignore_mismatched_sizes=True,  # so that all of them are reported
+            attn_implementation="eager",  # the plainest one
+            ignore_mismatched_sizes=True,  # they are reported all together below
             output_loading_info=True,
             local_files_only=True,
             trust_remote_code=False,

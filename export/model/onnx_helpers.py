@@ -1,4 +1,4 @@
-"""What an ONNX graph is edited with: its constants by name, and new constants and nodes."""
+"""Edit an ONNX graph: find its constants by name, add constants and nodes."""
 
 from collections.abc import Mapping
 

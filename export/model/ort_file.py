@@ -12,14 +12,14 @@ from flatbuffers import Builder, encode, packer
 from flatbuffers.number_types import Int8Flags, Uint32Flags
 from flatbuffers.table import Table
 
-VERSION, MODEL, TYPES = 0, 1, 3  # fields of the root
+VERSION, MODEL, TYPES = 0, 1, 3  # numbers of the root's fields
 IDENTIFIER = b"ORTM"
 ALIGNMENT = 8  # bytes
 
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """A name with the places of the types that it stands for, or an operator's name with such entries."""
+    """The name of a type with the places that it describes, or an operator's name with its types."""
 
     name: str
     entries: list["_Named"]
@@ -30,7 +30,8 @@ def sort_operators(content: bytes) -> bytes:
     """Return the content of an .ort file with its table of operators sorted by name."""
     root = Table(content, encode.Get(packer.uoffset, content, 0))
     model = Table(content, _target(root, MODEL))
-    begin = min(model.Pos, model.Pos - encode.Get(packer.soffset, content, model.Pos))  # of the model and all it names
+    # where the bytes of the model and of its parts begin
+    begin = min(model.Pos, model.Pos - encode.Get(packer.soffset, content, model.Pos))
     operators = [
         _Named(_name(each), [_Named(_name(part), [], _places(part)) for part in _tables(each, 1)], [])
         for each in _tables(Table(content, _target(root, TYPES)), 0)
@@ -50,7 +51,7 @@ def sort_operators(content: bytes) -> bytes:
 
 
 def _target(table: Table, field: int) -> int:
-    """Return where the object begins that a field refers to."""
+    """Return the position of the object that a field refers to."""
     return int(table.Indirect(table.Pos + table.Offset(4 + 2 * field)))
 
 

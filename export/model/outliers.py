@@ -17,13 +17,13 @@ from onnx import ModelProto, NodeProto, numpy_helper
 
 from export.model.onnx_helpers import add_constant, initializers
 
-COPIES = 8  # more neurons in each layer, at most; many more gain little and make the layer wider
+COPIES = 8  # most neurons that are added to a layer; many more gain little and make the layer wider
 ACTIVATIONS = {"FastGelu", "Gelu", "QuickGelu", "Relu", "Sigmoid", "Tanh"}  # each output depends on one neuron alone
 
 
 @dataclass(frozen=True, slots=True)
 class FeedForward:
-    """A product, its bias if it has one, and the product that is the only reader of their activation."""
+    """A product, its bias if it has one, and the only product that reads their activation."""
 
     up: NodeProto
     bias: NodeProto | None
@@ -31,14 +31,14 @@ class FeedForward:
 
 
 def split_outliers(model: ModelProto, copies: int = COPIES) -> None:
-    """Split neurons of each feed-forward layer into `copies` more of them, at most; the graph computes the same."""
+    """Add at most `copies` neurons to each feed-forward layer by splitting others; the graph computes the same."""
 
     def replace(node: NodeProto, position: int, values: NDArray[np.float32], what: str) -> None:
         name = f"{node.name or node.output[0]}/split_{what}"  # a new name, because layers may share their weights
         node.input[position] = add_constant(model, name, values)
 
     for layer in list(_feed_forward_layers(model)):
-        tensors = initializers(model)  # a layer before this one may have replaced some
+        tensors = initializers(model)  # an earlier layer can have replaced some
         outgoing = numpy_helper.to_array(tensors[layer.down.input[1]])
         counts = count_copies(outgoing, copies)
         neurons = np.repeat(np.arange(len(outgoing)), counts)
@@ -85,7 +85,7 @@ def _feed_forward_layers(model: ModelProto) -> Iterator[FeedForward]:
             reads[name] = reads.get(name, 0) + 1
 
     def maker(name: str, *kinds: str) -> NodeProto | None:
-        """Return the node that makes a value if it is of these kinds and the value has one reader, else None."""
+        """Return the node that makes a value if the node has one of these kinds and the value one reader, else None."""
         node = makers.get(name)
         return node if node is not None and node.op_type in kinds and reads[name] == 1 else None
 

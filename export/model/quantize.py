@@ -16,11 +16,11 @@ products:
 - Neurons with outlier weights are split first (`outliers.py`), because all weights of an output share a scale.
 - Word embeddings are bytes with a scale for each row, so that a query reads only the rows of its own tokens.
 
-`python -m bench accuracy` compares closeness and speed with float32, naive dynamic int8 and MatMulNBits, and the result
-with that on an emulated AVX2 CPU.
+`python -m bench accuracy` compares accuracy and speed with float32, naive dynamic int8 and MatMulNBits, and the result
+with that of an emulated AVX2 CPU.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -34,26 +34,25 @@ from export.model.onnx_helpers import add_constant, add_node, initializers
 from export.model.ort_file import sort_operators
 from export.model.outliers import split_outliers
 from export.model.source.model_files import ModelError
+from export.progress import OnProgress, no_progress
 from function.engine.embedder import TokenIds
 from function.engine.quantization import quantize
 
 RECIPE = "w8a14"
-HIGH_STEP = 128  # in steps of the low half
-ZERO_POINT = 64  # of both halves
-LARGEST_ACTIVATION = 8191  # 14 bits with a sign
-HEADROOM = 2.0  # more room makes coarser steps, which cost closeness; compare with `python -m bench accuracy`
-SMALLEST_TABLE = 1 << 20  # values; smaller look-up tables (positions) stay float32
+HIGH_STEP = 128  # step of the high half, in steps of the low half
+ZERO_POINT = 64  # zero point of both halves
+LARGEST_ACTIVATION = 8191  # largest integer of 14 bits with a sign
+HEADROOM = 2.0  # more room makes coarser steps, which cost accuracy; compare with `python -m bench accuracy`
+SMALLEST_TABLE = 1 << 20  # values of a look-up table; smaller ones (positions) stay float32
 
 
 def quantize_graph(
-    model: ModelProto,
-    calibration: Sequence[TokenIds],
-    progress: Callable[[float], None] = lambda share: None,
+    model: ModelProto, calibration: Sequence[TokenIds], on_progress: OnProgress = no_progress
 ) -> ModelProto:
     """Return the 8-bit graph of a float32 graph as `export_graph` makes it; its inputs and its output are the same.
 
     The activations of the calibration texts set the steps. A few hundred texts are needed, with more tokens than the
-    widest layer has inputs. `progress` gets the share of the work done, 0 to 1.
+    widest layer has inputs.
     Raises ModelError if the graph has no product with constant weights, or if calibration is empty.
     """
     quantized = ModelProto()
@@ -66,10 +65,10 @@ def quantize_graph(
             f"{len(groups)} products and {len(calibration)} calibration texts; expected at least one of each"
         )
     for share in calibrate(quantized, groups, calibration):
-        progress(0.5 * share)
+        on_progress("quantize", 0.5 * share)
     for done, products in enumerate(groups, 1):
         _replace_products(quantized, products)
-        progress(0.5 + 0.5 * done / len(groups))
+        on_progress("quantize", 0.5 + 0.5 * done / len(groups))
     _quantize_tables(quantized)
     _drop_unused(quantized)
     _sort(quantized)
@@ -104,16 +103,13 @@ def _replace_products(model: ModelProto, products: Products) -> None:
         add_node(model, "Add", [high_product, low_product], bias[1] if bias else only.output[0])
     else:
         both = add_node(model, "Add", [high_product, low_product], f"{name}/products")
-        widths = np.array([_width(model, product) for product in products.nodes], np.int64)
+        weights = initializers(model)
+        widths = np.array([weights[product.input[1]].dims[1] for product in products.nodes], np.int64)
         inputs = [both, add_constant(model, f"{name}/widths", widths)]
         outputs = [product.output[0] for product in products.nodes]
         graph.node.append(helper.make_node("Split", inputs, outputs, axis=-1))
     for product in products.nodes:
         graph.node.remove(product)
-
-
-def _width(model: ModelProto, product: NodeProto) -> int:
-    return int(initializers(model)[product.input[1]].dims[1])
 
 
 def _take_bias(model: ModelProto, product: NodeProto) -> tuple[str, str] | None:
@@ -178,9 +174,8 @@ def save_ort(model: ModelProto, path: Path) -> None:
     Raises OSError if the file cannot be written, for example because the disk is full.
     """
     options = ort.SessionOptions()
-    options.graph_optimization_level = (
-        ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    )  # stronger optimization would depend on the CPU
+    # stronger optimization would depend on the CPU
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.optimized_model_filepath = str(path)
     options.add_session_config_entry("session.save_model_format", "ORT")
     try:

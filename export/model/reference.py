@@ -15,7 +15,7 @@ from export.model.source.source import Source
 from function.engine.embedder import Embedder
 from function.engine.quantization import Embeddings
 
-LEAST_ORIGINAL_COSINE = 0.9999  # between two float32 models; rounding alone stays far above
+LEAST_ORIGINAL_COSINE = 0.9999  # least cosine between two float32 models; rounding alone stays far above
 TEXTS = (
     "hello",
     "The Quick Brown Fox, aged 7, jumped over 13 lazy dogs.",
@@ -29,11 +29,11 @@ LONGEST_RUN = 1024  # tokens; for longer inputs attention takes too much memory,
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """The token ids and the embeddings of the texts in the original model."""
+    """The token ids and the embeddings that the original model has for the texts."""
 
     texts: list[str]
     ids: list[list[int]]  # special tokens included, at most max_tokens
-    embeddings: Embeddings  # of the first of them, or of all: (at most texts, dim) float32, unit length
+    embeddings: Embeddings  # (n, dim) float32 of unit length, for the first n texts or for all
 
 
 def run_original(source: Source) -> Original:
@@ -68,18 +68,10 @@ def _tokenize(source: Source, texts: list[str]) -> list[list[int]]:
         tokenizer = AutoTokenizer.from_pretrained(
             str(source.folder), use_fast=True, local_files_only=True, trust_remote_code=False
         )
-        return [
-            list(
-                tokenizer(
-                    text.lower() if source.lower_case else text,
-                    truncation=True,
-                    max_length=source.max_tokens,
-                    padding=False,
-                )["input_ids"]
-            )
-            for text in texts
-        ]
-    except Exception as error:  # of any type: a tokenizer's files may hold anything
+        cased = [text.lower() if source.lower_case else text for text in texts]
+        limits = {"truncation": True, "max_length": source.max_tokens, "padding": False}
+        return [list(tokenizer(text, **limits)["input_ids"]) for text in cased]
+    except Exception as error:  # an unknown type: a tokenizer's files can hold anything
         raise ModelError(
             f"{source.folder}: transformers cannot use its tokenizer ({first_line(error)}); expected tokenizer.json "
             "and tokenizer_config.json of a fast tokenizer; save the model again with its own fast tokenizer"

@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from function.engine.inputs import number_option
+
 S3_VECTORS = "s3vectors"  # for --to
 
 PUBLISH = """\
@@ -37,20 +39,26 @@ DESCRIPTIONS = {"publish": PUBLISH, "history": HISTORY, "rollback": ROLLBACK, "p
 DEFAULT_KEPT = 5
 
 
-def publishing_options(command: str) -> tuple[str, list[argparse.ArgumentParser]]:
-    """Return the description and the options of one of these commands."""
-    options = argparse.ArgumentParser(add_help=False)
+def add_publishing_options(parser: argparse.ArgumentParser, command: str) -> None:
+    """Add the options of one of these commands."""
     where = "the place in S3 that holds the versions"
     if command == "publish":
-        options.add_argument(
+        parser.add_argument(
             "bundle", nargs="?", type=Path, default=Path("bundle"), help="the bundle's folder (default: bundle/)"
         )
-        options.add_argument("url", nargs="?", metavar="s3://BUCKET/PREFIX", help=where)
-        _add_s3_vectors(options)
+        parser.add_argument("url", nargs="?", metavar="s3://BUCKET/PREFIX", help=where)
+        parser.add_argument(
+            "--to",
+            nargs=2,
+            metavar=(S3_VECTORS, "BUCKET/INDEX"),
+            help="an index of S3 Vectors, which is made if it is not there, instead of s3://BUCKET/PREFIX",
+        )
+        small = f"with --to: the folder of the small bundle that a function then serves (default: BUNDLE-{S3_VECTORS})"
+        parser.add_argument("--out", type=Path, help=small)
     else:
-        options.add_argument("url", metavar="s3://BUCKET/PREFIX", help=where)
+        parser.add_argument("url", metavar="s3://BUCKET/PREFIX", help=where)
     if command == "rollback":
-        options.add_argument(
+        parser.add_argument(
             "version",
             nargs="?",
             metavar="VERSION",
@@ -58,15 +66,14 @@ def publishing_options(command: str) -> tuple[str, list[argparse.ArgumentParser]
         )
     if command == "prune":
         text = f"how many of the newest versions to keep (default: {DEFAULT_KEPT})"
-        options.add_argument("--keep", type=_count, default=DEFAULT_KEPT, metavar="N", help=text)
-    options.add_argument(
+        parser.add_argument("--keep", type=number_option(0, 10**6), default=DEFAULT_KEPT, metavar="N", help=text)
+    parser.add_argument(
         "--endpoint", metavar="URL", help="URL of another service that speaks the same protocol (default: Amazon's)"
     )
-    options.add_argument("--profile", help="a profile of ~/.aws/config (default: AWS_PROFILE)")
-    options.add_argument(
+    parser.add_argument("--profile", help="a profile of ~/.aws/config (default: AWS_PROFILE)")
+    parser.add_argument(
         "--region", help="the region of the bucket (default: AWS_REGION, AWS_DEFAULT_REGION or the profile's)"
     )
-    return DESCRIPTIONS[command], [options]
 
 
 def check_publish(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
@@ -81,23 +88,3 @@ def check_publish(parser: argparse.ArgumentParser, options: argparse.Namespace) 
         parser.error(f"--to: found {options.to[0]!r}, expected {S3_VECTORS}")
     bundle = options.bundle.resolve() if options.bundle.name in ("", "..") else options.bundle
     options.out = options.out or bundle.with_name(f"{bundle.name}-{S3_VECTORS}")
-
-
-def _add_s3_vectors(options: argparse.ArgumentParser) -> None:
-    options.add_argument(
-        "--to",
-        nargs=2,
-        metavar=(S3_VECTORS, "BUCKET/INDEX"),
-        help="an index of S3 Vectors, which is made if it is not there, instead of s3://BUCKET/PREFIX",
-    )
-    options.add_argument(
-        "--out",
-        type=Path,
-        help=f"with --to: the folder of the small bundle that a function then serves (default: BUNDLE-{S3_VECTORS})",
-    )
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= 6):
-        raise argparse.ArgumentTypeError(f"{text!r}, expected a whole number of 0 or more")
-    return int(text)

@@ -1,22 +1,22 @@
 """The objects under one prefix of an S3 bucket, through boto3's client. What S3 refuses is a PublishError."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from boto3.exceptions import S3UploadFailedError
 from botocore.exceptions import BotoCoreError, ClientError
 
-from export.publishing.errors import PublishError
+from export.progress import OnProgress
+from export.publishing.client import PublishError
+from function.engine.inputs import split_s3_url
 from function.engine.published import LARGEST_DOCUMENT
 
-DELETED_AT_ONCE = 1000  # objects; the most that DeleteObjects takes
-
-Show = Callable[[str, float], None]  # the name of a file, and which share of it is sent
+ALWAYS: Mapping[str, str] = {}  # no condition
+DELETED_AT_ONCE = 1000  # the most objects that one DeleteObjects takes
 
 
 class ChangedError(Exception):
@@ -37,13 +37,12 @@ class Bucket:
 
     def __init__(self, client: Any, url: str) -> None:
         """Take a client of S3 and a URL such as s3://bucket/prefix. Raises PublishError if it is not one."""
-        parts = urlsplit(url)
-        if parts.scheme != "s3" or not parts.netloc or parts.query or parts.fragment:
-            raise PublishError(f"{url}: expected s3://BUCKET/PREFIX")
+        try:
+            self._bucket, prefix = split_s3_url(url)
+        except ValueError as error:
+            raise PublishError(f"found {error}") from error
         self.url = url.rstrip("/")
         self._client = client
-        self._bucket = parts.netloc
-        prefix = parts.path.strip("/")
         self._prefix = f"{prefix}/" if prefix else ""
 
     def read(self, name: str) -> tuple[bytes, str] | None:
@@ -62,50 +61,28 @@ class Bucket:
         return content, reply["ETag"]
 
     def entries(self, folder: str) -> Iterator[Entry]:
-        """Yield the objects whose names begin so. Raises PublishError."""
+        """Yield the objects whose names begin with `folder`. Raises PublishError."""
         with self._explained(folder):
             pages = self._client.get_paginator("list_objects_v2")
             for page in pages.paginate(Bucket=self._bucket, Prefix=self._prefix + folder):
                 for found in page.get("Contents", ()):
                     yield Entry(found["Key"].removeprefix(self._prefix), found["Size"], found["LastModified"])
 
-    def send_file(self, path: Path, name: str, sha256: str, show: Show) -> None:
+    def send_file(self, path: Path, name: str, sha256: str, on_progress: OnProgress) -> None:
         """Send one file in parts, several at once; S3 checks the SHA-256 of each. Raises PublishError."""
         size, sent = path.stat().st_size, 0
 
         def count(more: int) -> None:
             nonlocal sent
             sent += more
-            show(path.name, sent / max(1, size))
+            on_progress(f"send {path.name}", sent / max(1, size))
 
         with self._explained(name):
             extra = {"ChecksumAlgorithm": "SHA256", "Metadata": {"sha256": sha256}}
             self._client.upload_file(str(path), self._bucket, self._prefix + name, ExtraArgs=extra, Callback=count)
 
-    def write(self, name: str, content: bytes) -> None:
-        """Write a document of JSON. Raises PublishError."""
-        self._put(name, content, {})
-
-    def replace(self, name: str, content: bytes, etag: str | None) -> str:
-        """Write a document of JSON and return its ETag, unless the object's ETag is another one than `etag`.
-
-        If etag is None, the object must not be there.
-
-        Raises ChangedError if it was changed, PublishError if it cannot be written.
-        """
-        return self._put(name, content, {"IfNoneMatch": "*"} if etag is None else {"IfMatch": etag})
-
-    def delete(self, names: Sequence[str]) -> None:
-        """Delete objects, in this order. Raises PublishError."""
-        for begin in range(0, len(names), DELETED_AT_ONCE):
-            objects = [{"Key": self._prefix + name} for name in names[begin : begin + DELETED_AT_ONCE]]
-            with self._explained(names[begin]):
-                reply = self._client.delete_objects(Bucket=self._bucket, Delete={"Objects": objects, "Quiet": True})
-            if failed := reply.get("Errors"):
-                raise PublishError(f"{self.url}: {failed[0]['Key']}: {failed[0].get('Message')}; prune again")
-
-    def _put(self, name: str, content: bytes, condition: dict[str, str]) -> str:
-        """Write a document of JSON and return its ETag."""
+    def write(self, name: str, content: bytes, condition: Mapping[str, str] = ALWAYS) -> str:
+        """Write a document of JSON and return its ETag. Raises PublishError."""
         with self._explained(name):
             reply = self._client.put_object(
                 Bucket=self._bucket,
@@ -115,8 +92,23 @@ class Bucket:
                 ChecksumAlgorithm="SHA256",
                 **condition,
             )
-        etag: str = reply["ETag"]
-        return etag
+        return str(reply["ETag"])
+
+    def replace(self, name: str, content: bytes, etag: str | None) -> str:
+        """Write a document as `write` does, if the object still has this ETag, or is still missing if etag is None.
+
+        Raises ChangedError if it was changed, PublishError if it cannot be written.
+        """
+        return self.write(name, content, {"IfNoneMatch": "*"} if etag is None else {"IfMatch": etag})
+
+    def delete(self, names: Sequence[str]) -> None:
+        """Delete objects, in this order. Raises PublishError."""
+        for begin in range(0, len(names), DELETED_AT_ONCE):
+            objects = [{"Key": self._prefix + name} for name in names[begin : begin + DELETED_AT_ONCE]]
+            with self._explained(names[begin]):
+                reply = self._client.delete_objects(Bucket=self._bucket, Delete={"Objects": objects, "Quiet": True})
+            if failed := reply.get("Errors"):
+                raise PublishError(f"{self.url}: {failed[0]['Key']}: {failed[0].get('Message')}; prune again")
 
     @contextmanager
     def _explained(self, name: str) -> Iterator[None]:

@@ -1,11 +1,15 @@
-"""boto3's client of one service, with the profile, the region and the endpoint that the user named."""
+"""boto3's client of one service, with the profile, the region and the endpoint that the user named, and its errors."""
 
 import os
 from typing import Any
 
-from export.publishing.errors import PublishError
+from function.engine.bundle import BundleError
 
-ATTEMPTS = 10  # of each call, with growing pauses: boto3's own
+ATTEMPTS = 10  # the most that boto3 makes of each call, with growing pauses
+
+
+class PublishError(BundleError):
+    """A version that cannot be published or switched to: the message says where, what was found and what to do."""
 
 
 def connect(service: str, endpoint: str | None = None, profile: str | None = None, region: str | None = None) -> Any:

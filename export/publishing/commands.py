@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from export.progress import showing_progress
 from export.publishing.client import connect
 from export.shell import python_module
+from export.terminal import showing_progress
 
 if TYPE_CHECKING:
     from export.publishing.store import Store
@@ -44,8 +44,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 def _publish(store: "Store", options: argparse.Namespace, console: Console) -> None:
     before = store.pointer()
-    with showing_progress(console) as progress:
-        version, files, sent = store.send(options.bundle, lambda name, share: progress(f"send {name}", share))
+    with showing_progress(console) as on_progress:
+        version, files, sent = store.send(options.bundle, on_progress)
     store.make_current(version, before)
     console.print(
         f"{version[:12]} is the current version of {store.url}; {files} files were sent, {sent / MEGABYTE:,.1f} MB"
@@ -58,8 +58,8 @@ def _publish_vectors(options: argparse.Namespace, console: Console) -> None:
     from export.publishing.s3vectors import publish
 
     client = connect("s3vectors", options.endpoint, options.profile, options.region)
-    with closing(client), showing_progress(console) as progress:
-        sent = publish(options.bundle, options.to[1], options.out, client, progress)
+    with closing(client), showing_progress(console) as on_progress:
+        sent = publish(options.bundle, options.to[1], options.out, client, on_progress)
     place = f"{sent.info.bucket}/{sent.info.index} in {sent.info.region}"
     calls = f"{sent.calls:,} calls, {sent.repeated:,} of them repeated"
     console.print(f"{place}: {sent.sent:,} vectors sent, {sent.there:,} were there; {calls}", markup=False)

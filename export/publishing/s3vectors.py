@@ -1,7 +1,7 @@
 """Publish a bundle to Amazon S3 Vectors: its rows become vectors there, and a small bundle says where they are.
 
-The keys of the vectors say which bundle and which row they are of. So a publish that was stopped sends only what is not
-there yet, and an index with the vectors of another bundle is refused.
+The key of a vector names its bundle and its row. So a publish that was stopped sends only the missing vectors, and an
+index with the vectors of another bundle is refused.
 """
 
 import shutil
@@ -13,8 +13,8 @@ from typing import Any
 
 from export.files.replace import replacing
 from export.index.indexer import write_manifest
-from export.progress import ShowProgress
-from export.publishing.errors import PublishError
+from export.progress import OnProgress
+from export.publishing.client import PublishError
 from export.publishing.sending import VECTORS_PER_SECOND, Pace, Sent, send_rows
 from export.publishing.vectors import BundleVectors
 from function.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, BundleError, Manifest, VectorsInfo, open_bundle
@@ -26,7 +26,7 @@ def publish(
     place: str,
     out: Path,
     client: Any,
-    progress: ShowProgress,
+    on_progress: OnProgress,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Sent:
@@ -50,12 +50,12 @@ def publish(
         raise PublishError(f"--out: {out} is a bundle with texts, which would be deleted; name another folder")
     rows = BundleVectors(bundle, manifest)
     for share in rows.check():
-        progress("check rows", share)
+        on_progress("check rows", share)
     info = VectorsInfo(bucket, name, client.meta.region_name, rows.keys)
     try:
         _make_index(client, info, rows.dim)
-        there = _rows_there(client, info, rows.rows, progress)
-        sent = send_rows(client, info, rows, there, progress, Pace(VECTORS_PER_SECOND, clock, sleep))
+        there = _rows_there(client, info, rows.rows, on_progress)
+        sent = send_rows(client, info, rows, there, on_progress, Pace(VECTORS_PER_SECOND, clock, sleep))
     except (BotoCoreError, ClientError) as error:
         advice = "; make the bucket: aws s3vectors create-vector-bucket --vector-bucket-name " + bucket
         hint = advice if "NotFound" in str(error) else ""
@@ -78,7 +78,7 @@ def _write_bundle(bundle: Path, out: Path, manifest: Manifest, info: VectorsInfo
 
 
 def _make_index(client: Any, info: VectorsInfo, dim: int) -> None:
-    """Make the index, unless it is there. Raises PublishError if it is there and of another kind."""
+    """Make the index, unless it exists. Raises PublishError if it exists with another configuration."""
     where = {"vectorBucketName": info.bucket, "indexName": info.index}
     kind = {"dataType": "float32", "dimension": dim, "distanceMetric": "cosine"}
     not_filtered = {"metadataConfiguration": {"nonFilterableMetadataKeys": list(NOT_FILTERED)}}
@@ -97,11 +97,11 @@ def _make_index(client: Any, info: VectorsInfo, dim: int) -> None:
         )
 
 
-def _rows_there(client: Any, info: VectorsInfo, rows: int, progress: ShowProgress) -> set[int]:
+def _rows_there(client: Any, info: VectorsInfo, rows: int, on_progress: OnProgress) -> set[int]:
     """Return the rows that the index has. Raises PublishError if it has vectors of another bundle."""
     there: set[int] = set()
     step = "look what is there"
-    progress(step, 0)
+    on_progress(step, 0)
     pages = client.get_paginator("list_vectors").paginate(vectorBucketName=info.bucket, indexName=info.index)
     for page in pages:
         for vector in page["vectors"]:
@@ -113,6 +113,6 @@ def _rows_there(client: Any, info: VectorsInfo, rows: int, progress: ShowProgres
                     f"{vector['key']!r}; name an index that is not there yet, and delete the old one when no function "
                     "asks it any more"
                 ) from None
-        progress(step, min(len(there) / rows, 0.99))
-    progress(step, 1)
+        on_progress(step, min(len(there) / rows, 0.99))
+    on_progress(step, 1)
     return there

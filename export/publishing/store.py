@@ -20,15 +20,16 @@ from pathlib import Path
 from typing import Any
 
 from export.index.indexer import check_checksum
-from export.publishing.bucket import Bucket, ChangedError, Entry, Show
-from export.publishing.errors import PublishError
+from export.progress import OnProgress, no_progress
+from export.publishing.bucket import Bucket, ChangedError, Entry
+from export.publishing.client import PublishError
 from function.engine.bundle import FORMAT_VERSION, MANIFEST, BundleError, Manifest, open_bundle, parse_manifest
 from function.engine.published import BUNDLES, POINTER, is_version, parse_pointer
 
-ROUNDS = 3  # times that files are sent which `prune` deletes meanwhile
+ROUNDS = 3  # attempts to send files that `prune` deletes meanwhile
 SHOWN = 12  # characters of a version in messages
-SHORTEST_VERSION = 4  # characters of a version that name it
-SECONDS_UNFINISHED = 24 * 60 * 60  # an unfinished version that is older is taken for abandoned
+SHORTEST_VERSION = 4  # characters that a user must give of a version
+SECONDS_UNFINISHED = 24 * 60 * 60  # an unfinished version that is older counts as abandoned
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,6 @@ class Version:
 
     name: str  # SHA-256 of its manifest.json, in hexadecimal
     published: datetime
-    files: int
     bytes: int
     is_current: bool
 
@@ -68,7 +68,7 @@ class Store:
         pointer = parse_pointer(content, f"{self.url}/{POINTER}")
         return Current(pointer.version, pointer.previous, etag)
 
-    def send(self, bundle: Path, show: Show) -> tuple[str, int, int]:
+    def send(self, bundle: Path, on_progress: OnProgress = no_progress) -> tuple[str, int, int]:
         """Send a bundle's files, except those that are there; return its version, and the files and bytes sent.
 
         All of them are there afterwards, also those that `prune` deleted meanwhile.
@@ -82,7 +82,7 @@ class Store:
         for _ in range(ROUNDS):
             for name in missing:
                 check_checksum(bundle, name, manifest)
-                self._bucket.send_file(bundle / name, _key(version, name), manifest.files[name].sha256, show)
+                self._bucket.send_file(bundle / name, _key(version, name), manifest.files[name].sha256, on_progress)
                 files, size = files + 1, size + manifest.files[name].bytes
             if (bundle / MANIFEST).read_bytes() != content:
                 raise BundleError(
@@ -97,7 +97,7 @@ class Store:
         raise PublishError(f"{self.url}: {found}; publish again when no `prune` runs")
 
     def make_current(self, version: str, before: Current) -> None:
-        """Let the pointer name a version that is whole, unless it is no longer the one that was read before.
+        """Let the pointer name a complete version, unless it has changed since `before` was read.
 
         The objects are listed before and after that: if `prune` has deleted one in between, the pointer names the
         former version again. Raises PublishError, and BundleError if the manifest is of another release.
@@ -116,7 +116,7 @@ class Store:
             raise PublishError(f"{error}; the pointer names {before.version[:SHOWN]} again") from None
 
     def switch(self, version: str, before: Current) -> str | None:
-        """Let the pointer name a version, unless it is no longer the one that was read before; return its ETag.
+        """Let the pointer name a version, unless it has changed since `before` was read; return its ETag.
 
         Returns None if another command has switched to the same version.
         Raises PublishError if another command has switched it to another version since.
@@ -143,8 +143,7 @@ class Store:
             "format_version": FORMAT_VERSION,
             "switched": datetime.now(UTC).isoformat(timespec="microseconds"),
         }
-        content = json.dumps(fields) + "\n"
-        return self._bucket.replace(POINTER, content.encode(), etag)
+        return self._bucket.replace(POINTER, (json.dumps(fields) + "\n").encode(), etag)
 
     def _check_whole(self, version: str) -> None:
         """Raise PublishError unless all objects of a version are there, with the lengths that its manifest states."""
@@ -158,7 +157,7 @@ class Store:
             raise PublishError(f"{where}: {missing[0]} is missing or of another length; {advice}")
 
     def _missing(self, version: str, manifest: Manifest) -> list[str]:
-        """Return which files of a version are not there, or have another length than its manifest states."""
+        """Return the files of a version that are missing, or have another length than its manifest states."""
         there = {entry.name: entry.bytes for entry in self._bucket.entries(_key(version, ""))}
         return [name for name, info in manifest.files.items() if there.get(_key(version, name)) != info.bytes]
 
@@ -167,7 +166,7 @@ class Store:
         return _finished(self._folders(), self.pointer().version)
 
     def find(self, start: str | None, pointer: Current) -> Version:
-        """Return the version whose name starts so, or else the one that was served before the current one.
+        """Return the version whose name begins with `start`; without `start`, the one before the current one.
 
         Raises PublishError if there is no such version, or more than one.
         """
@@ -187,7 +186,7 @@ class Store:
     def prune(self, keep: int) -> tuple[list[str], int]:
         """Delete all but the newest versions and those that the pointer names; return the deleted and their bytes.
 
-        An unfinished version is deleted a day after its last file was sent, since somebody may still be sending it.
+        An unfinished version is deleted a day after its last file was sent, since it may still be uploading.
         Raises PublishError if S3 refuses, or if an unfinished version was published while it was deleted.
         """
         pointer, folders = self.pointer(), self._folders()
@@ -199,7 +198,7 @@ class Store:
             is_abandoned = max(entry.changed for entry in files.values()) < oldest_unfinished
             if version in kept or not (MANIFEST in files or is_abandoned):
                 continue
-            # looked at again for each version: deleting the others took a while, and somebody may publish this one
+            # read again for each version: deleting the others took a while, and another command can publish this one
             if self._is_named(version) or self._folders(version).get(version) != files:
                 continue
             if self._delete(version, list(files)):
@@ -231,10 +230,7 @@ class Store:
         return version in (pointer.version, pointer.previous)
 
     def _folders(self, start: str = "") -> dict[str, dict[str, Entry]]:
-        """Return the objects of each version whose name begins so, by file name.
-
-        What else is there was not published, and is left alone.
-        """
+        """Return the objects of each version whose name begins with `start`, by file name; ignore other objects."""
         found: dict[str, dict[str, Entry]] = {}
         for entry in self._bucket.entries(f"{BUNDLES}/{start}"):
             version, _, name = entry.name.removeprefix(f"{BUNDLES}/").partition("/")
@@ -250,7 +246,7 @@ def _key(version: str, name: str) -> str:
 def _finished(folders: dict[str, dict[str, Entry]], current: str | None) -> list[Version]:
     """Return the versions that have a manifest, the one that was published last first."""
     found = [
-        Version(name, files[MANIFEST].changed, len(files), _bytes_of(files), name == current)
+        Version(name, files[MANIFEST].changed, _bytes_of(files), name == current)
         for name, files in folders.items()
         if MANIFEST in files
     ]

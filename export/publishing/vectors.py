@@ -33,13 +33,13 @@ MOST_KEYS = 50  # metadata keys of a vector
 MOST_BYTES, MOST_FILTERABLE_BYTES = 40 * 1024, 2 * 1024  # bytes of a vector's metadata
 LONGEST_NAME = 63  # characters of a metadata key
 ROWS_AT_ONCE = 4_096
-DIGITS = 16  # hexadecimal digits of a SHA-256 that all keys of a bundle begin with, and those of no other bundle
+DIGITS = 16  # hexadecimal digits of a SHA-256 with which all keys of this bundle begin, and no others
 
 Vector = dict[str, Any]
 
 
 class BundleVectors:
-    """A bundle's rows, each read when it is asked for."""
+    """A bundle's rows, each read when it is used."""
 
     def __init__(self, bundle: Path, manifest: Manifest) -> None:
         """Open the files. Raises TensorsError if they are damaged."""
@@ -101,7 +101,7 @@ class BundleVectors:
         raise BundleError(f"{self._bundle}: row {row} (id {self._passages.id(row)}): {found}, expected {expected}")
 
     def _metadata(self, row: int) -> tuple[Vector, Vector]:
-        """Return the metadata that filters compare, and those that a hit shows."""
+        """Return the metadata that filters compare, and the metadata that a hit shows."""
         passage = self._passages[row]
         shown = {TEXT: passage.text, ID: passage.id}
         if passage.metadata:
@@ -110,7 +110,7 @@ class BundleVectors:
 
 
 def filterable_metadata(metadata: Mapping[str, Any], kinds: Mapping[str, str]) -> Vector:
-    """Return what filters compare of a row's metadata: typed values; columns with an empty list are named in EMPTY."""
+    """Return the part of a row's metadata that filters compare, typed; EMPTY names the columns with an empty list."""
     found: Vector = {}
     for name, kind in kinds.items():
         if name not in metadata:

@@ -35,7 +35,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Index, Keywords, Em
 def parts(index: Index, keywords: Keywords, query: Embeddings, text: str) -> tuple[dict[int, float], dict[int, float]]:
     """Return the two scores of the rows that either search proposes, from the searches themselves."""
     semantic = {hit.row: hit.score for hit in index.search(query, ROWS)}
-    keyword = {hit.row: hit.score for hit in keywords.search(text, ROWS)}
+    keyword = {hit.row: hit.score for hit in keywords.match(text).best(ROWS)}
     proposed = {*list(semantic)[:CANDIDATES], *list(keyword)[:CANDIDATES]}
     return {row: semantic[row] for row in proposed}, {row: keyword.get(row, 0.0) for row in proposed}
 

@@ -86,28 +86,28 @@ def test_the_ten_best_are_bm25s_ten_best_but_for_rows_nearer_than_a_step(file: P
     other.index(texts, show_progress=False)
     for query in (["w25"], ["w4", "w20", "w28"], ["w0", "w1", "w27", "w27"], WORDS[10:16]):
         theirs = np.asarray(other.get_scores(query))
-        ours = [hit.row for hit in keywords.search(" ".join(query), 10)]
+        ours = [hit.row for hit in keywords.match(" ".join(query)).best(10)]
         np.testing.assert_allclose(theirs[ours], np.sort(theirs)[::-1][:10], atol=2 * steps(texts, query))
 
 
 def test_rows_of_equal_score_are_in_the_order_of_the_corpus_and_few_hits_begin_as_many_do(file: Path) -> None:
     keywords = make(file, ["goose ferry", "ferry", "goose ferry", "apple", "goose ferry", "ferry"])
-    assert [hit.row for hit in keywords.search("ferry goose", 10)] == [0, 2, 4, 1, 5]
+    assert [hit.row for hit in keywords.match("ferry goose").best(10)] == [0, 2, 4, 1, 5]
     for top_k in range(1, 6):
-        assert keywords.search("ferry goose", top_k) == keywords.search("ferry goose", 10)[:top_k]
+        assert keywords.match("ferry goose").best(top_k) == keywords.match("ferry goose").best(10)[:top_k]
 
 
 def test_many_rows_of_equal_score_are_in_the_order_of_the_corpus(file: Path) -> None:
     keywords = make(file, ["goose", *["ferry", "old ferry"] * 500])
-    assert [hit.row for hit in keywords.search("ferry", 100)] == list(range(1, 200, 2))
-    assert [hit.row for hit in keywords.search("ferry", 1_000)] == [*range(1, 1_000, 2), *range(2, 1_001, 2)]
+    assert [hit.row for hit in keywords.match("ferry").best(100)] == list(range(1, 200, 2))
+    assert [hit.row for hit in keywords.match("ferry").best(1_000)] == [*range(1, 1_000, 2), *range(2, 1_001, 2)]
 
 
 def test_a_text_without_a_word_of_the_query_is_no_hit(file: Path) -> None:
     keywords = make(file, ["goose", "ferry"])
-    assert [hit.row for hit in keywords.search("goose", 10)] == [0]
-    assert keywords.search("zebra 🦆", 10) == []
-    assert keywords.search("🦆", 10) == []
+    assert [hit.row for hit in keywords.match("goose").best(10)] == [0]
+    assert keywords.match("zebra 🦆").best(10) == []
+    assert keywords.match("🦆").best(10) == []
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1), min_size=1, max_size=20))
@@ -123,21 +123,21 @@ def test_each_text_is_found_by_each_of_its_terms(file: Path, texts: list[str]) -
 
 def test_a_code_finds_the_text_with_the_whole_code_first(file: Path) -> None:
     keywords = make(file, ["part 1234 of AB", "parts 12 and 34", "order AB-1234 today", "AB-99"])
-    assert [hit.row for hit in keywords.search("ab-1234", 10)] == [2, 0, 3]
+    assert [hit.row for hit in keywords.match("ab-1234").best(10)] == [2, 0, 3]
 
 
 def test_a_stemmed_corpus_is_asked_with_stems(file: Path) -> None:
     texts = ["they searched", "a search", "research"]
     stemmed = make(file, texts, KeywordOptions(stemming="english"))
-    assert [hit.row for hit in stemmed.search("searching", 10)] == [0, 1]
-    assert make(file, texts).search("searching", 10) == []
+    assert [hit.row for hit in stemmed.match("searching").best(10)] == [0, 1]
+    assert make(file, texts).match("searching").best(10) == []
 
 
 def test_quoted_words_must_occur(file: Path) -> None:
     keywords = make(file, ["angry goose", "goose goose goose", "an angry old goose on a ferry", "angry baker ferry"])
     for query, rows in (("goose ferry", {0, 1, 2, 3}), ('"goose" ferry', {0, 1, 2}), ('"angry goose" ferry', {0, 2})):
-        assert {hit.row for hit in keywords.search(query, 10)} == rows
-    assert keywords.search('"zebra" goose', 10) == []
+        assert {hit.row for hit in keywords.match(query).best(10)} == rows
+    assert keywords.match('"zebra" goose').best(10) == []
 
 
 def test_only_allowed_rows_are_found_and_they_keep_their_scores(file: Path) -> None:
@@ -146,8 +146,8 @@ def test_only_allowed_rows_are_found_and_they_keep_their_scores(file: Path) -> N
     allowed = np.random.default_rng(1).random(200) < 0.1
     scores, all_scores = keywords.match("w1 w2", allowed).scores, keywords.match("w1 w2").scores
     np.testing.assert_array_equal(scores, np.where(allowed, all_scores, 0))
-    assert {hit.row for hit in keywords.search("w1 w2", 100, allowed)} == set(np.flatnonzero(scores))
-    hits = keywords.search('"w1"', 100, allowed)
+    assert {hit.row for hit in keywords.match("w1 w2", allowed).best(100)} == set(np.flatnonzero(scores))
+    hits = keywords.match('"w1"', allowed).best(100)
     assert {hit.row for hit in hits} == {row for row in np.flatnonzero(allowed) if "w1" in texts[row]}
 
 
@@ -168,7 +168,7 @@ def test_8_bit_keeps_the_order_of_all_scores_that_are_further_apart_than_its_ste
     keywords = make(file, [" ".join(text) for text in texts])
     for query in (["w2"], ["w5", "w11"], WORDS[20:26]):
         exact, step = np.array(exact_scores(texts, query)), steps(texts, query)
-        rows = [hit.row for hit in keywords.search(" ".join(query), 10)]
+        rows = [hit.row for hit in keywords.match(" ".join(query)).best(10)]
         for better, worse in itertools.pairwise(rows):
             assert exact[better] > exact[worse] - 2 * step
         assert exact[rows].min() > np.sort(exact)[-10] - 2 * step
@@ -254,6 +254,6 @@ def test_scifacts_ndcg_is_that_of_sqlites_full_text_search(file: Path) -> None:
         [row for (row,) in database.execute(best, (" OR ".join(encode(query)),))] for query in test.queries.values()
     ]
     database.close()
-    ours = [[hit.row for hit in keywords.search(query, 10)] for query in test.queries.values()]
+    ours = [[hit.row for hit in keywords.match(query).best(10)] for query in test.queries.values()]
     assert ndcg(ours, test) == pytest.approx(ndcg(theirs, test), abs=0.005)
     assert ndcg(ours, test) > 0.67

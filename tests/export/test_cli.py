@@ -378,7 +378,7 @@ def test_with_its_source_a_bundle_is_held_against_float32_again(whole: tuple[Pat
 def test_a_model_that_strays_from_its_source_fails(
     bundle_of_stories: Path, calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("export.model.fidelity.LEAST_QUANTIZED_COSINE", 0.9999999)
+    monkeypatch.setattr("export.model.export_model.LEAST_QUANTIZED_COSINE", 0.9999999)
     done = run("verify", bundle_of_stories, "--model", TINY_BERT)
     assert done.code == 1
     assert any(line.startswith("model against float32") and "FAILED" in line for line in done.out.splitlines())
@@ -833,16 +833,6 @@ def test_the_command_that_is_printed_can_be_pasted_whatever_the_folder_is_called
     pasted = next_command.strip().replace("FILE", str(calibration))
     subprocess.run(["sh", "-c", pasted], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     assert open_bundle(out).index is not None
-
-
-@pytest.mark.parametrize("command", ["model", "corpus", "verify"])
-def test_an_error_explains_how_to_name_a_folder_that_is_called_like_a_command(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert "write ./" not in run(command, "--no-such-option").err
-    (tmp_path / command).mkdir()
-    assert f"{command} is a command here: if you mean the folder, write ./{command}\n" in run(command, "--wrong").err
 
 
 def test_a_model_in_a_folder_with_the_name_of_a_command_is_exported(

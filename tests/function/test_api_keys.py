@@ -291,7 +291,9 @@ def test_a_file_without_a_key_is_refused(tmp_path: Path, content: bytes | None, 
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "192.0.2.1", "::", "2001:db8::1"])
 def test_other_machines_may_ask_only_with_keys_or_if_it_is_wanted(address: str) -> None:
-    with pytest.raises(SettingsError, match="other machines could ask, and there are no API keys; set API_KEYS, or"):
+    with pytest.raises(
+        SettingsError, match="other machines could send requests, and there are no API keys; set API_KEYS, or"
+    ):
         check_listener(address, Settings(), is_open=False)
     check_listener(address, Settings(), is_open=True)
     check_listener(address, KEYS, is_open=False)
@@ -305,6 +307,6 @@ def test_this_machine_may_ask_without(address: str) -> None:
 def test_the_server_refuses_before_it_loads_a_bundle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bundle = str(tmp_path / "none")
     assert main(["--host", "0.0.0.0", "--port", "0", "--bundle", bundle]) == 1
-    assert capsys.readouterr().err.startswith("error: --host 0.0.0.0: other machines could ask")
+    assert capsys.readouterr().err.startswith("error: --host 0.0.0.0: other machines could send requests")
     assert main(["--host", "0.0.0.0", "--port", "0", "--bundle", bundle, "--open"]) == 1
     assert "none: is not a folder" in capsys.readouterr().err

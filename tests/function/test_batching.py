@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from export.corpus import Corpus
 from function.engine.embedder import TOKENS_PER_BATCH, Embedder, TokenIds
 from function.engine.quantization import Embeddings
-from function.search import SHORT_QUERY, Query
+from function.search.query import Query
+from function.search.search import SHORT_QUERY
 from function.server import batching
 from function.server.batching import FEW_CHARACTERS, BatchingExecutor, QueueFullError
 from tests.conftest import MAX_TOKENS
@@ -472,7 +473,7 @@ def test_filters_are_long_work_and_so_is_a_search_of_a_large_corpus(
     assert was_long.pop(0)
     assert set(was_long) == {False}
     was_long.clear()
-    monkeypatch.setattr("function.search.FEW_ROWS", 199)
+    monkeypatch.setattr("function.search.search.FEW_ROWS", 199)
     asyncio.run(search(query))
     assert set(was_long) == {True}
 

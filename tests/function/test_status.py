@@ -115,7 +115,7 @@ PATHS = f"expected /openapi.json, /similar, /predict, /health, /info, /, {LATE}"
 def test_a_path_without_a_route_is_not_found_and_those_that_have_one_are_named(client: httpx.Client, path: str) -> None:
     reply = client.get(path)
     shown = path if len(path) <= 60 else path[:60] + "…"
-    error = f"GET {shown}: there is no such path, {PATHS}; ask for one of these"
+    error = f"GET {shown}: there is no such path, {PATHS}; request one of these"
     assert (reply.status_code, reply.json()) == (404, {"error": error, "error_type": "not_found"})
 
 

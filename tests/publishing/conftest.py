@@ -103,7 +103,7 @@ def publish(store: Store) -> Callable[[Path], str]:
 
     def send_and_switch(bundle: Path) -> str:
         before = store.pointer()
-        version, _, _ = store.send(bundle, lambda name, share: None)
+        version, _, _ = store.send(bundle)
         store.switch(version, before)
         return version
 
@@ -138,7 +138,7 @@ def start(url: str, environment: dict[str, str]) -> Start:
         bundle = switch.load()
         cold_start = ColdStart(lambda phases: None)
         cold_start.end({})
-        app = create_app(bundle, Settings(), logging.getLogger("tests"), cold_start, switch=switch)
+        app = create_app(bundle, Settings(), logging.getLogger("tests"), cold_start, reloader=switch)
         return switch, httpx.Client(transport=InProcess(app), base_url="http://tests")
 
     return started

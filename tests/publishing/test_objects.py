@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from function.aws import endpoint as endpoint_module
+from function.aws import connections
 from function.s3.objects import Objects, RemoteError
 from tests.publishing.faults import Exchange, Proxy, refuse
 
@@ -48,7 +48,7 @@ def test_a_request_goes_to_amazons_address_of_the_bucket_or_to_the_one_that_a_va
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr(endpoint_module, "TimedConnection", Connection)
+    monkeypatch.setattr(connections, "TimedConnection", Connection)
     with pytest.raises(KeyboardInterrupt):
         Objects(url, KEYS | environment).read("current.json")
     assert asked == [(host, path)]

@@ -84,7 +84,7 @@ def test_a_prune_while_an_abandoned_upload_is_resumed_takes_nothing_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     publish(bundles[0])
-    version, _, _ = store.send(bundles[1], lambda name, share: None)
+    version, _, _ = store.send(bundles[1])
     for name in ("manifest.json", "tokenizer.txt"):
         remove(store, s3, version, name)
     monkeypatch.setattr(module, "SECONDS_UNFINISHED", -86_400)
@@ -176,7 +176,7 @@ def test_a_version_that_is_touched_after_prune_has_listed_it_is_kept(
     def list_then_send(each: Store) -> Any:
         found = folders(each)
         monkeypatch.setattr(Store, "_folders", folders)
-        store.send(bundles[0], lambda name, share: None)  # somebody is about to publish it
+        store.send(bundles[0])  # somebody is about to publish it
         return found
 
     monkeypatch.setattr(Store, "_folders", list_then_send)
@@ -195,7 +195,7 @@ def test_a_prune_says_so_if_an_abandoned_upload_was_published_while_it_was_delet
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     publish(bundles[0])
-    version, _, _ = store.send(bundles[1], lambda name, share: None)
+    version, _, _ = store.send(bundles[1])
     remove(store, s3, version, "manifest.json")
     monkeypatch.setattr(module, "SECONDS_UNFINISHED", -86_400)
     before("delete", lambda: publish(bundles[1]))

@@ -11,15 +11,11 @@ import pytest
 
 import export.publishing.store as module
 from export.publishing.bucket import Bucket
-from export.publishing.errors import PublishError
+from export.publishing.client import PublishError
 from export.publishing.store import Store
 from function.engine.bundle import BundleError
 
 Publish = Callable[[Path], str]
-
-
-def silent(name: str, share: float) -> None:
-    pass
 
 
 def test_a_published_bundle_has_all_its_files_and_a_pointer_to_them(
@@ -35,13 +31,13 @@ def test_a_published_bundle_has_all_its_files_and_a_pointer_to_them(
 
 
 def test_a_file_that_is_there_is_not_sent_again(store: Store, s3: Any, url: str, bundle: Path) -> None:
-    version, files, size = store.send(bundle, silent)
+    version, files, size = store.send(bundle)
     assert files == len(list(bundle.iterdir())) - 1
     assert size == sum(path.stat().st_size for path in bundle.iterdir() if path.name != "manifest.json")
-    assert store.send(bundle, silent) == (version, 0, 0)
+    assert store.send(bundle) == (version, 0, 0)
     bucket, _, prefix = url.removeprefix("s3://").partition("/")
     s3.delete_object(Bucket=bucket, Key=f"{prefix}/bundles/{version}/tokenizer.txt")
-    assert store.send(bundle, silent)[1] == 1
+    assert store.send(bundle)[1] == 1
 
 
 def test_a_damaged_file_is_not_sent(store: Store, own_bundle: Path) -> None:
@@ -49,7 +45,7 @@ def test_a_damaged_file_is_not_sent(store: Store, own_bundle: Path) -> None:
     content = path.read_bytes()
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     with pytest.raises(BundleError, match=r"index.safetensors: sha256 .* it is damaged"):
-        store.send(own_bundle, silent)
+        store.send(own_bundle)
     assert store.versions() == []
 
 
@@ -65,7 +61,7 @@ def test_a_bundle_that_is_replaced_while_it_is_sent_is_not_published(
 
     monkeypatch.setattr(Bucket, "send_file", send_and_replace)
     with pytest.raises(BundleError, match="was replaced while it was published"):
-        store.send(own_bundle, silent)
+        store.send(own_bundle)
     assert store.versions() == []
 
 
@@ -75,14 +71,14 @@ def test_the_manifest_is_sent_last(store: Store, bundle: Path, monkeypatch: pyte
 
     monkeypatch.setattr(Bucket, "write", stop)
     with pytest.raises(KeyboardInterrupt):
-        store.send(bundle, silent)
+        store.send(bundle)
     monkeypatch.undo()
     assert store.versions() == []
-    assert store.send(bundle, silent)[1] == 0
+    assert store.send(bundle)[1] == 0
 
 
 def test_of_two_publishers_one_wins_and_the_other_is_told(store: Store, bundles: list[Path]) -> None:
-    versions = [store.send(bundle, silent)[0] for bundle in bundles]
+    versions = [store.send(bundle)[0] for bundle in bundles]
     before = store.pointer()  # nothing is published yet
     store.switch(versions[0], before)
     with pytest.raises(PublishError, match=f"switched it to {versions[0][:12]} in the meantime.*rollback"):
@@ -95,7 +91,7 @@ def test_of_two_publishers_one_wins_and_the_other_is_told(store: Store, bundles:
 
 
 def test_two_publishers_of_the_same_version_both_succeed(store: Store, bundle: Path) -> None:
-    version, _, _ = store.send(bundle, silent)
+    version, _, _ = store.send(bundle)
     before = store.pointer()
     store.switch(version, before)
     store.switch(version, before)
@@ -113,7 +109,7 @@ def test_a_pointer_that_was_deleted_in_the_meantime_is_told(
 
 
 def test_two_publishers_at_once_never_lose_or_mix_a_pointer(store: Store, s3: Any, bundles: list[Path]) -> None:
-    versions = [store.send(bundle, silent)[0] for bundle in bundles[:2]]
+    versions = [store.send(bundle)[0] for bundle in bundles[:2]]
     for _ in range(50):
         before = store.pointer()
         won: list[str] = []
@@ -179,7 +175,7 @@ def test_an_unfinished_version_is_pruned_when_it_is_old(
     store: Store, s3: Any, url: str, publish: Publish, bundles: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish(bundles[0])
-    version, _, _ = store.send(bundles[1], silent)
+    version, _, _ = store.send(bundles[1])
     bucket, _, prefix = url.removeprefix("s3://").partition("/")
     s3.delete_object(Bucket=bucket, Key=f"{prefix}/bundles/{version}/manifest.json")
     assert store.prune(0) == ([], 0)
@@ -195,4 +191,4 @@ def test_what_is_no_prefix_of_a_bucket_is_refused(s3: Any, url: str) -> None:
 
 def test_a_bucket_that_is_not_there_is_named(s3: Any, bundle: Path) -> None:
     with pytest.raises(PublishError, match=r"s3://nowhere-at-all/x: .*NoSuchBucket"):
-        Store(s3, "s3://nowhere-at-all/x").send(bundle, silent)
+        Store(s3, "s3://nowhere-at-all/x").send(bundle)

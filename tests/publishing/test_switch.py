@@ -11,8 +11,8 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from export.publishing.store import Store
+from function.aws.connections import Endpoint
 from function.aws.deadline import TimedConnection
-from function.aws.endpoint import Endpoint
 from function.s3.folders import open_shared
 from function.s3.objects import RemoteError
 from function.s3.reloader import BundleReloader
@@ -161,7 +161,7 @@ def test_after_a_restore_the_next_request_starts_a_poll(
     publish(bundles[0])
     switch, client = start(by_requests=True, seconds=3600)
     version = publish(bundles[1])
-    switch.poll_at_next_request()
+    switch.polls.make_due()
     proxy.may_pass.clear()
     ask(client)
     (poll,) = [thread for thread in threading.enumerate() if thread.name == "poll"]

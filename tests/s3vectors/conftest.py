@@ -50,7 +50,7 @@ def send(server: str) -> Callable[..., Sent]:
     """Return what publishes a bundle, without waiting for anything."""
 
     def send_to(bundle: Path, index: str, out: Path, **changes: Any) -> Sent:
-        changes = {"client": connect("s3vectors"), "progress": no_progress, "sleep": lambda seconds: None} | changes
+        changes = {"client": connect("s3vectors"), "on_progress": no_progress, "sleep": lambda seconds: None} | changes
         return publish(bundle, f"{BUCKET}/{index}", out, **changes)
 
     return send_to

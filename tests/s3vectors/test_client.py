@@ -13,7 +13,7 @@ import httpx
 import numpy as np
 import pytest
 
-from function.aws import connections, endpoint
+from function.aws import connections
 from function.engine.bundle import VectorsInfo
 from function.s3vectors import client as client_module
 from function.s3vectors.client import VectorsClient, VectorsError
@@ -176,7 +176,7 @@ def test_the_host_is_amazons_unless_a_variable_names_another(monkeypatch: pytest
         hosts.append(host)
         raise OSError("no network in tests")
 
-    monkeypatch.setattr(endpoint, "TimedConnection", refuse)
+    monkeypatch.setattr(connections, "TimedConnection", refuse)
     with pytest.raises(VectorsError):
         VectorsClient(INFO, CREDENTIALS).query(QUERY, 1)
     assert hosts == ["s3vectors.eu-central-1.api.aws"]

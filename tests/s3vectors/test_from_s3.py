@@ -32,7 +32,7 @@ def store(server: str) -> Any:
 
 def publish(store: Store, bundle: Path) -> None:
     before = store.pointer()
-    store.switch(store.send(bundle, lambda name, share: None)[0], before)
+    store.switch(store.send(bundle)[0], before)
 
 
 def found(client: httpx.Client, **fields: Any) -> list[str]:
@@ -54,7 +54,7 @@ def test_a_switch_leads_from_one_index_to_the_next_and_to_a_bundle_with_texts_of
     switch.fetch()
     cold_start = ColdStart(lambda phases: None)
     cold_start.end({})
-    app = create_app(switch.load(), Settings(), logging.getLogger("tests"), cold_start, switch=switch)
+    app = create_app(switch.load(), Settings(), logging.getLogger("tests"), cold_start, reloader=switch)
     client = httpx.Client(transport=InProcess(app), base_url="http://tests")
     first = found(client)
     assert all(name.startswith("story-") for name in first)

@@ -14,8 +14,7 @@ import pytest
 from export.cli import main
 from export.corpus import Corpus
 from export.publishing import s3vectors, sending
-from export.publishing.client import connect
-from export.publishing.errors import PublishError
+from export.publishing.client import PublishError, connect
 from export.publishing.sending import Pace, Sent, batches
 from function.engine.bundle import BundleError, read_manifest
 from function.engine.embedder import Embedder

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from function.engine.embedder import Embedder
-from function.search import Query
+from function.search.query import Query
 from tests.conftest import WHAT, WHO
 from tests.s3vectors_server import StandIn
 from tests.watched import watched_search

@@ -8,19 +8,20 @@ from itertools import chain
 from pathlib import Path
 
 from export.corpus.columns import require_names
-from export.corpus.corpus import Told, corpus_error
+from export.corpus.corpus import corpus_error
 from export.corpus.formats.lines import read_lines
+from export.progress import OnProgress
 
 STATED_SEPARATOR = re.compile(r'"?sep=([^\w\s"]|\t)"?', re.IGNORECASE)  # Excel's own first line, such as sep=;
 
 
-def csv_rows(path: Path, separator: str, told: Told) -> Iterator[tuple[int, dict[str, object]]]:
+def csv_rows(path: Path, separator: str, on_progress: OnProgress) -> Iterator[tuple[int, dict[str, object]]]:
     """Yield the line, from 1, and the columns of each row below the header; an empty field is None.
 
     A first line such as sep=; states another separator, as Excel writes and reads it.
-    `told` is called with the share of the file that was read. Raises CorpusError at the first broken row.
+    Raises CorpusError at the first broken row.
     """
-    lines = read_lines(path, told)
+    lines = read_lines(path, on_progress)
     first = next(lines, "")
     stated = STATED_SEPARATOR.fullmatch(first.rstrip("\r\n"))
     if stated is None:

@@ -10,30 +10,25 @@ from pathlib import Path
 from typing import cast
 
 from export.corpus.columns import require_names
-from export.corpus.corpus import CorpusError, Told, corpus_error
-from export.corpus.formats.compressed import is_gzipped
-from export.corpus.formats.lines import read_lines
+from export.corpus.corpus import CorpusError, corpus_error
+from export.corpus.formats.lines import is_gzipped, read_lines
+from export.progress import OnProgress
 
 ONE_OBJECT_A_LINE = "one whole JSON object on each line"
-SHOWN = 40  # characters of the file that a message repeats
+SHOWN = 40  # maximum characters of the file in a message
 
 
 class _RefusedError(ValueError):
-    """A value that the decoder refuses; json_rows adds the line."""
-
-    def __init__(self, found: str, expected: str, remedy: str) -> None:
-        super().__init__(found, expected, remedy)
-        self.found, self.expected, self.remedy = found, expected, remedy
+    """A value that the decoder refuses: what was found, what was expected, and the remedy; json_rows adds the line."""
 
 
-def json_rows(path: Path, told: Told) -> Iterator[tuple[int, dict[str, object]]]:
+def json_rows(path: Path, on_progress: OnProgress) -> Iterator[tuple[int, dict[str, object]]]:
     """Yield the line, from 1, and the object of each line that is not blank.
 
-    `told` is called with the share of the file that was read.
     Raises CorpusError at the first line that is not one JSON object with each key once and no key blank.
     """
     known: set[str] = set()  # keys that earlier rows have too
-    for line, text in enumerate(read_lines(path, told), 1):
+    for line, text in enumerate(read_lines(path, on_progress), 1):
         start = text.strip()[:SHOWN]
         if not start:
             continue
@@ -42,7 +37,7 @@ def json_rows(path: Path, told: Told) -> Iterator[tuple[int, dict[str, object]]]
         try:
             row = _decode(text.rstrip())
         except _RefusedError as refusal:
-            raise corpus_error(path, f"line {line}", refusal.found, refusal.expected, refusal.remedy) from refusal
+            raise corpus_error(path, f"line {line}", *refusal.args) from refusal
         if not row.keys() <= known:
             require_names(path, f"line {line}", row, "name it, or leave it out")
             known |= row.keys()
@@ -66,7 +61,7 @@ def _decode(row: str) -> dict[str, object]:
     try:
         decoded = cast(dict[str, object], _DECODER.decode(row))
         if "\\u" in row:
-            compact_json(decoded).encode()  # raises an error for half of a surrogate pair
+            compact_json(decoded).encode()  # raises UnicodeEncodeError for half of a surrogate pair
         return decoded
     except _RefusedError:
         raise

@@ -11,12 +11,8 @@ FAMILIES = (
     *("albert", "bert", "camembert", "deberta-v2", "distilbert", "electra", "mobilebert", "mpnet", "roberta"),
     *("roformer", "xlm-roberta"),
 )
-OFFSET_POSITIONS = (
-    "camembert",
-    "mpnet",
-    "roberta",
-    "xlm-roberta",
-)  # these models count positions from the padding id + 1 instead of from 0
+# These families count positions from the padding id + 1 instead of from 0.
+OFFSET_POSITIONS = ("camembert", "mpnet", "roberta", "xlm-roberta")
 
 
 @dataclass(frozen=True, slots=True)

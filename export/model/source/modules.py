@@ -8,7 +8,7 @@ from export.model.source.model_files import ModelError, read_any_json
 KINDS = (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
 EXPECTED = "expected Transformer, Pooling and, if at all, Normalize, in this order"
 REMEDY = "choose a model made of those"
-PACKAGE = "sentence_transformers."  # a class of another package may compute anything, whatever its name
+PACKAGE = "sentence_transformers."  # a class of another package can compute anything
 
 
 def read_modules(folder: Path) -> dict[str, Path]:

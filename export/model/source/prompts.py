@@ -37,8 +37,7 @@ def _texts_by_name(path: Path, prompts: Any) -> dict[str, str]:
     for name, text in prompts.items():
         if not isinstance(text, str):
             raise ModelError(f"{path}: the prompt {name!r} is {text!r}, {remedy}")
-        if any(
-            "\ud800" <= character <= "\udfff" for character in text
-        ):  # half a surrogate pair: valid in JSON, impossible in UTF-8
+        # half a surrogate pair is valid in JSON and impossible in UTF-8
+        if any("\ud800" <= character <= "\udfff" for character in text):
             raise ModelError(f"{path}: the prompt {name!r} is {text!a}, which is not Unicode text; {remedy}")
     return prompts

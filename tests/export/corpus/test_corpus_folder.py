@@ -135,8 +135,8 @@ def test_an_error_in_a_folder_names_the_file(tmp_path: Path) -> None:
 def test_the_share_of_a_folder_that_was_read_never_falls(tmp_path: Path) -> None:
     for name in "abc":
         write(tmp_path, f"{name}.csv", b"text\n" + b"word\n" * 2_000)
-    told: list[float] = []
-    read_corpus(tmp_path, told=told.append)
-    assert told == sorted(told)
-    assert told[0] > 0
-    assert told[-1] <= 1
+    shares: list[float] = []
+    read_corpus(tmp_path, on_progress=lambda step, share, texts=0: shares.append(share))
+    assert shares == sorted(shares)
+    assert shares[0] > 0
+    assert shares[-1] <= 1

@@ -11,7 +11,7 @@ import pytest
 
 from export.corpus import Corpus, CorpusError, read_corpus
 from export.corpus.formats import parquet as parquet_module
-from export.corpus.stored import ROWS_AT_ONCE, StoredColumn, stored_columns
+from export.corpus.passages import ROWS_AT_ONCE, StoredColumn, stored_columns
 from export.index import embed
 from export.index.embed import embed_corpus
 from function.engine.embedder import Embedder
@@ -43,12 +43,13 @@ def formats(folder: Path) -> Iterator[Path]:
 def test_a_corpus_in_a_file_is_the_corpus_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole_parquet = {path.name: read_corpus(path) for path in formats(tmp_path)}
     monkeypatch.setattr(parquet_module, "ROWS_AT_ONCE", 64)
+    passages, shares = tmp_path / "passages.safetensors", list[float]()
     for path in formats(tmp_path):
-        told: list[float] = []
-        corpus = read_corpus(path, passages=tmp_path / "passages.safetensors", told=told.append)
+        shares.clear()
+        corpus = read_corpus(path, passages=passages, on_progress=lambda step, share, texts=0: shares.append(share))
         assert isinstance(corpus.texts, StoredColumn)
         assert in_lists(corpus) == whole_parquet[path.name], path.name
-        assert told == sorted(told)
+        assert shares == sorted(shares)
 
 
 def test_a_column_reads_like_a_list(tmp_path: Path) -> None:
@@ -135,15 +136,15 @@ def exchange(path: Path) -> None:
 @pytest.mark.parametrize("change", [shorten, lengthen, overwrite, exchange, Path.unlink])
 def test_a_file_that_changes_while_it_is_read_is_an_error(change: Callable[[Path], object], tmp_path: Path) -> None:
     path = write(tmp_path, "a.jsonl", LINES.encode())
-    told: list[float] = []
+    steps: list[str] = []
 
-    def change_once(share: float) -> None:
-        if not told:
+    def change_once(step: str, share: float, texts: int = 0) -> None:
+        if not steps:
             change(path)
-        told.append(share)
+        steps.append(step)
 
     with pytest.raises(CorpusError) as caught:
-        read_corpus(path, passages=tmp_path / "passages.safetensors", told=change_once)
+        read_corpus(path, passages=tmp_path / "passages.safetensors", on_progress=change_once)
     found = "no file any more" if change is Path.unlink else "another file of "
     assert str(caught.value).startswith(f"{path}: found {found}")
     assert f"expected the same {len(LINES):,} bytes until all rows are read; run the command again" in str(caught.value)

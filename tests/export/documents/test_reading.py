@@ -189,7 +189,7 @@ def test_a_missing_package_names_the_extra(folder: Path, bundle_copy: Path, monk
     [
         (("--overlap", 200), "--overlap is 200, expected less than --passage-tokens 200"),
         (("--passage-tokens", 0), "--overlap is 0, expected less than --passage-tokens 0"),
-        (("--passage-tokens", "x"), "found 'x', expected a whole number"),
+        (("--passage-tokens", "x"), "'x', expected a whole number"),
     ],
 )
 def test_wrong_lengths_are_refused(options: tuple[object, ...], message: str, folder: Path) -> None:

@@ -267,7 +267,7 @@ def test_ids_that_the_bundle_lacks(bundle: Path, tmp_path: Path) -> None:
             ["--group-by", "places"],
             "found a list or an object in the column 'places' of 'story-001', expected one value; name another column",
         ),
-        (["--filter", '{"author": "x"}'], "correct it: the columns are chapter (number), places (list), "),
+        (["--filter", '{"author": "x"}'], "correct it: the columns are id (string), chapter (number), "),
         (["--filter", '{"chapter": 99}'], "found no question whose relevant texts pass it, in 0 texts that do, "),
         (["--compare", "no-such-bundle"], "no-such-bundle"),
         (["--mode", "semantic", "--run", "no-such-folder/file"], "No such file or directory"),
@@ -293,7 +293,7 @@ def test_ids_with_white_space_are_in_no_run(tmp_path: Path) -> None:
     [
         ([], "name the questions with --questions FILE, or make a file of them with --make-questions N"),
         (["--questions", "q", "--make-questions", "3"], "name the questions with --questions FILE, or make"),
-        (["--make-questions", "0"], "found '0', expected a whole number of 1 or more"),
+        (["--make-questions", "0"], "'0', expected a whole number from 1 to 1000000"),
         (["--make-questions", "3", "--json"], "--json is for --questions; --make-questions measures nothing"),
         (["--make-questions", "3", "--allow-missing"], "--allow-missing is for --questions"),
         (["--questions", "q", "--run", "r"], "--run writes the hits of one mode; name it with --mode"),

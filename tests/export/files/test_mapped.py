@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from export.files.mapped import release
-from export.files.tensor_file import Gathered, save_tensors
+from export.files.tensor_file import Gathered, release, save_tensors
 from function.engine.arrays import AnyArray
 from function.engine.tensors import map_tensors
 

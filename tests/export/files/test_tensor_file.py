@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as arrays
 from safetensors.numpy import save, save_file
 
 from export.files import tensor_file
-from export.files.tensor_file import BLOCK, Gathered, save_tensors
+from export.files.tensor_file import BLOCK, Gathered, map_file, save_tensors
 from function.engine.tensors import DTYPES, map_tensors
 
 dtypes = st.sampled_from(list(DTYPES.values())).map(np.dtype)
@@ -72,10 +72,10 @@ def test_a_mapped_tensor_goes_from_one_file_to_another(path: Path, tmp_path: Pat
     assert path.read_bytes() == save(tensors)
 
 
-def test_an_open_file_stands_for_all_its_bytes(path: Path) -> None:
+def test_an_open_file_is_a_tensor_of_all_its_bytes(path: Path) -> None:
     with TemporaryFile() as texts, TemporaryFile() as ids:
         texts.write(b"goose")
-        save_tensors(path, {"texts": texts, "ids": ids})
+        save_tensors(path, {"texts": map_file(texts), "ids": map_file(ids)})
     assert path.read_bytes() == save({"texts": np.frombuffer(b"goose", np.uint8), "ids": np.empty(0, np.uint8)})
 
 

@@ -127,9 +127,9 @@ def test_numbers_that_filters_could_not_tell_apart_are_refused(
     row, shown = values.index(found) + 1, str(found) if found < 10**40 else f"{str(found)[:40]}..."
     assert str(caught.value) == (
         f"stories.jsonl, text {row} (from 0, id 'id-{row}'): found {shown} in the column 'column', expected whole "
-        "numbers that all fit into 64 bits, or numbers that float64 holds exactly, so that filters can tell it from "
-        "its neighbours; compare the column as strings with --column column=string, or leave it out of filters with "
-        "--column column=none"
+        "numbers that all fit into 64 bits, or numbers that float64 holds exactly, so that filters can distinguish it "
+        "from its neighbours; compare the column as strings with --column column=string, or leave it out of filters "
+        "with --column column=none"
     )
     for kind in ("string", "none"):
         assert type_of(*values, asked=kind) == kind

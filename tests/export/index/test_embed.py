@@ -13,13 +13,11 @@ from function.engine.embedder import Embedder
 from function.engine.quantization import quantize
 
 
-def test_a_piece_ends_with_its_texts_or_its_characters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embed, "TEXTS_AT_ONCE", 3)
-    monkeypatch.setattr(embed, "CHARACTERS_AT_ONCE", 10)
+def test_a_group_ends_with_its_texts_or_its_characters() -> None:
     texts = ["a", "b", "c", "d", "e" * 9, "f", "g" * 30, "h", "i"]
-    pieces = list(embed._pieces(texts))
-    assert pieces == [["a", "b", "c"], ["d", "e" * 9], ["f"], ["g" * 30], ["h", "i"]]
-    assert list(embed._pieces([])) == []
+    groups = list(embed.group(texts, 3, 10, len))
+    assert groups == [["a", "b", "c"], ["d", "e" * 9], ["f"], ["g" * 30], ["h", "i"]]
+    assert list(embed.group([], 3, 10, len)) == []
 
 
 def test_a_corpus_embeds_to_the_same_bits_as_its_texts_one_by_one(
@@ -52,7 +50,7 @@ def test_equal_texts_are_embedded_once_and_have_equal_rows(
     ]
     told: list[tuple[float, int]] = []
     rows = embed_corpus(
-        tiny_embedder, texts, tmp_path, "tests", progress=lambda share, count: told.append((share, count))
+        tiny_embedder, texts, tmp_path, "tests", on_progress=lambda step, share, texts=0: told.append((share, texts))
     )
     codes, scales = quantize(tiny_embedder.embed(tiny_embedder.tokenize(texts, role="document")))
     np.testing.assert_array_equal(rows.codes, codes)  # each row is its own text's
@@ -89,6 +87,6 @@ def test_progress_gets_the_number_of_texts_embedded_while_a_shard_is_embedded(
     embedder: Embedder, corpus: Corpus, tmp_path: Path
 ) -> None:
     told: list[int] = []
-    embed_corpus(embedder, corpus.texts, tmp_path, "tests", progress=lambda share, count: told.append(count))
+    embed_corpus(embedder, corpus.texts, tmp_path, "tests", on_progress=lambda step, share, texts=0: told.append(texts))
     assert (told[0], told[-1]) == (0, 200)
     assert max(np.diff(told)) < 32

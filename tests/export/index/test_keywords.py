@@ -27,7 +27,7 @@ def export(bundle: Path, texts: Path, options: Sequence[str] = ()) -> KeywordsIn
 
 def found(bundle: Path, info: KeywordsInfo | None, text: str) -> list[int]:
     assert info is not None
-    return sorted(hit.row for hit in Keywords(bundle / KEYWORDS, info, 3).search(text))
+    return sorted(hit.row for hit in Keywords(bundle / KEYWORDS, info, 3).match(text).best(100))
 
 
 def test_stems_are_english_unless_another_language_or_none_is_named(bundle_copy: Path, texts: Path) -> None:

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from export.index.index_file import write_index_file
+from export.index.index_file import CANDIDATES, RECALL_WITHOUT_LISTS, RESCORED, choose_stages, write_index_file
 from export.index.recall import LEAST_RECALL, own_queries, search_exactly
-from export.index.stages import CANDIDATES, RECALL_WITHOUT_LISTS, RESCORED, choose_stages
 from function.engine.quantization import quantize
 from function.engine.semantic.index import Index
 from tests.export.conftest import clustered_rows

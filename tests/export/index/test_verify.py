@@ -14,7 +14,7 @@ from export.corpus import Corpus
 from export.index.indexer import take_model
 from export.index.keywords import KeywordOptions, keyword_tensors
 from export.index.verify import Check, verify, verify_export
-from export.progress import ShowProgress
+from export.progress import OnProgress
 from function.engine.bundle import (
     COLUMNS,
     INDEX,
@@ -92,7 +92,7 @@ def test_a_good_bundle_passes_every_check(bundle: Path) -> None:
 Told = list[tuple[str, float, int]]
 
 
-def tell(told: Told) -> ShowProgress:
+def tell(told: Told) -> OnProgress:
     return lambda step, share, texts=0: told.append((step, share, texts))
 
 

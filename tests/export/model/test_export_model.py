@@ -98,7 +98,9 @@ def test_the_same_model_and_texts_give_the_same_graph_byte_for_byte(
 
 def test_each_step_tells_its_progress_up_to_one(tiny_source: Source, corpus: Corpus, tmp_path: Path) -> None:
     told: list[tuple[str, float]] = []
-    export_model(tiny_source, split_texts(corpus.texts[:80]), tmp_path, lambda step, share: told.append((step, share)))
+    export_model(
+        tiny_source, split_texts(corpus.texts[:80]), tmp_path, lambda step, share, texts=0: told.append((step, share))
+    )
     assert list(Counter(step for step, _ in told)) == ["export graph", "quantize", "compare with float32"]
     for step in ("export graph", "quantize", "compare with float32"):
         shares = [share for name, share in told if name == step]

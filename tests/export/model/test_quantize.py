@@ -416,7 +416,7 @@ def test_nothing_is_printed(
 
 def test_progress_rises_to_one(tiny_graph: ModelProto, tiny_tokens: list[TokenIds]) -> None:
     shares: list[float] = []
-    quantize_graph(tiny_graph, tiny_tokens[:20], shares.append)
+    quantize_graph(tiny_graph, tiny_tokens[:20], lambda step, share, texts=0: shares.append(share))
     assert shares == sorted(shares)
     assert shares[-1] == 1
     assert shares[19] == 0.5
