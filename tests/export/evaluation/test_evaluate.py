@@ -261,7 +261,7 @@ def test_the_best_weight_of_a_set_is_advised(bundle: Path, tmp_path: Path) -> No
     assert loaded.keywords is not None
     info = replace(loaded.keywords.info, fusion_weight=0.3)
     for row, what in enumerate(WHAT * 3):
-        query = f"{' '.join(WHO[(row + row // 10) % 20].split()[1:])} {' '.join(what.split()[1:4])} and {WHO[(row + 7) % 20]}"
+        query = f"{WHO[(row + row // 10) % 20]} {' '.join(what.split()[1:4])} and {WHO[(row + 7) % 20]}"
         hits = fuse(loaded.index, *_of(loaded, query), info, 3)
         lines.append({"query": query, "relevant": [loaded.passages.id(hit.row) for hit in hits]})
     path = write_questions(tmp_path, lines)
