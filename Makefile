@@ -86,11 +86,11 @@ build/clients/installed: tests/clients/requirements.txt
 
 # checkov and SAM's translator have an environment of their own: they need another pydantic than the function.
 test-template: $(VENV)/installed build/template-tools/installed
-	$(BIN)/python -m pytest tests/deployment
+	$(BIN)/python -m pytest tests/deploy/tools
 
-build/template-tools/installed: tests/deployment/requirements.txt
+build/template-tools/installed: tests/deploy/tools/requirements.txt
 	$(PYTHON) -m venv build/template-tools
-	build/template-tools/bin/pip install --quiet --disable-pip-version-check -r tests/deployment/requirements.txt
+	build/template-tools/bin/pip install --quiet --disable-pip-version-check -r tests/deploy/tools/requirements.txt
 	touch $@
 
 # Ray is large, and its warnings are its own. Its environment sees the packages of the other one.

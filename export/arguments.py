@@ -122,10 +122,10 @@ def _parser(command: str) -> argparse.ArgumentParser:
     )
     if command in PUBLISHING:
         add_publishing_options(parser, command)
-    elif command == "evaluate":
-        add_evaluation_options(parser)
     elif command == "verify":
         _add_verify(parser)
+    elif command == "evaluate":
+        add_evaluation_options(parser)
     else:
         parser.add_argument("--out", type=Path, default=Path("bundle"), help="the bundle's folder (default: bundle/)")
         if command != "corpus":

@@ -37,7 +37,7 @@ examples:
 
 
 def add_evaluation_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """Add the command's arguments to its parser."""
     add = parser.add_argument
     add("bundle", nargs="?", type=Path, default=Path("bundle"), help="the bundle's folder (default: bundle/)")
     add("--questions", type=Path, metavar="FILE", help="questions and their relevant ids: JSON lines, BEIR or TREC")

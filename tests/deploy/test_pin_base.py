@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bench.function import image
+from tests.project import ROOT
 
-ROOT = Path(__file__).parents[2]
 TAG = "public.ecr.aws/lambda/python:3.13"
 DIGESTS = [f"sha256:{digit * 64}" for digit in "1a"]
 
