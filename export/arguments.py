@@ -193,7 +193,9 @@ def _add_corpus(parser: argparse.ArgumentParser, is_required: bool) -> None:
 
 def _one_line(text: str) -> str:
     if not text.isprintable() or len(text) > LONGEST_TITLE:
-        raise argparse.ArgumentTypeError(f"expected one line of at most {LONGEST_TITLE} characters, found {text[:60]!r}")
+        raise argparse.ArgumentTypeError(
+            f"expected one line of at most {LONGEST_TITLE} characters, found {text[:60]!r}"
+        )
     return text.strip()
 
 

@@ -68,9 +68,7 @@ def test_one_command_makes_a_bundle_that_finds_each_text_by_itself(whole: tuple[
     assert [index.search(query, 1)[0].row for query in queries] == list(range(147))
 
 
-def test_a_title_and_a_description_are_kept_and_leave_no_trace_otherwise(
-    stories: Path, story_bundle: Path
-) -> None:
+def test_a_title_and_a_description_are_kept_and_leave_no_trace_otherwise(stories: Path, story_bundle: Path) -> None:
     assert not {"title", "description"} & json.loads((story_bundle / MANIFEST).read_text())["index"].keys()
     export_texts(stories, story_bundle, *STORY_COLUMNS, "--title", "Old stories ", "--description", "Told by bakers.")
     index = open_bundle(story_bundle).index
