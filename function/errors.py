@@ -54,7 +54,7 @@ REFUSED: Replies = {  # further ones of routes with a body
     status: {"model": ErrorReply, "description": ERROR_TYPES.get(status, "invalid").replace("_", " ")}
     for status in (400, 413, 415, 429, 422)
 }
-BACKEND: Replies = {424: {"model": ErrorReply, "description": "backend"}}  # of routes that use another service
+BACKEND: Replies = {424: {"model": ErrorReply, "description": "backend"}}  # for routes that use another service
 
 
 def error_reply(status: int, message: str, path: str = "", field: str | None = None) -> JSONResponse:
