@@ -21,7 +21,7 @@ from function.engine.inputs import number_option
 PUBLISHING = tuple(DESCRIPTIONS)
 COMMANDS = ("model", "corpus", "verify", "evaluate", *PUBLISHING)
 
-LONGEST_TITLE = 1_000  # characters of --title and --description
+LONGEST_LINE = 1_000  # characters of --title and --description
 NO_STEMS = "none"  # for --stem
 
 EXPORT = """\
@@ -192,10 +192,8 @@ def _add_corpus(parser: argparse.ArgumentParser, is_required: bool) -> None:
 
 
 def _one_line(text: str) -> str:
-    if not text.isprintable() or len(text) > LONGEST_TITLE:
-        raise argparse.ArgumentTypeError(
-            f"expected one line of at most {LONGEST_TITLE} characters, found {text[:60]!r}"
-        )
+    if not text.isprintable() or len(text) > LONGEST_LINE:
+        raise argparse.ArgumentTypeError(f"expected one line of at most {LONGEST_LINE} characters, found {text[:60]!r}")
     return text.strip()
 
 

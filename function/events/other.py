@@ -18,7 +18,7 @@ from function.events.fields import COMPARE, JSON_NAMES, Event, EventError, read,
 PING_FLAGS = ("warmer", "warmup", "keepWarm")
 PING_SOURCES = ("serverless-plugin-warmup", "serverless-plugin-lambda-warmup")
 SCHEDULE = "Scheduled Event"
-THUNDRA_PING = "#warmup"  # the first characters of a string; options may follow
+THUNDRA_PING = "#warmup"  # the first characters of a string; options can follow
 
 DIRECT_FIELDS = {"path", "method", "body"}
 HTTP_FIELDS = ("requestContext", "httpMethod", "rawPath", "raw_path")

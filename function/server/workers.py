@@ -73,7 +73,7 @@ def run_workers(listeners: Sequence[socket.socket], serve: Serve, report_end: Ca
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
     def check(process: int, number: int) -> None:
-        """Kill a worker that does not react. Checks are counted, not seconds, since this process may be stopped too."""
+        """Kill a worker that does not react. Checks are counted, not seconds, since this process can be stopped too."""
         missed[number] = missed[number] + 1 if beats[number] == seen[number] else 0
         seen[number] = beats[number]
         if time.monotonic() > stopped_at + SECONDS_TO_STOP - SECONDS_BETWEEN_CHECKS:

@@ -36,7 +36,7 @@ def test_a_request_goes_to_amazons_address_of_the_bucket_or_to_the_one_that_a_va
             assert tls is not None
             self._host = host
 
-        def ask(self, method: str, path: str, *arguments: object) -> None:
+        def send_request(self, method: str, path: str, *arguments: object) -> None:
             asked.append((self._host, path))
             raise KeyboardInterrupt
 

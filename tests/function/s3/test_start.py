@@ -227,11 +227,11 @@ def test_a_process_that_ends_removes_what_it_fetched(
 def test_a_folder_of_others_is_not_used(environment: dict[str, str], tmp_path: Path) -> None:
     folder = folders.own_folder(environment)
     folder.chmod(0o777)
-    with pytest.raises(BundleError, match="others may write there"):
+    with pytest.raises(BundleError, match="other users can write there"):
         folders.own_folder(environment)
     folder.rmdir()
     folder.symlink_to(tmp_path)
-    with pytest.raises(BundleError, match="others may write there"):
+    with pytest.raises(BundleError, match="other users can write there"):
         folders.own_folder(environment)
 
 
