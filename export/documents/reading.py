@@ -81,9 +81,11 @@ def read_documents(path: Path, passages: Path, reading: Reading, told: Told = la
                 others.setdefault(suffix, []).append(name)
                 continue
             try:
+                count = 0
                 with refusing_changes(file):
-                    rows = list(_rows(file, name, reading))
-                if not rows:
+                    for count, row in enumerate(_rows(file, name, reading), 1):
+                        append(*row)
+                if not count:
                     raise UnreadableError("empty")
             except UnreadableError as error:
                 if reading.is_strict:
@@ -92,8 +94,6 @@ def read_documents(path: Path, passages: Path, reading: Reading, told: Told = la
                 unreadable.append(f"{name}: {error}")
                 continue
             formats[FORMATS[suffix][0]] += 1
-            for row in rows:
-                append(*row)
     texts, ids, metadata = stored_columns(passages)
     if not texts:
         raise corpus_error(path, None, "; ".join(["no text", *unreadable[:1]]), "documents with text", "check the path")
