@@ -30,6 +30,7 @@ FORMATS: dict[str, tuple[str, Callable[[Path, str], Document]]] = {
     ".docx": ("DOCX", lambda path, anchors: read_docx(path)),
     ".txt": ("plain text", lambda path, anchors: read_plain(path)),
 }
+LARGEST = 200_000_000  # bytes of a file, except a PDF: it is read at once, and takes up to 15 times as much memory
 PACKAGES = ("markdown_it", "selectolax", "pypdfium2", "mammoth", "semchunk", "yaml")
 
 
@@ -81,11 +82,14 @@ def read_documents(path: Path, passages: Path, reading: Reading, told: Told = la
                 others.setdefault(suffix, []).append(name)
                 continue
             try:
-                count = 0
+                is_empty = True
+                if suffix != ".pdf" and (size := file.stat().st_size) > LARGEST:
+                    raise UnreadableError(f"{size:,} bytes, more than {LARGEST:,}: divide it")
                 with refusing_changes(file):
-                    for count, row in enumerate(_rows(file, name, reading), 1):
+                    for row in _rows(file, name, reading):
                         append(*row)
-                if not count:
+                        is_empty = False
+                if is_empty:
                     raise UnreadableError("empty")
             except UnreadableError as error:
                 if reading.is_strict:
