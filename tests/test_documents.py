@@ -16,8 +16,8 @@ from fastapi import FastAPI
 from starlette.routing import Route
 
 from bench import __main__ as bench_command
-from bench.documents import TABLE, documents, fill
 from bench.report import RESULTS
+from bench.tables import TABLE, documents, fill
 from export.arguments import COMMANDS, parse_arguments
 from export.corpus import Corpus
 from function.commands import query
@@ -75,7 +75,7 @@ def anchors(page: Path) -> set[str]:
 @pytest.mark.parametrize("page", PAGES)
 def test_each_marked_table_and_figure_is_what_was_measured(page: str) -> None:
     assert PAGES[page] == fill(PAGES[page], RESULTS, "" if page == "README.md" else "../"), (
-        "run `python -m bench documents`"
+        "run `python -m bench tables`"
     )
 
 
