@@ -2,9 +2,11 @@
 
 import csv
 import io
+import os
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 from export.cli import main
 
@@ -21,8 +23,10 @@ class Run:
 
 
 def run(*arguments: object) -> Run:
+    """Run the command in a terminal that is wide enough for whole tables, unless the test states its width."""
     out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
+    terminal = patch.dict(os.environ, COLUMNS=os.environ.get("COLUMNS", "300"))
+    with terminal, redirect_stdout(out), redirect_stderr(err):
         try:
             code: int | str | None = main([str(argument) for argument in arguments])
         except SystemExit as stop:

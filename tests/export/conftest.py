@@ -36,7 +36,7 @@ EditJson = Callable[[str, Callable[[dict[str, Any]], object]], None]
 
 @pytest.fixture(scope="session", autouse=True)
 def _quick_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Make commands in the process of the tests quick, and their tables wide.
+    """Make commands in the process of the tests quick.
 
     Models are exported in this process, because a process of its own would import torch again, for seconds. The same
     model is exported once. Tests that start a process have the real thing.
@@ -55,7 +55,6 @@ def _quick_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for module in (cli, model):
             patch.setattr(module, "in_own_process", lambda function, *arguments: function(*arguments))
         patch.setattr(cached_model, "export_model", export_once)
-        patch.setenv("COLUMNS", "300")
         yield
 
 
