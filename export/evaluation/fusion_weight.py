@@ -10,7 +10,7 @@ from function.engine.arrays import Array
 
 WEIGHTS = tuple(step / 10 for step in range(11))
 FOLDS = 5
-REPEATS = 10  # of the cross-validation, each with other folds
+REPEATS = 10  # repetitions of the cross-validation, each with other folds
 FEWEST = 2 * FOLDS  # questions
 
 

@@ -11,14 +11,14 @@ import numpy as np
 
 from function.engine.arrays import Array
 
-SEMANTIC, KEYWORD, HYBRID = MODES = ("semantic", "keyword", "hybrid")  # of search, in the order of tables
+SEMANTIC, KEYWORD, HYBRID = MODES = ("semantic", "keyword", "hybrid")  # modes of search, in the order of tables
 MEASURES = ("ndcg@10", "recall@5", "recall@10", "recall@100", "mrr@10")
 TITLES = {"ndcg@10": "nDCG@10", "mrr@10": "MRR@10"}  # how tables write them
 CUT = 10  # hits that nDCG and MRR look at
 RECALL_CUTS = (5, 10, 100)
 DEPTH = max(RECALL_CUTS)  # hits of a question that are measured
 
-Grades = Mapping[str, int]  # of the judged texts, by id
+Grades = Mapping[str, int]  # grade of each judged text by its id
 
 
 def rank(scores: Mapping[str, float]) -> list[str]:

@@ -34,7 +34,7 @@ class OpenBundle:
 
     folder: Path
     loaded: LoadedBundle
-    names: Sequence[str]  # of each row
+    names: Sequence[str]  # name of each row
     rows: Mapping[str, int]  # the first row of each name
 
     @property

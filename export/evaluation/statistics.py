@@ -9,8 +9,8 @@ from function.engine.arrays import Array
 
 SEED = 7
 CONFIDENCE = 0.95
-RESAMPLES = 2_000  # of the bootstrap
-PERMUTATIONS = 10_000  # of the randomization test
+RESAMPLES = 2_000  # resamples of the bootstrap
+PERMUTATIONS = 10_000  # permutations of the randomization test
 NUMBERS_AT_ONCE = 2_000_000  # drawn together: 16 MB
 
 

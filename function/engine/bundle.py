@@ -35,7 +35,7 @@ class BundleError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """What one file of the bundle must be: its length and the hexadecimal SHA-256 of its bytes."""
+    """The length and the hexadecimal SHA-256 of one file of the bundle."""
 
     bytes: int
     sha256: str
@@ -47,7 +47,7 @@ class ModelInfo:
 
     name: str
     revision: str | None
-    source_sha256: str  # of the weights file it was exported from
+    source_sha256: str  # checksum of the weights file that the model was exported from
     pooling: str  # mean, cls or max; inside the graph, like the normalization
     dim: int
     max_tokens: int  # special tokens included; longer texts are truncated
@@ -63,20 +63,20 @@ class KeywordsInfo:
     terms: int
     postings: int
     stemming: str | None  # the language of the Snowball stemmer, such as "english"
-    k1: float  # of BM25, like b
+    k1: float  # parameter of BM25, like b
     b: float
     fusion: str  # one of FUSIONS
-    fusion_weight: float  # of the cosine, 0 to 1; the rest is BM25's
+    fusion_weight: float  # weight of the cosine, 0 to 1; the rest is the weight of BM25
 
 
 @dataclass(frozen=True, slots=True)
 class StagesInfo:
-    """How far the stages of a search go for a few hits; function/engine/semantic/index.py explains them."""
+    """How many lists and rows the stages of a search read; function/engine/semantic/index.py explains them."""
 
-    lists: int  # of like rows; 1 if the rows are in the order of the corpus
-    probed: int  # lists that a search reads
-    candidates: int  # rows that are kept for their signs
-    rescored: int  # of these, rows whose codes are read
+    lists: int  # number of lists of similar rows (nlist); 1 if the rows are in the order of the corpus
+    probed: int  # lists that a search reads (nprobe)
+    candidates: int  # rows that are kept after comparing signs
+    rescored: int  # rows that are scored with their codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +95,8 @@ class IndexInfo:
 
     rows: int
     stages: StagesInfo | None  # None: every search looks at all rows
-    recall: float | None  # of the ten best rows of exact search, measured with rows of the corpus; None if not measured
-    model_sha256: str  # of model.ort
+    recall: float | None  # recall@10 against exact search, measured with rows of the corpus; None if not measured
+    model_sha256: str  # checksum of the model.ort that embedded the corpus
     tokenizer_sha256: str
     corpus: str  # file name of the texts, or what else they are
     columns: dict[str, str]  # type of each metadata column that filters may name; columns.safetensors has their values
@@ -193,7 +193,8 @@ def _read(kind: type[_Info], values: dict[str, Any]) -> _Info:
     return kind(**values)
 
 
-# The types that dataclasses.fields states are strings where annotations are. Cached, since a manifest lists many files.
+# dataclasses.fields() returns types as strings if annotations are postponed; get_type_hints resolves them. Cached,
+# because a manifest lists many files.
 _field_types = functools.cache(get_type_hints)
 _IS_VALID: dict[object, Callable[[Any], bool]] = {  # by the type of a field
     bool: lambda value: type(value) is bool,

@@ -1,7 +1,7 @@
 """Texts to unit embeddings: the tokenizer and the ONNX session, the same for a passage and for a query.
 
-The graph includes pooling and normalization. The texts of a batch have equally many tokens, so none is padded, and a
-text has the same embedding, to the last bit, alone and in any batch.
+The graph includes pooling and normalization. `plan_batches` puts only texts with the same number of tokens into a batch,
+so no text is padded, and its embedding is the same, to the last bit, alone and in any batch.
 """
 
 import os
@@ -90,7 +90,7 @@ class Embedder:
     def complete(self, ids: Sequence[int]) -> TokenIds:
         """Return token ids of this model's vocabulary in the form that `tokenize` returns.
 
-        The special tokens are added unless they are there, and what is beyond max_tokens is cut off.
+        Special tokens are added unless the ids have them, and ids beyond max_tokens are removed.
         """
         before, after = self._special_ids
         ids = list(ids)

@@ -15,7 +15,7 @@ from function.engine.semantic.index import DECIMALS, MOST_HITS, Hit, Index, Mask
 
 # Rows that each search adds at least: fixed, so that the first results do not depend on num_results.
 CANDIDATES = 2 * MOST_HITS
-RRF_RANK = 60  # as in the paper: how much the first ranks are held back
+RRF_RANK = 60  # the constant of the paper: the higher, the less the first ranks stand out
 
 
 def fuse(

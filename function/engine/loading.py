@@ -101,7 +101,7 @@ Loaded = LoadedBundle | LoadedModel
 
 
 def load(bundle: Path, embedder: Embedder | None = None) -> Loaded:
-    """Return a bundle with its corpus or, if that is in S3 Vectors, without, warmed up.
+    """Open a bundle and warm it up. The corpus is opened too, unless it is in S3 Vectors.
 
     An embedder with the bundle's own model may be open already.
     Raises BundleError or TensorsError if it cannot be used.

@@ -26,8 +26,8 @@ DTYPES = {  # those a bundle holds
     "F32": np.float32,
     "F64": np.float64,
 }
-READ_AT_ONCE = 1 << 19  # bytes; the kernel may read no more for one piece of advice
-HEADER_LIMIT = 100_000_000  # bytes; the format's own limit
+READ_AT_ONCE = 1 << 19  # bytes for each call of madvise; the kernel can ignore the rest of a larger range
+HEADER_LIMIT = 100_000_000  # maximum bytes of the header, by the format
 
 
 class TensorsError(ValueError):

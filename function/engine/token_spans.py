@@ -20,7 +20,7 @@ class SpelledToken:
 def spell(text: str, pieces: Sequence[Encoding], with_special: bool) -> list[SpelledToken]:
     """Return all tokens of a text that `Embedder.encode` encoded.
 
-    The special tokens before the first piece and after the last are returned if asked for; those between pieces never.
+    with_special includes the special tokens before the first piece and after the last, but never those between pieces.
     """
     plain = [
         SpelledToken(id, text[start:stop], False, start, stop)

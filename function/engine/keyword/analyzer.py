@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable
 from unicodedata import combining, normalize
 
-MOST_MARKS = 30  # in a run, as in https://www.unicode.org/reports/tr15/#Stream_Safe_Text_Format
+MOST_MARKS = 30  # maximum marks in a run, as in https://www.unicode.org/reports/tr15/#Stream_Safe_Text_Format
 LONGEST_STEMMED = 1_000  # letters; no word of a language is as long, and some stemmers take quadratic time
 
 Stem = Callable[[str], str]
@@ -27,7 +27,7 @@ _LETTER = rf"[^\W_{_SINGLE}]"  # or a digit
 _WORD = rf"(?:[{_SINGLE}]|{_LETTER}+(?:[{_MARK}]+{_LETTER}*)*|(?:[{_MARK}]+{_LETTER}*)+)"
 WORD = re.compile(_WORD)
 CODE = re.compile(rf"{_WORD}(?:[-_./:@&]{_WORD})*[+#]*")
-# All combining marks are in this class, and so is what NFKC turns into marks (U+FF9E and U+FF9F are letters to Python).
+# This class has all combining marks, and U+FF9E and U+FF9F, which NFKC turns into marks although Python calls them letters.
 _MAYBE_MARK = r"[\W\uff9e\uff9f]"
 _STEP = 5  # a run of more than 30 characters has at least 6 of every fifth character of the text
 _MAYBE_RUN = re.compile(_MAYBE_MARK + rf"{{{(MOST_MARKS + 1) // _STEP}}}")

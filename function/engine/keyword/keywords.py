@@ -6,9 +6,9 @@ and idf is log(1 + (rows - n + 0.5) / (n + 0.5)) for a term that n rows have, as
 in the query, so the export stores it, in 8 bit with a scale for each term.
 
     terms, terms.offsets        UTF-8 bytes of the terms, sorted by byte, and offsets (terms + 1,) uint64
-    postings.offsets            of each term's postings (terms + 1,) uint64
-    rows, impacts               of each posting, uint32 and uint8; the rows of a term ascend
-    scales                      of each term's impacts (terms,) float32
+    postings.offsets            where the postings of each term begin (terms + 1,) uint64
+    rows, impacts               the row and the impact of each posting, uint32 and uint8; the rows of a term ascend
+    scales                      the scale of each term's impacts (terms,) float32
 
 A query reads the postings of its own terms and no others: a term is found by binary search over the mapped bytes.
 """
@@ -27,10 +27,10 @@ from function.engine.keyword.analyzer import find_stemmer, quoted_parts, split_t
 from function.engine.semantic.index import DECIMALS, Hit, Mask, Rows
 from function.engine.tensors import TensorsError, map_tensors
 
-K1 = 1.2  # how soon repeating a term counts no more; K1 and B are Lucene's defaults
-B = 0.75  # how much long texts are held back
-MOST_TERMS = 1_000  # of one query; a longer text is cut, so that no request takes seconds
-KINDS = {  # of the tensors
+K1 = 1.2  # saturation: the higher, the more a repeated term counts; K1 and B are Lucene's defaults
+B = 0.75  # length normalization: 0 ignores the length of a text, 1 divides by it
+MOST_TERMS = 1_000  # maximum terms of a query; further ones are ignored, so that no request takes seconds
+KINDS = {  # dtypes of the tensors
     "terms": "uint8",
     "terms.offsets": "uint64",
     "postings.offsets": "uint64",
@@ -85,7 +85,7 @@ class Keywords:
     """The corpus's terms and their postings, memory-mapped."""
 
     def __init__(self, path: Path, info: KeywordsInfo, rows: int) -> None:
-        """Map the keywords.safetensors that the manifest describes so, of a corpus of this many rows.
+        """Map a keywords.safetensors; info describes it, and rows is the number of rows of the corpus.
 
         Raises TensorsError if the file is not whole or holds something else.
         """
@@ -122,7 +122,7 @@ class Keywords:
         false are not found; None allows every row.
         """
         required = {term for part in quoted_parts(text) for term in split_terms(part, self._stem)}
-        # what must occur comes first, so that it is never cut off
+        # required terms come first, so that MOST_TERMS never removes one
         terms = sorted(Counter(split_terms(text, self._stem)).items(), key=lambda term: term[0] not in required)
         scores = np.zeros(self._rows, np.float32)
         for term, repeats in terms[:MOST_TERMS]:

@@ -39,7 +39,7 @@ def count_differing(query: Words, rows: Words) -> Array[np.uint16]:
 
 
 def count_differing_columns(query: Words, columns: Words) -> Array[np.uint16]:
-    """Return the same for rows that are stored word by word: columns is (words, n)."""
+    """Return how many bits of each row differ from the query's, (n,), for rows stored word by word: (words, n)."""
     differing = np.zeros(columns.shape[1], np.uint16)
     words, counts = np.empty(columns.shape[1], np.uint64), np.empty(columns.shape[1], np.uint8)
     for word, column in zip(query[0], columns, strict=True):

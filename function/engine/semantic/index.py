@@ -4,22 +4,22 @@ Each row is stored twice: as its signs, one bit for each value, and as 8-bit cod
 
 1. takes the lists of similar rows that are nearest to the query (function/engine/semantic/ivf.py), if there are lists,
 2. counts in each of these rows the signs that differ from the query's, and keeps the rows that differ least,
-3. multiplies the query's 8-bit codes with those rows' signs, which tells nearly as much as their codes do and reads an
-   eighth of the bytes, and keeps the best (RaBitQ: Gao and Long, 2024, https://arxiv.org/abs/2405.12497),
+3. multiplies the query's 8-bit codes with those rows' signs and keeps the best. This is nearly as precise as their codes
+   and reads an eighth of the bytes (RaBitQ: Gao and Long, 2024, https://arxiv.org/abs/2405.12497),
 4. scores those with their codes and the query in float32, so that only the rounding of the codes is left as an error.
 
-How far each stage goes is in the manifest (StagesInfo): the export chose it by the recall it measured. A corpus of up
-to EXHAUSTIVE_ROWS has no stages, and neither has one whose signs tell too little (after max pooling most values are
-positive). Such a corpus is scanned exactly. So is every other corpus if a search asks for that. An exact scan
-multiplies the 8-bit query with all rows. Rounding the query makes an error that is known: all rows within that error of
-the best ones are scored as in step 4.
+The manifest has the number of rows that each stage keeps (StagesInfo): the export chose it by the recall it measured.
+A corpus of up to EXHAUSTIVE_ROWS has no stages. Neither has a corpus whose signs distinguish too little: after max
+pooling, most values are positive. Such a corpus is scanned exactly, and so is every other corpus if a search requests
+it. An exact scan multiplies the 8-bit query with all rows. The error of rounding the query is known: all rows within
+that error of the best ones are scored as in step 4.
 
-Up to FEW_HITS, no stage depends on how many hits are asked for, and each stage prefers the earlier of two equal rows.
-So a search for one hit returns the first of a search for ten, and equal texts keep the corpus's order.
+Up to FEW_HITS, no stage depends on the number of hits, and each stage prefers the earlier of two equal rows. So a
+search for one hit returns the first of a search for ten, and equal texts keep the corpus's order.
 
-A search may be limited to some rows, the allowed ones. If they are few, it looks at no others. Otherwise step 1 takes
-more lists, until these hold half the share of the allowed rows that `probed` lists hold of all rows on average. simsimd
-computes the products and counts the bits, with the widest instructions that the CPU has.
+A search can be limited to some rows, the allowed ones. If they are few, only they are compared. Otherwise step 1
+doubles the lists it reads until they hold enough allowed rows: at least top_k, and half of what `probed` lists hold on
+average. simsimd computes the products and counts the bits, with the widest instructions of the CPU.
 """
 
 import math
@@ -49,17 +49,17 @@ Mask = Array[np.bool_]  # (rows,)
 
 EXHAUSTIVE_ROWS = 8_192  # up to here the exact scan takes little longer than the stages, and it misses nothing
 MOST_HITS = 100  # maximum results of one request
-FEW_HITS = 25  # the widths of StagesInfo are for so many; for twice as many they are twice as wide
-ROWS_PER_TAKEN = 16  # one row in so many is looked at alone in less time than the lists are
-ROWS_AT_ONCE = 16_384  # scored in float32 at a time: 25 MB at 384 dimensions
-DECIMALS = 6  # of a score; further digits are rounding noise of float32 sums
+FEW_HITS = 25  # the numbers in StagesInfo are for up to this many hits; for twice as many hits they are doubled
+ROWS_PER_TAKEN = 16  # if at most one row in 16 is allowed, comparing those rows is faster than probing lists
+ROWS_AT_ONCE = 16_384  # rows that are scored in float32 at a time: 25 MB at 384 dimensions
+DECIMALS = 6  # decimals of a score; further digits are rounding noise of float32 sums
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One row of the corpus and its score to six decimals: of an index the cosine to the query, -1 to 1.
+    """One row of the corpus and its score to six decimals. The score of an index is the cosine to the query, -1 to 1.
 
-    scores are the parts of a score that several searches made together, by the names of the searches.
+    If several searches contributed to the score, `scores` has each one's own score by the name of the search.
     """
 
     row: int

@@ -1,7 +1,7 @@
-"""Lists of similar rows: most searches read only the lists whose centroids are most like the query.
+"""An inverted file index (IVF): lists of similar rows, of which most searches read only those nearest to the query.
 
 The export groups the rows by k-means (spherical: the centroids have unit length) and stores them list by list, in each
-list in the order of the corpus. Lists with similar centroids are neighbours, so that those of one query share pages.
+list in the order of the corpus. Lists with similar centroids are neighbours, so that the lists of a query share pages.
 Here a row's number in the corpus is its `row`, and its number in the stored order is its `place`.
 """
 
@@ -15,18 +15,18 @@ from function.engine.arrays import Array
 from function.engine.quantization import Codes, Embeddings, Scales, quantize_query
 from function.engine.semantic.topk import largest
 
-Places = Array[np.signedinteger[Any]]  # of 32 or 64 bits
+Places = Array[np.signedinteger[Any]]  # int32 or int64
 
 
 @dataclass(frozen=True, slots=True)
 class Lists:
     """The stored order of the rows, memory-mapped.
 
-    axes is (dim, m) float32: the m directions in which the centroids differ most. The centroids are
-    compared with the query only along these directions. At 384 dimensions a search so reads a third of the bytes, and
-    chooses nearly the same lists. centroids is (lists, m) int8 and
-    scales (lists,) float32, as `quantize` returns them; offsets is (lists + 1,) uint32, the first place of each list;
-    rows is (rows,) uint32, the row at each place; places is (rows,) uint32, the place of each row.
+    axes is (dim, m) float32: the m directions in which the centroids differ most. The centroids are compared with the
+    query only along these directions. At 384 dimensions this reads a third of the bytes and chooses nearly the same
+    lists. centroids is (lists, m) int8 and scales (lists,) float32, as `quantize` returns them; offsets is (lists + 1,)
+    uint32, the first place of each list; rows is (rows,) uint32, the row at each place; places is (rows,) uint32, the
+    place of each row.
     """
 
     axes: Embeddings
@@ -45,5 +45,5 @@ class Lists:
         sizes = ends - begins
         taken = np.cumsum(sizes, dtype=np.int32)
         places = np.repeat(ends - taken, sizes)
-        places += np.arange(taken[-1], dtype=np.int32)  # of 32 bits, because arrays of 64 take three times as long
+        places += np.arange(taken[-1], dtype=np.int32)  # int32, because int64 takes three times as long
         return places

@@ -5,7 +5,8 @@ import numpy as np
 from function.engine.arrays import AnyArray, Array
 
 SAMPLE = 1_024  # values that a threshold is guessed from
-SURPLUS = 1.25  # so many more than asked for should pass the guess: then nearly always enough of them do
+# The guess should let this many times `count` values pass, so that too few pass only rarely.
+SURPLUS = 1.25
 
 
 def largest(values: AnyArray, count: int) -> Array[np.intp]:
