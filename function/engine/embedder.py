@@ -1,7 +1,7 @@
 """Texts to unit embeddings: the tokenizer and the ONNX session, the same for a passage and for a query.
 
-The graph includes pooling and normalization. `plan_batches` puts only texts with the same number of tokens into a batch,
-so no text is padded, and its embedding is the same, to the last bit, alone and in any batch.
+The graph includes pooling and normalization. `plan_batches` puts only texts with the same number of tokens into a
+batch, so no text is padded, and its embedding is the same, to the last bit, alone and in any batch.
 """
 
 import os

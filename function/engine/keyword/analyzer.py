@@ -27,7 +27,7 @@ _LETTER = rf"[^\W_{_SINGLE}]"  # or a digit
 _WORD = rf"(?:[{_SINGLE}]|{_LETTER}+(?:[{_MARK}]+{_LETTER}*)*|(?:[{_MARK}]+{_LETTER}*)+)"
 WORD = re.compile(_WORD)
 CODE = re.compile(rf"{_WORD}(?:[-_./:@&]{_WORD})*[+#]*")
-# This class has all combining marks, and U+FF9E and U+FF9F, which NFKC turns into marks although Python calls them letters.
+# This class has all combining marks. NFKC turns U+FF9E and U+FF9F into marks, although Python calls them letters.
 _MAYBE_MARK = r"[\W\uff9e\uff9f]"
 _STEP = 5  # a run of more than 30 characters has at least 6 of every fifth character of the text
 _MAYBE_RUN = re.compile(_MAYBE_MARK + rf"{{{(MOST_MARKS + 1) // _STEP}}}")

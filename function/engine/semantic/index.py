@@ -4,8 +4,8 @@ Each row is stored twice: as its signs, one bit for each value, and as 8-bit cod
 
 1. takes the lists of similar rows that are nearest to the query (function/engine/semantic/ivf.py), if there are lists,
 2. counts in each of these rows the signs that differ from the query's, and keeps the rows that differ least,
-3. multiplies the query's 8-bit codes with those rows' signs and keeps the best. This is nearly as precise as their codes
-   and reads an eighth of the bytes (RaBitQ: Gao and Long, 2024, https://arxiv.org/abs/2405.12497),
+3. multiplies the query's 8-bit codes with those rows' signs and keeps the best: nearly as precise as with their codes,
+   and an eighth of the bytes (RaBitQ: Gao and Long, 2024, https://arxiv.org/abs/2405.12497),
 4. scores those with their codes and the query in float32, so that only the rounding of the codes is left as an error.
 
 The manifest has the number of rows that each stage keeps (StagesInfo): the export chose it by the recall it measured.
