@@ -34,7 +34,7 @@ from export.model.source.source import find_model, read_source
 from export.progress import OnProgress
 from export.shell import python_module
 from export.subprocess_call import in_own_process
-from export.summary import Rows, corpus_rows, print_bundle_summary, print_checks, print_model_summary
+from export.summary import Rows, corpus_rows, print_checks, print_summary
 from export.terminal import ProgressLines, TerminalConsole, showing_progress
 from function.engine.bundle import CONVEX, MANIFEST, PASSAGES, TOKENIZER, BundleError, Manifest, read_manifest
 from function.engine.tensors import TensorsError
@@ -134,12 +134,10 @@ def _export(options: argparse.Namespace) -> int:
             manifest = made or model(corpus)
             if keeps_model or made:
                 _check_space(options, fresh, corpus, manifest.model.dim)
+        rows = None
         if corpus is not None:
             manifest, rows = _write_corpus(fresh, manifest, corpus, options)
-    if corpus is None:
-        print_model_summary(console, options.out, manifest)
-    else:
-        print_bundle_summary(console, options.out, manifest, rows, time.perf_counter() - started)
+    print_summary(console, options.out, manifest, rows, time.perf_counter() - started)
     return 0
 
 
@@ -227,7 +225,7 @@ def _read_corpus(
                 corpus = read_documents(path, fresh / PASSAGES, reading, on_progress)
             else:
                 split = splitter.split if options.split else None
-                corpus = read_corpus(path, *columns, fresh / PASSAGES, on_progress, split)
+                corpus = read_corpus(path, fresh / PASSAGES, *columns, on_progress, split)
     corpus = replace(corpus, columns=choose_types(corpus, dict(options.column), options.corpus or Path(NAME)))
     on_progress(step, 1)
     return corpus, manifest

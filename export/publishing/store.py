@@ -85,9 +85,8 @@ class Store:
                 self._bucket.send_file(bundle / name, _key(version, name), manifest.files[name].sha256, on_progress)
                 files, size = files + 1, size + manifest.files[name].bytes
             if (bundle / MANIFEST).read_bytes() != content:
-                raise BundleError(
-                    f"{bundle}: was replaced while it was published; publish it again when no export runs"
-                )
+                advice = "publish it again when no export runs"
+                raise BundleError(f"{bundle}: was replaced while it was published; {advice}")
             # sent again even if it is there: history orders versions by the time of this object
             self._bucket.write(_key(version, MANIFEST), content)
             missing = self._missing(version, manifest)
@@ -122,9 +121,8 @@ class Store:
         Raises PublishError if another command has switched it to another version since.
         """
         try:
-            return self._write_pointer(
-                version, before.previous if before.version == version else before.version, before.etag
-            )
+            previous = before.previous if before.version == version else before.version
+            return self._write_pointer(version, previous, before.etag)
         except ChangedError:
             winner = self.pointer().version
             if winner == version:  # another command published the same, or our own first try arrived after all

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from export.corpus import Corpus, CorpusError, read_corpus
-from tests.export.corpus_files import complaint, write, write_each_format
+from export.corpus import Corpus, CorpusError
+from tests.export.corpus_files import complaint, read_corpus, write, write_each_format
 
 PARQUET_MAGIC = b"PAR1"
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from export.corpus import read_corpus
-from tests.export.corpus_files import complaint, write
+from tests.export.corpus_files import complaint, read_corpus, write
 
 # Names
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from export.corpus import CorpusError, read_corpus, read_texts
-from tests.export.corpus_files import complaint, write, write_each_format
+from export.corpus import CorpusError, read_texts
+from tests.export.corpus_files import complaint, read_corpus, write, write_each_format
 
 
 def test_ids_that_repeat_are_kept_and_counted(tmp_path: Path) -> None:

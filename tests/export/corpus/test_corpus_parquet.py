@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from export.corpus import read_corpus
+from tests.export.corpus_files import read_corpus
 
 NAN, INFINITY = float("nan"), float("inf")
 
