@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         is_unchanged = _manifest_bytes(options) == manifest_before
         state = "nothing was changed" if is_unchanged else f"{options.out} was replaced before that, and is complete"
         if options.command in PUBLISHING:
-            state = "run the command again; what it has done already is not done twice"
+            state = "run the command again; it continues where it was stopped"
         errors.print(f"[red]interrupted:[/] {escape(state + (_kept(options) if is_unchanged else ''))}")
         if isinstance(stop, SystemExit):
             raise
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _kept(options: argparse.Namespace) -> str:
-    """Return the end of a message about an export that was stopped: where its finished pieces are, if it has any."""
+    """Return the end of a message about a stopped export: where its finished pieces are, "" if it has none."""
     try:
         kept = None if options.command in CHANGE_NO_BUNDLE else find_kept(options.out)
     except OSError:  # there is no folder, or it cannot be read
@@ -101,7 +101,7 @@ def _kept(options: argparse.Namespace) -> str:
 
 
 def _manifest_bytes(options: argparse.Namespace) -> bytes | None:
-    """Return the manifest of the bundle that the command replaces, None if there is none. It differs by bundle."""
+    """Return the manifest of the bundle that the command replaces, None if there is none."""
     try:
         return None if options.command in CHANGE_NO_BUNDLE else (options.out / MANIFEST).read_bytes()
     except OSError:  # the command itself reports what is wrong with the folder
@@ -157,9 +157,9 @@ def _make_model(options: argparse.Namespace, fresh: Path, corpus: Corpus | None,
 
 
 def _check_space(options: argparse.Namespace, fresh: Path, corpus: Corpus | None, dim: int, model: int = 0) -> None:
-    """Raise DiskError unless there is room for what has not been written yet.
+    """Raise DiskError unless there is room for everything that is not written yet.
 
-    model is the bytes of the model, once finished and once in the bundle, and of its temporary files.
+    model is the number of bytes of the model, finished and copied into the bundle, and of its temporary files.
     """
     bundle = model - folder_bytes(fresh / FINISHED)
     if corpus is not None:
@@ -195,7 +195,7 @@ def _read_corpus(
 ) -> tuple[Corpus, Manifest | None]:
     """Return the texts that --corpus names, or else Python's own documentation.
 
-    They are written into the unfinished bundle, which the texts of a file are read from again.
+    They are written into the unfinished bundle, and the texts of a file are read from there again.
     Passages are measured with the model's tokenizer: in that case `model` writes the model first, and its manifest is
     returned too.
     """
@@ -276,7 +276,7 @@ def _write_corpus(
         errors.print(f"[yellow]warning:[/] {escape(warning)}")
     embedder = Embedder.open(fresh, manifest.model)
     cluster = None if options.ray is None else Cluster(options.ray, fresh)
-    # Ray shows bars of its own, which would write over ours
+    # Ray displays its own bars, which would overwrite ours
     with showing_progress(console) if cluster is None else nullcontext(ProgressLines(console)) as on_progress:
         older = None
         if options.update is not None:

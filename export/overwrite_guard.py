@@ -1,4 +1,4 @@
-"""Keep an export from removing the user's own texts unless --remove-corpus says so: their file may be gone."""
+"""Keep an export from removing the user's own texts without --remove-corpus: their file can be gone."""
 
 from pathlib import Path
 

@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 
 from export.corpus.corpus import CorpusError
 from export.error_text import first_line
-
-S3 = "s3://"
+from function.engine.published import S3
 
 
 def corpus_place(words: str) -> Path:

@@ -2,7 +2,8 @@
 
 Spherical k-means (Dhillon and Modha, 2001): rows and centroids have unit length, and a row belongs to the centroid with
 the largest product. It learns from a sample of the rows, because more rows would move the centroids little. There are
-thousands of centroids, so they are grouped by k-means too: a row is compared with those of the groups nearest to it.
+thousands of centroids, so they are grouped by k-means too, and a row is compared only with the centroids
+of the nearest groups.
 """
 
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ class _Groups:
 def group_rows(codes: Codes, scales: Scales) -> tuple[Embeddings, Numbers]:
     """Return centroids (lists, dim) float32 of unit length and the number of each row's list, (rows,) intp.
 
-    codes is (rows, dim) int8 and scales (rows,) float32, both may be memory-mapped. No list is empty. Lists with
+    codes is (rows, dim) int8 and scales (rows,) float32, both can be memory-mapped. No list is empty. Lists with
     similar centroids have numbers that are near each other.
     """
     generator = np.random.default_rng(SEED)

@@ -34,7 +34,7 @@ SECONDS_UNFINISHED = 24 * 60 * 60  # an unfinished version that is older counts 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One published bundle; its files are those of its manifest."""
+    """One published bundle."""
 
     name: str  # SHA-256 of its manifest.json, in hexadecimal
     published: datetime
@@ -60,7 +60,7 @@ class Store:
         self.url = self._bucket.url
 
     def pointer(self) -> Current:
-        """Return what the pointer names. Raises PublishError if it cannot be read, BundleError if it is not one."""
+        """Return what the pointer names. Raises PublishError if it cannot be read, BundleError if it is damaged."""
         reply = self._bucket.read(POINTER)
         if reply is None:
             return Current()

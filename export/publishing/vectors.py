@@ -1,7 +1,7 @@
 """The rows of a bundle as vectors of Amazon S3 Vectors, checked against the limits of the service.
 
 The limits are those of https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-limitations.html. That page
-does not say how bytes of metadata are counted; here they are those of compact JSON in UTF-8.
+does not say how bytes of metadata are counted; here the bytes of compact JSON in UTF-8 count.
 """
 
 import json
