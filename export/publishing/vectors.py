@@ -79,9 +79,7 @@ class BundleVectors:
             raise BundleError(f"{self._bundle}: {len(self.kinds)} columns, expected at most {most}; {advice}")
         for name in self.kinds:
             if name in (*NOT_FILTERED, EMPTY) or name.startswith("$") or len(name) > LONGEST_NAME:
-                expected = (
-                    f"at most {LONGEST_NAME} characters, no $ at its beginning, and none of the names that are used"
-                )
+                expected = f"at most {LONGEST_NAME} characters, no $ at its beginning, and no name that is in use"
                 raise BundleError(f"{self._bundle}: the column {name!r}, expected {expected}; {advice}")
 
     def _check_row(self, row: int) -> None:
