@@ -60,8 +60,16 @@ image: bundle/manifest.json
 	BUILDX_NO_DEFAULT_ATTESTATIONS=1 docker build $(BUILD_OPTIONS) -t $(IMAGE):$(VERSION) -t $(IMAGE):latest --build-arg VERSION=$(VERSION) \
 	    --build-arg REVISION=$$(git rev-parse HEAD) --build-arg BUNDLE_SHA256=$$(sha256sum bundle/manifest.json | cut -d' ' -f1) .
 
+# AWS publishes new images under the same tag. With a digest, the same commit builds on the same base. If the tag has an
+# image for each kind of processor, the digest is that of their list.
 pin-base:
-	$(PYTHON) deploy/pin_base.py
+	@tag=$$(sed -n 's/^ARG BASE_IMAGE=\([^@]*\).*/\1/p' Dockerfile); \
+	digest=$$(docker buildx imagetools inspect "$$tag" --format '{{.Manifest.Digest}}') && \
+	expr "$$digest" : 'sha256:[0-9a-f]\{64\}$$' > /dev/null || { \
+	    echo "error: $$tag: docker buildx answered '$$digest', expected sha256: and 64 hexadecimal digits; check that" \
+	    "'docker buildx version' works and that this machine can reach the registry" >&2; exit 1; }; \
+	sed -i "s|^ARG BASE_IMAGE=.*|ARG BASE_IMAGE=$$tag@$$digest|" Dockerfile
+	@grep '^ARG BASE_IMAGE=' Dockerfile
 
 test-image: bundle/manifest.json
 	$(BIN)/python -m pytest tests/image
@@ -78,11 +86,11 @@ build/clients/installed: tests/clients/requirements.txt
 
 # checkov and SAM's translator have an environment of their own: they need another pydantic than the function.
 test-template: $(VENV)/installed build/template-tools/installed
-	$(BIN)/python -m pytest tests/deployment
+	$(BIN)/python -m pytest tests/deploy/tools
 
-build/template-tools/installed: tests/deployment/requirements.txt
+build/template-tools/installed: tests/deploy/tools/requirements.txt
 	$(PYTHON) -m venv build/template-tools
-	build/template-tools/bin/pip install --quiet --disable-pip-version-check -r tests/deployment/requirements.txt
+	build/template-tools/bin/pip install --quiet --disable-pip-version-check -r tests/deploy/tools/requirements.txt
 	touch $@
 
 # Ray is large, and its warnings are its own. Its environment sees the packages of the other one.

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from bench.report import Missing, console
+from export.evaluation.measures import measure
 
 HEADLINES, STS, SCIFACT = "headlines.csv.gz", "eval/stsb-dev.tsv", "eval/scifact"
 ARXIV = ("arxiv.jsonl.gz", "arxiv-extra-70k.jsonl.gz")
@@ -93,18 +94,14 @@ def read_scifact(data: Path) -> Retrieval:
 
 
 def ndcg(best: Sequence[Sequence[int]], test: Retrieval) -> float:
-    """Return the mean nDCG@10 over the queries, relevance being yes or no (Järvelin and Kekäläinen, 2002).
+    """Return the mean nDCG@10 over the queries, relevance being yes or no.
 
     best has, for each query of the test, the rows of the documents that were found, best first.
     """
     ids = list(test.documents)
-    discounts = 1 / np.log2(np.arange(2, TOP_K + 2))
-    gains = []
-    for query_id, rows in zip(test.queries, best, strict=True):
-        relevant = test.relevant[query_id]
-        gain = sum(discounts[rank] for rank, row in enumerate(rows[:TOP_K]) if ids[row] in relevant)
-        gains.append(gain / discounts[: len(relevant)].sum())
-    return float(np.mean(gains))
+    relevant = (dict.fromkeys(test.relevant[query_id], 1) for query_id in test.queries)
+    found = zip(best, relevant, strict=True)
+    return float(np.mean([measure([ids[row] for row in rows], grades)[0] for rows, grades in found]))
 
 
 @dataclass(frozen=True, slots=True)

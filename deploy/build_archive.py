@@ -1,6 +1,6 @@
-"""Write the archive of what INIT imports: `python -m deploy.build_archive`, as the last step of an image.
+"""Write the archive of the modules that INIT imports: `python -m deploy.build_archive`, the last step of an image.
 
-It runs with the interpreter and in the folder that the function will have. function/archive.py describes the file.
+It runs with the interpreter and in the folder of the function in the image. function/archive.py describes the file.
 """
 
 import argparse
@@ -16,8 +16,8 @@ from zlib import crc32
 from deploy.replacements import KINDS, compile_module
 from function.archive import ARCHIVE, Modules, Snippets
 
-# Prints what a start imports and the source of the snippets it runs. function.handler itself opens a bundle, and there
-# may be none yet, so this imports what it imports, and asks an app without a bundle whether it is healthy.
+# Prints the modules that a start imports, and the sources of the snippets that it runs. function.handler itself needs a
+# bundle, and there can be none yet. So this imports the same modules, and sends GET /health to an app without a bundle.
 WATCH = """
 import json, sys
 import function.archive as archive
@@ -62,10 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def build_archive(out: Path, without: Collection[str] = ()) -> int:
-    """Write the archive and return how many modules it holds.
+    """Write the archive and return the number of its modules.
 
-    The first run has no archive and finds where the modules are; the second has one with the replacements, and finds
-    which modules are still imported with them.
+    The first run has no archive and finds the files of the modules. The second has one with the replacements, and finds
+    the modules that are still imported with them.
     """
     modules, _, numpy_file = _watch(out, "none")
     packages = Path(numpy_file).parents[1]
@@ -91,9 +91,9 @@ def write_archive(
     packages: Path,
     without: Collection[str] = (),
 ) -> int:
-    """Write these modules {name: (source file, is a package)} and snippets; return how many modules there are.
+    """Write these modules {name: (source file, is a package)} and snippets; return the number of modules.
 
-    packages is the folder that the libraries are installed in.
+    packages is the folder in which the libraries are installed.
     """
     parts: list[bytes] = []
     length = 0

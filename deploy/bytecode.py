@@ -1,8 +1,8 @@
-"""Compile every Python source that goes into the image, and of the base what it does not bring compiled.
+"""Compile every Python source of the image, and the modules of the base image that have no bytecode.
 
-The root of a function is read-only, so what arrives without bytecode is compiled again at every cold start. The
-bytecode is of the kind that is never compared with its source (PEP 552, unchecked): the usual kind holds the source's
-time, which does not survive a tool that sets all times in a layer alike, and the source cannot change anyway.
+The root folder of a function is read-only, so a module without bytecode is compiled again in every cold start. The
+bytecode is never compared with its source (PEP 552, unchecked). The usual kind contains the source's time, which tools
+change that set all times in a layer alike, and the source cannot change anyway.
 """
 
 import argparse
@@ -19,7 +19,7 @@ UNUSED = {"test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib
 
 
 def compile_tree(root: Path) -> int:
-    """Compile each source below root as if root were /, beside it, and return how many there were."""
+    """Compile each source below `root`, which becomes / in the image, and return the number of sources."""
     sources = sorted(root.rglob("*.py"))
     for source in sources:
         bytecode = Path(importlib.util.cache_from_source(str(source)))
@@ -28,9 +28,9 @@ def compile_tree(root: Path) -> int:
 
 
 def compile_base(root: Path) -> int:
-    """Compile what of the interpreter and of Lambda's runtime has no valid bytecode, and return how many there were.
+    """Compile the modules of the interpreter and of Lambda's runtime without valid bytecode; return their number.
 
-    The bytecode goes to where it belongs, but below root: the rest of the base need not be copied.
+    The bytecode is written below `root`, so that an image needs a copy of nothing else of the base.
     """
     sources = [
         source for source in (*_below(Path(sysconfig.get_path("stdlib"))), *_runtime()) if not _has_bytecode(source)
@@ -48,7 +48,7 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _runtime() -> Iterator[Path]:
-    """Yield the sources of the packages that Lambda's runtime interface consists of, wherever the base has them."""
+    """Yield the sources of the packages of Lambda's runtime interface."""
     before = set(sys.modules)
     sys.path.append(os.environ.get("LAMBDA_RUNTIME_DIR", "/var/runtime"))
     import awslambdaric.bootstrap  # noqa: F401
@@ -76,15 +76,15 @@ def _has_bytecode(source: Path) -> bool:
 
 
 def _compile(source: Path, bytecode: Path, shown: Path) -> None:
-    """Write bytecode; its tracebacks name the source as shown. Raises PyCompileError if the source is wrong."""
+    """Write bytecode. Its tracebacks name `shown` as the source. Raises PyCompileError for invalid Python."""
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
     py_compile.compile(str(source), str(bytecode), dfile=str(shown), doraise=True, invalidation_mode=mode)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("root", type=Path, help="folder that stands for / in the image")
-    parser.add_argument("--base", action="store_true", help="also what the base image lacks")
+    parser.add_argument("root", type=Path, help="folder that becomes / in the image")
+    parser.add_argument("--base", action="store_true", help="also the base image's modules without bytecode")
     options = parser.parse_args()
     print(f"{compile_tree(options.root)} sources compiled below {options.root}")
     if options.base:

@@ -1,7 +1,7 @@
-"""What the archive of compiled imports holds instead of a library's own modules, and why.
+"""Modules in the archive of compiled imports that replace a library's own, and the reasons.
 
-Each entry saves time or memory in a cold start and changes nothing that a request can see. `python -m bench ablation`
-measures each one alone, and docs/cold-start.md shows what it is worth.
+Each entry saves time or memory in a cold start and does not change any reply. `python -m bench ablation` measures each
+kind alone, and docs/cold-start.md has the results.
 """
 
 import ast
@@ -12,21 +12,21 @@ from types import CodeType
 STUBS = Path(__file__).parent / "stubs"
 
 LAZY = (
-    # NumPy: docstrings for its compiled functions, and what it has for files and records
+    # NumPy: docstrings of its compiled functions; files and records
     *("numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars", "numpy._core._internal"),
     *("numpy._core._dtype_ctypes", "numpy.lib.format", "numpy.lib.mixins", "numpy.lib.npyio", "numpy.lib.scimath"),
-    # powertools: queries into events, logs that are held back
+    # powertools: queries into events, and buffered logs
     *("aws_lambda_powertools.utilities.jmespath_utils", "aws_lambda_powertools.logging.buffer"),
-    # pydantic: models that a field's value chooses between
+    # pydantic: discriminated unions
     "pydantic._internal._discriminated_union",
     # the standard library: connections, mail, archives, hashes by OpenSSL
     *("ssl", "asyncio.sslproto", "http.client", "http.cookies", "email.header"),
     *("hashlib", "pickle", "locale", "html", "shutil", "zipfile"),
 )
 KINDS = {
-    "lazy": "modules that no request uses run when something is asked of them",
-    "openapi": "FastAPI's models of an OpenAPI document are made when one is asked for",
-    "pydantic-v1": "pydantic's first version, which FastAPI imports to compare with, is one empty class",
+    "lazy": "modules that no request uses run at the first access to an attribute",
+    "openapi": "FastAPI's models of an OpenAPI document are created for the first document",
+    "pydantic-v1": "pydantic's first version, which FastAPI imports for a comparison, is one empty class",
     "core-schema": "the hundred TypedDicts of pydantic_core's schemas are plain dicts",
     "numpy-types": "NumPy's linear algebra does not import NumPy's types for type checkers",
     "dataclasses": "the methods that dataclasses write are compiled before",
@@ -34,14 +34,14 @@ KINDS = {
 
 
 class ReplacementError(ValueError):
-    """A library that is no longer as a replacement expects it: the message says what to look at."""
+    """A library has changed, and its replacement does not fit. The message has the module to look at."""
 
 
 def compile_module(name: str, file: Path, without: Collection[str] = ()) -> CodeType:
-    """Return the code that the archive holds for a module: the library's own, a stub's or changed as KINDS says.
+    """Return a module's code for the archive: the library's own, or the replacement that KINDS describes.
 
-    `file` is the library's source; tracebacks show it. `without` names KINDS to leave out.
-    Raises ReplacementError if the library is no longer as a replacement expects it.
+    `file` is the library's source; tracebacks show it. `without` has the KINDS that are left out.
+    Raises ReplacementError if the library has changed, and the replacement does not fit.
     """
     kind, source = _stub(name)
     if source is None or kind in without:

@@ -1,14 +1,14 @@
-"""Take out of installed packages what the function never imports, and say how much that was.
+"""Delete parts of installed packages that the function never imports, and print how much that saved.
 
-Only whole parts that their packages themselves import on demand or never: tests, headers, types for checkers, command
-line tools. An import of the function's that needs one of them after all fails `make test-image`.
+These are whole parts that their packages import on demand or never: tests, headers, types for checkers, command line
+tools. If the function needs one of them after all, `make test-image` fails.
 """
 
 import shutil
 import sys
 from pathlib import Path
 
-# glob pattern, relative to the folder of the packages: why the files that it matches are not needed
+# glob pattern, relative to the folder of the packages: the reason why the matching files are not needed
 LEFT_OUT = {
     "bin": "command line tools",
     "**/tests": "the packages' own tests",
@@ -30,38 +30,31 @@ LEFT_OUT = {
 }
 
 
-class TrimError(ValueError):
-    """A part that is not there to be taken out: the message says where, what was looked for and what to do."""
-
-
 def trim(packages: Path) -> dict[str, int]:
-    """Delete what LEFT_OUT names and return the bytes that each of its patterns saved.
+    """Delete the files that LEFT_OUT matches and return the bytes that each of its patterns saved.
 
-    Raises TrimError if a pattern matches nothing: a new version moved it, and its bytes would be back unnoticed.
+    Raises SystemExit if a pattern matches nothing, because then a new version has moved its files and keeps them.
     """
     saved = {}
     for pattern in LEFT_OUT:
         found = sorted(packages.glob(pattern))
         if not found:
-            raise TrimError(
-                f"{packages}: nothing matches {pattern} ({LEFT_OUT[pattern]}), expected at least one file; "
-                "see where the new version of the package has it and correct LEFT_OUT in deploy/trim.py"
+            raise SystemExit(
+                f"error: {packages}: nothing matches {pattern} ({LEFT_OUT[pattern]}), expected at least one file; "
+                "find it in the new version of the package and correct LEFT_OUT in deploy/trim.py"
             )
-        saved[pattern] = sum(_remove(path) for path in found)
+        before = _size(packages)
+        for path in found:
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)  # it can have been deleted with a folder above it
+        saved[pattern] = before - _size(packages)
     return saved
 
 
-def _remove(path: Path) -> int:
-    """Delete a file or a folder and return its bytes, 0 if it was deleted with a folder above it."""
-    if path.is_dir():
-        length = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-        shutil.rmtree(path)
-        return length
-    if not path.exists():
-        return 0
-    length = path.stat().st_size
-    path.unlink()
-    return length
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 if __name__ == "__main__":

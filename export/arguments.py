@@ -11,13 +11,15 @@ from pathlib import Path
 from export.corpus import corpus_place
 from export.documents.addresses import ANCHORS, GITHUB
 from export.documents.splitter import PASSAGE_TOKENS
+from export.evaluation.arguments import EVALUATE, MEANINGS, add_evaluation_options, check_evaluation
 from export.index.columns import TYPES
 from export.model.source.source import POOLINGS
-from export.publishing.arguments import DESCRIPTIONS, add_publishing_options, check_publish, whole_number
+from export.publishing.arguments import DESCRIPTIONS, add_publishing_options, check_publish
 from function.engine.bundle import CONVEX, FUSIONS
+from function.engine.inputs import number_option
 
 PUBLISHING = tuple(DESCRIPTIONS)
-COMMANDS = ("model", "corpus", "verify", *PUBLISHING)
+COMMANDS = ("model", "corpus", "verify", "evaluate", *PUBLISHING)
 
 NO_STEMS = "none"  # for --stem
 
@@ -34,6 +36,7 @@ each step alone; add --help to read more:
   python -m export model [MODEL] --out bundle/          the model, without texts
   python -m export corpus --corpus FILE --out bundle/   new texts for the model that the bundle holds
   python -m export verify bundle/ [--model MODEL]       checksums, vectors and neighbours, checked again
+  python -m export evaluate bundle/ --questions FILE    how well it answers questions whose answers you know
 
 a bundle in S3, from which running functions take it without a deployment:
   python -m export publish bundle/ s3://BUCKET/PREFIX   also: history, rollback [VERSION], prune --keep N
@@ -77,6 +80,8 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
         parser.error(f"{options.model} is a command: write it first, or ./{options.model} for a folder of that name")
     if command == "publish":
         check_publish(parser, options)
+    if command == "evaluate":
+        check_evaluation(parser, options)
     if named.get("no_keywords"):
         for option in ("stem", "fusion", "fusion_weight"):
             if named[option] is not None:
@@ -100,11 +105,18 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
 
 
 def _parser(command: str) -> argparse.ArgumentParser:
-    descriptions = {"model": MODEL, "corpus": CORPUS, "verify": VERIFY, "export": EXPORT, **DESCRIPTIONS}
+    descriptions = {
+        "model": MODEL,
+        "corpus": CORPUS,
+        "verify": VERIFY,
+        "evaluate": EVALUATE,
+        "export": EXPORT,
+        **DESCRIPTIONS,
+    }
     parser = argparse.ArgumentParser(
         "python -m export" if command == "export" else f"python -m export {command}",
         description=descriptions[command],
-        epilog=EXPORT_COMMANDS if command == "export" else "",
+        epilog={"export": EXPORT_COMMANDS, "evaluate": MEANINGS}.get(command, ""),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,  # nobody should remove a corpus by abbreviating an option
     )
@@ -112,6 +124,8 @@ def _parser(command: str) -> argparse.ArgumentParser:
         add_publishing_options(parser, command)
     elif command == "verify":
         _add_verify(parser)
+    elif command == "evaluate":
+        add_evaluation_options(parser)
     else:
         parser.add_argument("--out", type=Path, default=Path("bundle"), help="the bundle's folder (default: bundle/)")
         if command != "corpus":
@@ -182,9 +196,11 @@ def _column_type(words: str) -> tuple[str, str]:
 def _add_passages(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--split", action="store_true", help="divide long texts of a table instead of truncating them")
     length = f"maximum tokens of a passage of a document or of a divided text (default: {PASSAGE_TOKENS})"
-    parser.add_argument("--passage-tokens", type=whole_number, default=PASSAGE_TOKENS, metavar="N", help=length)
+    parser.add_argument(
+        "--passage-tokens", type=number_option(0, 10**6), default=PASSAGE_TOKENS, metavar="N", help=length
+    )
     repeated = "tokens of a passage that repeat the end of the one before (default: 0)"
-    parser.add_argument("--overlap", type=whole_number, default=0, metavar="N", help=repeated)
+    parser.add_argument("--overlap", type=number_option(0, 10**6), default=0, metavar="N", help=repeated)
     parser.add_argument("--base-url", default="", metavar="URL", help="where the folder of documents is published")
     site = "whose addresses of pages and headings Markdown has (default: github)"
     parser.add_argument("--anchors", choices=ANCHORS, default=GITHUB, help=site)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from export.index.verify import Check
     from export.model.calibration_texts import CalibrationTexts
 
-CHANGE_NO_BUNDLE = ("verify", *PUBLISHING)
+CHANGE_NO_BUNDLE = ("verify", "evaluate", *PUBLISHING)
 
 console = TerminalConsole()
 errors = TerminalConsole(stderr=True)
@@ -64,6 +64,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         match options.command:
             case "verify":
                 return _verify(options)
+            case "evaluate":
+                from export.evaluation.command import run as evaluate
+
+                return evaluate(options, console, errors)
             case command if command in PUBLISHING:
                 from export.publishing.commands import run
 

@@ -1,4 +1,4 @@
-"""API keys: who has none is refused before a request's body is read. Imported only where keys are set."""
+"""API keys: a request without one is refused before its body is read. Imported only if keys are set."""
 
 from collections.abc import Sequence
 from ipaddress import ip_address
@@ -11,23 +11,23 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from function.errors import OPENAI_PATHS, ErrorReply, error_reply
 from function.settings import Settings, SettingsError
 
-OPEN_PATHS = ("/health", "/")  # for GET and HEAD: they tell nothing of the texts
-OPENAI_ERROR = "OpenAIErrorReply"  # of function/routes/clients/openai.py, which is imported when it is needed
+OPEN_PATHS = ("/health", "/")  # paths whose GET and HEAD need no key: they reveal nothing about the texts
+OPENAI_ERROR = "OpenAIErrorReply"  # name of the class in function/routes/clients/openai.py, which is imported later
 SCHEME = {"type": "http", "scheme": "bearer", "description": "One of the keys in the setting API_KEYS."}
 
 
 class ApiKeys:
-    """Answers a request without one of the keys with 401, except where the app says nothing but that it is up."""
+    """Answers a request without one of the keys with 401, except on OPEN_PATHS."""
 
     def __init__(self, app: ASGIApp, keys: Sequence[str]) -> None:
-        """Let requests with one of `keys` pass; they are ASCII."""
+        """Take the keys, which are ASCII."""
         self._app = app
         self._keys = [key.encode() for key in keys]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request.
 
-        An event that is no HTTP request needs no key: who may invoke the function has shown AWS credentials. Nor does
+        An event that is not an HTTP request needs no key, because its caller has shown AWS credentials. Neither does
         an event that is refused anyway.
         """
         is_open = scope.get("method") == "GET" and scope.get("path") in OPEN_PATHS
@@ -37,10 +37,10 @@ class ApiKeys:
             await _refusal(scope)(scope, receive, send)
 
     def _has_key(self, scope: Scope) -> bool:
-        """Return whether the request carries one key, in a time that does not depend on which or how nearly."""
+        """Return whether the request has one valid key. The time does not depend on how similar the key is."""
         values = [value for name, value in scope["headers"] if name == b"authorization"]
         scheme, _, given = b"".join(values[:1]).partition(b" ")
-        matches = [compare_digest(key, given.strip()) for key in self._keys]  # all of them, whichever is right
+        matches = [compare_digest(key, given.strip()) for key in self._keys]  # always compares all keys
         return len(values) == 1 and scheme.lower() == b"bearer" and any(matches)
 
 
@@ -54,14 +54,15 @@ def _refusal(scope: Scope) -> JSONResponse:
 
 
 def check_listener(address: str, settings: Settings, is_open: bool) -> None:
-    """Raise SettingsError if other machines could ask at this IP address and need no key, unless that is wanted."""
+    """Raise SettingsError if other machines can send requests to this IP address without a key, unless is_open."""
     if not (settings.api_keys or is_open or ip_address(address).is_loopback):
         advice = "set API_KEYS, or allow it with --open"
-        raise SettingsError(f"--host {address}: other machines could ask, and there are no API keys; {advice}")
+        found = "other machines could send requests, and there are no API keys"
+        raise SettingsError(f"--host {address}: {found}; {advice}")
 
 
 def describe_keys(document: dict[str, Any]) -> None:
-    """Say in an OpenAPI document which operations need a key."""
+    """Add to an OpenAPI document which operations need a key."""
     document["components"]["securitySchemes"] = {"ApiKey": SCHEME}
     document["security"] = [{"ApiKey": []}]
     for path, methods in document["paths"].items():

@@ -1,9 +1,9 @@
 """Import compiled modules from one file, which `deploy/build_archive.py` writes while an image is built.
 
-Python looks for each module in several folders and opens a file for it: some four hundred files in a cold start. From
-one mapped file they come in one sweep, which counts most where a file system is filled as it is read, as that of a
-container image is in Lambda. Some of the archived modules are replacements (deploy/stubs/) for libraries' modules
-that take long to import and that no request needs.
+Python looks for each module in several folders and opens a file for it: some four hundred files in a cold start. One
+mapped file is read in one pass. That saves most where the files of an image are loaded when they are first read, as in
+Lambda. Some archived modules replace libraries' modules that take long to import and that no request needs
+(deploy/replacements.py).
 
     8 bytes     length of the head, little-endian
     4 bytes     CRC-32 of the head
@@ -12,7 +12,7 @@ that take long to import and that no request needs.
                 snippets {source: (offset, bytes, CRC-32)}
     code        of each module, as marshal writes it: what a .pyc holds after its header; then of each snippet
 
-Where there is no archive, as in development, Python imports as ever.
+Without an archive, as in development, Python imports as usual.
 """
 
 import marshal
@@ -33,11 +33,11 @@ Snippets = dict[str, Place]
 
 
 class ArchiveError(ValueError):
-    """An archive that cannot be used here: the message says why."""
+    """An archive that cannot be used here. The message has the reason."""
 
 
 class _Loader(SourceFileLoader):
-    """Load a module's code from the archive, everything else (source, data files) from where the library has it."""
+    """Loads a module's code from the archive, and everything else (source, data files) from the library's folder."""
 
     def __init__(self, name: str, source: str, archive: "Archive") -> None:
         super().__init__(name, source)
@@ -48,12 +48,12 @@ class _Loader(SourceFileLoader):
         return self._archive.read(self._archive.modules[fullname][:3]) or super().get_code(fullname)
 
     def original_code(self, fullname: str) -> CodeType | None:
-        """Return the code of the library's own file, for a replacement that is asked for the real module."""
+        """Return the code of the library's own file, for a replacement that needs the real module."""
         return super().get_code(fullname)
 
 
 class Archive:
-    """The finder of the modules in an archive; all other modules are left to the finders behind it."""
+    """Finds the modules in an archive. Python's other finders find all other modules."""
 
     def __init__(self, content: memoryview) -> None:
         """Read the head. Raises ArchiveError if the archive is damaged or was made for other packages."""
@@ -75,7 +75,7 @@ class Archive:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return where a module of the archive is, None for any other; Python calls this for every import."""
+        """Return the location of a module in the archive, None for any other. Python calls this for every import."""
         if name not in self.modules:
             return None
         *_, source, is_package = self.modules[name]
@@ -86,7 +86,7 @@ class Archive:
         return spec
 
     def read(self, place: Place) -> CodeType | None:
-        """Return the code at a place, None if its bytes are damaged."""
+        """Return the code at a place in the archive, None if its bytes are damaged."""
         offset, length, checksum = place
         marshalled = self._code[offset : offset + length]
         if crc32(marshalled) != checksum:
@@ -96,25 +96,13 @@ class Archive:
         return code
 
 
-class MissingArchive:
-    """Stands for an archive that is not used."""
-
-    def __init__(self, status: str) -> None:
-        """Remember why it is not used."""
-        self.status = status
-        self.snippets: Snippets = {}
-
-    def read(self, place: Place) -> CodeType | None:
-        """Return None: there is no code."""
-        return None
-
-
-_in_use: Archive | MissingArchive = MissingArchive("not looked for")
+_in_use: Archive | None = None
+_unused_because = "not looked for"
 
 
 def use_archive(file: str = ARCHIVE) -> None:
     """Import from the archive from now on, if it can be used here."""
-    global _in_use
+    global _in_use, _unused_because
     try:
         with open(file, "rb") as opened:  # noqa: PTH123
             mapped = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
@@ -122,17 +110,17 @@ def use_archive(file: str = ARCHIVE) -> None:
         _in_use = Archive(memoryview(mapped))
         sys.meta_path.insert(0, _in_use)
     except FileNotFoundError:
-        _in_use = MissingArchive("not there")
+        _unused_because = "not there"
     except (OSError, ValueError) as error:  # ValueError also for an empty file, which cannot be mapped
-        _in_use = MissingArchive(f"not used: {error}")
+        _unused_because = f"not used: {error}"
 
 
 def archive_status() -> str:
-    """Return "used", or why the archive is not used; GET /info and a cold start's log line show it."""
-    return _in_use.status
+    """Return "used", or why the archive is not used, for GET /info and a cold start's log line."""
+    return _in_use.status if _in_use else _unused_because
 
 
 def run_snippet(source: str, names: dict[str, Any], local_names: dict[str, Any]) -> None:
-    """Do what `exec` does, without compiling a source that is among the archive's snippets."""
-    place = _in_use.snippets.get(source)
-    exec((place and _in_use.read(place)) or source, names, local_names)  # noqa: S102
+    """Do the same as `exec`, without compiling a source that is among the archive's snippets."""
+    code = _in_use.read(_in_use.snippets[source]) if _in_use and source in _in_use.snippets else None
+    exec(code or source, names, local_names)  # noqa: S102

@@ -1,4 +1,4 @@
-"""Where the work of a request runs. Routes await it and do not know which it is."""
+"""Executors run the work of requests. Routes await them, and work with any of them."""
 
 from collections.abc import Callable, Sequence
 from time import monotonic
@@ -11,7 +11,7 @@ Result = TypeVar("Result")
 
 
 class Executor(Protocol):
-    """What routes use of the model and of the processor."""
+    """How routes use the model and the processor."""
 
     embedded_at: float  # time.monotonic when texts were last embedded without an error; /health reads it
 
@@ -25,14 +25,13 @@ class Executor(Protocol):
         """Return what `work` returns. is_long means that it can take more than about a millisecond."""
 
     async def wait(self, work: Callable[[], Result]) -> Result:
-        """Return what `work` returns, which waits for another machine."""
+        """Return what `work` returns; it spends its time waiting for another machine."""
 
 
 class InlineExecutor:
     """Does all work at once, in the calling thread. In Lambda, a process has one request at a time."""
 
     def __init__(self, embedder: Embedder) -> None:
-        """Embed with this model."""
         self._embedder = embedder
         self.embedded_at = monotonic()  # load has just embedded a text
 

@@ -1,14 +1,15 @@
-"""The Lambda entry point: everything is loaded once, at import and on the clock, and the app is wrapped for events.
+"""The entry point in Lambda. Importing it loads everything, measures the phases, and creates `handler`.
 
-Lambda gives INIT a full core whatever the function's memory, so all that can be done there is done there. The model
-is opened in a thread while FastAPI is imported, because ONNX Runtime releases the interpreter while it works.
+In INIT, the time of this import, a function has a full core, whatever its memory size. So everything that can be done
+once is done here. A thread opens the model while FastAPI is imported, because ONNX Runtime releases Python's global
+lock while it works.
 """
 
 from time import perf_counter_ns
 
 started = perf_counter_ns()
 
-from function.archive import use_archive  # noqa: E402  the clock runs while the rest is imported
+from function.archive import use_archive  # noqa: E402  the stopwatch runs during all other imports
 
 use_archive()
 
@@ -25,13 +26,13 @@ with no_garbage_collection(), ThreadPoolExecutor(1) as background:
 
     settings = read_settings()
     stopwatch.lap("import-engine")
-    switch = None
+    reloader = None
     if settings.bundle_url:
         from function.s3.wiring import make_reloader
 
-        switch = make_reloader(settings, by_requests=True)
-        fetching = background.submit(switch.fetch)
-        opening = background.submit(switch.load)
+        reloader = make_reloader(settings, by_requests=True)
+        fetching = background.submit(reloader.fetch)
+        opening = background.submit(reloader.load)
     else:
         opening = background.submit(load, settings.bundle_dir)
 
@@ -42,14 +43,14 @@ with no_garbage_collection(), ThreadPoolExecutor(1) as background:
     cold_start = ColdStart(cold_start_report(settings, logger))
     stopwatch.lap("import-http")
 
-    if switch is not None:
+    if reloader is not None:
         fetching.result()
         stopwatch.lap("fetch")
     bundle = opening.result()
-    stopwatch.lap("model")  # what was left to do of opening it
+    stopwatch.lap("model")  # the rest of the time to open it
 
-    app = create_app(bundle, settings, logger, cold_start, switch=switch)
-    del bundle, opening  # another bundle may take its place
+    app = create_app(bundle, settings, logger, cold_start, reloader=reloader)
+    del bundle, opening  # otherwise they would keep a bundle that the reloader has replaced
     handler = make_handler(app, settings.api_base_path)
     stopwatch.lap("app")
 
@@ -57,6 +58,7 @@ with no_garbage_collection(), ThreadPoolExecutor(1) as background:
     stopwatch.lap("warm-up")
 
     if settings.aws_lambda_initialization_type == "snap-start":
-        restored = (lambda: None) if switch is None else switch.poll_at_next_request
+        # a restored process was frozen, possibly for weeks, so its next request polls S3
+        restored = (lambda: None) if reloader is None else reloader.polls.make_due
         warm_up_after_restore(handler, cold_start, settings.api_keys, restored)
     cold_start.end(stopwatch.phases)

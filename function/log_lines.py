@@ -1,19 +1,19 @@
-"""The line of JSON that a record becomes, as powertools writes it."""
+"""Format log records as lines of JSON like powertools does, in less time."""
 
 from json import JSONEncoder
 from logging import LogRecord
 
 from aws_lambda_powertools.logging.formatter import RESERVED_LOG_ATTRS, LambdaPowertoolsFormatter
 
-RESERVED = frozenset(RESERVED_LOG_ATTRS)  # powertools looks each of a record's thirty fields up in a list
+RESERVED = frozenset(RESERVED_LOG_ATTRS)  # powertools searches a list for each of a record's thirty fields
 
 
 class LineFormatter(LambdaPowertoolsFormatter):
-    """Writes powertools' lines, and those of requests by a shorter way.
+    """Formats lines like powertools.
 
-    powertools looks for JSON in each message, for keys that the context or the logger add to each line, and for the
-    place in the code. None of it is in the line of a request, so only records with an exception or with arguments go
-    the long way.
+    powertools also searches each message for JSON, adds keys of the context and of the logger, and finds the place in
+    the code. The line of a request needs none of that, so powertools formats only records with an exception or with
+    arguments.
     """
 
     def __init__(self, service: str) -> None:
@@ -21,7 +21,7 @@ class LineFormatter(LambdaPowertoolsFormatter):
         super().__init__()
         self.append_keys(service=service, location=None)
         self._service = service
-        self.json_serializer = JSONEncoder(  # json.dumps would make one for each line
+        self.json_serializer = JSONEncoder(  # made once; json.dumps would make one for each line
             default=self.json_default, indent=self.json_indent, separators=(",", ":"), ensure_ascii=False
         ).encode
 

@@ -1,7 +1,7 @@
-"""What wraps every request, outermost first: RequestLog, HeadRequests, ApiKeys of function/api_keys.py, RequestLimits.
+"""ASGI middleware, outermost first: RequestLog, HeadRequests, ApiKeys of function/api_keys.py, RequestLimits.
 
-ApiKeys is there only if keys are set. Outside of them are CORSMiddleware, if web pages on other origins may ask, and
-BundlePerRequest of function/s3/active_bundle.py, if the bundle is in S3.
+function/app.py adds them, ApiKeys only if there are keys. Two others are outside of them: CORSMiddleware, if there are
+CORS origins, and BundlePerRequest of function/s3/active_bundle.py, if the bundle is in S3.
 """
 
 import os
@@ -18,16 +18,16 @@ RETRY_AFTER = "1"  # seconds
 
 
 class RequestLog:
-    """Times and logs each request, answers one that crashed with a 500, and puts the request's id into every reply."""
+    """Times and logs each request, answers a failed one with a 500, and puts the request's id into every reply."""
 
     def __init__(self, app: ASGIApp, logger: Log, cold_start: ColdStart) -> None:
-        """Log to `logger`. The first reply after the start carries the start's phases, and then they are reported."""
+        """Log to `logger`. The first reply after the start has the start's phases too, and causes their report."""
         self._app = app
         self._logger = logger
         self._cold_start = cold_start
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; `scope["log_as"]` is the message of its line, "request" if there is none."""
+        """Answer one request. `scope["log_as"]` is the message of its log line, by default "request"."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -58,7 +58,7 @@ class RequestLog:
             extra = {"path": scope["path"], "request_id": request_id}
             self._logger.info("the caller left before the body was whole", extra=extra)
             return
-        except Exception:  # unforeseen: logged once, with its trace
+        except Exception:  # an unforeseen one is logged once, with its trace
             self._logger.exception("request failed", extra={"request_id": request_id})
             if status:
                 raise  # the reply has begun and cannot be taken back
@@ -84,15 +84,14 @@ class RequestLog:
 
 
 def _request_id(scope: Scope) -> str:
-    """Return the id that Lambda gave the invocation, or a random one where it gave none: warm-up, local server."""
+    """Return Lambda's id of the invocation, or a random id for a warm-up or on a server."""
     return getattr(scope.get("aws.context"), "aws_request_id", None) or os.urandom(16).hex()
 
 
 class RequestLimits:
-    """Refuses what the app need not see: a body that is too large, an event or a request that cannot be read."""
+    """Refuses bodies that are too large, and events and requests that cannot be read."""
 
     def __init__(self, app: ASGIApp, max_body_bytes: int) -> None:
-        """Refuse bodies of more than max_body_bytes with 413."""
         self._app = app
         self._max_body_bytes = max_body_bytes
 
@@ -116,10 +115,10 @@ class RequestLimits:
             message = f"body: {length} bytes or more, at most {self._max_body_bytes}; send fewer or shorter texts"
             await error_reply(413, message, scope["path"])(scope, receive, send)
         else:
-            await self._app(scope, _replay(body, receive), send)
+            await self._app(scope, replay({"type": "http.request", "body": body, "more_body": False}, receive), send)
 
     async def _read(self, receive: Receive) -> tuple[bytes | None, int]:
-        """Return the body and its bytes; no body as soon as it is over the limit."""
+        """Return the body and its length in bytes, or None and the bytes so far as soon as they exceed the limit."""
         parts, length = [], 0
         while True:
             message = await receive()
@@ -133,26 +132,24 @@ class RequestLimits:
                 return b"".join(parts), length
 
 
-def _replay(body: bytes, receive: Receive) -> Receive:
-    """Return what receives the body that was read as one message, then whatever comes next."""
-    unread = [body]
+def replay(message: Message, receive: Receive) -> Receive:
+    """Return a `receive` that returns this message first, then the next ones."""
+    unread = [message]
 
-    async def replay() -> Message:
-        if unread:
-            return {"type": "http.request", "body": unread.pop(), "more_body": False}
-        return await receive()
+    async def receive_again() -> Message:
+        return unread.pop() if unread else await receive()
 
-    return replay
+    return receive_again
 
 
 class HeadRequests:
-    """Answers HEAD as GET without the body (RFC 9110, section 9.3.2); the headers stay, content-length among them."""
+    """Answers HEAD as GET without the body; the headers stay, also content-length (RFC 9110, section 9.3.2)."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Ask the app for GET where the caller asked for HEAD."""
+        """Answer one request."""
         if scope.get("method") != "HEAD":
             await self._app(scope, receive, send)
             return

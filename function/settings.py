@@ -1,4 +1,4 @@
-"""What an operator may set, and the only reader of the environment."""
+"""The settings of an operator. Only this module reads them from the environment."""
 
 import os
 import re
@@ -6,24 +6,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from function.engine.inputs import S3, split_s3_url, whole_number
+
 DEFAULT_BUNDLE = Path(__file__).resolve().parent.parent / "bundle"
-# What OpenAI takes in one request, so that no client must be told to send less: LangChain sends 1,000 texts at a time,
+# OpenAI's limit of one request, so that its clients need no other setting: LangChain sends 1,000 texts at a time and
 # LlamaIndex 100 (https://developers.openai.com/api/reference/resources/embeddings/methods/create).
 DEFAULT_TEXTS = 2048
 DEFAULT_TOKENS = 300_000
-# Lambda's function has 29 seconds (template.yaml) and one core, on which all-MiniLM-L6-v2 reads 4,096 tokens of long
-# texts in 1.7 seconds (bench/results/limits.md): half of the 29 are left for larger models.
+# In Lambda a request has 29 seconds (template.yaml) and one core, which embeds 4,096 tokens of long texts with
+# all-MiniLM-L6-v2 in 1.7 seconds (bench/results/limits.md). Half of the 29 seconds are left for larger models.
 LAMBDA_TOKENS = 32_768
-CHARACTERS_PER_TOKEN = 16  # of MAX_TOKENS: English has four or five, and the tokenizer's work grows with characters
-CHARACTERS_PER_TEXT = 65_536  # a tenth of a second of tokenizing, of which a model reads some thousands
-S3 = "s3://"  # what a BUNDLE_DIR in S3 begins with
+# Characters of a request for each token of MAX_TOKENS. English has four or five characters a token, and the time of
+# tokenizing grows with the characters.
+CHARACTERS_PER_TOKEN = 16
+CHARACTERS_PER_TEXT = 65_536  # takes 0.1 s to tokenize; a model reads only the first few thousand
 DEFAULT_POLL_SECONDS = 60
 LONGEST_POLL = 86_400  # seconds
 DEFAULT_SERVICE = "semantic-search"
 DEFAULT_NAMESPACE = "SemanticSearch"
-DEFAULT_BASE_PATH = "/"
-SHORTEST_KEY = 16  # characters: as random hex digits they are 64 bits, which nobody guesses over a network
-LAMBDA_BODY_LIMIT = 6 * 1024 * 1024  # bytes; what Lambda lets through, base64 included
+SHORTEST_KEY = 16  # characters; 16 random hex digits are 64 bits, too many to guess over a network
+LAMBDA_BODY_LIMIT = 6 * 1024 * 1024  # bytes; Lambda's own limit, base64 included
 LAMBDA_REPLY_LIMIT = LAMBDA_BODY_LIMIT - 4096  # bytes of the body as a string of JSON; the rest is for the headers
 SERVER_REPLY_LIMIT = 64 * 1024 * 1024  # bytes; 2,048 embeddings of 1,024 values are 27 MB of JSON
 # an origin as browsers send it: in lower case, without a path, and without the port that its scheme implies
@@ -32,7 +34,7 @@ IN_LAMBDA = "AWS_LAMBDA_FUNCTION_NAME"  # the environment variable that Lambda s
 
 
 class SettingsError(ValueError):
-    """An environment variable that cannot be used: the message names it, what was found and what was expected."""
+    """An environment variable that cannot be used. The message has the variable, its value and what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,38 +46,44 @@ class Settings:
     max_reply_bytes: int = SERVER_REPLY_LIMIT
     max_texts: int = DEFAULT_TEXTS  # in one request for embeddings
     max_tokens: int = DEFAULT_TOKENS  # in all texts of one request, special tokens included
-    api_base_path: str = DEFAULT_BASE_PATH
-    mcp_origins: tuple[str, ...] = ()  # of web pages that may ask /mcp beside those on this machine
-    cors_origins: tuple[str, ...] = ()  # of web pages that may ask all routes of the server
+    api_base_path: str = "/"
+    mcp_origins: tuple[str, ...] = ()  # other origins whose web pages are allowed to call /mcp
+    cors_origins: tuple[str, ...] = ()  # other origins whose web pages are allowed to call all routes of the server
     powertools_service_name: str = DEFAULT_SERVICE
     powertools_metrics_namespace: str = DEFAULT_NAMESPACE
     aws_lambda_initialization_type: str = "on-demand"
-    api_keys: tuple[str, ...] = field(default=(), repr=False)  # any of them will do; those of API_KEYS_FILE too
-    bundle_url: str = ""  # s3://BUCKET/PREFIX, if BUNDLE_DIR is that; bundle_dir may then have the same model
+    api_keys: tuple[str, ...] = field(default=(), repr=False)  # from API_KEYS and API_KEYS_FILE; a request needs one
+    # s3://BUCKET/PREFIX if BUNDLE_DIR is such an address. Then bundle_dir is LOCAL_BUNDLE_DIR, whose model is linked
+    # instead of fetched if it is the same.
+    bundle_url: str = ""
     bundle_poll_seconds: int = DEFAULT_POLL_SECONDS
 
     @property
     def max_characters(self) -> int:
-        """Return the most characters that the texts of one request may have together."""
+        """Return the maximum number of characters of all texts of one request."""
         return CHARACTERS_PER_TOKEN * self.max_tokens
 
 
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Return the settings of an environment; in Lambda the defaults are what a function can answer in time.
+    """Return the settings of an environment. In Lambda the default limits are smaller, because time is limited.
 
-    Raises SettingsError if a number is not one or is out of range, if a path does not start with a slash, if an origin
-    is none, or if an API key is too short.
+    Raises SettingsError if a number is wrong or out of range, if a path does not start with a slash, if an origin is
+    not valid, or if an API key is too short.
     """
     reply_limit, tokens, origins = SERVER_REPLY_LIMIT, DEFAULT_TOKENS, ""
     cors_origins: tuple[str, ...] = ()
     if IN_LAMBDA in environment:
-        # no page can lead a browser to a function by another name, and the API's own rules say which pages may ask
+        # DNS rebinding cannot reach Lambda, and the API's CORS rules decide which origins may call
         reply_limit, tokens, origins = LAMBDA_REPLY_LIMIT, LAMBDA_TOKENS, "*"
     else:
-        cors_origins = _origins(environment, "CORS_ORIGINS")
-    bundle_dir, bundle_url = environment.get("BUNDLE_DIR") or DEFAULT_BUNDLE, ""
-    if str(bundle_dir).startswith(S3):
-        bundle_dir, bundle_url = environment.get("LOCAL_BUNDLE_DIR") or DEFAULT_BUNDLE, bundle_url_of(str(bundle_dir))
+        cors_origins = _origins(environment.get("CORS_ORIGINS", ""))
+    bundle_dir, bundle_url = environment.get("BUNDLE_DIR") or str(DEFAULT_BUNDLE), ""
+    if bundle_dir.startswith(S3):
+        try:
+            split_s3_url(bundle_dir)
+        except ValueError as error:
+            raise SettingsError(f"BUNDLE_DIR: {error}") from error
+        bundle_dir, bundle_url = environment.get("LOCAL_BUNDLE_DIR") or str(DEFAULT_BUNDLE), bundle_dir.rstrip("/")
     return Settings(
         bundle_dir=Path(bundle_dir),
         bundle_url=bundle_url,
@@ -84,7 +92,7 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         max_reply_bytes=_whole_number(environment, "MAX_REPLY_BYTES", reply_limit, reply_limit),
         max_texts=_whole_number(environment, "MAX_TEXTS", DEFAULT_TEXTS, 10_000),
         max_tokens=_whole_number(environment, "MAX_TOKENS", tokens, 1_000_000),
-        api_base_path=_path(environment, "API_BASE_PATH", DEFAULT_BASE_PATH),
+        api_base_path=_base_path(environment),
         mcp_origins=(*(environment.get("MCP_ORIGINS") or origins).replace(",", " ").split(), *cors_origins),
         cors_origins=cors_origins,
         powertools_service_name=environment.get("POWERTOOLS_SERVICE_NAME") or DEFAULT_SERVICE,
@@ -94,39 +102,31 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     )
 
 
-def bundle_url_of(text: str) -> str:
-    """Return an s3:// address without a slash at its end. Raises SettingsError if it names no bucket."""
-    bucket = text.removeprefix(S3).partition("/")[0]
-    if not text.startswith(S3) or not bucket or any(character in text for character in "?#"):
-        raise SettingsError(f"BUNDLE_DIR: {text!r}, expected a folder or {S3}BUCKET/PREFIX")
-    return text.rstrip("/")
-
-
 def _whole_number(environment: Mapping[str, str], name: str, default: int, largest: int) -> int:
-    found = environment.get(name) or str(default)
-    if not (found.isascii() and found.isdecimal() and len(found) <= 20 and 1 <= int(found) <= largest):
-        raise SettingsError(f"{name}: {found!r}, expected a whole number from 1 to {largest}")
-    return int(found)
+    try:
+        return whole_number(environment.get(name) or str(default), 1, largest)
+    except ValueError as error:
+        raise SettingsError(f"{name}: {error}") from error
 
 
-def _path(environment: Mapping[str, str], name: str, default: str) -> str:
-    found = environment.get(name) or default
+def _base_path(environment: Mapping[str, str]) -> str:
+    found = environment.get("API_BASE_PATH") or "/"
     if not found.startswith("/"):
-        raise SettingsError(f"{name}: {found!r}, expected a path that starts with a slash; set {'/' + found!r}")
+        raise SettingsError(f"API_BASE_PATH: {found!r}, expected a path that starts with a slash; set {'/' + found!r}")
     return found
 
 
-def _origins(environment: Mapping[str, str], name: str) -> tuple[str, ...]:
-    origins = tuple(environment.get(name, "").replace(",", " ").split())
+def _origins(text: str) -> tuple[str, ...]:
+    origins = tuple(text.replace(",", " ").split())
     for origin in origins:
         if origin != "*" and not re.fullmatch(ORIGIN, origin):
             expected = "expected a web page's scheme and host in lower case, and its port if it has one, without a path"
-            raise SettingsError(f"{name}: {origin!r}, {expected}; write https://example.com, or * for all pages")
+            raise SettingsError(f"CORS_ORIGINS: {origin!r}, {expected}; write https://example.com, or * for all pages")
     return origins
 
 
 def _api_keys(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the keys, which errors count and never show."""
+    """Return the keys of API_KEYS and API_KEYS_FILE. Errors give the number of a key, never the key."""
     keys = _split_keys("API_KEYS", environment["API_KEYS"]) if environment.get("API_KEYS") else []
     if file := environment.get("API_KEYS_FILE"):
         where = f"API_KEYS_FILE: {file}"

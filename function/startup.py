@@ -1,4 +1,4 @@
-"""A process's start: without garbage collection, warmed up by one request, reported once, restored by SnapStart."""
+"""Parts of a start: no garbage collection, one warm-up request, one report, and SnapStart's restore."""
 
 import gc
 import json
@@ -25,9 +25,9 @@ WARM_UP: dict[str, Any] = {  # as API Gateway's HTTP API sends it, with only the
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Collect no garbage in the block: imports make many objects and hardly any garbage.
+    """Turn garbage collection off in the block, because imports create many objects and hardly any garbage.
 
-    What exists at the end is taken for permanent and never examined again.
+    At the end, all existing objects are declared permanent: later collections do not examine them.
     """
     gc.disable()
     try:
@@ -38,27 +38,27 @@ def no_garbage_collection() -> Iterator[None]:
 
 
 class ColdStart:
-    """What is known of this process's start. The first request after it reports it, once."""
+    """The phases of this process's start. The first request afterwards reports them, once."""
 
     def __init__(self, report: Report) -> None:
-        """Requests are warm-ups, answered and not logged, until `end`."""
+        """Until `end`, requests are warm-ups: they are answered and not logged."""
         self.report = report
         self.phases: Mapping[str, float] = {}  # milliseconds
         self.is_over = False
         self._is_reported = False
 
     def begin(self) -> None:
-        """Take requests for warm-ups again, until `end`."""
+        """Begin a restore: until `end`, requests are warm-ups again."""
         self.is_over = False
 
     def end(self, phases: Mapping[str, float]) -> None:
-        """Remember the start's phases, in milliseconds, for the next request to report."""
+        """Store the start's phases, in milliseconds, which the next request reports."""
         self.phases = dict(phases)
         self.is_over = True
         self._is_reported = False
 
     def take(self) -> Mapping[str, float]:
-        """Return the phases to the first request after the start, and nothing to every other."""
+        """Return the phases at the first request after the start, and an empty mapping later."""
         if not self.is_over or self._is_reported:
             return {}
         self._is_reported = True
@@ -66,17 +66,16 @@ class ColdStart:
 
 
 def warm_up(handler: Handler, api_keys: Sequence[str] = ()) -> None:
-    """Send one request through the handler, so that what is done once is done while starting.
+    """Send one request through the handler, so that all work that is done once is done during the start.
 
-    It carries the first of the API keys, if there are any.
-    Raises RuntimeError if it is not answered: better now than at the first request.
+    The request has the first of the API keys, if there are any. Raises RuntimeError if the reply is an error.
     """
     credentials = {"authorization": f"Bearer {api_keys[0]}"} if api_keys else {}
     event = WARM_UP | {"headers": WARM_UP["headers"] | credentials}
     reply = handler(event, SimpleNamespace(aws_request_id=None))
-    # the one text found may be too long for a reply: its phases show that the search ran all the same
+    # the text that was found can be too long for a reply; the phases show that the search ran
     has_searched = reply["statusCode"] == 413 and "search;dur=" in reply["headers"]["server-timing"]
-    # nor does a service that has the texts, and does not answer now, hinder the routes that do not ask it
+    # S3 Vectors being down must not stop the start: only /similar needs it
     is_of_backend = reply["statusCode"] in (424, 429)
     if reply["statusCode"] != 200 and not (has_searched or is_of_backend):
         raise RuntimeError(f"warm-up: the handler answered {reply['statusCode']}, expected 200: {reply['body']}")
@@ -88,11 +87,11 @@ def warm_up_after_restore(
     api_keys: Sequence[str] = (),
     restored: Callable[[], None] = lambda: None,
 ) -> None:
-    """Register with Lambda SnapStart, which keeps the started process and restores it instead of starting another.
+    """Register a warm-up with Lambda SnapStart, which restores this process instead of starting another.
 
-    After each restore the handler answers one request before the first real one: a restored process reads its memory
-    page by page as it is used. The next request reports the restore in place of the start. `restored` is called after
-    that.
+    A restored process loads its memory page by page as it is used. So after each restore the handler answers one
+    request before the first real one, and then `restored` is called. The next request reports the restore instead of
+    the start.
     """
     from snapshot_restore_py import register_after_restore
 

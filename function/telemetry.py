@@ -1,4 +1,4 @@
-"""What an operator sees: times of phases, a logger of JSON lines, and metrics in CloudWatch's embedded format."""
+"""Times of phases, log lines in JSON, and metrics in CloudWatch's embedded format."""
 
 from collections.abc import Callable, Mapping
 from time import perf_counter_ns
@@ -16,7 +16,7 @@ Report = Callable[[Mapping[str, float]], None]
 
 
 class Log(Protocol):
-    """What the app needs of a logger: the standard library's, powertools' or a test's."""
+    """A logger: the standard library's, powertools', or one that counts lines."""
 
     def info(self, msg: object, *, extra: Mapping[str, Any]) -> None:
         """Log one line with further fields."""
@@ -31,7 +31,7 @@ class Stopwatch:
     __slots__ = ("_begin", "_last", "phases")
 
     def __init__(self, begin: int | None = None) -> None:
-        """Start now, or at an earlier reading of perf_counter_ns."""
+        """Start now, or at `begin`, an earlier value of perf_counter_ns."""
         self._begin = self._last = perf_counter_ns() if begin is None else begin
         self.phases: dict[str, float] = {}
 
@@ -47,39 +47,41 @@ class Stopwatch:
 
 
 def stopwatch_of(request: "Request") -> Stopwatch:
-    """Return the stopwatch that the request log started for a request: it logs the phases that a route laps."""
+    """Return a request's stopwatch. The phases that a route laps are logged."""
     stopwatch: Stopwatch = request.scope["stopwatch"]
     return stopwatch
 
 
 def server_timing(phases: dict[str, float], total: float) -> str:
-    """Return the value of a Server-Timing header (W3C): browsers draw it, and `curl -i` shows it."""
+    """Return the value of a Server-Timing header (https://www.w3.org/TR/server-timing/), in milliseconds."""
     entries = [f"{phase};dur={milliseconds:.2f}" for phase, milliseconds in phases.items()]
     return ", ".join([*entries, f"total;dur={total:.2f}"])
 
 
 def make_logger(settings: "Settings") -> "Logger":
-    """Return the logger of all lines. It states no location, which would be the same for every line."""
+    """Return the logger. Its lines have no location in the code, because it would be the same in every line."""
     import logging
     import sys
 
-    # Powertools imports botocore where it is installed, to put its name into boto3's headers; nothing here uses boto3
-    sys.modules.setdefault("botocore", None)  # type: ignore[arg-type] # so that importing it fails
-    from aws_lambda_powertools.logging import Logger  # here, so that a stopwatch can start before it is imported
+    # If botocore is installed, powertools imports it to put its own name into boto3's headers. Nothing here uses boto3,
+    # and an entry of None makes the import fail.
+    sys.modules.setdefault("botocore", None)  # type: ignore[arg-type]
+    from aws_lambda_powertools.logging import Logger  # not above: a stopwatch starts before this import
 
     if sys.modules["botocore"] is None:
         del sys.modules["botocore"]
     from function.log_lines import LineFormatter
 
-    logging.getLogger("mangum").setLevel(logging.WARNING)  # it has a line for each request too
+    logging.getLogger("mangum").setLevel(logging.WARNING)  # otherwise it logs each request too
     service = settings.powertools_service_name
     return Logger(service=service, location=None, logger_formatter=LineFormatter(service))
 
 
 def cold_start_report(settings: "Settings", logger: Log) -> Report:
-    """Return a function that reports a start: one line in the log, and a metric for each phase and for their sum.
+    """Return a function that reports a start: one log line, and a metric for each phase and for their sum.
 
-    A metric's name is the phase's: InitImportEngine, InitTotal. Its dimensions are the service and ColdStart.
+    A metric is named after its phase, such as InitImportEngine, or InitTotal. Its dimensions are the service and
+    ColdStart.
     """
 
     def report(phases: Mapping[str, float]) -> None:

@@ -49,6 +49,10 @@ class Stack:
         """Return the properties of all resources of a type, by name."""
         return {name: one["Properties"] for name, one in self.resources.items() if one["Type"] == kind}
 
+    def __getitem__(self, name: str) -> Any:
+        """Return the properties of a resource."""
+        return self.resources[name]["Properties"]
+
     def refusals(self) -> list[str]:
         """Return what the template's rules say against these parameters."""
         return [

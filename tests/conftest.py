@@ -5,6 +5,7 @@ graph, a real tokenizer and real files. Texts that share words are alike; that i
 """
 
 import asyncio
+import inspect
 import json
 import logging
 import os
@@ -67,6 +68,17 @@ WHAT = [
     *("planted cherry trees along the river", "told the same joke twice", "painted the kitchen bright yellow"),
     *("won first prize and gave it back",),
 ]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine. asyncio.run would leave the thread without the event loop that Mangum uses."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    test = pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters})
+    with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+        runner.run(asyncio.wait_for(test, timeout=60))
+    return True
 
 
 @pytest.fixture(scope="session")

@@ -26,9 +26,9 @@ from function.server import cli as server_command
 from function.settings import Settings, read_settings
 from tests.cloudformation import load_template
 from tests.conftest import write_bundle
+from tests.project import ROOT
 
-PROJECT = Path(__file__).parents[1]
-PAGES = {str(path.relative_to(PROJECT)): path.read_text(encoding="utf-8") for path in documents(PROJECT)}
+PAGES = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in documents(ROOT)}
 README = PAGES["README.md"]
 
 BLOCK = re.compile(r"^```\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -47,11 +47,11 @@ def shown_code(text: str) -> list[str]:
 
 
 def commands(program: str) -> list[str]:
-    """Return the commands of this program that the pages show, without their comments and their variables."""
+    """Return the commands of this program that the pages show, without comments, variables and redirections."""
     found = set()
     for text in PAGES.values():
         for line in shown_code(text):
-            command = VARIABLES.sub("", line.partition("#")[0].strip())
+            command = VARIABLES.sub("", line.partition("#")[0].partition(" > ")[0].strip())
             if command == program or command.startswith(f"{program} "):
                 found.add(command)
     return sorted(found)
@@ -113,7 +113,7 @@ def test_each_bench_command_has_options_that_exist(command: str) -> None:
     name, *options = words(command, "python -m bench")
     done = subprocess.run(
         [sys.executable, "-m", "bench", name, "--help"],
-        cwd=PROJECT,
+        cwd=ROOT,
         env=os.environ | {"COLUMNS": "200"},
         capture_output=True,
         text=True,
@@ -125,7 +125,7 @@ def test_each_bench_command_has_options_that_exist(command: str) -> None:
 
 @pytest.mark.parametrize("command", commands("make"))
 def test_each_make_target_exists(command: str) -> None:
-    targets = re.findall(r"^([\w-]+):", (PROJECT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     assert command.split()[-1] in targets
 
 
@@ -139,7 +139,7 @@ def test_each_link_leads_somewhere(page: str, target: str) -> None:
     if target.startswith("https://"):
         return
     file, _, anchor = target.partition("#")
-    path = (PROJECT / page).parent / file if file else PROJECT / page
+    path = (ROOT / page).parent / file if file else ROOT / page
     assert path.exists()
     assert not anchor or anchor in anchors(path)
 
@@ -157,21 +157,21 @@ def paths(text: str) -> list[str]:
 
 @pytest.mark.parametrize(("page", "path"), [(page, path) for page, text in PAGES.items() for path in paths(text)])
 def test_each_file_that_is_named_is_there(page: str, path: str) -> None:
-    assert list(PROJECT.glob(path.rstrip("/")))
+    assert list(ROOT.glob(path.rstrip("/")))
 
 
 @pytest.mark.parametrize(
     ("path", "name"), sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", PAGES["docs/architecture.md"])))
 )
 def test_each_function_that_is_named_is_in_its_file(path: str, name: str) -> None:
-    source = (PROJECT / path).read_text(encoding="utf-8")
+    source = (ROOT / path).read_text(encoding="utf-8")
     assert re.search(rf"^ *((async )?def|class) {name}\b|^ *{name} = ", source, re.MULTILINE)
 
 
 def test_a_newcomer_reads_few_files_to_explain_a_request_and_a_cold_start() -> None:
     listed = paths(PAGES["docs/architecture.md"].partition("## Read the code")[2])
     assert 15 <= len(listed) <= 25
-    assert sum(len((PROJECT / path).read_text(encoding="utf-8").splitlines()) for path in listed) <= 2_500
+    assert sum(len((ROOT / path).read_text(encoding="utf-8").splitlines()) for path in listed) <= 2_500
 
 
 def test_each_name_in_the_picture_is_a_module_or_a_folder() -> None:
@@ -180,9 +180,9 @@ def test_each_name_in_the_picture_is_a_module_or_a_folder() -> None:
     assert "AWS Lambda" in heading
     for folder in ("function/engine/", "function/", "export/"):
         assert folder in rest
-        assert (PROJECT / folder).is_dir()
+        assert (ROOT / folder).is_dir()
         rest = rest.replace(folder, "")
-    rooms = [PROJECT / room for room in ("export", "function", "function/commands", "function/engine")]
+    rooms = [ROOT / room for room in ("export", "function", "function/commands", "function/engine")]
     known = {path.stem for room in rooms for path in room.iterdir() if path.is_dir() or path.suffix == ".py"}
     names = set(re.findall(r"\w+", rest.replace(PICTURE_LINE, "")))
     assert len(names) > 15
@@ -240,8 +240,8 @@ def test_the_settings_are_all_described_with_their_defaults() -> None:
     assert described == {name: str(getattr(read_settings({}), name)) for name in described}
 
 
-PARAMETERS = load_template(PROJECT / "template.yaml")["Parameters"]
-PARAMETERS_OF_ROLES = load_template(PROJECT / "deploy" / "github.yaml")["Parameters"]
+PARAMETERS = load_template(ROOT / "template.yaml")["Parameters"]
+PARAMETERS_OF_ROLES = load_template(ROOT / "deploy" / "github.yaml")["Parameters"]
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -5,7 +5,6 @@ import re
 import shlex
 import tomllib
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +12,10 @@ from cfnlint.decode import cfn_yaml
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
 from tests.cloudformation import Stack, load_template
+from tests.project import ROOT
 from tests.test_documents import BLOCK
 from tests.test_samconfig import SETTINGS
 
-ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "environments.md").read_text(encoding="utf-8")
 TEMPLATE = load_template(ROOT / "template.yaml")
 ROLES = load_template(ROOT / "deploy" / "github.yaml")

@@ -4,7 +4,8 @@ import re
 import subprocess
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from tests.project import ROOT
+
 MAKEFILE, GUIDE, WORKFLOW, SCRIPT = (
     (ROOT / name).read_text(encoding="utf-8")
     for name in ("Makefile", "CONTRIBUTING.md", ".github/workflows/ci.yml", ".ci/run")

@@ -24,8 +24,8 @@ from function.engine.bundle import PASSAGES, read_manifest
 from function.engine.embedder import Embedder, open_session
 from function.engine.passages import Passages
 from function.engine.quantization import Embeddings
+from tests.project import ROOT
 
-ROOT = Path(__file__).parents[1]
 REFERENCE, HEADLINES = "reference.json", "headlines.csv.gz"
 
 pytestmark = pytest.mark.skipif(

@@ -1,14 +1,13 @@
 """The settings of SAM: build and deploy of one environment mean the same template, folder and processor."""
 
 import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cloudformation import load_template
+from tests.project import ROOT
 
-ROOT = Path(__file__).parents[1]
 SETTINGS: dict[str, Any] = tomllib.loads((ROOT / "samconfig.toml").read_text(encoding="utf-8"))
 PARAMETERS = load_template(ROOT / "template.yaml")["Parameters"]
 ARCHITECTURES = {"default": "x86_64", "arm64": "arm64", "ci": "x86_64"}

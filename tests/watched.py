@@ -7,7 +7,8 @@ from typing import Any
 from function.engine.embedder import Embedder
 from function.engine.loading import load
 from function.executor import InlineExecutor, Result
-from function.search import Found, Query, make_search
+from function.search.query import Found, Query
+from function.search.search import make_search
 
 Run = Callable[[Query], Coroutine[Any, Any, Found]]
 

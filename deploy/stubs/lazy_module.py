@@ -8,7 +8,7 @@ __lazy_running__ = False
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__path__":  # the import system asks it of every module
+    if name == "__path__":  # the import system reads it from every module
         raise AttributeError(name)
     names = globals()
     with names["__lazy_lock__"]:  # another thread waits until all of the code has run

@@ -1,7 +1,7 @@
-"""Stub of fastapi.openapi.models: the fifty pydantic models are made when the first OpenAPI document is.
+"""Stub of fastapi.openapi.models: the fifty pydantic models are created with the first OpenAPI document.
 
-FastAPI names them in annotations while it is imported. Calling one, or asking it for anything, runs the real module and
-goes on there, so security schemes and /openapi.json work as ever.
+FastAPI only names them in annotations while it is imported. Calling one, or reading an attribute, runs the real module
+and continues there, so security schemes and /openapi.json work as usual.
 """
 
 from types import ModuleType

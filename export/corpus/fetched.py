@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from export.corpus.corpus import CorpusError
 from export.error_text import first_line
-from function.engine.published import S3
+from function.engine.inputs import S3
 
 
 def corpus_place(words: str) -> Path:

@@ -4,12 +4,16 @@ The rules are those of github-slugger, of the toc extension of Python-Markdown, 
 """
 
 import re
-from unicodedata import normalize
+from unicodedata import category, normalize
 from urllib.parse import quote
 
 GITHUB, MKDOCS, SPHINX = ANCHORS = ("github", "mkdocs", "sphinx")
 MARKDOWN, HTML = (".md", ".markdown"), (".html", ".htm")
 AS_FILES = "/blob/"  # part of a base URL of GitHub or GitLab, which show files under their own names
+GITHUB_KEEPS = frozenset(["Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "Pc"])  # categories of Unicode
+SPHINX_LETTERS = str.maketrans(
+    {"ø": "o", "đ": "d", "ħ": "h", "\u0131": "i", "ł": "l", "ŧ": "t", "ß": "sz", "æ": "ae", "œ": "oe"}
+)
 
 
 class Slugs:
@@ -24,9 +28,11 @@ class Slugs:
         """Return the anchor of the next heading; `own` is the anchor that its author chose, if any."""
         heading = heading.strip()
         if self._style == GITHUB:
-            slug = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+            kept = (char for char in heading.lower() if char in "- " or category(char) in GITHUB_KEEPS)
+            slug = "".join(kept).replace(" ", "-")
         else:
-            slug = normalize("NFKD", heading).encode("ascii", "ignore").decode().lower()
+            written = heading.lower().translate(SPHINX_LETTERS) if self._style == SPHINX else heading
+            slug = normalize("NFKD", written).encode("ascii", "ignore").decode().lower()
             if self._style == MKDOCS:
                 slug = own or re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", slug).strip())
             else:
@@ -59,6 +65,6 @@ def page_address(path: str, base_url: str, style: str) -> str:
     if suffix in HTML:
         path = folder + slash if stem == "index" else path
     elif suffix in MARKDOWN and AS_FILES not in base_url:
-        is_index = stem == "index" or stem.lower() == "readme"
+        is_index = stem == "index" or (stem.lower() == "readme" and style != SPHINX)
         path = folder + slash + ("" if is_index else stem + {GITHUB: "", MKDOCS: "/", SPHINX: ".html"}[style])
     return (base_url.rstrip("/") + "/" if base_url else "") + quote(path)

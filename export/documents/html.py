@@ -20,6 +20,7 @@ BOILERPLATE = "|nav|footer|script|style|noscript|template|svg|iframe|object|butt
 OUTSIDE = "|header|aside|"  # boilerplate too, except in an article
 ROLES = "|navigation|search|banner|contentinfo|"
 PERMALINK = re.compile(r"(?<!\S)(headerlink|anchor|hash-link|header-anchor|anchor-link)(?!\S)")  # "¶" after headings
+GENERATED = re.compile(r"(?<!\S)(viewcode-link|(gen)?indextable)(?!\S)")  # Sphinx: "[source]", tables of its index
 INLINE = """\
 |a|abbr|b|bdi|bdo|big|br|cite|code|data|del|dfn|em|font|i|img|ins|kbd|label|mark|q|s|samp|small|span|strike|strong|\
 sub|sup|time|tt|u|var|wbr|"""
@@ -150,8 +151,10 @@ def _is_left_out(node: "LexborNode") -> bool:
     if f"|{node.tag}|" in BOILERPLATE:
         return True
     named = node.attributes
-    is_permalink = node.tag == "a" and PERMALINK.search(named.get("class") or "")
-    return bool(is_permalink or "hidden" in named or f"|{named.get('role')}|" in ROLES)
+    is_class_left_out = (classes := named.get("class")) and (
+        GENERATED.search(classes) or (node.tag == "a" and PERMALINK.search(classes))
+    )
+    return bool(is_class_left_out or "hidden" in named or f"|{named.get('role')}|" in ROLES)
 
 
 def _inner_text(node: "LexborNode") -> str:

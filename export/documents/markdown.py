@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 NEWLINE = re.compile(r"\r\n?|\n")  # as markdown-it counts lines
-OWN_ANCHOR = re.compile(r"\s*\{:?[^{}]*#([\w.:-]+)[^{}]*\}\s*$")  # MkDocs: a heading {#anchor}
+OWN_ANCHOR = re.compile(r"\s*\{:?[^{}]*#([\w.:-]+)[^{}]*\}\s*$")  # a heading {#anchor}, which only MkDocs heeds
 COMMENTS = re.compile(r"\s*(?:<!--.*?-->\s*)+", re.DOTALL)
 WORDS = {
     "softbreak": " ",
@@ -44,10 +44,10 @@ def read_markdown(path: Path, anchors: str) -> Document:
         start, end = (starts[line] for line in token.map)
         if token.type == "heading_open":
             words = "".join(WORDS.get(child.type, child.content) for child in tokens[place + 1].children or ())
-            own = OWN_ANCHOR.search(words) if anchors == MKDOCS else None
-            words = words[: own.start()] if own else words
-            anchor = slugs(words, own[1] if own else "")
-            heading = Heading(start, end, int(token.tag[1]), " ".join(words.split()), anchor)
+            own = OWN_ANCHOR.search(words)
+            shown = words[: own.start()] if own else words
+            anchor = slugs(shown, own[1]) if own and anchors == MKDOCS else slugs(words)
+            heading = Heading(start, end, int(token.tag[1]), " ".join(shown.split()), anchor)
             title = title or (heading.text if heading.level == 1 else "")
             blocks.append(heading)
         elif token.type != "hr" and not COMMENTS.fullmatch(text, start, end):

@@ -15,7 +15,9 @@ from export.documents.plain import paragraphs
 
 EDGE = 2  # lines at the top and at the bottom of a page that can be running headers and footers
 LEAST_PAGES, LEAST_SHARE = 3, 0.02  # a line on at least this many pages and this share of them is a running one
-FULL_LINE = 0.75  # share of the page's longest line; the sentence of a shorter line ends there
+FULL_LINE = 0.75  # share of a typical line's length; the sentence of a shorter line ends there
+LINES_OF_HEADING = 3  # maximum lines of a heading
+NO_TITLE = re.compile(r"untitled|microsoft |.*\.(dvi|docx?|tex|pdf|ps|indd)$", re.IGNORECASE)  # programs state these
 DIVIDED = re.compile(r"(?<=\w)[-\u2010]$")
 HYPHEN = re.compile("[\u00ad\x02\ufffe]\\s*")  # PDFium writes the second or third if the hyphen divides a word
 
@@ -46,7 +48,8 @@ def read_pdf(path: Path) -> Document:
     if not edges:
         raise UnreadableError("scanned: no page has text")
     least = max(LEAST_PAGES, LEAST_SHARE * len(pdf))
-    return Document(title or path.stem, _pages(pdf, {line for line in edges if edges[line] >= least}, outline))
+    title = path.stem if not title or NO_TITLE.match(title) else title
+    return Document(title, _pages(pdf, {line for line in edges if edges[line] >= least}, outline))
 
 
 def _pages(pdf: Any, running: set[str], outline: Outline) -> Iterator[Part]:
@@ -78,11 +81,12 @@ def _key(line: str) -> str:
 
 def _blocks(lines: list[str], headings: list[tuple[int, str]]) -> tuple[str, list[Heading | Block]]:
     """Return the text of a page and its blocks."""
-    longest = max(map(len, lines), default=0)
-    text, begin = "", 0
+    typical = sorted(map(len, lines))[len(lines) // 2] if lines else 0  # not the longest: some span two columns
+    text, begin, place = "", 0, 0
     blocks: list[Heading | Block] = []
-    for line in lines:
-        found = next((heading for heading in headings if _is_same(line, heading[1])), None)
+    while place < len(lines):
+        line, taken, found = _heading(lines[place : place + LINES_OF_HEADING], headings)
+        place += taken
         if found is not None:
             blocks += paragraphs(text, begin)
             headings = headings[headings.index(found) + 1 :]
@@ -93,11 +97,20 @@ def _blocks(lines: list[str], headings: list[tuple[int, str]]) -> tuple[str, lis
             continue
         if line[0].islower():
             text = DIVIDED.sub("", text)
-        is_divided, is_full = DIVIDED.search(line), len(line) >= FULL_LINE * longest
+        is_divided, is_full = DIVIDED.search(line), len(line) >= FULL_LINE * typical
         text += line + (
             "" if is_divided else " " if is_full else "\n\n" if line.endswith((".", "!", "?", ":")) else "\n"
         )
     return text.rstrip(), [*blocks, *paragraphs(text, begin)]
+
+
+def _heading(lines: list[str], headings: list[tuple[int, str]]) -> tuple[str, int, tuple[int, str] | None]:
+    """Return the heading that begins these lines, as a line, how many it takes, and its entry; else the first line."""
+    for heading in headings:
+        for taken in range(1, len(lines) + 1):
+            if _is_same(line := " ".join(lines[:taken]), heading[1]):
+                return line, taken, heading
+    return lines[0], 1, None
 
 
 def _is_same(line: str, words: str) -> bool:

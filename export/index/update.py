@@ -22,7 +22,8 @@ def open_older_rows(bundle: Path, manifest: Manifest) -> KnownRows:
     export replaces it now.
     """
     older = open_bundle(bundle)
-    if older.index is not None and older.index.vectors is not None:
+    assert older.index is not None  # open_bundle checked it
+    if older.index.vectors is not None:
         raise BundleError(f"{bundle}: its texts are in S3 Vectors; name the bundle that was published there")
     if name_model(older) != name_model(manifest):
         raise BundleError(
@@ -32,7 +33,6 @@ def open_older_rows(bundle: Path, manifest: Manifest) -> KnownRows:
         )
     for name in (INDEX, PASSAGES):
         check_checksum(bundle, name, older)
-    assert older.index is not None  # open_bundle checked it
     index = Index.open(bundle / INDEX, older.index.stages)
     is_truncated = _read_truncated(bundle, older, older.index.rows)
     texts, _, metadata = stored_columns(bundle / PASSAGES)

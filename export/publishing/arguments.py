@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from function.engine.inputs import number_option
+
 S3_VECTORS = "s3vectors"  # for --to
 
 PUBLISH = """\
@@ -64,7 +66,7 @@ def add_publishing_options(parser: argparse.ArgumentParser, command: str) -> Non
         )
     if command == "prune":
         text = f"how many of the newest versions to keep (default: {DEFAULT_KEPT})"
-        parser.add_argument("--keep", type=whole_number, default=DEFAULT_KEPT, metavar="N", help=text)
+        parser.add_argument("--keep", type=number_option(0, 10**6), default=DEFAULT_KEPT, metavar="N", help=text)
     parser.add_argument(
         "--endpoint", metavar="URL", help="URL of another service that speaks the same protocol (default: Amazon's)"
     )
@@ -86,10 +88,3 @@ def check_publish(parser: argparse.ArgumentParser, options: argparse.Namespace) 
         parser.error(f"--to: found {options.to[0]!r}, expected {S3_VECTORS}")
     bundle = options.bundle.resolve() if options.bundle.name in ("", "..") else options.bundle
     options.out = options.out or bundle.with_name(f"{bundle.name}-{S3_VECTORS}")
-
-
-def whole_number(text: str) -> int:
-    """Return a whole number of 0 or more. Raises ArgumentTypeError for another text."""
-    if not (text.isascii() and text.isdecimal() and len(text) <= 9):
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected a whole number of 0 or more")
-    return int(text)

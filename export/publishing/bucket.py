@@ -12,7 +12,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from export.progress import OnProgress
 from export.publishing.client import PublishError
-from function.engine.published import LARGEST_DOCUMENT, parse_s3_url
+from function.engine.inputs import split_s3_url
+from function.engine.published import LARGEST_DOCUMENT
 
 ALWAYS: Mapping[str, str] = {}  # no condition
 DELETED_AT_ONCE = 1000  # the most objects that one DeleteObjects takes
@@ -36,11 +37,12 @@ class Bucket:
 
     def __init__(self, client: Any, url: str) -> None:
         """Take a client of S3 and a URL such as s3://bucket/prefix. Raises PublishError if it is not one."""
-        if (place := parse_s3_url(url)) is None:
-            raise PublishError(f"{url}: expected s3://BUCKET/PREFIX")
+        try:
+            self._bucket, prefix = split_s3_url(url)
+        except ValueError as error:
+            raise PublishError(f"found {error}") from error
         self.url = url.rstrip("/")
         self._client = client
-        self._bucket, prefix = place
         self._prefix = f"{prefix}/" if prefix else ""
 
     def read(self, name: str) -> tuple[bytes, str] | None:

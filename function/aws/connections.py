@@ -1,21 +1,43 @@
-"""Connections to one endpoint that stay open between requests, for whichever thread asks next."""
+"""The endpoint of a service of AWS, and connections to it that stay open between requests."""
 
+import ssl
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 from function.aws.deadline import TimedConnection
-from function.aws.endpoint import Endpoint
 
-SECONDS_IDLE = 20.0  # what lies between may forget a connection without a word, and a request over it then only waits
+# A router or firewall on the way can forget an idle connection without notice, and a request over it would only wait.
+SECONDS_IDLE = 20.0
+
+
+def named_endpoint(environment: Mapping[str, str], service: str) -> str | None:
+    """Return the URL that the environment names for a service, such as "s3", by the variables of AWS's SDKs."""
+    return environment.get(f"AWS_ENDPOINT_URL_{service.upper()}") or environment.get("AWS_ENDPOINT_URL") or None
+
+
+class Endpoint:
+    """The address of a service. Its connections share a TLS context, which takes milliseconds to load."""
+
+    def __init__(self, url: str) -> None:
+        """Take a URL that begins with http:// or https://."""
+        parts = urlsplit(url)
+        self.host = parts.netloc  # with the port, if it is not the usual one
+        self.path = parts.path.rstrip("/")  # precedes the path of each request
+        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+
+    def connect(self) -> TimedConnection:
+        """Return a connection that is made with its first request."""
+        return TimedConnection(self.host, self._tls)
 
 
 class Connections:
-    """The connections that no request uses now. Several threads may borrow them."""
+    """The idle connections to an endpoint. Several threads can borrow them."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        """Connect to this endpoint when a request needs it. What is idle is closed with this object."""
+        """Connect to this endpoint when a request needs it. Idle connections are closed with this object."""
         self._endpoint = endpoint
         self._idle: list[tuple[TimedConnection, float]] = []  # since when; a list's append and pop are atomic
         weakref.finalize(self, _close_all, self._idle)
@@ -24,7 +46,7 @@ class Connections:
     def borrow(self) -> Iterator[TimedConnection]:
         """Yield an idle connection or a new one. After an error it is closed.
 
-        An idle one is open (its `sock` is not None), but the other side may have closed it meanwhile.
+        An idle one is open (its `sock` is not None), but the other side can have closed it meanwhile.
         """
         connection = self._take_idle() or self._endpoint.connect()
         try:
@@ -40,7 +62,7 @@ class Connections:
                 connection, since = self._idle.pop()
             except IndexError:  # another thread took the last one
                 return None
-            # by the clock on the wall, which goes on while a function is frozen
+            # time.time also counts the time in which a function is frozen
             if 0 <= time.time() - since <= SECONDS_IDLE:
                 return connection
             connection.close()

@@ -1,7 +1,7 @@
-"""AWS credentials of this process: from the environment, or from the address that Lambda or a container is given.
+"""AWS credentials of this process: from the environment, or from a local address that the environment names.
 
-Lambda sets AWS_ACCESS_KEY_ID and its companions, except with SnapStart: credentials in a snapshot would have expired,
-so a local address answers with new ones. ECS and EKS have such addresses too.
+Lambda sets AWS_ACCESS_KEY_ID and the other keys, except with SnapStart: keys in a snapshot would expire, so a local
+address returns new ones. ECS and EKS have such addresses too.
 Source: https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html
 Left out: profiles and the metadata of virtual machines. `aws configure export-credentials --format env` prints
 credentials for a shell.
@@ -14,28 +14,28 @@ from http.client import HTTPException
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from function.aws.endpoint import make_endpoint
+from function.aws.connections import Endpoint
 from function.aws.signature import Credentials
 
 RELATIVE, FULL = "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"
 TOKEN, TOKEN_FILE = "AWS_CONTAINER_AUTHORIZATION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"
-CONTAINER = "http://169.254.170.2"  # where RELATIVE is asked for
-LOCAL_HOSTS = ("127.0.0.1", "::1", "localhost", "169.254.170.2", "169.254.170.23", "fd00:ec2::23")  # asked without TLS
-SECONDS = 2.0  # to wait for the answer of the address
-EARLY = timedelta(minutes=5)  # before they expire, credentials are asked for again
+CONTAINER = "http://169.254.170.2"  # precedes the path in RELATIVE
+# hosts that may answer without TLS
+LOCAL_HOSTS = ("127.0.0.1", "::1", "localhost", "169.254.170.2", "169.254.170.23", "fd00:ec2::23")
+SECONDS = 2.0  # maximum time of a request for credentials
+EARLY = timedelta(minutes=5)  # new credentials are requested this long before the old ones expire
 
 
 class CredentialsError(RuntimeError):
-    """There are no credentials: the message says where they were looked for."""
+    """There are no credentials. The message has the variables and addresses that were tried."""
 
 
 class CredentialSource:
-    """The credentials of an environment, asked for again before they expire. Several threads may ask."""
+    """The credentials of an environment, renewed before they expire. Several threads can use it."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        """Look in this environment."""
         self._environment = environment
-        self._found: tuple[Credentials, datetime | None] | None = None  # and when they expire
+        self._found: tuple[Credentials, datetime | None] | None = None  # the latest ones, and when they expire
 
     def get(self, now: datetime) -> Credentials:
         """Return credentials that are valid now, a time with a time zone. Raises CredentialsError if there are none."""
@@ -47,14 +47,14 @@ class CredentialSource:
             credentials, expires = self._found
             if expires is None or now < expires - EARLY:
                 return credentials
-        self._found = self._ask()
+        self._found = self._request()
         return self._found[0]
 
-    def _ask(self) -> tuple[Credentials, datetime | None]:
+    def _request(self) -> tuple[Credentials, datetime | None]:
         url = self._address()
         try:
             token = self._token()
-            connection = make_endpoint(url).connect()
+            connection = Endpoint(url).connect()
             try:
                 parts = urlsplit(url)
                 target = f"{parts.path or '/'}{'?' * bool(parts.query)}{parts.query}"
@@ -72,7 +72,10 @@ class CredentialSource:
             raise CredentialsError(f"{url}: returned no AWS credentials ({error!r})") from error
 
     def _address(self) -> str:
-        """Return the URL to ask. Raises CredentialsError if there is none, or if the token would leave this machine."""
+        """Return the URL that returns credentials.
+
+        Raises CredentialsError if there is none, or if the token would be sent to another machine without TLS.
+        """
         if relative := self._environment.get(RELATIVE):
             return f"{CONTAINER}{relative}"
         url = self._environment.get(FULL)
@@ -87,6 +90,6 @@ class CredentialSource:
         return url
 
     def _token(self) -> str | None:
-        if file := self._environment.get(TOKEN_FILE):  # which changes while the process runs
+        if file := self._environment.get(TOKEN_FILE):  # the file changes while the process runs
             return Path(file).read_text(encoding="ascii").strip()
         return self._environment.get(TOKEN)

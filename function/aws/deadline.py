@@ -14,10 +14,10 @@ from time import monotonic
 
 
 class TimedConnection(HTTPConnection):
-    """A connection that is made with its first request, and again after it was closed."""
+    """A connection that is made with its first request, and made again after it was closed."""
 
     def __init__(self, host: str, tls: ssl.SSLContext | None) -> None:
-        """Take a host, with the port if it is not the usual one; without `tls` the connection is plain HTTP."""
+        """Take a host, with the port if it is not the usual one. Without `tls` the connection is plain HTTP."""
         self._tls = tls
         if tls is not None:
             self.default_port = 443
@@ -27,10 +27,10 @@ class TimedConnection(HTTPConnection):
     def ask(
         self, method: str, target: str, headers: Mapping[str, str], seconds: float, pause: float, body: bytes = b""
     ) -> HTTPResponse:
-        """Send a request and return its answer, whose body is still to be read.
+        """Send a request and return the response, whose body the caller reads.
 
-        Raises TimeoutError if there is no byte for `pause` seconds, or if `seconds` pass until the body is read; also
-        while that is read. Raises OSError or HTTPException for other errors.
+        Raises TimeoutError if no byte arrives for `pause` seconds, or if the whole exchange takes more than `seconds`.
+        Reading the body raises it too. Raises OSError or HTTPException for other errors.
         """
         self._deadline = deadline = _Deadline(seconds, pause)
         self.response_class = partial(_TimedResponse, deadline=deadline)  # type: ignore[assignment] # it is only called
@@ -40,7 +40,7 @@ class TimedConnection(HTTPConnection):
         return self.getresponse()
 
     def connect(self) -> None:
-        """Connect to the first address of the host that answers. `request` calls this when it has to."""
+        """Connect to the first address of the host that answers; http.client calls this before a request."""
         error: OSError = OSError(f"{self.host} has no address")
         for family, kind, protocol, _, address in socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM):
             connected = socket.socket(family, kind, protocol)
@@ -62,25 +62,25 @@ class TimedConnection(HTTPConnection):
 
 
 class _Deadline:
-    """When an answer must be whole, and how long to wait for each of its bytes."""
+    """The time at which a response must be complete, and the maximum wait for each of its bytes."""
 
     def __init__(self, seconds: float, pause: float) -> None:
         self._seconds, self._pause = seconds, pause
         self._end = monotonic() + seconds
 
     def check(self) -> None:
-        """Raise TimeoutError if the time is over."""
+        """Raise TimeoutError if the deadline has passed."""
         if monotonic() >= self._end:
             raise TimeoutError(f"took more than {self._seconds:g} s")
 
     def apply_to(self, connected: socket.socket) -> None:
-        """Let the next operation of a socket wait until the deadline at most. Raises TimeoutError if it is over."""
+        """Set a socket's timeout to the time left, or the pause if that is shorter. Raises TimeoutError if none is."""
         self.check()
         connected.settimeout(min(self._pause, self._end - monotonic()))
 
 
 class _TimedResponse(HTTPResponse):
-    """An answer; reading it, its head included, raises TimeoutError after the deadline."""
+    """A response. Reading it, also its head, raises TimeoutError after the deadline."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class _TimedResponse(HTTPResponse):
 
 
 class _TimedReader(io.RawIOBase):
-    """The bytes of a socket until a deadline."""
+    """Reads a socket until a deadline."""
 
     def __init__(self, raw: io.RawIOBase, connected: socket.socket, deadline: _Deadline) -> None:
         self._raw, self._socket, self._deadline = raw, connected, deadline

@@ -12,19 +12,19 @@ from datetime import UTC, datetime
 from urllib.parse import quote
 
 ALGORITHM = "AWS4-HMAC-SHA256"
-UNRESERVED = "-_.~"  # that are not encoded, beside letters and digits
+UNRESERVED = "-_.~"  # characters that are not percent-encoded, besides letters and digits
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Who signs. A token comes with credentials that expire, as a function's do."""
+    """An access key and its secret. Temporary credentials, such as those of a function, have a token too."""
 
     access_key: str
     secret_key: str
     token: str | None = None
 
     def __repr__(self) -> str:
-        return f"Credentials({self.access_key})"  # the others are secrets, which no log should have
+        return f"Credentials({self.access_key})"  # the other fields are secrets
 
 
 def sign(
@@ -38,10 +38,10 @@ def sign(
     service: str,
     now: datetime,
 ) -> dict[str, str]:
-    """Return the headers of a signed request: those given, in lower case, and those that the signature adds.
+    """Return the headers of a signed request: the given ones in lower case, and those of the signature.
 
-    host is as in the URL, with a port that is not the usual one. target is the path, with the query if there is one,
-    both percent-encoded as they are sent: a space is %20. now has a time zone. Every given header is signed.
+    host is the same as in the URL, with the port if it is not the usual one. target is the path and the query as they
+    are sent: percent-encoded, with %20 for a space. now has a time zone. All given headers are signed.
     """
     path, _, query = target.partition("?")
     digest = hashlib.sha256(body).hexdigest()
@@ -51,7 +51,7 @@ def sign(
     if credentials.token is not None:
         signed["x-amz-security-token"] = credentials.token
     names = ";".join(sorted(signed))
-    # S3 signs the path as it is sent; other services encode it once more, which changes no path of letters alone
+    # S3 signs the path as it is sent; other services encode it once more
     path = path if service == "s3" else quote(path, safe=f"/{UNRESERVED}")
     lines = "".join(f"{name}:{signed[name]}\n" for name in sorted(signed))
     request = "\n".join([method, path or "/", _sorted_query(query), lines, names, digest])

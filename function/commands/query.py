@@ -12,14 +12,16 @@ from typing import Any, TypeVar
 
 from function.commands.terminal import UNSAFE, fail, visible
 from function.engine.bundle import BundleError
+from function.engine.inputs import S3, number_option
 from function.engine.keyword.analyzer import WORD, Stem, find_stemmer, split_terms
 from function.engine.loading import Loaded, load
 from function.engine.semantic.index import MOST_HITS
 from function.engine.tensors import TensorsError
 from function.executor import InlineExecutor
 from function.routes.repeated_keys import RepeatedKeyError, refuse_repeated_keys
-from function.search import BackendError, Found, Query, SearchError, make_search
-from function.settings import CHARACTERS_PER_TEXT, S3, SettingsError, read_settings
+from function.search.query import BackendError, Found, Query, SearchError
+from function.search.search import make_search
+from function.settings import CHARACTERS_PER_TEXT, SettingsError, read_settings
 
 MODES = ("semantic", "keyword", "hybrid")
 BOLD, NORMAL = "\x1b[1m", "\x1b[0m"
@@ -76,7 +78,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("text", nargs="?", help="what to search for")
     parser.add_argument("--file", metavar="FILE", help="search for each line of a file; - reads standard input")
     parser.add_argument("--bundle", help="the bundle's folder (default: BUNDLE_DIR, or bundle/ beside function/)")
-    parser.add_argument("--num-results", type=_count, default=5, metavar="N", help=f"1 to {MOST_HITS} (default: 5)")
+    count = number_option(1, MOST_HITS)
+    parser.add_argument("--num-results", type=count, default=5, metavar="N", help=f"1 to {MOST_HITS} (default: 5)")
     parser.add_argument("--mode", choices=MODES, default="semantic", help="search by meaning, by words or by both")
     parser.add_argument("--filter", type=_filter, metavar="JSON", help="only texts whose metadata pass this filter")
     parser.add_argument(
@@ -89,12 +92,6 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     if (options.text is None) == (options.file is None):
         parser.error('expected one text or --file; put a text of several words into quotation marks, "like this"')
     return options
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= 3 and 1 <= int(text) <= MOST_HITS):
-        raise argparse.ArgumentTypeError(f"{text!r}, expected a whole number from 1 to {MOST_HITS}")
-    return int(text)
 
 
 def _filter(text: str) -> dict[str, Any]:

@@ -103,6 +103,8 @@ class IndexInfo:
     keywords: KeywordsInfo | None  # None in a bundle without keywords.safetensors
     vectors: VectorsInfo | None = None  # None if the corpus is in the bundle
     heading_prefix: bool = False  # whether passages were embedded after the path of their headings
+    title: str = ""  # what the corpus is called; "" for the name of its file
+    description: str = ""  # what it is about, for agents that choose a tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,12 @@ class Manifest:
     def to_json(self) -> str:
         """Return the text of manifest.json, indented so that people can read and compare it."""
         content = asdict(self)
-        for name in ("vectors", "heading_prefix"):  # most bundles have neither, and older functions read them
+        for name in (
+            "vectors",
+            "heading_prefix",
+            "title",
+            "description",
+        ):  # most bundles have none, and older functions read them
             if content["index"] is not None and not content["index"][name]:
                 del content["index"][name]
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
@@ -166,6 +173,8 @@ def _read_index(values: dict[str, Any]) -> IndexInfo:
         "keywords": None if keywords is None else _read(KeywordsInfo, keywords),
         "vectors": None if vectors is None else _read(VectorsInfo, vectors),
         "heading_prefix": values.get("heading_prefix", False),
+        "title": values.get("title", ""),
+        "description": values.get("description", ""),
     }
     return _read(IndexInfo, values | parts)
 

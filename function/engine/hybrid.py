@@ -11,25 +11,35 @@ from function.engine.arrays import Array
 from function.engine.bundle import CONVEX, KeywordsInfo
 from function.engine.keyword.keywords import Matches
 from function.engine.quantization import Embeddings
-from function.engine.semantic.index import DECIMALS, MOST_HITS, Hit, Index
+from function.engine.semantic.index import DECIMALS, MOST_HITS, Hit, Index, Mask
 
-CANDIDATES = 2 * MOST_HITS  # rows that each search adds; the same for few hits and many, so that few begin as many do
+# Rows that each search adds at least: fixed, so that the first results do not depend on num_results.
+CANDIDATES = 2 * MOST_HITS
 RRF_RANK = 60  # as in the paper: how much the first ranks are held back
 
 
 def fuse(
-    index: Index, query: Embeddings, matches: Matches, info: KeywordsInfo, top_k: int, *, exact: bool = False
+    index: Index,
+    query: Embeddings,
+    matches: Matches,
+    info: KeywordsInfo,
+    top_k: int,
+    allowed: Mask | None = None,
+    *,
+    exact: bool = False,
 ) -> list[Hit]:
     """Return the top_k rows by both scores, best first; rows with equal scores are in the order of the corpus.
 
     The `scores` of a hit are its cosine to the query, "semantic", and its BM25 score, "keyword".
 
-    query is (dim,) float32 of unit length; exact compares it with every row. A row that `matches` does not allow is not
-    found.
+    query is (dim,) float32 of unit length; exact compares it with every row. allowed is (rows,) bool: only rows where
+    it is true are returned; None means the rows that `matches` allows. It does not change the scores of "convex".
     """
-    similar = [hit.row for hit in index.search(query, CANDIDATES, matches.allowed, exact=exact)]
-    rows = np.union1d(np.array(similar, np.intp), matches.best_rows(CANDIDATES))
-    semantic, keyword = index.scores(query, rows), matches.scores[rows].astype(np.float64)
+    within = matches if allowed is None else matches.within(allowed)
+    count = max(CANDIDATES, 2 * top_k)
+    similar = [hit.row for hit in index.search(query, count, within.allowed, exact=exact)]
+    rows = np.union1d(np.array(similar, np.intp), within.best_rows(count))
+    semantic, keyword = index.scores(query, rows), within.scores[rows].astype(np.float64)
     if info.fusion == CONVEX:
         scores = info.fusion_weight * semantic + (1 - info.fusion_weight) * keyword / (matches.highest or 1)
     else:

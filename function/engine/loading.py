@@ -13,6 +13,7 @@ from function.engine.semantic.index import Index
 if TYPE_CHECKING:
     from function.engine.keyword.keywords import Keywords
     from function.engine.metadata.columns import Columns
+    from function.engine.metadata.ids import IdColumn
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,13 @@ class LoadedBundle:
     folder: Path
 
     @cached_property
+    def ids(self) -> "IdColumn":
+        """The ids as a column, by which rows are found."""
+        from function.engine.metadata.ids import IdColumn  # only a request with an id needs it
+
+        return IdColumn(*self.passages.id_bytes())
+
+    @cached_property
     def columns(self) -> "Columns":
         """The columns that filters compare.
 
@@ -39,7 +47,7 @@ class LoadedBundle:
 
         assert self.manifest.index is not None  # open_bundle checked it
         self._check_place()
-        return Columns(self.folder / COLUMNS, self.manifest.index.columns, self.manifest.index.rows)
+        return Columns(self.folder / COLUMNS, self.manifest.index.columns, self.manifest.index.rows, lambda: self.ids)
 
     @cached_property
     def keywords(self) -> "Keywords | None":
@@ -55,6 +63,12 @@ class LoadedBundle:
             return None
         self._check_place()
         return Keywords(self.folder / KEYWORDS, self.manifest.index.keywords, self.manifest.index.rows)
+
+    @property
+    def column_kinds(self) -> dict[str, str]:
+        """The type of each column that filters compare, that of the ids included."""
+        assert self.manifest.index is not None  # open_bundle checked it
+        return {"id": "string"} | self.manifest.index.columns
 
     def open_all(self) -> None:
         """Open columns and keywords now: an export may put another bundle in this one's place before they are needed.
@@ -75,6 +89,12 @@ class LoadedModel:
     manifest: Manifest
     embedder: Embedder
     folder: Path
+
+    @property
+    def column_kinds(self) -> dict[str, str]:
+        """The type of each column that filters compare."""
+        assert self.manifest.index is not None  # open_bundle checked it
+        return self.manifest.index.columns
 
 
 Loaded = LoadedBundle | LoadedModel

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from function.engine.arrays import AnyArray
 from function.engine.tensors import TensorsError, map_tensors
 
 COLUMNS = ("texts", "ids", "metadata")
@@ -52,6 +53,10 @@ class Passages:
 
     def __getitem__(self, row: int) -> Passage:
         return Passage(self.id(row), self.text(row), self.metadata(row))
+
+    def id_bytes(self) -> tuple[AnyArray, AnyArray]:
+        """Return the ids of all rows as mapped UTF-8 bytes (n,) uint8 and offsets (rows + 1,) uint64."""
+        return self._bytes["ids"], self._offsets["ids"]
 
     def id(self, row: int) -> str:
         """Return the id of one row."""

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from function.engine.bundle import BundleError
 
-S3 = "s3://"
 POINTER = "current.json"
 BUNDLES = "bundles"
 LARGEST_DOCUMENT = 16 * 1024 * 1024  # bytes of a pointer or a manifest
@@ -28,13 +27,6 @@ class Pointer:
 
     version: str
     previous: str | None
-
-
-def parse_s3_url(url: str) -> tuple[str, str] | None:
-    """Return the bucket and the prefix of s3://BUCKET/PREFIX, without slashes around them; None for any other text."""
-    bucket, _, prefix = url.removeprefix(S3).partition("/")
-    is_valid = url.startswith(S3) and bucket and "?" not in url and "#" not in url
-    return (bucket, prefix.strip("/")) if is_valid else None
 
 
 def is_version(text: object) -> bool:

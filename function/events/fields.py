@@ -6,7 +6,7 @@ event contains its caller's secrets.
 
 from typing import Any, TypeVar
 
-from function.errors import cut
+from function.errors import truncate
 
 Event = dict[str, Any]
 Field = TypeVar("Field", str, bool, list[Any], dict[str, Any])
@@ -59,8 +59,8 @@ def encode(text: str, where: str) -> bytes:
 
 
 def shown(text: str) -> str:
-    """Return a name from an event as errors and the log show it: in ASCII, on one line, cut if it is long."""
-    return cut(ascii(text)[1:-1])
+    """Return a name from an event as errors and the log show it: in ASCII, on one line, truncated if it is long."""
+    return truncate(ascii(text)[1:-1])
 
 
 def wrong(where: str, value: object, expected: str) -> EventError:

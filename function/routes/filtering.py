@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from function.engine.metadata.columns import COMPARED
+from function.engine.metadata.columns import COMPARED, ID
 from function.engine.metadata.filters import MOST_LEVELS, STRINGS
+from function.routes.similar import MOST_COLUMNS
 
 DATE = {"type": "string", "anyOf": [{"format": "date"}, {"format": "date-time"}]}
 VALUES = {  # JSON Schema of a value that is compared with a column, by the column's type
@@ -34,6 +35,19 @@ def filter_schemas(kinds: Mapping[str, str]) -> dict[str, Any]:
             operators["$startsWith"] = VALUES[kind]
         schemas[_name(kind)] = _object(operators | {"$exists": {"type": "boolean"}}) | {"minProperties": 1}
     return schemas
+
+
+def describe_columns(properties: dict[str, Any], kinds: Mapping[str, str]) -> None:
+    """Write the columns of these types into the JSON Schemas of a request's fields, `properties`."""
+    strings = [name for name, kind in kinds.items() if kind == "string" and name != ID]
+    sortable = [name for name, kind in kinds.items() if kind != "list" and name != ID]
+    columns = [name for name in kinds if name != ID]
+    properties["filter"]["anyOf"] = [_reference("Filter"), {"type": "null"}]
+    properties["group_by"]["anyOf"] = [*([{"enum": strings}] if strings else []), {"type": "null"}]
+    way = {"enum": ["asc", "desc"]}
+    sort = _object(dict.fromkeys(sortable, way)) | {"minProperties": 1, "maxProperties": MOST_COLUMNS}
+    properties["sort"]["anyOf"] = [*([sort] if sortable else []), {"type": "null"}]
+    properties["facets"] |= {"items": {"enum": columns}} if columns else {"maxItems": 0}
 
 
 def _name(kind: str) -> str:

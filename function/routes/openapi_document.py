@@ -6,7 +6,8 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from function.routes.filtering import filter_schemas
+from function.routes.filtering import describe_columns, filter_schemas
+from function.routes.similar_reply import SimilarReply
 
 PAGE = {  # function/routes/page.py; FastAPI does not know it, because a route of FastAPI's lengthens each start
     "summary": "A page to search with",
@@ -18,13 +19,37 @@ PAGE = {  # function/routes/page.py; FastAPI does not know it, because a route o
 }
 
 
+def _form(name: str, kind: dict[str, Any], *absent: str) -> dict[str, Any]:
+    return {"required": [name], "properties": {name: kind} | {other: {"type": "null"} for other in absent}}
+
+
+LISTS = ("text", "id", "group_by", "min_score")  # fields that a list of texts, without a search, cannot have
+TOGETHER = {  # which fields of SimilarRequest go together
+    "anyOf": [
+        _form("text", {"type": "string"}, "id"),
+        _form("id", {"type": "string"}, "text"),
+        _form("filter", {"type": "object"}, *LISTS),
+        _form("sort", {"type": "object"}, *LISTS),
+        _form("facets", {"minItems": 1}, *LISTS),
+    ],
+    "not": {
+        "required": ["sort", "group_by"],
+        "properties": {"sort": {"type": "object"}, "group_by": {"type": "string"}},
+    },
+}
+
+
 def describe_app(app: FastAPI, kinds: Mapping[str, str]) -> dict[str, Any]:
     """Return the document over a corpus with columns of these types. FastAPI makes it once and keeps it."""
     document = FastAPI.openapi(app)
     schemas = document["components"]["schemas"]
     schemas |= filter_schemas(kinds)
-    filter_schema = schemas["SimilarRequest"]["properties"]["filter"]
-    filter_schema["anyOf"] = [{"$ref": "#/components/schemas/Filter"}, {"type": "null"}]
+    reply = SimilarReply.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas |= reply.pop("$defs") | {"SimilarReply": reply}
+    content = document["paths"]["/similar"]["post"]["responses"]["200"]["content"]
+    content["application/json"]["schema"] = {"$ref": "#/components/schemas/SimilarReply"}
+    describe_columns(schemas["SimilarRequest"]["properties"], kinds)
+    schemas["SimilarRequest"] |= TOGETHER
     document["paths"].setdefault("/", {})["get"] = deepcopy(PAGE)
     for methods in document["paths"].values():
         if "get" in methods:

@@ -3,26 +3,37 @@
 from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, HTTPException, Request, Response
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from function.engine.semantic.index import MOST_HITS
-from function.errors import BACKEND, REFUSED
+from function.errors import BACKEND, MISSING, REFUSED
 from function.routes.replies import bytes_beyond, json_reply
 from function.routes.texts import RequestText, StrictRequest, refuse_characters, whole_number
-from function.search import BackendError, Query, Search, SearchError
-from function.settings import Settings
+from function.search.query import BackendError, Query, Search, SearchError, UnknownIdError
+from function.settings import CHARACTERS_PER_TEXT, Settings
 from function.telemetry import stopwatch_of
+
+MOST_OFFSET = 10_000
+MOST_IN_GROUP = 20
+MOST_COLUMNS = 10  # maximum columns of `sort` and of `facets`
 
 Part = Literal["text", "metadata"]
 
 
+ColumnName = Annotated[str, Field(min_length=1, max_length=200)]
+
+
 # The docstring and the descriptions are published: in the OpenAPI document, and as the tool of POST /mcp.
 class SimilarRequest(StrictRequest):
-    """A search: the text, the number of results, the mode, a metadata filter and the fields to return."""
+    """A search: the text or the id, the number of results, the mode, a metadata filter and the fields to return."""
 
-    text: RequestText = Field(description="What to look for, in a few words or a sentence.")
+    text: RequestText | None = Field(
+        default=None,
+        description="What to look for, in a few words or a sentence. Without a text and an id, all texts that pass the "
+        "filter are listed.",
+    )
     num_results: Annotated[int, Field(ge=1, le=MOST_HITS), BeforeValidator(whole_number)] = Field(
-        default=5, description="How many texts to return."
+        default=5, description="How many texts to return, or how many groups with `group_by`."
     )
     mode: Literal["semantic", "keyword", "hybrid"] = Field(
         default="semantic",
@@ -39,64 +50,71 @@ class SimilarRequest(StrictRequest):
         fail_fast=True,
         description="The fields of each result to return, besides index, id and score.",
     )
+    id: Annotated[str, Field(min_length=1, max_length=CHARACTERS_PER_TEXT)] | None = Field(
+        default=None, description="Return texts that are similar to the text with this id, instead of `text`."
+    )
+    offset: Annotated[int, Field(ge=0, le=MOST_OFFSET), BeforeValidator(whole_number)] = Field(
+        default=0, description="How many results to skip. Use the same num_results for all pages."
+    )
+    min_score: float | None = Field(default=None, description="Leave out results with a lower score.")
+    group_by: ColumnName | None = Field(
+        default=None,
+        description="Return one result for each value of this column of strings, such as `path` for documents; further "
+        "texts of the group are in `other_passages`.",
+    )
+    group_size: Annotated[int, Field(ge=1, le=MOST_IN_GROUP), BeforeValidator(whole_number)] = Field(
+        default=3, description="How many texts of a group to return at most."
+    )
+    sort: Annotated[dict[ColumnName, Literal["asc", "desc"]], Field(min_length=1, max_length=MOST_COLUMNS)] | None = (
+        Field(default=None, description="Order the texts by columns instead of by score, such as {'price': 'asc'}.")
+    )
+    facets: Annotated[list[ColumnName], Field(max_length=MOST_COLUMNS)] = Field(
+        default=[], description="Columns whose values are counted among the texts that pass the filter."
+    )
+    highlights: bool = Field(
+        default=False,
+        description="Return for each result a snippet of its text, and which characters of it answer the query.",
+    )
 
     def query(self) -> Query:
         """Return the request as the search takes it."""
-        return Query(self.text, self.num_results, self.mode, self.exact, self.filter, self.include)
-
-
-class Scores(BaseModel):
-    """The two scores of a hybrid result: the cosine (-1 to 1) and BM25 (0 or more)."""
-
-    semantic: float
-    keyword: float
-
-
-class Result(BaseModel):
-    """A text of the corpus: its row number, id, score, text and metadata.
-
-    `score` is the cosine (-1 to 1) in mode semantic and BM25 (0 or more) in mode keyword. In mode hybrid it combines
-    the two `scores`, which only this mode returns.
-    """
-
-    index: int
-    id: str
-    score: float
-    text: str
-    metadata: dict[str, Any]
-    scores: Scores | None = None
-
-    # a reply leaves out what `include` does not name
-    model_config = ConfigDict(json_schema_extra={"required": ["index", "id", "score"]})
-
-
-class SimilarReply(BaseModel):
-    """The results, best first. `truncated` is true if the text was too long and its end was ignored."""
-
-    results: list[Result]
-    truncated: bool
+        return Query(
+            text=self.text,
+            num_results=self.num_results,
+            mode=self.mode,
+            exact=self.exact,
+            filter=self.filter,
+            include=self.include,
+            id=self.id,
+            offset=self.offset,
+            min_score=self.min_score,
+            group_by=self.group_by,
+            group_size=self.group_size,
+            sort=self.sort,
+            facets=self.facets,
+            highlights=self.highlights,
+        )
 
 
 def add_similar(app: FastAPI, search: Search, settings: Settings) -> None:
     """Add the route. A text with too many characters and a reply with too many bytes are answered with 413."""
     max_reply_bytes = settings.max_reply_bytes
 
-    @app.post(
-        "/similar", response_model=SimilarReply, responses=REFUSED | BACKEND, summary="The texts closest to a text"
-    )
+    # function/routes/openapi_document.py adds the reply: its models would lengthen each start
+    @app.post("/similar", responses=REFUSED | BACKEND | MISSING, summary="The texts closest to a text")
     async def similar(body: SimilarRequest, request: Request) -> Response:
         stopwatch = stopwatch_of(request)
         stopwatch.lap("parse")
-        refuse_characters([body.text], settings)
+        refuse_characters([body.text or body.id or ""], settings)
         try:
             found = await search(body.query(), stopwatch.lap)
         except SearchError as error:
-            raise HTTPException(422, str(error)) from None
+            raise HTTPException(404 if isinstance(error, UnknownIdError) else 422, str(error)) from None
         except BackendError as error:
             if error.seconds is None:
                 raise HTTPException(424, str(error)) from error
             raise HTTPException(429, str(error), {"retry-after": str(error.seconds)}) from error
-        reply = json_reply({"results": found.results, "truncated": found.is_truncated})
+        reply = json_reply(found.reply())
         if beyond := bytes_beyond(reply, max_reply_bytes):
             raise HTTPException(413, too_large(len(found.results), beyond, max_reply_bytes))
         stopwatch.lap("reply")

@@ -1,1 +1,1 @@
-"""A bundle in S3: fetched at the start, and replaced while requests run. Imported only if BUNDLE_DIR is s3://…."""
+"""A bundle in S3 is fetched at the start and can be replaced while requests run. Imported only if BUNDLE_DIR is s3://."""

@@ -9,9 +9,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from function.engine.loading import Loaded
 from function.s3.folders import SharedFolder
-from function.search import Search
+from function.search.query import Search
 
-SHOWN = 12  # characters of a version in the header `x-bundle`
+SHOWN = 12  # number of a version's characters in the header `x-bundle`
 
 
 class ActiveBundle:

@@ -33,7 +33,7 @@ UseModel = Callable[[Path, Manifest], None]
 
 
 class RefusedError(BundleError):
-    """A published bundle that this process cannot serve: the message says why. Fetching it again would not help."""
+    """A published bundle that this process cannot serve, for the reason in the message. Trying again would not help."""
 
 
 def parse_version(content: bytes, where: str) -> str:
@@ -115,18 +115,17 @@ def _same_in(local: Path | None, manifest: Manifest) -> list[str]:
     return [
         name
         for name in MODEL_FILES
-        if name in manifest.files and files.get(name) == manifest.files[name] and _is_whole(local / name, files[name])
+        if name in manifest.files
+        and files.get(name) == manifest.files[name]
+        and (local / name).is_file()
+        and (local / name).stat().st_size == files[name].bytes
     ]
-
-
-def _is_whole(path: Path, info: FileInfo) -> bool:
-    return path.is_file() and path.stat().st_size == info.bytes
 
 
 def _link(path: Path, existing: Path) -> None:
     try:
         path.hardlink_to(existing)  # stays valid after the other bundle is removed
-    except OSError:  # the file is on another disk, as those of an image are, or belongs to another user
+    except OSError:  # the file is on another disk, for example in an image, or belongs to another user
         path.symlink_to(existing)
 
 
@@ -138,7 +137,7 @@ def _fetch_files(
     counting = Lock()
 
     def fetch_part(name: str, begin: int) -> str | None:
-        """Fetch a part; after the last part of a file, check the file and return its name."""
+        """Fetch a part. After the last part of a file, check the file and return its name."""
         with (folder / name).open("r+b") as file:
             objects.copy_part(f"{place}/{name}", begin, min(PART, files[name].bytes - begin), file.fileno())
         with counting:

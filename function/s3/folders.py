@@ -24,7 +24,7 @@ class SharedFolder:
     """A folder that is complete. It is removed when this object is closed and no other process uses it."""
 
     def __init__(self, path: Path, lock: int) -> None:
-        """Take a folder and its open lock file, which this process has locked as shared, or not at all."""
+        """Take a folder and its open lock file, which this process has locked as shared or not at all."""
         self.path = path
         self._lock = lock
         self._process = os.getpid()
@@ -35,7 +35,7 @@ class SharedFolder:
             with suppress(BlockingIOError):
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while other processes use the folder
                 if os.fstat(self._lock).st_nlink:  # otherwise another process removed it, and the name may be taken
-                    # a process that was killed while it filled the folder leaves the next two
+                    # the next two exist if a process was killed while it filled the folder
                     shutil.rmtree(self.path.with_suffix(PART), ignore_errors=True)
                     self.path.with_suffix(FILLING).unlink(missing_ok=True)
                     shutil.rmtree(self.path, ignore_errors=True)

@@ -14,22 +14,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from http.client import HTTPException, HTTPResponse
 from typing import NoReturn, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-from function.aws.connections import Connections
+from function.aws.connections import Connections, Endpoint, named_endpoint
 from function.aws.credentials import CredentialsError, CredentialSource
 from function.aws.deadline import TimedConnection
-from function.aws.endpoint import make_endpoint, named_endpoint
 from function.aws.signature import UNRESERVED, sign
 from function.engine.bundle import BundleError
+from function.engine.inputs import split_s3_url
 from function.engine.published import LARGEST_DOCUMENT
 
 SERVICE = "s3"
 TRIES = 4
 PAUSE = 0.1  # seconds to wait after the first failure; doubled after each further one
-TIMEOUT = 5.0  # seconds that one answer can pause
-LONGEST = 30.0  # seconds for one answer, from connecting to its last byte
-READ_AT_ONCE = 1 << 18  # bytes of one read
+TIMEOUT = 5.0  # maximum seconds between two bytes of a response
+LONGEST = 30.0  # maximum seconds of a request, from connecting to the last byte of the response
+READ_AT_ONCE = 1 << 18  # maximum bytes of one read
 CREDENTIAL_ERRORS = (b"ExpiredToken", b"InvalidAccessKeyId", b"InvalidToken", b"SignatureDoesNotMatch")
 TRANSIENT = (408, 429, 500, 502, 503, 504)
 
@@ -37,7 +37,7 @@ Received = TypeVar("Received")
 
 
 class RemoteError(BundleError):
-    """S3 did not answer as expected: the message names the object, what was found and what to do."""
+    """S3 did not answer as expected. The message has the object, what was found and what to do."""
 
 
 class _TransientError(Exception):
@@ -53,24 +53,23 @@ class Answer:
 
 
 class Objects:
-    """The objects under one prefix of a bucket. Safe to use in several threads; connections stay open until `close`."""
+    """The objects under one prefix of a bucket. Several threads can use it; connections stay open until `close`."""
 
     def __init__(self, url: str, environment: Mapping[str, str]) -> None:
         """Take s3://BUCKET/PREFIX, and the endpoint, the region and the credentials from the environment."""
-        parts = urlsplit(url)
         self.url = url.rstrip("/")
-        bucket, prefix = parts.netloc, parts.path.strip("/")
+        bucket, prefix = split_s3_url(url)
         self._region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or "us-east-1"
         domain = f"s3.{self._region}.amazonaws.com{'.cn' * self._region.startswith('cn-')}"
         named = named_endpoint(environment, SERVICE)
         # Amazon expects the bucket before the domain, but its certificate does not cover bucket names with dots
         is_label = named is None and "." not in bucket
-        self._endpoint = make_endpoint(named or f"https://{f'{bucket}.' if is_label else ''}{domain}")
+        self._endpoint = Endpoint(named or f"https://{f'{bucket}.' if is_label else ''}{domain}")
         folder = f"{self._endpoint.path}{'' if is_label else f'/{bucket}'}/"
         self._folder = f"{folder}{prefix}/" if prefix else folder
         self._credentials = CredentialSource(environment)
         self._connections = Connections(self._endpoint)
-        self._asking: set[TimedConnection] = set()
+        self._in_use: set[TimedConnection] = set()
         self._is_aborted = False
 
     def read(self, name: str, newer_than: str | None = None) -> Answer | None:
@@ -85,7 +84,7 @@ class Objects:
                 raise _TransientError(f"ended after {len(content)} of {len(content) + reply.length} bytes")
             return Answer(content, reply.headers.get("etag", ""))
 
-        return self._ask(name, {"if-none-match": newer_than} if newer_than else {}, 200, read_document)
+        return self._get(name, {"if-none-match": newer_than} if newer_than else {}, 200, read_document)
 
     def copy_part(self, name: str, begin: int, length: int, file: int) -> None:
         """Write `length` bytes of an object, from `begin` on, to the same place of an open file. Raises RemoteError.
@@ -98,24 +97,24 @@ class Objects:
             for part in _parts(reply, length):
                 place += os.pwrite(file, part, place)  # unlike a write to a map, this lets other threads run
 
-        self._ask(name, {"range": f"bytes={begin}-{begin + length - 1}"}, 206, write)
+        self._get(name, {"range": f"bytes={begin}-{begin + length - 1}"}, 206, write)
 
     def close(self) -> None:
         """Close the connections; the next request opens a new one."""
         self._connections.close()
 
     def abort(self) -> None:
-        """Abort the requests of other threads, and refuse new ones: the process ends."""
+        """Abort the requests of other threads and refuse new ones, because the process ends."""
         self._is_aborted = True
-        for connection in list(self._asking):
+        for connection in list(self._in_use):
             if connection.sock is not None:
                 with suppress(OSError):
                     connection.sock.shutdown(socket.SHUT_RDWR)
 
-    def _ask(
+    def _get(
         self, name: str, headers: dict[str, str], expected: int, receive: Callable[[HTTPResponse], Received]
     ) -> Received | None:
-        """Return what `receive` returns for an answer with the expected status, None if the object has not changed."""
+        """Return what `receive` returns for a response with the expected status, None after a 304."""
         for number in range(1, TRIES + 1):
             try:
                 with self._connections.borrow() as connection, self._abortable(connection):
@@ -139,13 +138,13 @@ class Objects:
     @contextmanager
     def _abortable(self, connection: TimedConnection) -> Iterator[None]:
         """Let `abort` end the request that the block sends. Raises _TransientError if `abort` was called before."""
-        self._asking.add(connection)
+        self._in_use.add(connection)
         try:
             if self._is_aborted:
                 raise _TransientError
             yield
         finally:
-            self._asking.discard(connection)
+            self._in_use.discard(connection)
 
     def _send(self, connection: TimedConnection, name: str, headers: dict[str, str]) -> HTTPResponse:
         path, now = quote(self._folder + name, safe=f"/{UNRESERVED}"), datetime.now(UTC)

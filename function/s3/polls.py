@@ -5,7 +5,7 @@ from collections.abc import Callable
 from threading import Event, Lock, Thread
 from time import monotonic
 
-SECONDS_TO_STOP = 2.0  # in which an aborted poll removes what it has written
+SECONDS_TO_STOP = 2.0  # time for an aborted poll to remove what it has written
 
 
 class Polls:

@@ -1,12 +1,11 @@
 """Serve the bundle that the pointer in S3 names, and switch to another one when the pointer changes.
 
 A poll reads the pointer with `If-None-Match`. If it names another version, the poll fetches that bundle beside the
-current one, opens it, and makes it current with a single assignment. It runs in a thread, so requests never wait for
-it. active_bundle.py keeps the bundle of each request; a later poll removes the files of bundles without
-requests.
+current one, opens it, and makes it current with a single assignment. It runs in a thread, so requests do not wait.
+active_bundle.py keeps the bundle of each request; a later poll removes the files of bundles without requests.
 
-The processes of a server share the version that they serve, so that a worker which replaces a dead one
-starts with it (`catch_up`).
+The processes of a server share the version that they serve, so that a worker that replaces a dead one starts with it
+(`catch_up`).
 
 In Lambda a process is frozen between requests. A request starts the poll when it is due, and a poll that is not
 finished continues during later requests. It opens new connections in place of those that broke meanwhile.
@@ -33,21 +32,22 @@ from function.s3.folders import SharedFolder, open_shared, own_folder, remove_un
 from function.s3.objects import Objects
 from function.s3.polls import Polls
 from function.s3.shared_version import SharedVersion
-from function.search import Found, Lap, Query, make_search
+from function.search.query import Found, Lap, Query
+from function.search.search import make_search
 
 AT_ONCE_TO_START = 8  # requests to S3 at the same time during the start
-AT_ONCE_BESIDE = 2  # requests to S3 during a switch: each thread slows down the requests that are answered meanwhile
+AT_ONCE_BESIDE = 2  # the same during a switch, when each thread slows down the requests that are answered meanwhile
 
 Report = Callable[["Status"], None]
 
 
 class _GoneError(Exception):
-    """The files of a version are in no shared folder any more."""
+    """The files of a version were removed from the shared folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The field `bundle` of GET /info. `error` is the reason why the last poll failed, None if it did not."""
+    """The field `bundle` of GET /info. `error` is the reason why the last poll failed, None if it succeeded."""
 
     source: str
     version: str
@@ -68,7 +68,7 @@ class BundleReloader:
     ) -> None:
         """Poll every `seconds`, started by_requests or by a thread.
 
-        `local` may be a bundle with the same model; then only the rest is fetched.
+        If `local` is a bundle with the same model, the model is not fetched.
         """
         self.by_requests = by_requests
         self.status = Status(url, "", 0.0)
@@ -77,7 +77,7 @@ class BundleReloader:
         self._local = local
         self._etag: str | None = None
         self._refused: str | None = None  # why the bundle that the pointer names cannot be served
-        self._polls = Polls(self._poll, seconds)
+        self.polls = Polls(self._poll, seconds)
         self._report: Report = lambda status: None
         self._executor: Executor | None = None
         self._opening: Future[Embedder] | None = None
@@ -91,14 +91,18 @@ class BundleReloader:
         began = perf_counter()
         remove_unused(self._own_folder)
         try:
-            answer = self._objects.read(POINTER)
-            assert answer is not None  # only a conditional request returns None
-            version = parse_version(answer.content, self._objects.url)
+            version, etag = self._read_pointer()
             self._fetched = open_shared(self._own_folder / version, partial(self._fill, version))
         finally:
             self._objects.close()
-        self._etag = answer.etag
+        self._etag = etag
         self.status = replace(self.status, version=version, fetch_milliseconds=_milliseconds(began))
+
+    def _read_pointer(self) -> tuple[str, str]:
+        """Return the version that the pointer names, and the pointer's ETag."""
+        answer = self._objects.read(POINTER)
+        assert answer is not None  # only a conditional request returns None
+        return parse_version(answer.content, self._objects.url), answer.etag
 
     def _fill(self, version: str, folder: Path) -> None:
         """Fetch a version and open its model meanwhile. Both end before this returns: then the folder is renamed."""
@@ -130,7 +134,7 @@ class BundleReloader:
     def begin_request(self) -> ActiveBundle:
         """Return the current bundle, and start a poll if requests start them and one is due."""
         if self.by_requests:
-            self._polls.start_if_due()
+            self.polls.start_if_due()
         return self.served
 
     def of_request(self) -> ActiveBundle:
@@ -145,20 +149,12 @@ class BundleReloader:
 
     def poll(self) -> None:
         """Switch to the bundle that the pointer names unless it is the current one; report one that cannot be used."""
-        self._polls.run()
-
-    def poll_at_next_request(self) -> None:
-        """Let the next request start a poll: this process can have been frozen for weeks."""
-        self._polls.make_due()
-
-    def poll_forever(self) -> None:
-        """Start a thread that polls until `stop`."""
-        self._polls.start_forever()
+        self.polls.run()
 
     def stop(self) -> None:
         """Abort a running poll: otherwise the process would end only when everything is fetched."""
         self._objects.abort()
-        self._polls.stop()
+        self.polls.stop()
 
     def catch_up(self) -> None:
         """Switch to the version that the other processes of this server serve, which were forked earlier.
@@ -176,9 +172,7 @@ class BundleReloader:
                     continue
                 asked_at = monotonic()
                 try:
-                    answer = self._objects.read(POINTER)
-                    assert answer is not None  # only a conditional request returns None
-                    self._switch(parse_version(answer.content, self._objects.url))
+                    self._switch(self._read_pointer()[0])
                 finally:
                     self._objects.close()
                 self._shared.set(self.served.version, asked_at)

@@ -9,7 +9,7 @@ from function.engine.loading import Loaded
 from function.executor import Executor
 from function.s3.active_bundle import BundlePerRequest
 from function.s3.reloader import BundleReloader, Report, Status
-from function.search import Search
+from function.search.query import Search
 from function.settings import Settings
 from function.telemetry import Log
 
@@ -25,12 +25,12 @@ def make_reloader(settings: Settings, by_requests: bool) -> BundleReloader:
 
 
 def connect(
-    app: FastAPI, switch: BundleReloader, executor: Executor, settings: Settings, logger: Log
+    app: FastAPI, reloader: BundleReloader, executor: Executor, settings: Settings, logger: Log
 ) -> tuple[Search, Callable[[], Loaded]]:
     """Assign one bundle to each request of the app; return the search over it, and a function that returns it."""
-    switch.connect(executor, _report(settings, logger, switch.by_requests))
-    app.add_middleware(BundlePerRequest, begin=switch.begin_request)
-    return switch.search, lambda: switch.of_request().bundle
+    reloader.connect(executor, _report(settings, logger, reloader.by_requests))
+    app.add_middleware(BundlePerRequest, begin=reloader.begin_request)
+    return reloader.search, lambda: reloader.of_request().bundle
 
 
 def _report(settings: Settings, logger: Log, to_cloudwatch: bool) -> Report:

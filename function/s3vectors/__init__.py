@@ -1,1 +1,1 @@
-"""A corpus in Amazon S3 Vectors: asked by signed requests, without boto3. Nothing here is imported without one."""
+"""A corpus in Amazon S3 Vectors, queried without boto3. Imported only if the bundle names such a corpus."""

@@ -1,6 +1,6 @@
-"""Ask an index in Amazon S3 Vectors for the vectors closest to an embedding.
+"""Query an index in Amazon S3 Vectors for the vectors closest to an embedding.
 
-One kind of request, QueryVectors, over connections that stay open. Its source is
+There is one kind of request, QueryVectors, over connections that stay open. Source:
 https://docs.aws.amazon.com/AmazonS3/latest/API/API_S3VectorBuckets_QueryVectors.html
 """
 
@@ -11,10 +11,9 @@ from datetime import UTC, datetime
 from http.client import HTTPException, HTTPResponse
 from typing import Any
 
-from function.aws.connections import Connections
+from function.aws.connections import Connections, Endpoint, named_endpoint
 from function.aws.credentials import CredentialsError, CredentialSource
 from function.aws.deadline import TimedConnection
-from function.aws.endpoint import make_endpoint, named_endpoint
 from function.aws.signature import sign
 from function.engine.bundle import VectorsInfo
 from function.engine.quantization import Embeddings
@@ -22,16 +21,16 @@ from function.engine.semantic.index import DECIMALS
 from function.engine.semantic.s3_vectors import ID, METADATA, TEXT, row_of
 
 SERVICE = "s3vectors"
-SECONDS = 10.0  # that an answer may take; Amazon's own figure for a cold query is less than one
-RETRY_AFTER = 1  # seconds, when the service asks for fewer requests
+SECONDS = 10.0  # maximum time of a response; Amazon states less than one second for a cold query
+RETRY_AFTER = 1  # seconds to wait after the service has refused too many requests
 TARGET = "/QueryVectors"
-LONGEST_SHOWN = 300  # characters of what the service said
+LONGEST_SHOWN = 300  # maximum characters of the service's message in an error
 
 Hit = dict[str, Any]
 
 
 class VectorsError(RuntimeError):
-    """S3 Vectors did not answer as expected. `seconds` says when to ask again if it was asked too often."""
+    """S3 Vectors did not answer as expected. After too many requests, `seconds` is the time to wait."""
 
     def __init__(self, message: str, seconds: int | None = None) -> None:
         super().__init__(message)
@@ -39,20 +38,20 @@ class VectorsError(RuntimeError):
 
 
 class VectorsClient:
-    """One index of S3 Vectors. Several threads may ask at the same time."""
+    """One index of S3 Vectors. Several threads can query it at the same time."""
 
     def __init__(self, info: VectorsInfo, environment: Mapping[str, str] = os.environ) -> None:
-        """Take where the index is, and the environment with AWS's own variables. Connects when first asked."""
+        """Take the index, and the environment with AWS's own variables. The first query connects."""
         self._info = info
         self._credentials = CredentialSource(environment)
         default = f"https://{SERVICE}.{info.region}.api.aws"
-        self._endpoint = make_endpoint(named_endpoint(environment, SERVICE) or default)
+        self._endpoint = Endpoint(named_endpoint(environment, SERVICE) or default)
         self._connections = Connections(self._endpoint)
 
     def query(self, embedding: Embeddings, top_k: int, condition: dict[str, Any] | None = None) -> list[Hit]:
-        """Return the top_k closest vectors, best first: each with index (its row), id, score, text and metadata.
+        """Return the top_k closest vectors, best first. A hit has index (its row), id, score, text and metadata.
 
-        embedding is (dim,) float32, the score is the cosine to it. condition is a filter of S3 Vectors.
+        embedding is (dim,) float32, and the score is the cosine to it. condition is a filter of S3 Vectors.
         Equal scores are in the order of the corpus. Raises VectorsError.
         """
         question: dict[str, Any] = {
@@ -67,7 +66,7 @@ class VectorsClient:
             question["filter"] = condition
         found: list[Hit] = []
         while True:
-            reply = self._ask(question)
+            reply = self._request(question)
             try:
                 found += [self._hit(vector) for vector in reply["vectors"]]
             except (KeyError, TypeError, ValueError) as error:
@@ -93,7 +92,7 @@ class VectorsClient:
             "metadata": json.loads(stored[METADATA]) if METADATA in stored else {},
         }
 
-    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _request(self, question: dict[str, Any]) -> dict[str, Any]:
         """Return the answer to one request. Raises VectorsError."""
         body = json.dumps(question).encode()
         try:
@@ -124,8 +123,8 @@ class VectorsClient:
     def _send(self, body: bytes) -> tuple[HTTPResponse, bytes]:
         """Return a response and its content.
 
-        A connection that stayed open may have been closed by the other side, or been frozen with the function. It is
-        then replaced and the request sent once more, which changes nothing there.
+        The other side can have closed an idle connection, also while the function was frozen. Then the request is sent
+        again over another one; a query changes nothing.
         """
         while True:
             is_new = True

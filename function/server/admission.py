@@ -1,4 +1,4 @@
-"""What a full queue refuses: before the body is parsed, and not faster than callers should ask again."""
+"""Refuse requests for embeddings while the queue is full, before their bodies are parsed, and delay the replies."""
 
 from asyncio import sleep
 
@@ -7,6 +7,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from function.errors import error_reply
+from function.middleware import replay
 from function.server.batching import BatchingExecutor
 
 SEARCH = "/similar"
@@ -20,13 +21,12 @@ MOST_WAITING = 1_000  # replies with 429 that wait at the same time
 class Admission:
     """Refuses requests for embeddings with 429 while the queue is full, and delays each 429 by its Retry-After.
 
-    Some callers ask again at once, and each of their requests takes processor time from the model. A 429 waits no
+    Some callers try again at once, and each of their requests takes processor time from the model. A 429 waits no
     longer than LONGEST_WAIT. It is sent at once if MOST_WAITING others wait: to close the connection instead would take
     twice the time, because the caller opens another one.
     """
 
     def __init__(self, app: ASGIApp, executor: BatchingExecutor) -> None:
-        """Take the app inside, and the owner of the queue."""
         self._app = app
         self._executor = executor
         self._waiting = 0
@@ -44,7 +44,7 @@ class Admission:
         refusal = self._executor.refusal(tokens)
         if refusal is not None and is_search:
             message = await receive()
-            receive = _replay(message, receive)
+            receive = replay(message, receive)
             if message.get("more_body", False) or WITHOUT_MODEL in message.get("body", b""):
                 refusal = None  # if it needs the model after all, `embed` refuses it
         if refusal is None:
@@ -63,7 +63,7 @@ class Admission:
         await reply(scope, receive, self._delay_refusal(send))
 
     def _delay_refusal(self, send: Send) -> Send:
-        """Return what sends a reply, after a wait if it is a 429."""
+        """Return a `send` that waits before it sends a 429."""
 
         async def delayed_send(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] == 429 and self._waiting < MOST_WAITING:
@@ -84,13 +84,3 @@ def _estimated_tokens(scope: Scope) -> int:
         if name == b"content-length":
             return 1 + int(value) // BYTES_PER_TOKEN
     return 1
-
-
-def _replay(message: Message, receive: Receive) -> Receive:
-    """Return what receives the message again, then the next ones."""
-    unread = [message]
-
-    async def replay() -> Message:
-        return unread.pop() if unread else await receive()
-
-    return replay

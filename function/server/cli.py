@@ -19,6 +19,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 from function.commands.terminal import fail
 from function.engine.bundle import BundleError
 from function.engine.embedder import TOKENS_PER_BATCH
+from function.engine.inputs import number_option
 from function.engine.tensors import TensorsError
 from function.server.limits import DEFAULT_CONNECTIONS, Limits, allow_connections, most_connections
 from function.server.workers import run_workers
@@ -68,7 +69,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         epilog="You can also set these as environment variables: HOST, PORT, WORKERS, THREADS, MAX_QUEUED_TOKENS, "
         "TOKENS_PER_BATCH, MAX_CONNECTIONS and CORS_ORIGINS.",
     )
-    count = partial(_whole_number, least=1, most=MOST_PROCESSES)
+    count = number_option(1, MOST_PROCESSES)
     parser.add_argument(
         "--bundle",
         help="the bundle's folder, or s3://BUCKET/PREFIX (default: BUNDLE_DIR, or bundle/ beside function/)",
@@ -77,7 +78,10 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         "--host", default=environment.get("HOST") or "127.0.0.1", help="default: 127.0.0.1, this machine alone"
     )
     parser.add_argument(
-        "--port", type=_port, default=environment.get("PORT") or "8000", help="default: 8000; 0 takes one that is free"
+        "--port",
+        type=number_option(0, LAST_PORT, "; 0 takes a port that is free"),
+        default=environment.get("PORT") or "8000",
+        help="default: 8000; 0 takes one that is free",
     )
     parser.add_argument("--open", action="store_true", help="let other machines ask without an API key")
     parser.add_argument(
@@ -94,13 +98,13 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--max-queued-tokens",
-        type=partial(_whole_number, least=1, most=10**9),
+        type=number_option(1, 10**9),
         default=environment.get("MAX_QUEUED_TOKENS") or str(DEFAULT_QUEUE),
         help=f"tokens that may wait in each process (default: {DEFAULT_QUEUE}); beyond that, requests get 429",
     )
     parser.add_argument(
         "--tokens-per-batch",
-        type=partial(_whole_number, least=1, most=10**6),
+        type=number_option(1, 10**6),
         default=environment.get("TOKENS_PER_BATCH") or str(TOKENS_PER_BATCH),
         help=f"tokens of texts that are embedded together (default: {TOKENS_PER_BATCH}); 1 embeds each text alone",
     )
@@ -108,7 +112,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     default = str(min(DEFAULT_CONNECTIONS, most))
     parser.add_argument(
         "--max-connections",
-        type=partial(_whole_number, least=1, most=most, advice="; the limit of open files (ulimit -Hn) allows no more"),
+        type=number_option(1, most, "; the limit of open files (ulimit -Hn) allows no more"),
         default=environment.get("MAX_CONNECTIONS") or default,
         help=f"connections of each process (default: {default}); those above get 429",
     )
@@ -180,13 +184,3 @@ def _reason(error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         return "another program listens there; choose another port with --port, or 0 for one that is free"
     return f"cannot be listened on ({error.strerror}); choose another address with --host and --port"
-
-
-def _port(text: str) -> int:
-    return _whole_number(text, 0, LAST_PORT, "; 0 takes a port that is free")
-
-
-def _whole_number(text: str, least: int, most: int, advice: str = "") -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(most)) and least <= int(text) <= most):
-        raise argparse.ArgumentTypeError(f"{text!r}, expected a whole number from {least} to {most}{advice}")
-    return int(text)

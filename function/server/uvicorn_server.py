@@ -50,14 +50,14 @@ def make_app(settings: Settings, batching: Batching, is_shared: bool = False) ->
     is_shared tells that other workers count in the same files. Raises what load and create_app raise.
     """
     stopwatch = Stopwatch()
-    switch = None
+    reloader = None
     if settings.bundle_url:
         from function.s3.wiring import make_reloader
 
-        switch = make_reloader(settings, by_requests=False)
-        switch.fetch()
+        reloader = make_reloader(settings, by_requests=False)
+        reloader.fetch()
         stopwatch.lap("fetch")
-    bundle = load(settings.bundle_dir) if switch is None else switch.load()
+    bundle = load(settings.bundle_dir) if reloader is None else reloader.load()
     if isinstance(bundle, LoadedBundle):
         bundle.open_all()
     stopwatch.lap("load")
@@ -66,21 +66,17 @@ def make_app(settings: Settings, batching: Batching, is_shared: bool = False) ->
     cold_start = ColdStart(lambda phases: log.info("start", extra={"milliseconds": phases}))
     cold_start.end(stopwatch.phases)
     executor = BatchingExecutor(
-        bundle.embedder,
-        batching.threads,
-        batching.max_queued_tokens,
-        batching.tokens_per_batch,
-        metrics,
+        bundle.embedder, batching.threads, batching.max_queued_tokens, batching.tokens_per_batch, metrics
     )
-    app = create_app(bundle, settings, log, cold_start, executor, switch)
-    # just outside RequestLimits, which is the innermost and keeps a whole body in memory
+    app = create_app(bundle, settings, log, cold_start, executor, reloader)
+    # directly outside RequestLimits, which is the innermost and keeps a whole body in memory
     app.user_middleware.insert(-1, Middleware(Admission, executor=executor))
     add_lazy_routes(app)
     metrics.add_route(app)
     cold_start.report(cold_start.take())  # now: no request waited for this start
-    if switch is None:
+    if reloader is None:
         return CancelOnDisconnect(app, metrics.count_left)
-    return CancelOnDisconnect(app, metrics.count_left, switch.catch_up, switch.poll_forever, switch.stop)
+    return CancelOnDisconnect(app, metrics.count_left, reloader.catch_up, reloader.polls.start_forever, reloader.stop)
 
 
 def serve(

@@ -11,8 +11,8 @@ import pytest
 from bench import MEASUREMENTS, load_measurement
 from bench.__main__ import run_all
 from bench.report import RESULTS, SKIPPED
+from tests.project import ROOT
 
-ROOT = Path(__file__).parents[2]
 FAIL = [sys.executable, "-c", "raise SystemExit('boom')"]
 SKIP = [sys.executable, "-c", f"import sys; sys.stderr.write('no such thing here\\n'); sys.exit({SKIPPED})"]
 WORK = [sys.executable, "-c", "pass"]

@@ -7,11 +7,11 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.project import ROOT
+
 PYTHON = ROOT / ".venv" / "bin" / "python"
 RUNNING = re.compile(r"running on (http://127\.0\.0\.1:\d+)")
 

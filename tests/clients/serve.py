@@ -29,7 +29,7 @@ def serve_events(bundle: Path) -> int:
     """Serve what Lambda's handler answers, with the limits of Lambda."""
     import uvicorn
 
-    from tests.function.through_events import ThroughEvents
+    from tests.function.events.through_events import ThroughEvents
 
     cold_start = ColdStart(lambda phases: None)
     cold_start.end({})

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import make_stories, write_bundle
+from tests.project import ROOT
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 TEXTS = 600
@@ -24,7 +25,7 @@ MOST_SECONDS = int(os.environ.get("MOST_SECONDS", "300"))  # of an export; a kil
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip these tests where Ray is not installed."""
     try:
-        import ray  # noqa: F401
+        import ray
     except ModuleNotFoundError:
         for item in items:
             item.add_marker(pytest.mark.skip(reason="ray is not installed: `make test-cluster` installs it"))
@@ -68,7 +69,7 @@ def start_export(model: Path, corpus_file: Path, tmp_path: Path) -> Callable[...
         variables = {
             "MOST_SECONDS": str(MOST_SECONDS),
             "TEXTS_PER_SHARD": str(TEXTS_PER_SHARD),
-            "PYTHONPATH": str(Path(__file__).parents[2]),
+            "PYTHONPATH": str(ROOT),
         }
         process = subprocess.Popen(
             [sys.executable, script, "corpus", "--corpus", corpus_file, "--out", out, *options],

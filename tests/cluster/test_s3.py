@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from export.corpus import CorpusError, corpus_place, fetching_corpus
-from tests.export.corpus_files import read_corpus
+from tests.export.corpus.files import read_corpus
 
 
 @pytest.fixture

@@ -2,12 +2,13 @@
 
     python tests/data/make_tiny_bert.py
 
+The files of settings are written by hand; this script writes the tokenizer and the weights.
 It is untrained, so its embeddings carry no meaning, but it is read, exported and quantized like a trained model. Its
 weights are larger than those of a freshly initialized BERT, which embeds every text nearly the same. All arithmetic
 is exact (uniform numbers, powers of two), so that every machine makes the same bytes.
 """
 
-import json
+import shutil
 import sys
 from collections import Counter
 from pathlib import Path
@@ -73,82 +74,14 @@ Workers at the airport went on strike, leaving thousands of passengers without t
 
 
 def make(folder: Path) -> None:
-    """Write all files of the model into the folder."""
-    (folder / "1_Pooling").mkdir(parents=True, exist_ok=True)
+    """Write all files of the model into a folder."""
+    if folder != FOLDER:
+        ignored = shutil.ignore_patterns("tokenizer.json", "*.safetensors")
+        shutil.copytree(FOLDER, folder, ignore=ignored, dirs_exist_ok=True)
     tokenizer = make_tokenizer()
     tokenizer.save(str(folder / "tokenizer.json"))
     words = tokenizer.get_vocab_size()
     save_file(make_weights(words), folder / "model.safetensors", metadata={"format": "pt"})
-    _write_json(
-        folder / "config.json",
-        {
-            "architectures": ["BertModel"],
-            "attention_probs_dropout_prob": 0.1,
-            "hidden_act": "gelu",
-            "hidden_dropout_prob": 0.1,
-            "hidden_size": DIM,
-            "initializer_range": 0.02,
-            "intermediate_size": INTERMEDIATE,
-            "layer_norm_eps": 1e-12,
-            "max_position_embeddings": POSITIONS,
-            "model_type": "bert",
-            "num_attention_heads": HEADS,
-            "num_hidden_layers": LAYERS,
-            "pad_token_id": 0,
-            "position_embedding_type": "absolute",
-            "torch_dtype": "float32",
-            "type_vocab_size": 2,
-            "use_cache": True,
-            "vocab_size": words,
-        },
-    )
-    _write_json(
-        folder / "tokenizer_config.json",
-        {
-            "cls_token": "[CLS]",
-            "do_lower_case": True,
-            "mask_token": "[MASK]",
-            "model_max_length": POSITIONS,
-            "pad_token": "[PAD]",
-            "sep_token": "[SEP]",
-            "strip_accents": None,
-            "tokenize_chinese_chars": True,
-            "tokenizer_class": "BertTokenizer",
-            "unk_token": "[UNK]",
-        },
-    )
-    modules = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")]
-    _write_json(
-        folder / "modules.json",
-        [
-            {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
-            for number, (path, kind) in enumerate(modules)
-        ],
-    )
-    _write_json(folder / "sentence_bert_config.json", {"max_seq_length": MAX_TOKENS, "do_lower_case": False})
-    _write_json(
-        folder / "1_Pooling" / "config.json",
-        {
-            "word_embedding_dimension": DIM,
-            "pooling_mode_cls_token": False,
-            "pooling_mode_mean_tokens": True,
-            "pooling_mode_max_tokens": False,
-            "pooling_mode_mean_sqrt_len_tokens": False,
-        },
-    )
-    _write_json(
-        folder / "config_sentence_transformers.json",
-        {
-            "__version__": {"sentence_transformers": "5.0.0", "transformers": "4.57.6", "pytorch": "2.8.0"},
-            "prompts": {"query": "query: ", "document": "passage: "},
-            "default_prompt_name": None,
-            "similarity_fn_name": "cosine",
-        },
-    )
-
-
-def _write_json(path: Path, content: object) -> None:
-    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
 def make_tokenizer() -> Tokenizer:

@@ -14,32 +14,94 @@ from safetensors.numpy import load_file, save_file
 
 from export import cli
 from export.corpus import Corpus
+from export.corpus.python_documentation import python_documentation
+from export.model import cached_model
 from export.model import export_model as model
-from export.model.calibration_texts import split_texts
+from export.model.calibration_texts import CalibrationTexts, split_texts
 from export.model.export_model import export_model
 from export.model.graph import export_graph
 from export.model.source.source import Source, read_source
 from export.model.source.tokenizer import write_tokenizer
+from export.progress import OnProgress
 from function.engine.bundle import ModelInfo
 from function.engine.embedder import TokenIds
 from function.engine.quantization import Embeddings
 from function.engine.tokenizer import read_tokenizer
 from tests.conftest import DIM
+from tests.export.command_line import STORY_COLUMNS, Run, run, write_csv, write_texts
 
 TINY_BERT = Path(__file__).parents[1] / "data" / "tiny-bert"
 EditJson = Callable[[str, Callable[[dict[str, Any]], object]], None]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _nothing_in_its_own_process() -> Iterator[None]:
-    """Export models in the process of the tests: a process of its own would import torch again each time, for seconds.
+def _quick_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Make commands in the process of the tests quick, and their tables wide.
 
-    Tests that run the command line as a process, such as those of test_killed_export.py, have the real thing.
+    Models are exported in this process, because a process of its own would import torch again, for seconds. The same
+    model is exported once. Tests that start a process have the real thing.
     """
+    made: dict[str, tuple[Path, ModelInfo]] = {}
+
+    def export_once(source: Source, texts: CalibrationTexts, folder: Path, on_progress: OnProgress) -> ModelInfo:
+        key = repr((source, texts))
+        if key not in made:
+            kept = tmp_path_factory.mktemp("model")
+            made[key] = kept, export_model(source, texts, kept, on_progress)
+        shutil.copytree(made[key][0], folder, dirs_exist_ok=True)
+        return made[key][1]
+
     with pytest.MonkeyPatch.context() as patch:
         for module in (cli, model):
             patch.setattr(module, "in_own_process", lambda function, *arguments: function(*arguments))
+        patch.setattr(cached_model, "export_model", export_once)
+        patch.setenv("COLUMNS", "300")
         yield
+
+
+@pytest.fixture(scope="session")
+def documentation() -> Corpus:
+    """Python's own documentation, which takes seconds to read."""
+    return python_documentation()
+
+
+@pytest.fixture(scope="session")
+def calibration(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_texts(tmp_path_factory.mktemp("calibration") / "calibration.csv", list(corpus.texts[:100]))
+
+
+@pytest.fixture(scope="session")
+def stories(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """150 stories under "title", among them 3 empty ones and 2 that the model cannot read to their end."""
+    rows = [
+        {"number": f"s{row}", "title": text, "teller": text.split()[1]} for row, text in enumerate(corpus.texts[:150])
+    ]
+    for row in (3, 70, 149):
+        rows[row]["title"] = " "
+    for row in (5, 71):
+        rows[row]["title"] = " ".join(corpus.texts[row : row + 6])
+    return write_csv(tmp_path_factory.mktemp("stories") / "stories.csv", rows)
+
+
+@pytest.fixture(scope="session")
+def whole(stories: Path, calibration: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
+    """The bundle of one command that does everything, and what that printed."""
+    out = tmp_path_factory.mktemp("whole") / "bundle"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cached_model, "export_model", export_model)  # the real one, for its progress
+        return out, run(TINY_BERT, "--corpus", stories, *STORY_COLUMNS, "--calibration", calibration, "--out", out)
+
+
+@pytest.fixture(scope="session")
+def model_alone(calibration: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
+    out = tmp_path_factory.mktemp("model") / "bundle"
+    return out, run("model", TINY_BERT, "--calibration", calibration, "--out", out)
+
+
+@pytest.fixture
+def story_bundle(whole: tuple[Path, Run], tmp_path: Path) -> Path:
+    """A copy of the whole bundle, to be broken or replaced."""
+    return Path(shutil.copytree(whole[0], tmp_path / "out" / "bundle"))
 
 
 @pytest.fixture

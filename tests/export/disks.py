@@ -1,6 +1,7 @@
 """Small and full disks: real ones, where the tests may mount them, and numbers for simulated ones."""
 
 import os
+import shutil
 import subprocess
 from collections import namedtuple
 from collections.abc import Iterator
@@ -10,6 +11,11 @@ from pathlib import Path
 import pytest
 
 Usage = namedtuple("Usage", "total used free")  # as shutil.disk_usage returns it
+
+
+def set_free(patch: pytest.MonkeyPatch, free: int, total: int = 10**12) -> None:
+    """Make every disk seem to have this number of bytes free."""
+    patch.setattr(shutil, "disk_usage", lambda path: Usage(total, total - free, free))
 
 
 @contextmanager

@@ -1,10 +1,12 @@
 """The command is the first word; wrong options end in one line that says what to do."""
 
+import shlex
 from pathlib import Path
 
 import pytest
 
 from export.arguments import COMMANDS, parse_arguments
+from tests.export.command_line import run
 
 
 @pytest.mark.parametrize(
@@ -15,7 +17,6 @@ from export.arguments import COMMANDS, parse_arguments
         (["--out", "corpus"], "export"),
         (["model", "corpus"], "model"),
         (["verify", "verify"], "verify"),
-        (["./corpus"], "export"),
         (["some-model", "--corpus", "f"], "export"),
     ],
 )
@@ -23,10 +24,17 @@ def test_the_command_is_the_first_word(words: list[str], command: str) -> None:
     assert parse_arguments(words).command == command
 
 
-def test_a_command_after_an_option_is_refused_with_a_remedy(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        parse_arguments(["--out", "b", "corpus"])
-    assert "corpus is a command: write it first, or ./corpus for a folder of that name" in capsys.readouterr().err
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_model_with_the_name_of_a_command_can_be_named(name: str) -> None:
+    options = parse_arguments([f"./{name}"])
+    assert (options.command, Path(options.model)) == ("export", Path(name))
+    assert parse_arguments(["model", name, "--out", "b"]).model == name
+
+
+def test_without_a_command_the_model_may_stand_anywhere() -> None:
+    for words in (["m", "--out", "b"], ["--out", "b", "m"]):
+        options = parse_arguments(words)
+        assert (options.command, options.model, options.out) == ("export", "m", Path("b"))
 
 
 @pytest.mark.parametrize(
@@ -53,21 +61,16 @@ def test_options_of_rollback_may_stand_before_the_version() -> None:
         ([], "bundle", "bundle-s3vectors"),
         (["texts/news/"], "texts/news", "texts/news-s3vectors"),
         (["news", "--out", "small"], "news", "small"),
+        (["."], ".", "{here}-s3vectors"),
     ],
 )
 def test_publish_to_s3_vectors_writes_the_small_bundle_beside_the_first(
-    words: list[str], bundle: str, out: str
+    words: list[str], bundle: str, out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     options = parse_arguments(["publish", "--to", "s3vectors", "bucket/index", *words])
-    assert (options.bundle, options.out, options.to) == (Path(bundle), Path(out), ["s3vectors", "bucket/index"])
-
-
-def test_a_bundle_that_is_the_current_folder_gets_its_small_one_outside(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "news").mkdir()
-    monkeypatch.chdir(tmp_path / "news")
-    assert parse_arguments(["publish", ".", "--to", "s3vectors", "b/i"]).out == tmp_path / "news-s3vectors"
+    assert (options.bundle, options.to) == (Path(bundle), ["s3vectors", "bucket/index"])
+    assert options.out == Path(out.format(here=tmp_path))
 
 
 def test_ray_takes_an_address_or_none() -> None:
@@ -75,81 +78,74 @@ def test_ray_takes_an_address_or_none() -> None:
     assert [parse_arguments([*words, *address]).ray for address in ([], ["host:6379"])] == ["", "host:6379"]
 
 
-def test_ray_is_for_texts_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        parse_arguments(["--ray"])
-    assert "--ray embeds texts of your own on a cluster; name them with --corpus" in capsys.readouterr().err
-
-
-def test_an_address_in_s3_without_a_file_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        parse_arguments(["corpus", "--corpus", "s3://bucket"])
-    assert "found 's3://bucket', expected s3://BUCKET/KEY of a file or a folder" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_model_with_the_name_of_a_command_can_be_named(name: str) -> None:
-    options = parse_arguments([f"./{name}"])
-    assert (options.command, Path(options.model)) == ("export", Path(name))
-    assert parse_arguments(["model", name, "--out", "b"]).model == name
-
-
-def test_without_a_command_the_model_may_stand_anywhere() -> None:
-    for words in (["m", "--out", "b"], ["--out", "b", "m"]):
-        options = parse_arguments(words)
-        assert (options.command, options.model, options.out) == ("export", "m", Path("b"))
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["corpus"], "the following arguments are required: --corpus"),
-        (["corpus", "--corpus", "x.csv", "--remove-corpus"], "unrecognized arguments: --remove-corpus"),
-        (["model", "--remove"], "unrecognized arguments: --remove"),  # nothing is removed by an abbreviation
-        (["--text-column", "t"], "--text-column names a column of a file; name the file with --corpus FILE"),
-        (["--id-column", "t"], "--id-column names a column of a file; name the file with --corpus FILE"),
-        (["model", "--calibration-column", "t"], "name the file with --calibration FILE"),
-        (["model", "--corpus", "x.csv"], "unrecognized arguments: --corpus"),
-    ],
-)
-def test_an_error_names_the_missing_or_unknown_argument(
-    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as stop:
-        parse_arguments(words)
-    assert stop.value.code == 2
-    assert message in capsys.readouterr().err
-
-
 def test_columns_may_be_typed_one_by_one_and_have_an_equals_sign_in_their_name() -> None:
     words = ["corpus", "--corpus", "f", "--column", "year=number", "--column=a=b=none"]
     assert parse_arguments(words).column == [("year", "number"), ("a=b", "none")]
 
 
-@pytest.mark.parametrize("wrong", ["year", "year=", "=number", "year=int", "year=Number"])
-def test_a_column_of_an_unknown_type_is_refused(wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        parse_arguments(["corpus", "--corpus", "f", "--column", wrong])
-    expected = f"found {wrong!r}, expected NAME=TYPE with a type of string, number, boolean, date, list, none"
-    assert expected in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--stem", "klingon"], "argument --stem: found 'klingon', expected one of none, "),
-        (["--fusion-weight", "1.5"], "argument --fusion-weight: found '1.5', expected a number from 0 to 1"),
-        (["--fusion-weight", "nan"], "argument --fusion-weight: found 'nan', expected a number from 0 to 1"),
-        (["--fusion-weight", "much"], "argument --fusion-weight: found 'much', expected a number from 0 to 1"),
-        (["--fusion-weight", "0.5", "--fusion", "rrf"], "--fusion-weight is for --fusion convex; rrf has no weight"),
-        (["--no-keywords", "--stem", "none"], "--stem is about keywords, and --no-keywords leaves them out"),
-        (["--no-keywords", "--fusion-weight", "0"], "--fusion-weight is about keywords, and --no-keywords leaves"),
+        ("--no-such-option", "unrecognized arguments: --no-such-option"),
+        ("--out", "argument --out: expected one argument"),
+        ("--out b corpus", "corpus is a command: write it first, or ./corpus for a folder of that name"),
+        ("--pooling lasttoken", "argument --pooling: invalid choice: 'lasttoken'"),
+        ("verify", "the following arguments are required: bundle"),
+        ("verify a b", "unrecognized arguments: b"),
+        ("corpus", "the following arguments are required: --corpus"),
+        ("corpus --corpus x.csv some-model", "unrecognized arguments: some-model"),
+        ("corpus --corpus x.csv --calibration x.csv", "unrecognized arguments: --calibration"),
+        ("corpus --corpus x.csv --remove-corpus", "unrecognized arguments: --remove-corpus"),
+        ("corpus --corpus s3://bucket", "found 's3://bucket', expected s3://BUCKET/KEY of a file or a folder"),
+        ("model --corpus x.csv", "unrecognized arguments: --corpus"),
+        ("model --remove", "unrecognized arguments: --remove"),  # nothing is removed by an abbreviation
+        ("model --calibration-column t", "name the file with --calibration FILE"),
+        ("--text-column t", "--text-column names a column of a file; name the file with --corpus FILE"),
+        ("--id-column t", "--id-column names a column of a file; name the file with --corpus FILE"),
+        ("--split", "--split divides texts of your own; name them with --corpus FILE"),
+        ("--ray", "--ray embeds texts of your own on a cluster; name them with --corpus FILE"),
+        ("--overlap 200", "--overlap is 200, expected less than --passage-tokens 200"),
+        ("--passage-tokens 0", "--overlap is 0, expected less than --passage-tokens 0"),
+        ("--passage-tokens x", "argument --passage-tokens: found 'x', expected a whole number"),
+        ("--stem klingon", "argument --stem: found 'klingon', expected one of none, "),
+        ("--fusion-weight 1.5", "argument --fusion-weight: found '1.5', expected a number from 0 to 1"),
+        ("--fusion-weight nan", "argument --fusion-weight: found 'nan', expected a number from 0 to 1"),
+        ("--fusion-weight much", "argument --fusion-weight: found 'much', expected a number from 0 to 1"),
+        ("--fusion-weight 0.5 --fusion rrf", "--fusion-weight is for --fusion convex; rrf has no weight"),
+        ("--no-keywords --stem none", "--stem is about keywords, and --no-keywords leaves them out"),
+        ("--no-keywords --fusion-weight 0", "--fusion-weight is about keywords, and --no-keywords leaves"),
+        *(
+            (f"{option} cls --update b", f"{option} is about exporting a model; --update without MODEL keeps the")
+            for option in ("--revision", "--pooling", "--calibration")
+        ),
+        *(
+            (f"--column {wrong}", f"found {wrong!r}, expected NAME=TYPE with a type of string, number, boolean, date,")
+            for wrong in ("year", "year=", "=number", "year=int", "year=Number")
+        ),
     ],
 )
-def test_keyword_options_that_mean_nothing_are_refused(
-    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+def test_unusable_arguments_end_with_exit_code_2_and_the_reason(words: str, message: str) -> None:
+    done = run(*words.split())
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("usage: python -m export")
+    assert message in done.err
+
+
+@pytest.mark.parametrize("step", ["", "model", "corpus", "verify"])
+def test_the_help_of_each_step_has_an_example_that_can_be_used(step: str) -> None:
+    done = run(*step.split(), "--help")
+    assert done.code == 0
+    words = f"python -m export {step}".strip()
+    assert done.out.startswith(f"usage: {words} ")
+    example = next(line for line in done.out.splitlines() if line.startswith(f"  {words} "))
+    assert parse_arguments(shlex.split(example)[3:]).command == (step or "export")
+
+
+@pytest.mark.parametrize("command", ["model", "corpus", "verify"])
+def test_an_error_explains_how_to_name_a_folder_that_is_called_like_a_command(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(SystemExit) as caught:
-        parse_arguments(words)
-    assert caught.value.code == 2
-    assert message in capsys.readouterr().err
+    monkeypatch.chdir(tmp_path)
+    assert "write ./" not in run(command, "--no-such-option").err
+    (tmp_path / command).mkdir()
+    assert f"{command} is a command here: if you mean the folder, write ./{command}\n" in run(command, "--wrong").err

@@ -8,17 +8,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 
 from function.events import make_handler
-from tests.function.event_makers import http_api
-
-ROOT = Path(__file__).parents[2]
+from tests.function.events.event_makers import http_api
+from tests.project import ROOT
 
 
 @pytest.fixture
@@ -59,13 +59,20 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def answer(make_app: Callable[..., Any]) -> Iterator[Callable[[object], dict[str, Any]]]:
-    """Return what answers an event, as Lambda's handler does. It logs to the logger "tests"."""
+@contextmanager
+def answering(app: FastAPI) -> Iterator[Callable[[object], dict[str, Any]]]:
+    """Yield what answers an event with an app, as Lambda's handler does."""
     with closing(asyncio.new_event_loop()) as loop:
         asyncio.set_event_loop(loop)  # Mangum would make one, and leave it open
-        handler = make_handler(make_app(), base_path="/")
+        handler = make_handler(app, base_path="/")
         context: Any = SimpleNamespace(aws_request_id="c6af9ac6")
-        handler(http_api("GET", "/health", None), context)  # the first reply has the phases of the start too
         yield lambda event: handler(event, context)
         asyncio.set_event_loop(None)
+
+
+@pytest.fixture(scope="module")
+def answer(make_app: Callable[..., FastAPI]) -> Iterator[Callable[[object], dict[str, Any]]]:
+    """Return what answers an event with the real app. It logs to the logger "tests"."""
+    with answering(make_app()) as answer:
+        answer(http_api("GET", "/health", None))  # the first reply has the phases of the start too
+        yield answer

@@ -24,9 +24,9 @@ import httpx
 import pytest
 
 from function.settings import LAMBDA_BODY_LIMIT, LAMBDA_REPLY_LIMIT
-from tests.function.event_makers import HEADERS, MAKERS, Event, http_api
+from tests.function.events.event_makers import HEADERS, MAKERS, Event, http_api
+from tests.project import ROOT
 
-ROOT = Path(__file__).parents[2]
 Answer = Callable[[Event], dict[str, Any]]
 
 every_event = pytest.mark.parametrize("make", MAKERS, ids=[make.__name__ for make in MAKERS])

@@ -85,7 +85,7 @@ def test_init_imports_the_packages_of_the_list_and_no_other(start: Callable[...,
     assert {"onnxruntime", "numpy", "tokenizers", "fastapi", "mangum", "aws_lambda_powertools"} <= tops
     assert not tops & STRANGERS
     # only a bundle in S3, texts in S3 Vectors, or the server need them
-    others = ("function.aws", "function.s3", "function.server", "function.cors", "starlette.middleware.cors")
+    others = ("function.aws", "function.s3", "function.server", "starlette.middleware.cors")
     assert not [name for name in modules if name.startswith(others)]
     assert sum(name.partition(".")[0] in installed for name in modules) <= LIBRARIES_MODULES
 

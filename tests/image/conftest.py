@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from function.settings import IN_LAMBDA
-from tests.image.docker import ROOT, TAG, Layer, diff_ids, docker, layers, run, why_there_is_no_docker
-from tests.image.sources import HANDLE, REQUESTS, SOURCES, Event, last_line
+from tests.function.events.event_makers import Event
+from tests.image.docker import TAG, Layer, diff_ids, docker, layers, run, why_there_is_no_docker
+from tests.image.sources import HANDLE, REQUESTS, SOURCES, last_line
+from tests.project import ROOT
 
 Reply = dict[str, Any]
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-ROOT = Path(__file__).parents[2]
+from tests.project import ROOT
+
 TAG = "semantic-search-test"
 # as Lambda runs it: nothing may be written but /tmp, and the image does not know the user
 LIKE_LAMBDA = ("--read-only", "--tmpfs", "/tmp", "--network", "none", "--user", "993", "--memory", "512m")

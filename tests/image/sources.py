@@ -1,13 +1,12 @@
-"""The requests to the image, and the events that carry them: those of deploy/events/ with another request in them."""
+"""The requests to the image, and the events that carry them."""
 
 import base64
 import json
 from collections.abc import Callable
 from typing import Any
 
-from tests.image.docker import ROOT
+from tests.function.events.event_makers import MAKERS, Event, taking_gzip
 
-Event = dict[str, Any]
 Request = tuple[str, str, str | None]  # method, path, body
 
 REQUESTS: dict[str, Request] = {
@@ -34,51 +33,9 @@ STATUS = {
 }
 
 
-def _read(name: str) -> Event:
-    event: Event = json.loads((ROOT / "deploy" / "events" / f"{name}.json").read_text(encoding="utf-8"))
-    return event
-
-
-def _version_2(name: str) -> Callable[[Request], Event]:
-    """An HTTP API's or a function URL's."""
-
-    def make(request: Request) -> Event:
-        method, path, body = request
-        event = _read(name) | {"rawPath": path}
-        event["requestContext"]["http"] |= {"method": method, "path": path}
-        del event["body"]
-        return event if body is None else event | {"body": body}  # absent, not null
-
-    return make
-
-
-def _rest_api(request: Request) -> Event:
-    method, path, body = request
-    event = _read("rest-api") | {"httpMethod": method, "path": path, "body": body}
-    event["pathParameters"] = {"proxy": path.removeprefix("/")}
-    event["requestContext"] |= {"httpMethod": method, "path": f"/prod{path}"}
-    return event
-
-
-def _load_balancer(request: Request) -> Event:
-    method, path, body = request
-    return _read("load-balancer") | {"httpMethod": method, "path": path, "body": body or ""}
-
-
-def _load_balancer_with_lists(request: Request) -> Event:
-    """One whose target group has multi-value headers turned on."""
-    event = _load_balancer(request)
-    event["multiValueHeaders"] = {name: [value] for name, value in event.pop("headers").items()}
-    event["multiValueQueryStringParameters"] = event.pop("queryStringParameters")
-    return event
-
-
 SOURCES: dict[str, Callable[[Request], Event]] = {
-    "http-api": _version_2("http-api"),
-    "function-url": _version_2("function-url"),
-    "rest-api": _rest_api,
-    "load-balancer": _load_balancer,
-    "load-balancer with lists": _load_balancer_with_lists,
+    make.__name__.replace("_", "-"): lambda request, make=make: taking_gzip(make(*request))  # type: ignore[misc]
+    for make in MAKERS
 }
 
 

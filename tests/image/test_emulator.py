@@ -10,8 +10,10 @@ import pytest
 
 from function.engine.bundle import PASSAGES
 from function.engine.passages import Passages
-from tests.image.docker import LIKE_LAMBDA, ROOT, docker
-from tests.image.sources import REQUESTS, SOURCES, STATUS, Event, in_base64, last_line
+from tests.function.events.event_makers import Event
+from tests.image.docker import LIKE_LAMBDA, docker
+from tests.image.sources import REQUESTS, SOURCES, STATUS, in_base64, last_line
+from tests.project import ROOT
 
 Reply = dict[str, Any]
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.image.docker import ROOT, TAG, Layer, build, diff_ids, docker, python_in
+from tests.image.docker import TAG, Layer, build, diff_ids, docker, python_in
+from tests.project import ROOT
 
 CONTENT_LIMIT = 172  # MB over the base, unpacked
 TASK = "var/task/"

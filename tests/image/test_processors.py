@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from tests.image.docker import LIKE_LAMBDA, ROOT, docker, run
+from tests.image.docker import LIKE_LAMBDA, docker, run
 from tests.image.sources import REQUESTS, SOURCES, last_line
+from tests.project import ROOT
 
 EVENT = SOURCES["http-api"](REQUESTS["similar"])
 # Tells of the processor, and answers one event. What it logs comes first.

@@ -19,8 +19,9 @@ import httpx
 import pytest
 
 from tests.cloudformation import load_template
-from tests.image.docker import ROOT, TAG, docker, load_empty_image, run
+from tests.image.docker import TAG, docker, load_empty_image, run
 from tests.image.sources import REQUESTS, STATUS
+from tests.project import ROOT
 
 TEMPLATE = ROOT / "template.yaml"
 EVENTS = sorted(path.stem for path in (ROOT / "deploy" / "events").glob("*.json"))

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.image.docker import ROOT, docker
+from tests.image.docker import docker
+from tests.project import ROOT
 
 
 @pytest.fixture(scope="module")

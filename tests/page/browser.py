@@ -9,14 +9,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tests.project import ROOT
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-PROJECT = Path(__file__).parents[2]
-TOOLS = PROJECT / "build" / "page-tools"
+TOOLS = ROOT / "build" / "page-tools"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 
-from tests.page.browser import PROJECT, open_browser
+from tests.page.browser import open_browser
+from tests.project import ROOT
 
 QUESTION = "run another program and read what it prints"
 WIDTH, HEIGHT = 820, 620  # CSS pixels; the picture has twice as many
@@ -23,7 +24,7 @@ def main() -> None:
     """Serve the bundle, search and write the picture."""
     parser = argparse.ArgumentParser("python -m tests.page.picture", description=__doc__)
     parser.add_argument("--bundle", type=Path, default=Path("bundle"), help="default: bundle/")
-    parser.add_argument("--out", type=Path, default=PROJECT / "docs" / "page.png", help="default: docs/page.png")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "page.png", help="default: docs/page.png")
     options = parser.parse_args()
     from PIL import Image
 
@@ -43,7 +44,7 @@ def main() -> None:
 def serve(bundle: Path) -> Iterator[str]:
     """Serve a bundle with `python -m function` and yield its address. Raises SystemExit if it does not start."""
     command = [sys.executable, "-m", "function", "--bundle", str(bundle.absolute()), "--port", "0"]
-    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         printed = ""
         for line in server.stderr:

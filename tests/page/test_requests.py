@@ -19,7 +19,7 @@ import pytest
 from fastapi import FastAPI
 
 from function.events import make_handler
-from tests.function.event_makers import http_api
+from tests.function.events.event_makers import http_api
 from tests.page.conftest import Open, Serve, search, texts, wait_for_text
 
 if TYPE_CHECKING:

@@ -3,11 +3,12 @@
 import json
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "function" / "page" / "words.js"
+from tests.project import ROOT
+
+SCRIPT = ROOT / "function" / "page" / "words.js"
 LONGEST = 65_536  # characters of a query
 MARKED = """
 const [query, texts] = JSON.parse(require("fs").readFileSync(0, "utf8"));

@@ -24,7 +24,7 @@ import numpy as np
 from function.engine.arrays import AnyArray, Array
 from function.engine.bundle import KeywordsInfo
 from function.engine.keyword.analyzer import find_stemmer, quoted_parts, split_terms
-from function.engine.semantic.index import DECIMALS, MOST_HITS, Hit, Mask, Rows
+from function.engine.semantic.index import DECIMALS, Hit, Mask, Rows
 from function.engine.tensors import TensorsError, map_tensors
 
 K1 = 1.2  # how soon repeating a term counts no more; K1 and B are Lucene's defaults
@@ -52,11 +52,18 @@ class Matches:
     allowed: Mask | None
     is_truncated: bool
 
-    def best(self, top_k: int) -> list[Hit]:
+    def within(self, allowed: Mask) -> "Matches":
+        """Return the matches among these rows alone; allowed is (rows,) bool."""
+        return Matches(np.where(allowed, self.scores, np.float32(0)), allowed, self.is_truncated)
+
+    def best(self, top_k: int, allowed: Mask | None = None) -> list[Hit]:
         """Return the top_k rows with the highest score above 0, best first, or fewer if there are fewer.
 
-        Rows with equal scores are in the order of the corpus.
+        Rows with equal scores are in the order of the corpus. allowed is (rows,) bool: only rows where it is true are
+        returned; None means the rows that `match` allowed.
         """
+        if allowed is not None:
+            return self.within(allowed).best(top_k)
         return [Hit(int(row), round(float(self.scores[row]), DECIMALS)) for row in self.best_rows(top_k)]
 
     def best_rows(self, top_k: int) -> Rows:
@@ -107,10 +114,6 @@ class Keywords:
         self._terms = range(info.terms)
         self._rows = rows
         self._stem = find_stemmer(info.stemming)
-
-    def search(self, text: str, top_k: int = MOST_HITS, allowed: Mask | None = None) -> list[Hit]:
-        """Return the top_k rows that match the words of a text best: `match`, then `best`."""
-        return self.match(text, allowed).best(top_k)
 
     def match(self, text: str, allowed: Mask | None = None) -> Matches:
         """Return the scores of all rows for the terms of a text; a repeated term counts as often as it is repeated.

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -32,6 +32,7 @@ DTYPES = {  # dtypes that `values` may have, by the column's type
     "date": ("int64",),
     "list": ("uint8",),
 }
+ID = "id"  # the column of the ids, unless the metadata have a column of this name
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FEW = 8  # up to this many values, one pass with == for each is faster than np.isin
 
@@ -83,6 +84,22 @@ def stored_value(kind: str, value: object) -> Stored:
                 aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
                 return (aware - EPOCH) // timedelta(microseconds=1)
     raise ValueError(f"{value!r} is not {EXPECTED[kind]}")
+
+
+class Comparable(Protocol):
+    """What filters use of a column. Each method returns (rows,) bool."""
+
+    def exists(self) -> Mask:
+        """Return the rows that have a value."""
+
+    def compare(self, comparison: str, value: Stored) -> Mask:
+        """Return the rows whose value is $gt, $gte, $lt or $lte this one; of a list, one of its strings must be."""
+
+    def equals_any(self, values: Sequence[Stored]) -> Mask:
+        """Return the rows whose value is one of these; of a list, one of its strings must be."""
+
+    def starts_with(self, start: bytes) -> Mask:
+        """Return the rows whose string begins with this one; of a list, one of its strings must. start is UTF-8."""
 
 
 class _Words:
@@ -140,6 +157,11 @@ class Column:
         return self._rows_of((self.codes >= first) & (self.codes < end))
 
     @property
+    def ordered(self) -> AnyArray:
+        """Return the code of each row or, without a dictionary, its value: both ascend as the values do."""
+        return self._plain if self.codes is None else self.codes
+
+    @property
     def _plain(self) -> AnyArray:
         assert isinstance(self.values, np.ndarray)  # strings always have a dictionary
         return self.values
@@ -194,19 +216,25 @@ def _round(value: Stored, dtype: "np.dtype[Any]", is_up: bool) -> int | float:
 class Columns:
     """The columns of a corpus by name. None is read before it is asked for."""
 
-    def __init__(self, path: Path, kinds: Mapping[str, str], count: int) -> None:
+    def __init__(
+        self, path: Path, kinds: Mapping[str, str], count: int, ids: Callable[[], Comparable] | None = None
+    ) -> None:
         """Map a columns.safetensors, with the type of each of its columns and the corpus's number of rows.
 
-        Without columns there is no such file. Raises TensorsError if it is not whole.
+        Without columns there is no such file. `ids` returns the column of the ids.
+        Raises TensorsError if the file is not whole.
         """
-        self.kinds = kinds
+        self.kinds = kinds if ids is None else {ID: "string"} | dict(kinds)
         self.count = count
+        self._ids = ids
         self._path = path
         self._tensors = map_tensors(path) if kinds else {}
 
-    def __getitem__(self, name: str) -> Column:
+    def __getitem__(self, name: str) -> Comparable:
         """Return one column. Raises KeyError if there is none, TensorsError if the file holds something else."""
         kind = self.kinds[name]
+        if name == ID and self._ids is not None and f"{ID}.values" not in self._tensors:
+            return self._ids()
         values, offsets, codes, rows, present = parts = [self._tensors.get(f"{name}.{part}") for part in PARTS]
         if values is None or not _belong_together(kind, self.count, values, offsets, codes, rows, present):
             found = {

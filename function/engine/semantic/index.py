@@ -31,7 +31,7 @@ import simsimd
 
 from function.engine.arrays import Array
 from function.engine.bundle import StagesInfo
-from function.engine.quantization import Codes, Embeddings, Scales, quantize_query
+from function.engine.quantization import Codes, Embeddings, Scales, dequantize, quantize_query
 from function.engine.semantic.binary import (
     WORD_BITS,
     Words,
@@ -48,7 +48,7 @@ Rows = Array[np.intp]
 Mask = Array[np.bool_]  # (rows,)
 
 EXHAUSTIVE_ROWS = 8_192  # up to here the exact scan takes little longer than the stages, and it misses nothing
-MOST_HITS = 100  # of one request
+MOST_HITS = 100  # maximum results of one request
 FEW_HITS = 25  # the widths of StagesInfo are for so many; for twice as many they are twice as wide
 ROWS_PER_TAKEN = 16  # one row in so many is looked at alone in less time than the lists are
 ROWS_AT_ONCE = 16_384  # scored in float32 at a time: 25 MB at 384 dimensions
@@ -155,6 +155,12 @@ class Index:
         """
         return np.clip(self._score(query, self._places_of(rows)), -1.0, 1.0)
 
+    def embedding(self, row: int) -> Embeddings:
+        """Return the stored embedding of a row of the corpus, (dim,) float32 of unit length, as a query."""
+        (embedding,) = dequantize(*self.codes_of(np.array([row])))
+        unit: Embeddings = embedding / (np.linalg.norm(embedding) or 1)
+        return unit
+
     def codes_of(self, rows: Rows) -> tuple[Codes, Scales]:
         """Return the codes (n, dim) int8 and the scales (n,) float32 of some rows of the corpus."""
         places = self._places_of(rows)
@@ -199,6 +205,7 @@ class Index:
         self, lists: Lists, query: Embeddings, top_k: int, stages: StagesInfo, allowed: Mask | None
     ) -> tuple[Places, Mask | None]:
         """Return the places in the lists nearest to the query, ascending, and which of them are allowed."""
+        top_k = -(-top_k // FEW_HITS) * FEW_HITS  # so that a smaller top_k returns the beginning of the same hits
         least = min(top_k, len(self))
         if allowed is not None:  # half of what these lists hold on average: lists differ in size
             count = int(np.count_nonzero(allowed))

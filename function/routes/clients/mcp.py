@@ -9,7 +9,7 @@ Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transport
 """
 
 from base64 import b64decode
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,7 +17,8 @@ from fastapi import FastAPI, HTTPException, Request, Response
 from pydantic_core import from_json
 from starlette.datastructures import Headers
 
-from function.errors import FAILED, ErrorReply, Replies, cut, echo
+from function.errors import FAILED, ErrorReply, Replies, echo, truncate
+from function.routes.clients.mcp_tools import Tools
 from function.routes.repeated_keys import RepeatedKeyError, refuse_repeated_keys
 from function.routes.replies import json_reply
 from function.settings import Settings
@@ -34,7 +35,6 @@ META = "io.modelcontextprotocol/"
 LOCAL = {"localhost", "127.0.0.1", "::1"}
 
 Object = dict[str, Any]
-CallTool = Callable[[Object, Stopwatch], Awaitable[Object]]
 
 
 class RpcError(ValueError):
@@ -71,8 +71,8 @@ ANSWERED: Replies = {
 }
 
 
-def add_mcp(app: FastAPI, tool: Callable[[], Object], call: CallTool, settings: Settings) -> None:
-    """Add the route to the app. `tool` returns the one tool's definition, and `call` what a call of it returns."""
+def add_mcp(app: FastAPI, tools: Tools, settings: Settings) -> None:
+    """Add the route to the app. With `?tools=corpus`, the corpus's own tool is the only one."""
 
     @app.post(
         "/mcp",
@@ -91,7 +91,8 @@ def add_mcp(app: FastAPI, tool: Callable[[], Object], call: CallTool, settings: 
             stopwatch.lap("parse")
             if "id" not in message or "method" not in message:
                 return Response(status_code=202)  # a notification, or an answer: to what, as nothing was asked?
-            result = await answer(message["method"], message.get("params", {}), is_modern, stopwatch)
+            is_corpus_alone = request.query_params.get("tools") == "corpus"
+            result = await answer(message["method"], message.get("params", {}), is_modern, is_corpus_alone, stopwatch)
         except RpcError as error:
             return _error_reply(message, error, STATUSES.get(error.code, 400) if is_modern is not False else 200)
         if is_modern:
@@ -102,26 +103,28 @@ def add_mcp(app: FastAPI, tool: Callable[[], Object], call: CallTool, settings: 
     server = {"name": settings.powertools_service_name, "version": VERSION}
     capabilities: Object = {"tools": {}}
 
-    async def answer(method: str, params: Object, is_modern: bool, stopwatch: Stopwatch) -> Object:
+    async def answer(
+        method: str, params: Object, is_modern: bool, is_corpus_alone: bool, stopwatch: Stopwatch
+    ) -> Object:
         """Return the result of a method. Raises RpcError if there is no such method or its parameters are wrong."""
         cached = CACHED if is_modern else {}
         match method:
             case "tools/list":
-                return {"tools": [tool()]} | cached
+                return {"tools": await tools.definitions(is_corpus_alone=is_corpus_alone)} | cached
             case "tools/call":
                 name, arguments = params.get("name"), params.get("arguments") or {}
-                if name != tool()["name"]:
-                    raise RpcError(INVALID_PARAMS, f"params.name: found {echo(name)}, expected {tool()['name']!r}")
+                if name not in (names := tools.names(is_corpus_alone=is_corpus_alone)):
+                    raise RpcError(INVALID_PARAMS, f"params.name: found {echo(name)}, expected one of {names}")
                 if not isinstance(arguments, dict):
                     raise RpcError(INVALID_PARAMS, f"params.arguments: expected an object, found {echo(arguments)}")
-                return await call(arguments, stopwatch)
+                return await tools.call(str(name), arguments, stopwatch)
             case "server/discover" if is_modern:
-                about = {"capabilities": capabilities, "instructions": tool()["description"]}
+                about = {"capabilities": capabilities, "instructions": await tools.describe()}
                 return {"supportedVersions": [MODERN, *LEGACY]} | about | cached
             case "initialize" if not is_modern:
                 wanted = params.get("protocolVersion")
                 version = wanted if wanted in LEGACY else LEGACY[0]
-                about = {"serverInfo": server, "instructions": tool()["description"]}
+                about = {"serverInfo": server, "instructions": await tools.describe()}
                 return {"protocolVersion": version, "capabilities": capabilities} | about
             case "ping" if not is_modern:
                 return {}
@@ -154,7 +157,7 @@ def _read(body: bytes) -> Object:
     try:
         refuse_repeated_keys(body)
     except RepeatedKeyError as error:
-        raise RpcError(INVALID_REQUEST, f"{cut('.'.join(error.place))}: {error.found}") from None
+        raise RpcError(INVALID_REQUEST, f"{truncate('.'.join(error.place))}: {error.found}") from None
     if isinstance(message, list):
         raise RpcError(INVALID_REQUEST, "body: found a list, expected one message; send each by itself")
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":

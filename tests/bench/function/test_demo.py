@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[3]
+from tests.project import ROOT
 
 
 def demo(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -1,12 +1,12 @@
 """The events that measurements send."""
 
 import json
-from pathlib import Path
 
 from bench.function.emulator import compute, sample_event
 from function.events.adapter import HttpApi, format_of
+from tests.project import ROOT
 
-SAMPLE = Path(__file__).parents[3] / "deploy" / "events" / "http-api.json"
+SAMPLE = ROOT / "deploy" / "events" / "http-api.json"
 
 
 def test_an_event_is_the_sample_but_for_its_path_and_body() -> None:

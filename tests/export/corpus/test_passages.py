@@ -1,6 +1,5 @@
-"""What passages leave in their folder and in memory; the bytes themselves are in tests/engine/test_passages.py."""
+"""What passages leave in their folder and in memory; tests/function/engine/test_passages.py tests the bytes."""
 
-import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from export.corpus.passages import writing_passages
 from export.files.tensor_file import BLOCK
 from function.engine.passages import Passages
 from function.engine.tensors import map_tensors
+from tests.export.memory import peak_of
 
 
 def test_the_file_appears_at_the_end_and_nothing_else_before(tmp_path: Path) -> None:
@@ -36,13 +36,11 @@ def test_a_value_that_has_no_utf_8_adds_nothing_to_the_other_columns(tmp_path: P
 
 def test_the_texts_are_not_held_in_memory(tmp_path: Path) -> None:
     path, text = tmp_path / "some.safetensors", "goose" * 100_000
-    tracemalloc.start()
-    try:
+
+    def write_all() -> None:
         with writing_passages(path) as append:
             for row in range(60):
                 append(text, str(row), "{}")
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 3 * BLOCK < 60 * len(text) / 2
+
+    assert peak_of(write_all) < 3 * BLOCK < 60 * len(text) / 2
     assert Passages(path).text(59) == text

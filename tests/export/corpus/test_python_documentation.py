@@ -16,10 +16,7 @@ from export.corpus import Corpus, CorpusError
 from export.corpus.python_documentation import MOST_WORDS, python_documentation
 from export.model.language import find_other_language
 
-
-@pytest.fixture(scope="module")
-def documentation() -> Corpus:
-    return python_documentation()
+ROOT = Path(__file__).parents[3]
 
 
 def text(documentation: Corpus, name: str) -> str:
@@ -112,15 +109,18 @@ def test_no_passage_depends_on_where_an_object_lies_in_memory(documentation: Cor
     assert not [entry for entry in [*documentation.texts, *documentation.metadata] if " at 0x" in entry]
 
 
-def test_reading_imports_neither_the_documented_modules_nor_polars() -> None:
+def test_reading_imports_neither_the_documented_modules_nor_polars(tmp_path: Path) -> None:
     script = (
-        "import sys; from export.corpus.python_documentation import python_documentation; python_documentation();"
-        " assert not {'antigravity', 'this', 'tkinter', 'turtle', 'asyncio', 'polars'} & set(sys.modules)"
+        "import sys, sysconfig; sysconfig.get_path = lambda _name: sys.argv[1];"
+        " from export.corpus.python_documentation import python_documentation;"
+        " assert 'antigravity.open' in python_documentation().ids;"
+        " assert not {'antigravity', 'asyncio', 'polars'} & set(sys.modules)"
     )
-    root = Path(__file__).parents[3]
-    ran = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script], cwd=root, capture_output=True, text=True, check=False
-    )
+    (tmp_path / "antigravity.py").write_text('def open():\n    """Fly away from here."""\n')
+    (tmp_path / "json").mkdir()
+    (tmp_path / "json" / "__init__.py").touch()
+    command = [sys.executable, "-W", "error", "-c", script, str(tmp_path)]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
 

@@ -1,7 +1,6 @@
 """A corpus is read, kept and embedded some rows at a time, and its file must not change meanwhile."""
 
 import os
-import tracemalloc
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -15,8 +14,9 @@ from export.corpus.passages import ROWS_AT_ONCE, StoredColumn, stored_columns
 from export.index import embed
 from export.index.embed import embed_corpus
 from function.engine.embedder import Embedder
-from tests.export import corpus_files
-from tests.export.corpus_files import in_lists, write
+from tests.export.corpus import files
+from tests.export.corpus.files import in_lists, write
+from tests.export.memory import peak_of
 from tests.passage_files import write_passages
 
 LINES = "".join(f'{{"text":"story {row}","id":"s{row}","chapter":{row}}}\n' for row in range(5_000))
@@ -33,7 +33,7 @@ def formats(folder: Path) -> Iterator[Path]:
 
 
 def test_a_corpus_is_the_same_for_any_number_of_rows_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole_parquet = {path.name: corpus_files.read_corpus(path) for path in formats(tmp_path)}
+    whole_parquet = {path.name: files.read_corpus(path) for path in formats(tmp_path)}
     monkeypatch.setattr(parquet_module, "ROWS_AT_ONCE", 64)
     passages, shares = tmp_path / "passages.safetensors", list[float]()
     for path in formats(tmp_path):
@@ -62,14 +62,12 @@ def test_reading_takes_much_less_memory_than_the_texts(tmp_path: Path) -> None:
     path = write(tmp_path, "a.jsonl", content.encode())
     size = len(content)
     del content
-    tracemalloc.start()
-    try:
+
+    def read_all() -> None:
         corpus = read_corpus(path, tmp_path / "passages.safetensors")
         assert list(corpus.ids) == [str(row) for row in range(4_000)]
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < size / 4
+
+    assert peak_of(read_all) < size / 4
 
 
 class Text(str):

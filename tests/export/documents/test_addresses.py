@@ -11,20 +11,25 @@ from export.documents.markdown import read_markdown
 
 PROJECT = Path(__file__).parents[3]
 
-# github-slugger's own tests; markdown.extensions.toc's slugify and unique; docutils.nodes.make_id
+# made with github-slugger 2.0, with slugify and unique of markdown.extensions.toc, and with docutils.nodes.make_id
 ANCHORS = [
     ("github", "Hello World!", "hello-world"),
     ("github", "`code` & more: a/b", "code--more-ab"),
     ("github", "Über uns", "über-uns"),
     ("github", "snake_case - x", "snake_case---x"),
     ("github", "東京", "東京"),
+    ("github", "हिन्दी शब्द", "हिन्दी-शब्द"),
+    ("github", "x² ½ e\u0301te a‿b Ⅷ", "x--e\u0301te-a‿b-ⅷ"),
+    ("github", "日本語。テスト", "日本語テスト"),
     ("mkdocs", "Hello World!", "hello-world"),
     ("mkdocs", "Über   uns -- x", "uber-uns-x"),
     ("mkdocs", "code & more: a/b", "code-more-ab"),
     ("mkdocs", "東京", "_1"),
+    ("mkdocs", "x² ½ Straße", "x2-12-strae"),
     ("sphinx", "3. Hello, World!", "hello-world"),
     ("sphinx", "snake_case", "snake-case"),
     ("sphinx", "東京", "id1"),
+    ("sphinx", "x² ½ Straße Ærø Łódź", "x2-12-strasze-aero-lodz"),
 ]
 
 
@@ -57,6 +62,7 @@ def test_mkdocs_takes_the_authors_own_anchor() -> None:
         ("guide/a.md", "https://x.org/docs/", "mkdocs", "https://x.org/docs/guide/a/"),
         ("guide/a.md", "https://x.org", "sphinx", "https://x.org/guide/a.html"),
         ("guide/index.md", "https://x.org", "mkdocs", "https://x.org/guide/"),
+        ("guide/README.md", "https://x.org", "sphinx", "https://x.org/guide/README.html"),
         ("README.md", "https://x.org", "mkdocs", "https://x.org/"),
         ("README.md", "https://github.com/o/r/blob/main", "github", "https://github.com/o/r/blob/main/README.md"),
         ("a/index.html", "https://x.org", "github", "https://x.org/a/"),

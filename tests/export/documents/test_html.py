@@ -39,6 +39,11 @@ CASES = {
         f"</dd></dl><p>After {WORDS}</p>",
         [(("M", "f(x)"), "m.f", WORDS), (("M", "f(x)", "g()"), "m.f.g", WORDS), (("M",), "m", f"After {WORDS}")],
     ),
+    "what Sphinx generates": (
+        f'<h1 id="m">M</h1><dl><dt id="m.f">f(x)<a href="s.html"><span class="viewcode-link">[source]</span></a></dt>'
+        f'<dd>{WORDS}</dd></dl><table class="indextable genindextable"><tr><td><a href="m.html">f</a></table>',
+        [(("M", "f(x)"), "m.f", WORDS)],
+    ),
     "an old anchor": (f"<h2><a name=x></a>A</h2>{WORDS}", [(("A",), "x", WORDS)]),
     "blanks, breaks and lists": (
         f"<h1>A</h1><p>one\n  <b>two</b>,<br>three</p><ul><li>four<li><p>{WORDS}</ul>",

@@ -61,6 +61,14 @@ def test_sections_become_passages(case: str, passages: Callable[..., list[Passag
     assert [(each.headings, each.anchor, each.text) for each in passages(text)] == expected
 
 
+@pytest.mark.parametrize(("anchors", "anchor"), [("github", "a-b--mine-"), ("mkdocs", "mine"), ("sphinx", "a-b-mine")])
+def test_an_anchor_of_the_authors_own_is_no_part_of_the_heading(
+    anchors: str, anchor: str, passages: Callable[..., list[Passage]]
+) -> None:
+    (found,) = passages(f"# A b {{ #mine }}\n\n{WORDS}", anchors=anchors)
+    assert (found.headings, found.anchor) == (("A b",), anchor)
+
+
 def test_paragraphs_share_a_passage_and_code_stays_whole(passages: Callable[..., list[Passage]]) -> None:
     code = f"```\n{WORDS}\n\n{WORDS}\n```"
     found = passages(f"# A\n\n{WORDS}\n\n{WORDS}\n\n{code}\n\n{WORDS}", tokens=37)

@@ -42,6 +42,25 @@ def test_the_outline_of_a_pdf_has_its_headings_which_hold_on_the_next_pages(
     assert found == [(("Start",), 1, f"{LINE} a."), (("Start",), 2, f"{LINE} b."), (("End",), 2, f"{LINE} c.")]
 
 
+def test_a_heading_of_a_pdf_is_found_on_two_lines(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
+    path = write_pdf(
+        tmp_path / "a.pdf", [["4.7 Permanent failures:", "Replicas", f"{LINE}."]], [("Permanent failures: Replicas", 0)]
+    )
+    (found,) = divide(read_pdf(path), make_splitter(40))
+    assert (found.headings, found.text) == (("Permanent failures: Replicas",), f"{LINE}.")
+
+
+def test_lines_of_a_column_are_joined_below_a_wide_figure(tmp_path: Path) -> None:
+    column = ["a short line of a column", "which goes on on the next one", "and once more until here."]
+    (part,) = read_pdf(write_pdf(tmp_path / "a.pdf", [[f"{LINE} {LINE}", *column]])).parts
+    assert part.text.endswith(" ".join(column))
+
+
+@pytest.mark.parametrize("title", ["paper.dvi", "Microsoft Word - Report.doc", "Untitled Document"])
+def test_a_title_that_a_program_made_is_none(title: str, tmp_path: Path) -> None:
+    assert read_pdf(write_pdf(tmp_path / "a.pdf", [[LINE]], title=title)).title == "a"
+
+
 def test_a_pdf_that_cannot_be_read_names_the_reason(tmp_path: Path) -> None:
     broken = tmp_path / "broken.pdf"
     broken.write_bytes(b"%PDF-1.4 nonsense")

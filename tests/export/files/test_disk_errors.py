@@ -3,7 +3,6 @@
 import errno
 import os
 import resource
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +14,8 @@ from export.files.disk_errors import DiskError, explain, explaining_disk, find_d
 from export.files.tensor_file import save_tensors
 from export.model.quantize import save_ort
 from export.model.source.model_files import ModelError
-from tests.export.disks import Usage, mounted, small_disk
+from tests.export.disks import mounted, set_free, small_disk
 
-ROOT = Path(__file__).parents[3]
 REMEDY = "choose another folder"
 
 
@@ -33,19 +31,19 @@ def test_an_error_has_place_reason_expectation_and_remedy_in_one_line(code: int,
     assert "\n" not in line
 
 
-def test_only_the_first_line_of_a_long_error_is_shown() -> None:
-    assert explain(OSError("the hub is down\nTraceback ...")).startswith("the hub is down; expected")
-
-
-def test_an_error_without_a_message_is_shown_by_its_type() -> None:
-    assert explain(TimeoutError()).startswith("TimeoutError; expected")
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [(OSError("the hub is down\nTraceback ..."), "the hub is down"), (TimeoutError(), "TimeoutError")],
+)
+def test_an_error_without_a_number_is_shown_by_its_first_line_or_its_type(error: OSError, shown: str) -> None:
+    assert explain(error).startswith(f"{shown}; expected")
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
 def test_the_error_for_a_full_disk_states_the_folder_the_free_space_and_a_remedy(
     code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10_000_000, 10_000_000, 120_000))
+    set_free(monkeypatch, 120_000)
     with pytest.raises(DiskError) as found, explaining_disk(tmp_path, REMEDY):
         raise system_error(code)
     assert str(found.value) == (
@@ -88,7 +86,7 @@ def test_an_error_without_a_reason_is_a_full_disk_where_nothing_is_free(
 ) -> None:
     with pytest.raises(RuntimeError, match="failed to save"), explaining_disk(tmp_path, REMEDY):
         raise RuntimeError("failed to save")
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10_000_000, 9_999_000, 1_000))
+    set_free(monkeypatch, 1_000)
     with pytest.raises(DiskError, match="No space left"), explaining_disk(tmp_path, REMEDY):
         raise RuntimeError("failed to save")
     with pytest.raises(ModelError, match="pooling"), explaining_disk(tmp_path, REMEDY):  # says what it means
@@ -115,11 +113,8 @@ def test_a_model_file_that_the_system_refuses_is_named(tiny_graph: ModelProto, t
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EIO])
-def test_a_refusal_of_the_disk_is_found_behind_the_error_that_it_caused(code: int) -> None:
+def test_a_refusal_of_the_disk_but_no_missing_file_is_found_behind_the_error_that_it_caused(code: int) -> None:
     error = RuntimeError("cannot export")
     error.__cause__ = system_error(code)
     assert find_disk_error(error) is error.__cause__
-
-
-def test_a_missing_file_is_not_a_refusal_of_the_disk() -> None:
     assert find_disk_error(system_error(errno.ENOENT)) is None

@@ -17,10 +17,10 @@ import pytest
 from export.files.resume import PARTIAL
 from export.index import embed, shards
 from function.engine.bundle import open_bundle
-from tests.export.test_cli import Run, contents, run, write_csv
+from tests.export.command_line import contents, export_texts, run, summary, write_csv, write_texts
 
 ROOT = Path(__file__).parents[3]
-KILLS = int(os.environ.get("KILLS", "5"))
+KILLS = int(os.environ.get("KILLS", "3"))
 TEXTS, TEXTS_PER_SHARD = 2_000, 250
 
 KILLED = """
@@ -66,16 +66,9 @@ def run_until(moment: int, out: Path, texts: Path) -> subprocess.CompletedProces
     return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
 
 
-def export(out: Path, texts: Path) -> Run:
-    done = run("corpus", "--corpus", texts, "--out", out)
-    assert (done.code, done.err) == (0, "")
-    return done
-
-
-def embedded(done: Run) -> str:
-    """Return what the summary says of the embedded texts."""
-    (line,) = [line for line in done.out.splitlines() if line.startswith("embedded")]
-    return line.removeprefix("embedded").strip()
+def embedded(out: Path, texts: Path) -> str:
+    """Export the texts; return what the summary says of the embedded ones."""
+    return summary(export_texts(texts, out), "embedded")
 
 
 def test_an_export_killed_at_any_moment_goes_on_and_ends_with_the_same_bytes(
@@ -92,7 +85,7 @@ def test_an_export_killed_at_any_moment_goes_on_and_ends_with_the_same_bytes(
         assert run_until(moment, out, texts).returncode == -signal.SIGKILL
         if contents(out).keys() == contents(bundle).keys():
             assert open_bundle(out) in (old, open_bundle(tmp_path / "whole"))
-        taken_over += "taken over" in embedded(export(out, texts))
+        taken_over += "taken over" in embedded(out, texts)
         assert contents(out) == expected, moment
         assert [path.name for path in out.iterdir() if path.is_dir()] == []
     assert taken_over
@@ -109,7 +102,7 @@ def test_an_export_killed_again_and_again_embeds_no_finished_shard_twice(
     shards = len(list((kept / "finished").iterdir()))
     assert 1 < shards < 6
     new = 1_500 - shards * TEXTS_PER_SHARD
-    assert embedded(export(out, texts)).startswith(f"{new:,} texts, ")
+    assert embedded(out, texts).startswith(f"{new:,} texts, ")
 
 
 def test_shards_of_texts_that_changed_meanwhile_are_not_taken_over(
@@ -120,9 +113,9 @@ def test_shards_of_texts_that_changed_meanwhile_are_not_taken_over(
     lines = texts.read_text().splitlines()
     changed = tmp_path / "texts.csv"
     changed.write_text("\n".join([lines[0], "another goose,0", *lines[:0:-1]]) + "\n")  # in another order too
-    export(out, changed)
+    export_texts(changed, out)
     shutil.copytree(bundle, tmp_path / "whole")
-    export(tmp_path / "whole", changed)
+    export_texts(changed, tmp_path / "whole")
     assert contents(out) == contents(tmp_path / "whole")
 
 
@@ -147,11 +140,11 @@ def test_an_interruption_keeps_finished_shards_and_says_where(
         "afresh)\n",
     )
     saved[:] = [1] * 3
-    assert embedded(export(bundle_copy, texts)).startswith("1,000 texts, 1,000 rows taken over from an export that was")
+    assert embedded(bundle_copy, texts).startswith("1,000 texts, 1,000 rows taken over from an export that was")
 
 
 def test_a_terminated_export_keeps_finished_shards_and_says_where(bundle_copy: Path, tmp_path: Path) -> None:
-    many = write_csv(tmp_path / "many.csv", [{"text": f"story {row} of a goose"} for row in range(100_000)])
+    many = write_texts(tmp_path / "many.csv", [f"story {row} of a goose" for row in range(50_000)])
     command = [sys.executable, "-m", "export", "corpus", "--corpus", str(many), "--out", str(bundle_copy)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         while not list(bundle_copy.glob(f"{PARTIAL}/finished/*")):

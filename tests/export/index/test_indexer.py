@@ -1,20 +1,16 @@
-"""Passages become an index, and a model without texts keeps its bytes."""
+"""Passages become an index, and a damaged model is not copied."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors import safe_open
 from safetensors.numpy import load_file
 
 from export.corpus import Corpus
 from export.index.indexer import take_model, write_index, write_model
 from function.engine.bundle import (
-    COLUMNS,
     INDEX,
-    KEYWORDS,
     MANIFEST,
     MODEL,
     PASSAGES,
@@ -22,12 +18,10 @@ from function.engine.bundle import (
     BundleError,
     Manifest,
     describe_file,
-    open_bundle,
     read_manifest,
 )
 from function.engine.embedder import Embedder
 from function.engine.keyword.analyzer import find_stemmer, split_terms
-from function.engine.passages import Passages
 from function.engine.quantization import dequantize, quantize
 from function.engine.semantic.index import EXHAUSTIVE_ROWS, Index
 from tests.conftest import STORY_COLUMNS, embed
@@ -64,9 +58,6 @@ def test_the_manifest_says_of_the_index_what_is_in_the_files(bundle: Path, corpu
         },
     }
     assert manifest["files"].keys() == {path.name for path in bundle.iterdir()} - {"manifest.json"}
-    for name, entry in manifest["files"].items():
-        sum_of = subprocess.run(["sha256sum", bundle / name], capture_output=True, check=True, text=True).stdout
-        assert entry == {"bytes": (bundle / name).stat().st_size, "sha256": sum_of.split()[0]}
 
 
 def test_the_index_holds_the_rows_in_the_order_of_the_texts(bundle: Path, embedder: Embedder, corpus: Corpus) -> None:
@@ -77,53 +68,17 @@ def test_the_index_holds_the_rows_in_the_order_of_the_texts(bundle: Path, embedd
     assert stored.keys() == {"codes", "scales"}  # so few rows are all looked at
 
 
-def test_the_passages_come_back_as_they_were(bundle: Path, corpus: Corpus) -> None:
-    passages = Passages(bundle / PASSAGES)
-    assert [passages[row].text for row in range(len(passages))] == corpus.texts
-    assert [passages[row].id for row in range(len(passages))] == corpus.ids
-    assert [passages[row].metadata for row in range(len(passages))] == [json.loads(one) for one in corpus.metadata]
-    with safe_open(bundle / PASSAGES, "np") as file:
-        assert file.get_tensor("texts").tobytes() == "".join(corpus.texts).encode()
-
-
-def test_new_texts_leave_the_model_and_the_tokenizer_byte_for_byte(
-    bundle: Path, embedder: Embedder, corpus: Corpus, tmp_path: Path
-) -> None:
-    (tmp_path / "new").mkdir()
-    manifest = take_model(bundle, tmp_path / "new")
-    assert manifest.index is None
-    other = Corpus(corpus.texts[:20][::-1], corpus.ids[:20], corpus.metadata[:20], 0)
-    codes, scales = embed(embedder, other.texts)
-    write_passages(tmp_path / "new" / PASSAGES, other.texts, other.ids, other.metadata)
-    write_index(tmp_path / "new", manifest, other, codes, scales, "other.csv")
-    found = open_bundle(tmp_path / "new")
-    assert found.index is not None
-    assert (found.index.rows, found.index.corpus, len(Index.open(tmp_path / "new" / INDEX, None))) == (
-        20,
-        "other.csv",
-        20,
-    )
-    for name in (MODEL, TOKENIZER):
-        assert (tmp_path / "new" / name).read_bytes() == (bundle / name).read_bytes()
-
-
-@pytest.mark.parametrize("name", [MODEL, TOKENIZER])
-def test_a_model_of_another_length_is_not_copied(bundle_copy: Path, name: str, tmp_path: Path) -> None:
-    with (bundle_copy / name).open("ab") as file:
-        file.write(b" ")
-    (tmp_path / "new").mkdir()
-    with pytest.raises(BundleError, match=rf"{name}: \d+ bytes, the manifest says \d+"):
-        take_model(bundle_copy, tmp_path / "new")
-
-
 @pytest.mark.parametrize("name", [MODEL, TOKENIZER])
 def test_a_damaged_model_is_not_copied(bundle_copy: Path, name: str, tmp_path: Path) -> None:
-    content = bytearray((bundle_copy / name).read_bytes())
-    content[len(content) // 2] ^= 1
-    (bundle_copy / name).write_bytes(content)
     (tmp_path / "new").mkdir()
-    with pytest.raises(BundleError, match=rf"{name}: sha256 \w+, the manifest says \w+; it is damaged"):
-        take_model(bundle_copy, tmp_path / "new")
+    content = (bundle_copy / name).read_bytes()
+    for damaged, found in (
+        (content + b" ", rf"{name}: \d+ bytes, the manifest says \d+"),
+        (content[::-1], rf"{name}: sha256 \w+, the manifest says \w+; it is damaged"),
+    ):
+        (bundle_copy / name).write_bytes(damaged)
+        with pytest.raises(BundleError, match=found):
+            take_model(bundle_copy, tmp_path / "new")
 
 
 @pytest.mark.parametrize(("offset", "has_bits"), [(0.0, True), (0.3, False)])
@@ -142,13 +97,6 @@ def test_signs_are_stored_where_they_find_the_neighbours(
     query /= np.linalg.norm(query)
     scores = dequantize(codes, scales) @ query
     assert [hit.row for hit in index.search(query, 5)] == np.argsort(-scores, kind="stable")[:5].tolist()
-
-
-@pytest.mark.parametrize("name", [MANIFEST, MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS])
-def test_a_half_written_bundle_does_not_open(bundle_copy: Path, name: str) -> None:
-    (bundle_copy / name).unlink()
-    with pytest.raises(BundleError, match=name):
-        open_bundle(bundle_copy)
 
 
 def test_every_file_of_a_bundle_can_be_read_by_another_user(bundle: Path) -> None:

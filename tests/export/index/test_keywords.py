@@ -1,14 +1,12 @@
-"""What an export's options make of the keywords; the postings themselves are in tests/engine/test_keywords.py."""
+"""What an export's options make of the keywords; tests/function/engine/keyword tests the postings."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from export.cli import main
-from export.corpus import Corpus
 from function.engine.bundle import KEYWORDS, KeywordsInfo, open_bundle
 from function.engine.keyword.keywords import Keywords
+from tests.export.command_line import export_texts, summary
 
 
 @pytest.fixture
@@ -18,8 +16,8 @@ def texts(tmp_path: Path) -> Path:
     return path
 
 
-def export(bundle: Path, texts: Path, options: Sequence[str] = ()) -> KeywordsInfo | None:
-    assert main(["corpus", "--corpus", str(texts), "--out", str(bundle), *options]) == 0
+def export(bundle: Path, texts: Path, *options: str) -> KeywordsInfo | None:
+    export_texts(texts, bundle, *options)
     index = open_bundle(bundle).index
     assert index is not None
     return index.keywords
@@ -27,16 +25,16 @@ def export(bundle: Path, texts: Path, options: Sequence[str] = ()) -> KeywordsIn
 
 def found(bundle: Path, info: KeywordsInfo | None, text: str) -> list[int]:
     assert info is not None
-    return sorted(hit.row for hit in Keywords(bundle / KEYWORDS, info, 3).search(text))
+    return sorted(hit.row for hit in Keywords(bundle / KEYWORDS, info, 3).match(text).best(100))
 
 
 def test_stems_are_english_unless_another_language_or_none_is_named(bundle_copy: Path, texts: Path) -> None:
     info = export(bundle_copy, texts)
     assert found(bundle_copy, info, "search") == [0, 1]
     assert found(bundle_copy, info, "Haus") == [2]
-    info = export(bundle_copy, texts, ["--stem", "german"])
+    info = export(bundle_copy, texts, "--stem", "german")
     assert found(bundle_copy, info, "Haus") == [0, 2]
-    info = export(bundle_copy, texts, ["--stem", "none"])
+    info = export(bundle_copy, texts, "--stem", "none")
     assert found(bundle_copy, info, "search") == []
 
 
@@ -52,30 +50,26 @@ def test_stems_are_english_unless_another_language_or_none_is_named(bundle_copy:
 def test_the_manifest_remembers_the_fusion(
     bundle_copy: Path, texts: Path, options: list[str], fusion: tuple[str, float]
 ) -> None:
-    info = export(bundle_copy, texts, options)
+    info = export(bundle_copy, texts, *options)
     assert info is not None
     assert (info.fusion, info.fusion_weight) == fusion
 
 
-def test_the_summary_describes_the_keywords(bundle_copy: Path, texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    export(bundle_copy, texts, ["--stem", "none"])
-    export(bundle_copy, texts, ["--fusion", "rrf"])
-    export(bundle_copy, texts, ["--no-keywords"])
-    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("keywords ")]
-    assert [line.removeprefix("keywords").strip() for line in lines] == [
-        "6 terms with 6 postings, no stems; hybrid: convex, weight 0.6",
-        "5 terms with 6 postings, english stems; hybrid: rrf",
-        "none: no keyword and no hybrid search",
-    ]
-
-
-def test_no_keywords_leaves_the_file_out_and_removes_that_of_an_older_bundle(bundle_copy: Path, texts: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        (["--stem", "none"], "6 terms with 6 postings, no stems; hybrid: convex, weight 0.6"),
+        (["--fusion", "rrf"], "5 terms with 6 postings, english stems; hybrid: rrf"),
+        (["--no-keywords"], "none: no keyword and no hybrid search"),
+    ],
+)
+def test_the_summary_describes_the_keywords(bundle_copy: Path, texts: Path, options: list[str], shown: str) -> None:
     assert (bundle_copy / KEYWORDS).exists()
-    assert export(bundle_copy, texts, ["--no-keywords"]) is None
-    assert not (bundle_copy / KEYWORDS).exists()
+    assert summary(export_texts(texts, bundle_copy, *options), "keywords") == shown
+    assert (bundle_copy / KEYWORDS).exists() == (options != ["--no-keywords"])
 
 
-def test_texts_without_a_word_have_no_keywords(bundle_copy: Path, corpus: Corpus, tmp_path: Path) -> None:
+def test_texts_without_a_word_have_no_keywords(bundle_copy: Path, tmp_path: Path) -> None:
     (tmp_path / "ducks.csv").write_text("text\n🦆\n🦆🦆\n", encoding="utf-8")
     assert export(bundle_copy, tmp_path / "ducks.csv") is None
     assert not (bundle_copy / KEYWORDS).exists()

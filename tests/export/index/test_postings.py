@@ -1,7 +1,6 @@
 """The tensors of keywords are those that one sort of all terms would make, and are made with little memory."""
 
 import random
-import tracemalloc
 from collections.abc import Iterator
 from unittest.mock import patch
 
@@ -15,6 +14,7 @@ from export.index.keywords import KeywordOptions, keyword_tensors
 from function.engine.arrays import AnyArray
 from function.engine.keyword.analyzer import find_stemmer, split_terms
 from function.engine.keyword.keywords import K1, B
+from tests.export.memory import peak_of
 
 
 def sorted_at_once(texts: list[str], stemming: str | None) -> dict[str, AnyArray]:
@@ -89,10 +89,4 @@ def test_a_word_of_a_text_takes_few_bytes_of_memory(monkeypatch: pytest.MonkeyPa
         for _ in range(rows):
             yield " ".join(f"word{choose.randrange(100)}" for _ in range(words))
 
-    tracemalloc.start()
-    try:
-        keyword_tensors(texts(), KeywordOptions())
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 14 * rows * words
+    assert peak_of(lambda: keyword_tensors(texts(), KeywordOptions())) < 14 * rows * words

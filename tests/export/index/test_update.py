@@ -12,9 +12,8 @@ from export.index.update import open_older_rows
 from function.engine.bundle import INDEX, MANIFEST, MODEL, PASSAGES, BundleError, read_manifest
 from function.engine.embedder import Embedder
 from tests.conftest import embed
+from tests.export.command_line import Run, contents, error_line, export_texts, run, summary, write_csv, write_texts
 from tests.export.conftest import TINY_BERT
-from tests.export.files.test_killed_export import embedded
-from tests.export.test_cli import contents, error_line, run, write_csv
 
 
 @pytest.fixture
@@ -28,16 +27,15 @@ def changed(corpus: Corpus, tmp_path: Path) -> Path:
 def full(bundle: Path, changed: Path, tmp_path: Path) -> dict[str, bytes]:
     """The bundle in which all the changed stories were embedded."""
     out = Path(shutil.copytree(bundle, tmp_path / "full"))
-    assert run("corpus", "--corpus", changed, "--out", out).code == 0
+    export_texts(changed, out)
     return contents(out)
 
 
 def test_an_update_embeds_new_texts_alone_and_ends_with_the_bytes_of_a_full_export(
     bundle_copy: Path, changed: Path, full: dict[str, bytes]
 ) -> None:
-    done = run("corpus", "--corpus", changed, "--update", bundle_copy, "--out", bundle_copy)
-    assert (done.code, done.err) == (0, "")
-    assert embedded(done) == "5 texts, 191 rows taken over from the bundle of --update"
+    done = export_texts(changed, bundle_copy, "--update", bundle_copy)
+    assert summary(done, "embedded") == "5 texts, 191 rows taken over from the bundle of --update"
     assert contents(bundle_copy) == full
 
 
@@ -54,10 +52,10 @@ def test_an_update_into_another_folder_brings_the_model_and_leaves_the_older_bun
 def test_an_update_without_new_texts_embeds_none(
     bundle_copy: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    same = write_csv(tmp_path / "same.csv", [{"text": text} for text in corpus.texts])
+    same = write_texts(tmp_path / "same.csv", list(corpus.texts))
     monkeypatch.setattr("export.index.embed._collect", None)  # an error if it were called
-    done = run("corpus", "--corpus", same, "--update", bundle_copy, "--out", bundle_copy)
-    assert embedded(done) == "0 texts, 200 rows taken over from the bundle of --update"
+    done = export_texts(same, bundle_copy, "--update", bundle_copy)
+    assert summary(done, "embedded") == "0 texts, 200 rows taken over from the bundle of --update"
 
 
 def test_rows_are_those_of_the_older_bundle(bundle: Path, embedder: Embedder, corpus: Corpus, tmp_path: Path) -> None:
@@ -90,15 +88,16 @@ def test_a_new_row_whose_number_cannot_be_compared_exactly_leaves_the_older_bund
 ) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "one", "n": 9007199254740993}\n')
-    assert run("corpus", "--corpus", path, "--out", bundle_copy).code == 0
+    export_texts(path, bundle_copy)
     before = contents(bundle_copy)
     with path.open("a") as file:
         file.write('{"text": "two", "n": 0.5}\n')
-    line = error_line(run("corpus", "--corpus", path, "--update", bundle_copy, "--out", bundle_copy))
+    command = ("corpus", "--corpus", path, "--update", bundle_copy, "--out", bundle_copy)
+    line = error_line(run(*command))
     assert f"{path}, text 0 (from 0, id '0'): found 9007199254740993 in the column 'n', expected whole numbers" in line
     assert contents(bundle_copy) == before
     remedy = line.partition("compare the column as strings with ")[2].partition(",")[0].split()
-    assert run("corpus", "--corpus", path, "--update", bundle_copy, "--out", bundle_copy, *remedy).code == 0
+    assert run(*command, *remedy).code == 0
 
 
 @pytest.mark.parametrize("name", [INDEX, PASSAGES, MODEL])
@@ -128,21 +127,19 @@ def test_a_bundle_that_is_replaced_while_it_is_read_is_refused(
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda folder: None, "is not a folder; make a bundle with"),
-        (lambda folder: folder.mkdir(), "holds no manifest.json; make a bundle with"),
+        (lambda model, folder: None, "is not a folder; make a bundle with"),
+        (lambda model, folder: folder.mkdir(), "holds no manifest.json; make a bundle with"),
+        (shutil.copytree, "holds a model and no texts; run `"),
     ],
 )
 def test_an_update_of_no_bundle_is_an_error(
-    make: Callable[[Path], object], message: str, changed: Path, tmp_path: Path
+    make: Callable[[Path, Path], object],
+    message: str,
+    model_alone: tuple[Path, Run],
+    changed: Path,
+    tmp_path: Path,
 ) -> None:
-    make(tmp_path / "older")
+    make(model_alone[0], tmp_path / "older")
     line = error_line(run("--corpus", changed, "--update", tmp_path / "older", "--out", tmp_path / "new"))
-    assert message in line
+    assert f"{tmp_path / 'older'}: {message}" in line
     assert not (tmp_path / "new").exists()
-
-
-@pytest.mark.parametrize("option", ["--revision", "--pooling", "--calibration"])
-def test_options_of_a_model_need_the_model_in_an_update(option: str) -> None:
-    done = run(option, "cls", "--update", "bundle")
-    assert done.code == 2
-    assert f"{option} is about exporting a model; --update without MODEL keeps the bundle's model" in done.err

@@ -1,7 +1,6 @@
 """A model becomes the model half of a bundle: its files, what the manifest says of them, and how close they stayed."""
 
 import hashlib
-from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 from onnx import ModelProto
 
 from export.corpus import Corpus
-from export.corpus.python_documentation import python_documentation
 from export.model import export_model as export_model_module
 from export.model.calibration_texts import ACCURACY_TEXTS, CALIBRATION_TEXTS, split_documentation, split_texts
 from export.model.export_model import compare, export_model
@@ -28,14 +26,14 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_the_folder_holds_the_graph_and_the_tokenizer_and_nothing_else(tiny_export: tuple[Path, ModelInfo]) -> None:
-    folder, _ = tiny_export
-    assert sorted(path.name for path in folder.iterdir()) == [MODEL, TOKENIZER]
-
-
 def test_what_the_manifest_will_say_comes_from_the_model(tiny_export: tuple[Path, ModelInfo]) -> None:
-    found = asdict(tiny_export[1])
-    assert found.pop("accuracy").keys() == {"texts", "cosine_mean", "cosine_min", "recall_at_10"}
+    folder, info = tiny_export
+    assert sorted(path.name for path in folder.iterdir()) == [MODEL, TOKENIZER]
+    found = asdict(info)
+    accuracy = found.pop("accuracy")
+    assert accuracy.keys() == {"texts", "cosine_mean", "cosine_min", "recall_at_10"}
+    assert accuracy["texts"] == 100  # the half that did not calibrate
+    assert 0.9 < accuracy["recall_at_10"] <= 1
     assert found == {
         "name": "tests/tiny-bert",
         "revision": None,
@@ -58,51 +56,18 @@ def test_embeddings_are_close_to_those_of_transformers(tiny_export: tuple[Path, 
     assert info.accuracy["cosine_mean"] == pytest.approx(cosines.mean(), abs=1e-4)
 
 
-def test_accuracy_is_measured_on_the_texts_not_used_for_calibration(
-    tiny_export: tuple[Path, ModelInfo], corpus: Corpus
+def test_the_same_model_and_texts_give_the_same_bytes(
+    tiny_export: tuple[Path, ModelInfo], tiny_source: Source, corpus: Corpus, tmp_path: Path
 ) -> None:
-    assert tiny_export[1].accuracy["texts"] == len(corpus.texts) / 2
-    assert 0.9 < tiny_export[1].accuracy["recall_at_10"] <= 1
-
-
-def test_a_prompt_is_put_before_texts_of_its_role(tiny_export: tuple[Path, ModelInfo]) -> None:
-    embedder = Embedder.open(*tiny_export)
-    (query,), (plain,) = embedder.tokenize(["a sailor"], role="query"), embedder.tokenize(["query: a sailor"])
-    assert query == plain
-    assert query != embedder.tokenize(["a sailor"], role="document")[0]
-
-
-@pytest.fixture(scope="module")
-def exported_again(
-    tiny_source: Source, corpus: Corpus, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, ModelInfo]:
-    folder = tmp_path_factory.mktemp("again")
-    return folder, export_model(tiny_source, split_texts(corpus.texts), folder)
-
-
-def test_the_same_model_and_texts_give_the_same_tokenizer_and_the_same_embeddings(
-    tiny_export: tuple[Path, ModelInfo], exported_again: tuple[Path, ModelInfo], corpus: Corpus
-) -> None:
-    assert exported_again[1] == tiny_export[1]
-    assert sha256(exported_again[0] / TOKENIZER) == sha256(tiny_export[0] / TOKENIZER)
-    first, second = (Embedder.open(*one) for one in (tiny_export, exported_again))
-    tokens = first.tokenize(corpus.texts)
-    np.testing.assert_array_equal(first.embed(tokens), second.embed(tokens))
-
-
-def test_the_same_model_and_texts_give_the_same_graph_byte_for_byte(
-    tiny_export: tuple[Path, ModelInfo], exported_again: tuple[Path, ModelInfo]
-) -> None:
-    assert sha256(exported_again[0] / MODEL) == sha256(tiny_export[0] / MODEL)
-
-
-def test_each_step_tells_its_progress_up_to_one(tiny_source: Source, corpus: Corpus, tmp_path: Path) -> None:
     told: list[tuple[str, float]] = []
-    export_model(
-        tiny_source, split_texts(corpus.texts[:80]), tmp_path, lambda step, share, texts=0: told.append((step, share))
-    )
-    assert list(Counter(step for step, _ in told)) == ["export graph", "quantize", "compare with float32"]
-    for step in ("export graph", "quantize", "compare with float32"):
+    texts = split_texts(corpus.texts)
+    assert export_model(tiny_source, texts, tmp_path, lambda *one: told.append(one)) == tiny_export[1]
+    for name in (MODEL, TOKENIZER):
+        assert sha256(tmp_path / name) == sha256(tiny_export[0] / name)
+    # its progress
+    steps = ["export graph", "quantize", "compare with float32"]
+    assert list(dict.fromkeys(step for step, _ in told)) == steps
+    for step in steps:
         shares = [share for name, share in told if name == step]
         assert shares == sorted(shares)
         assert shares[-1] == 1
@@ -127,14 +92,16 @@ def test_an_export_that_strayed_from_float32_is_refused(
 # Texts to calibrate and to measure with
 
 
-def test_too_few_texts_are_refused(tiny_source: Source, corpus: Corpus, tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="63 calibration texts; expected at least 64, better 512"):
-        export_model(tiny_source, split_texts(corpus.texts[:63]), tmp_path)
-
-
-def test_too_few_different_texts_are_refused(tiny_source: Source, corpus: Corpus, tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="0 calibration texts unlike the others; expected more than 10"):
-        export_model(tiny_source, split_texts([corpus.texts[0]] * 64), tmp_path)
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        (list(map(str, range(63))), "63 calibration texts; expected at least 64, better 512"),
+        (["the same"] * 64, "0 calibration texts unlike the others; expected more than 10"),
+    ],
+)
+def test_too_few_different_texts_are_refused(texts: list[str], found: str) -> None:
+    with pytest.raises(ModelError, match=found):
+        split_texts(texts)
 
 
 @pytest.mark.parametrize("count", [64, 65, 200, 1024, 1025, 1511, 1512, 6_000, 100_000])
@@ -151,8 +118,8 @@ def test_calibration_and_measurement_share_no_text_and_spread_over_all(count: in
         assert np.abs(np.median(numbers) / count - 0.5) < 0.2
 
 
-def test_every_python_calibrates_with_the_same_documentation() -> None:
-    split = split_documentation(python_documentation())
+def test_every_python_calibrates_with_the_same_documentation(documentation: Corpus) -> None:
+    split = split_documentation(documentation)
     digest = hashlib.sha256("\n".join(split.calibration).encode()).hexdigest()
     assert digest == "ed80db4b0055d0ddeb7d30a3f550e32ed5a592017959c5cb6678c865d032fd37"
     assert len(set(split.calibration)) == CALIBRATION_TEXTS
@@ -189,8 +156,4 @@ def test_compare_counts_cosines_and_neighbours_as_a_slow_loop_does() -> None:
     assert accuracy["cosine_min"] == pytest.approx(min(cosines), abs=1e-5)
     assert accuracy["recall_at_10"] == pytest.approx(slow_recall(exact, found), abs=1e-4)
     assert 0.5 < accuracy["recall_at_10"] < 0.95
-
-
-def test_embeddings_compared_with_themselves_are_perfect() -> None:
-    rows = unit_rows(30, 8, seed=3)
-    assert compare(rows, rows) == {"texts": 30, "cosine_mean": 1, "cosine_min": 1, "recall_at_10": 1}
+    assert compare(exact, exact) == {"texts": 60, "cosine_mean": 1, "cosine_min": 1, "recall_at_10": 1}

@@ -12,8 +12,8 @@ import Stemmer
 from export.model.language import COMMON, find_other_language, warn_of_language
 from export.model.source.source import DEFAULT_MODEL_SHA256
 from function.engine.bundle import ModelInfo
+from tests.export.command_line import export_texts, run
 from tests.export.index.test_truncated import write_rows
-from tests.export.test_cli import run
 
 GERMAN = [
     *("Ecksofa mit Schlaffunktion", "Hundebett für große Hunde", "Esstisch aus Eiche, 180 cm", "Sofa grau", "Lampe"),
@@ -110,5 +110,4 @@ def test_an_export_warns_unless_the_stems_were_chosen(bundle_copy: Path, tmp_pat
     assert done.err.startswith("warning: shop.jsonl: found mostly texts in another language (50% of a sample,")
     assert done.err.endswith("export with --stem german (or --stem none)\n")
     for chosen in (["--stem", "german"], ["--stem", "english"], ["--stem", "none"], ["--no-keywords"]):
-        done = run("corpus", "--corpus", path, "--out", bundle_copy, *chosen)
-        assert (done.code, done.err) == (0, "")
+        export_texts(path, bundle_copy, *chosen)

@@ -1,7 +1,6 @@
 """A checkpoint that does not hold just the model's tensors is refused: transformers would fill in random ones."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from tests.export.conftest import TINY_BERT, edit_json, split_weights
 
 Tensors = dict[str, NDArray[Any]]
 TENSORS: Tensors = load_file(TINY_BERT / "model.safetensors")
+WHOLE = (TINY_BERT / "model.safetensors").read_bytes()
 WORDS = "embeddings.word_embeddings.weight"
 READ = [name for name in TENSORS if not name.startswith("pooler.")]
 LAST = "encoder.layer.1.output.dense.weight"
@@ -54,30 +54,22 @@ def test_a_whole_checkpoint_is_loaded_as_it_is() -> None:
 # Every tensor
 
 
-@pytest.mark.parametrize("name", READ)
-def test_a_checkpoint_without_any_one_of_its_tensors_is_refused(tiny_copy: Path, name: str) -> None:
-    write(tiny_copy, {other: tensor for other, tensor in TENSORS.items() if other != name})
-    assert f"model.safetensors: 1 missing ({name}); expected exactly the tensors of the bert model" in refusal(
-        tiny_copy
-    )
-
-
-@pytest.mark.parametrize("name", READ)
-def test_a_checkpoint_with_any_one_tensor_under_another_name_is_refused(tiny_copy: Path, name: str) -> None:
-    write(tiny_copy, {f"x.{name}" if other == name else other: tensor for other, tensor in TENSORS.items()})
-    assert f"model.safetensors: 1 missing ({name}), 1 unexpected (x.{name}); expected" in refusal(tiny_copy)
-
-
-@pytest.mark.parametrize("name", list(TENSORS))
-def test_a_checkpoint_with_any_one_tensor_of_another_shape_is_refused(tiny_copy: Path, name: str) -> None:
+@pytest.mark.parametrize("name", [WORDS, LAST])
+def test_one_tensor_that_is_missing_renamed_or_of_another_shape_is_named(tiny_copy: Path, name: str) -> None:
     tensor = TENSORS[name]
-    write(tiny_copy, TENSORS | {name: np.concatenate([tensor, tensor])})
-    found, expected = [2 * len(tensor), *tensor.shape[1:]], list(tensor.shape)
-    assert f"1 of another shape ({name} {found} instead of {expected}); expected" in refusal(tiny_copy)
+    others = {other: tensor for other, tensor in TENSORS.items() if other != name}
+    shapes = f"{[2 * len(tensor), *tensor.shape[1:]]} instead of {list(tensor.shape)}"
+    for tensors, found in [
+        (others, f"1 missing ({name}); expected exactly the tensors of the bert model"),
+        (others | {f"x.{name}": tensor}, f"1 missing ({name}), 1 unexpected (x.{name}); expected"),
+        (others | {name: np.concatenate([tensor, tensor])}, f"1 of another shape ({name} {shapes}); expected"),
+    ]:
+        write(tiny_copy, tensors)
+        assert f"model.safetensors: {found}" in refusal(tiny_copy)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("name", list(TENSORS))
+@pytest.mark.parametrize("name", [WORDS, LAST, "pooler.dense.bias"])
 def test_a_checkpoint_with_a_number_that_is_not_finite_is_refused(tiny_copy: Path, name: str, value: float) -> None:
     tensor = TENSORS[name].copy()
     tensor.flat[-1] = value
@@ -144,19 +136,11 @@ def test_weights_of_16_bits_are_accepted(tiny_copy: Path) -> None:
     assert np.abs(load(tiny_copy)[LAST] - TENSORS[LAST]).max() < 1e-3
 
 
-def test_leftover_layers_are_refused(tiny_copy: Path) -> None:
-    edit_json(tiny_copy / "config.json", num_hidden_layers=1)
-    assert "model.safetensors: 16 unexpected (encoder.layer.1." in refusal(tiny_copy)
-
-
-def test_missing_layers_are_refused(tiny_copy: Path) -> None:
-    edit_json(tiny_copy / "config.json", num_hidden_layers=3)
-    assert "model.safetensors: 16 missing (encoder.layer.2." in refusal(tiny_copy)
-
-
 @pytest.mark.parametrize(
     ("size", "value", "found"),
     [
+        ("num_hidden_layers", 1, "model.safetensors: 16 unexpected (encoder.layer.1."),
+        ("num_hidden_layers", 3, "model.safetensors: 16 missing (encoder.layer.2."),
         ("vocab_size", 600, f"({WORDS} [591, 32] instead of [600, 32])"),
         ("intermediate_size", 99, "6 of another shape (encoder.layer.0.intermediate.dense.bias [64] instead of [99], "),
         ("max_position_embeddings", 65, "(embeddings.position_embeddings.weight [64, 32] instead of [65, 32])"),
@@ -184,26 +168,9 @@ def test_quantized_weights_are_refused(tiny_copy: Path) -> None:
 # Damaged files and values
 
 
-def empty(content: bytes) -> bytes:
-    return b""
-
-
-def cut_header(content: bytes) -> bytes:
-    return content[:200]
-
-
-def cut_data(content: bytes) -> bytes:
-    return content[:-1]
-
-
-def other_data(content: bytes) -> bytes:
-    return b"version https://git-lfs.github.com/spec/v1\n"
-
-
-@pytest.mark.parametrize("damage", [empty, cut_header, cut_data, other_data])
-def test_a_damaged_file_is_named(tiny_copy: Path, damage: Callable[[bytes], bytes]) -> None:
+@pytest.mark.parametrize("damaged", [b"", WHOLE[:200], WHOLE[:-1], b"version https://git-lfs.github.com/spec/v1\n"])
+def test_a_damaged_file_is_named(tiny_copy: Path, damaged: bytes) -> None:
     path = tiny_copy / "model.safetensors"
-    damaged = damage(path.read_bytes())
     path.write_bytes(damaged)
     assert f"{path}: {len(damaged)} bytes that cannot be read (SafetensorError: " in refusal(tiny_copy)
 

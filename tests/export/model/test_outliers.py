@@ -26,6 +26,11 @@ def with_outlier(neuron: int = 7, output: int = 2, size: float = 60.0) -> NDArra
     return outgoing
 
 
+def node(kind: str, *names: str, domain: str = "") -> Any:
+    """Return a node; the last of the names is its output."""
+    return helper.make_node(kind, names[:-1], names[-1:], domain=domain)
+
+
 def graph(nodes: list[Any], outputs: dict[str, int], **tensors: NDArray[np.float32]) -> ModelProto:
     made = helper.make_graph(
         nodes,
@@ -42,10 +47,10 @@ def feed_forward(activation: str = "Relu", bias_first: bool = False, bias: bool 
     names = ["b", "xu"] if bias_first else ["xu", "b"]
     domain = "com.microsoft" if activation in ("Gelu", "FastGelu", "QuickGelu") else ""
     nodes = [
-        helper.make_node("MatMul", ["x", "u"], ["xu"]),
-        *([helper.make_node("Add", names, ["hidden"])] if bias else []),
-        helper.make_node(activation, ["hidden" if bias else "xu"], ["bent"], domain=domain),
-        helper.make_node("MatMul", ["bent", "d"], ["y"]),
+        node("MatMul", "x", "u", "xu"),
+        *([node("Add", *names, "hidden")] if bias else []),
+        node(activation, "hidden" if bias else "xu", "bent", domain=domain),
+        node("MatMul", "bent", "d", "y"),
     ]
     tensors = {"u": weights(INPUTS, NEURONS), "d": with_outlier()}
     return graph(nodes, {"y": OUTPUTS}, **tensors, **({"b": weights(NEURONS, seed=5)} if bias else {}))
@@ -56,6 +61,14 @@ def run(model: ModelProto, x: NDArray[np.float32]) -> list[NDArray[Any]]:
     return list(session.run(None, {"x": x}))
 
 
+def assert_computes_the_same_when_split(model: ModelProto, tolerance: float) -> None:
+    x = weights(30, INPUTS, seed=6)
+    (before,) = run(model, x)
+    split_outliers(model)
+    (after,) = run(model, x)
+    np.testing.assert_allclose(after, before, atol=tolerance * np.abs(before).max())
+
+
 def read(model: ModelProto, output: str, position: int) -> NDArray[Any]:
     """Return the constant that the node with this output reads."""
     (node,) = (node for node in model.graph.node if output in node.output)
@@ -64,12 +77,6 @@ def read(model: ModelProto, output: str, position: int) -> NDArray[Any]:
 
 
 # How often
-
-
-def test_the_neuron_with_the_outlier_gets_the_copies() -> None:
-    counts = count_copies(with_outlier(neuron=7, size=60.0), 8)
-    assert counts.shape == (NEURONS,)
-    assert (counts[7], counts.sum()) == (9, NEURONS + 8)
 
 
 def test_each_copy_goes_where_the_largest_weights_squares_shrink_most() -> None:
@@ -97,11 +104,7 @@ def test_no_copy_is_made_where_none_helps(outgoing: NDArray[Any]) -> None:
 @pytest.mark.parametrize("bias", ["none", "first", "second"])
 def test_a_split_layer_computes_the_same(activation: str, bias: str) -> None:
     model = feed_forward(activation, bias_first=bias == "first", bias=bias != "none")
-    x = weights(30, INPUTS, seed=6)
-    (before,) = run(model, x)
-    split_outliers(model)
-    (after,) = run(model, x)
-    np.testing.assert_allclose(after, before, atol=2e-5 * np.abs(before).max())
+    assert_computes_the_same_when_split(model, 2e-5)
     assert read(model, "xu", 1).shape == (INPUTS, NEURONS + COPIES)
     assert read(model, "y", 1).shape == (NEURONS + COPIES, OUTPUTS)
 
@@ -128,54 +131,49 @@ def test_in_8_bit_the_other_weights_of_that_output_are_no_longer_rounded_away() 
     assert error(wide, shares) < 0.25 * error(x, outgoing)
 
 
-def other_reader(node: Any) -> ModelProto:
+def read_elsewhere(value: str) -> ModelProto:
     """Return the layer with one more node, which reads something on the way from one product to the other."""
     model = feed_forward()
-    model.graph.node.append(node)
+    model.graph.node.append(node("Identity", value, "z"))
     model.graph.output.append(helper.make_tensor_value_info("z", TensorProto.FLOAT, None))
     return model
 
 
-@pytest.mark.parametrize("value", ["xu", "hidden", "bent"])
-def test_a_layer_whose_neurons_something_else_reads_is_left_alone(value: str) -> None:
-    model = other_reader(helper.make_node("Identity", [value], ["z"]))
-    before = model.SerializeToString(deterministic=True)
-    split_outliers(model)
-    assert model.SerializeToString(deterministic=True) == before
-
-
-def test_neurons_that_are_an_output_of_the_graph_are_left_alone() -> None:
+def with_neurons_as_output() -> ModelProto:
     model = feed_forward()
     model.graph.output.append(helper.make_tensor_value_info("bent", TensorProto.FLOAT, ["tokens", NEURONS]))
-    before = model.SerializeToString(deterministic=True)
-    split_outliers(model)
-    assert model.SerializeToString(deterministic=True) == before
+    return model
 
 
-@pytest.mark.parametrize("between", ["Softmax", "LayerNormalization"])
-def test_a_function_of_several_neurons_at_once_is_left_alone(between: str) -> None:
-    scale = ["scale"] if between == "LayerNormalization" else []
+def with_function_of_all_neurons(kind: str, *scale: str) -> ModelProto:
+    nodes = [node("MatMul", "x", "u", "xu"), node(kind, "xu", *scale, "bent"), node("MatMul", "bent", "d", "y")]
+    return graph(nodes, {"y": OUTPUTS}, u=weights(INPUTS, NEURONS), d=with_outlier(), scale=weights(NEURONS))
+
+
+def with_sum_of_two_activations() -> ModelProto:
     nodes = [
-        helper.make_node("MatMul", ["x", "u"], ["xu"]),
-        helper.make_node(between, ["xu", *scale], ["bent"]),
-        helper.make_node("MatMul", ["bent", "d"], ["y"]),
+        node("MatMul", "x", "u", "xu"),
+        node("MatMul", "x", "v", "xv"),
+        node("Add", "xu", "xv", "hidden"),
+        node("Relu", "hidden", "bent"),
+        node("MatMul", "bent", "d", "y"),
     ]
-    model = graph(nodes, {"y": OUTPUTS}, u=weights(INPUTS, NEURONS), d=with_outlier(), scale=weights(NEURONS))
-    before = model.SerializeToString(deterministic=True)
-    split_outliers(model)
-    assert model.SerializeToString(deterministic=True) == before
+    tensors = {"u": weights(INPUTS, NEURONS), "v": weights(INPUTS, NEURONS, seed=5), "d": with_outlier()}
+    return graph(nodes, {"y": OUTPUTS}, **tensors)
 
 
-def test_a_sum_of_two_activations_is_left_alone() -> None:
-    nodes = [
-        helper.make_node("MatMul", ["x", "u"], ["xu"]),
-        helper.make_node("MatMul", ["x", "v"], ["xv"]),
-        helper.make_node("Add", ["xu", "xv"], ["hidden"]),
-        helper.make_node("Relu", ["hidden"], ["bent"]),
-        helper.make_node("MatMul", ["bent", "d"], ["y"]),
-    ]
-    tensors = {"u": weights(INPUTS, NEURONS), "v": weights(INPUTS, NEURONS, seed=5)}
-    model = graph(nodes, {"y": OUTPUTS}, **tensors, d=with_outlier())
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(read_elsewhere(value) for value in ("xu", "hidden", "bent")),
+        with_neurons_as_output(),
+        with_function_of_all_neurons("Softmax"),
+        with_function_of_all_neurons("LayerNormalization", "scale"),
+        with_sum_of_two_activations(),
+    ],
+    ids=["product read", "sum read", "neurons read", "output", "softmax", "normalization", "two activations"],
+)
+def test_neurons_that_are_more_than_a_layers_own_are_left_alone(model: ModelProto) -> None:
     before = model.SerializeToString(deterministic=True)
     split_outliers(model)
     assert model.SerializeToString(deterministic=True) == before
@@ -183,20 +181,16 @@ def test_a_sum_of_two_activations_is_left_alone() -> None:
 
 def test_a_product_may_be_the_end_of_one_layer_and_the_begin_of_the_next() -> None:
     nodes = [
-        helper.make_node("MatMul", ["x", "u"], ["xu"]),
-        helper.make_node("Relu", ["xu"], ["first"]),
-        helper.make_node("MatMul", ["first", "m"], ["xm"]),
-        helper.make_node("Relu", ["xm"], ["second"]),
-        helper.make_node("MatMul", ["second", "d"], ["y"]),
+        node("MatMul", "x", "u", "xu"),
+        node("Relu", "xu", "first"),
+        node("MatMul", "first", "m", "xm"),
+        node("Relu", "xm", "second"),
+        node("MatMul", "second", "d", "y"),
     ]
     middle = weights(NEURONS, NEURONS, seed=5)
     middle[4, 4] = 50
     model = graph(nodes, {"y": OUTPUTS}, u=weights(INPUTS, NEURONS), m=middle, d=with_outlier())
-    x = weights(20, INPUTS, seed=6)
-    (before,) = run(model, x)
-    split_outliers(model)
-    (after,) = run(model, x)
-    np.testing.assert_allclose(after, before, atol=1e-4 * np.abs(before).max())
+    assert_computes_the_same_when_split(model, 1e-4)
     assert read(model, "xm", 1).shape == (NEURONS + COPIES, NEURONS + COPIES)
 
 
@@ -204,19 +198,15 @@ def test_layers_that_share_their_weights_stay_layers_of_the_same_function() -> N
     nodes = []
     for number, (first, last) in enumerate([("x", "middle"), ("middle", "y")]):
         nodes += [
-            helper.make_node("MatMul", [first, "u"], [f"xu{number}"]),
-            helper.make_node("Add", [f"xu{number}", "b"], [f"hidden{number}"]),
-            helper.make_node("Relu", [f"hidden{number}"], [f"bent{number}"]),
-            helper.make_node("MatMul", [f"bent{number}", "d"], [last]),
+            node("MatMul", first, "u", f"xu{number}"),
+            node("Add", f"xu{number}", "b", f"hidden{number}"),
+            node("Relu", f"hidden{number}", f"bent{number}"),
+            node("MatMul", f"bent{number}", "d", last),
         ]
     outgoing = weights(NEURONS, INPUTS, seed=4)
     outgoing[3, 5] = 40
     model = graph(nodes, {"y": INPUTS}, u=weights(INPUTS, NEURONS), b=weights(NEURONS, seed=5), d=outgoing)
-    x = weights(20, INPUTS, seed=6)
-    (before,) = run(model, x)
-    split_outliers(model)
-    (after,) = run(model, x)
-    np.testing.assert_allclose(after, before, atol=1e-4 * np.abs(before).max())
+    assert_computes_the_same_when_split(model, 1e-4)
     assert read(model, "xu0", 1).shape == read(model, "xu1", 1).shape == (INPUTS, NEURONS + COPIES)
 
 

@@ -22,6 +22,9 @@ from export.model.source.weights import hash_weights
 from tests.data.make_tiny_bert import make
 from tests.export.conftest import TINY_BERT, edit_json
 
+Asked = list[tuple[str, dict[str, Any]]]  # names and options that the hub was asked for
+Hub = Callable[[Path | Exception], Asked]
+
 
 def read(folder: Path, **changes: Any) -> Source:
     return read_source(folder, "tests/tiny-bert", **changes)
@@ -55,6 +58,7 @@ def test_the_properties_of_the_tiny_model_are_read_from_its_files() -> None:
 
 
 def test_a_plain_transformers_model_is_pooled_by_the_mean_and_has_no_prompts(tiny_copy: Path) -> None:
+    (tiny_copy / "tokenizer_config.json").unlink()
     for name in ("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"):
         (tiny_copy / name).unlink()
     shutil.rmtree(tiny_copy / "1_Pooling")
@@ -91,6 +95,7 @@ def write_pooling(folder: Path, config: dict[str, Any]) -> None:
 def test_the_pooling_is_the_one_its_config_names(tiny_copy: Path, config: dict[str, Any], pooling: str) -> None:
     write_pooling(tiny_copy, config)
     assert read(tiny_copy).pooling == pooling
+    assert read(tiny_copy, pooling="max").pooling == "max"
 
 
 @pytest.mark.parametrize(
@@ -107,24 +112,6 @@ def test_the_pooling_is_the_one_its_config_names(tiny_copy: Path, config: dict[s
 def test_a_pooling_that_cannot_be_exported_is_refused(tiny_copy: Path, config: dict[str, Any], found: str) -> None:
     write_pooling(tiny_copy, config)
     with pytest.raises(ModelError, match=r"1_Pooling/config\.json: .*" + found):
-        read(tiny_copy)
-
-
-def test_the_pooling_asked_for_replaces_the_models_own() -> None:
-    assert read(TINY_BERT, pooling="cls").pooling == "cls"
-
-
-def test_modules_without_pooling_are_refused(tiny_copy: Path) -> None:
-    (tiny_copy / "modules.json").write_text('[{"path": "", "type": "sentence_transformers.models.Transformer"}]')
-    with pytest.raises(ModelError, match=r"modules\.json: lists Transformer; expected Transformer, Pooling"):
-        read(tiny_copy)
-
-
-def test_a_model_with_a_further_module_is_refused_by_its_name(tiny_copy: Path) -> None:
-    modules = json.loads((tiny_copy / "modules.json").read_text())
-    modules.append({"idx": 3, "name": "3", "path": "3_Dense", "type": "sentence_transformers.models.Dense"})
-    (tiny_copy / "modules.json").write_text(json.dumps(modules))
-    with pytest.raises(ModelError, match=r"modules\.json: lists Transformer, Pooling, Normalize, Dense; expected"):
         read(tiny_copy)
 
 
@@ -153,12 +140,6 @@ def test_the_longest_input_is_stated_by_the_model_its_tokenizer_or_its_positions
     assert read(tiny_copy).max_tokens == max_tokens
 
 
-def test_without_the_files_that_state_it_the_longest_input_is_the_number_of_positions(tiny_copy: Path) -> None:
-    (tiny_copy / "sentence_bert_config.json").unlink()
-    (tiny_copy / "tokenizer_config.json").unlink()
-    assert read(tiny_copy).max_tokens == 64
-
-
 # Lower case, sizes, prompts
 
 
@@ -171,13 +152,6 @@ def test_distilberts_names_of_its_sizes_are_read(tiny_copy: Path) -> None:
     edit_json(tiny_copy / "config.json", hidden_size=None, num_attention_heads=None, dim=32, n_heads=8)
     found = read(tiny_copy)
     assert (found.hidden_size, found.attention_heads) == (32, 8)
-
-
-@pytest.mark.parametrize("key", ["hidden_size", "num_attention_heads", "max_position_embeddings"])
-def test_a_config_without_a_size_is_refused(tiny_copy: Path, key: str) -> None:
-    edit_json(tiny_copy / "config.json", **{key: None})
-    with pytest.raises(ModelError, match=r"config\.json: has no"):
-        read(tiny_copy)
 
 
 @pytest.mark.parametrize(
@@ -205,42 +179,6 @@ def test_a_role_without_a_prompt_takes_that_of_its_other_names_then_the_default(
 ) -> None:
     (tiny_copy / "config_sentence_transformers.json").write_text(json.dumps(config))
     assert read(tiny_copy).prompts == prompts
-
-
-# Broken folders
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("config.json", r"config\.json: is missing"),
-        ("tokenizer.json", r"has no tokenizer\.json"),
-        ("model.safetensors", r"has no model\.safetensors; expected weights in safetensors"),
-        ("1_Pooling/config.json", r"1_Pooling/config\.json: is missing"),
-    ],
-)
-def test_a_missing_file_is_named(tiny_copy: Path, name: str, message: str) -> None:
-    (tiny_copy / name).unlink()
-    with pytest.raises(ModelError, match=message):
-        read(tiny_copy)
-
-
-JSON_FILES = ["config.json", "sentence_bert_config.json", "config_sentence_transformers.json", "1_Pooling/config.json"]
-
-
-@pytest.mark.parametrize("name", JSON_FILES)
-@pytest.mark.parametrize(("content", "found"), [("{", "expected JSON"), ("[]", "holds a list, expected an object")])
-def test_a_file_that_is_not_a_json_object_is_named(tiny_copy: Path, name: str, content: str, found: str) -> None:
-    (tiny_copy / name).write_text(content)
-    with pytest.raises(ModelError, match=re.escape(f"{tiny_copy / name}: ") + ".*" + found):
-        read(tiny_copy)
-
-
-@pytest.mark.parametrize("content", ["{", "{}", '[{"idx": 0}]'])
-def test_modules_that_cannot_be_read_are_named(tiny_copy: Path, content: str) -> None:
-    (tiny_copy / "modules.json").write_text(content)
-    with pytest.raises(ModelError, match=r"modules\.json: "):
-        read(tiny_copy)
 
 
 # Weights
@@ -276,12 +214,12 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path | Exception], list[tuple[str, dict[str, Any]]]]:
+def hub(monkeypatch: pytest.MonkeyPatch) -> Hub:
     """Return a function that makes the hub return a folder or raise an error; it returns what the hub was asked."""
     import huggingface_hub
 
-    def answer(with_: Path | Exception) -> list[tuple[str, dict[str, Any]]]:
-        asked = []
+    def answer(with_: Path | Exception) -> Asked:
+        asked: Asked = []
 
         def snapshot_download(name: str, **options: Any) -> str:
             asked.append((name, options))
@@ -318,9 +256,7 @@ def test_a_package_with_other_weights_than_upstreams_is_refused(monkeypatch: pyt
         find_model(None, None)
 
 
-def test_without_its_package_the_default_model_comes_from_the_hub(
-    monkeypatch: pytest.MonkeyPatch, hub: Callable[[Path | Exception], list[tuple[str, dict[str, Any]]]]
-) -> None:
+def test_without_its_package_the_default_model_comes_from_the_hub(monkeypatch: pytest.MonkeyPatch, hub: Hub) -> None:
     monkeypatch.setattr(source, "DEFAULT_MODEL_PACKAGE", "no_such_package")
     asked = hub(TINY_BERT)
     assert find_model(None, None)[:2] == (TINY_BERT, DEFAULT_MODEL)
@@ -334,9 +270,7 @@ def test_a_model_in_a_folder_has_the_name_of_the_folder(tiny_copy: Path, monkeyp
     assert find_model(".", None) == (Path(), "tiny-bert", None)
 
 
-def test_a_name_on_the_hub_is_downloaded_at_its_revision_and_without_files_that_run_code(
-    hub: Callable[[Path | Exception], list[tuple[str, dict[str, Any]]]],
-) -> None:
+def test_a_name_on_the_hub_is_downloaded_at_its_revision_and_without_files_that_run_code(hub: Hub) -> None:
     asked = hub(TINY_BERT)
     assert find_model("intfloat/e5-small-v2", "a1b2c3")[:2] == (TINY_BERT, "intfloat/e5-small-v2")
     ((name, options),) = asked
@@ -349,18 +283,14 @@ def test_a_name_on_the_hub_is_downloaded_at_its_revision_and_without_files_that_
 
 
 @pytest.mark.parametrize("asked_for", [None, "main", "v1.0"])
-def test_the_commit_that_the_hub_gave_is_recorded_whatever_was_asked_for(
-    hub: Callable[[Path | Exception], list[tuple[str, dict[str, Any]]]], asked_for: str | None
-) -> None:
+def test_the_commit_that_the_hub_gave_is_recorded_whatever_was_asked_for(hub: Hub, asked_for: str | None) -> None:
     commit = "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
     hub(Path("hub") / "models--intfloat--e5-small-v2" / "snapshots" / commit)
     assert find_model("intfloat/e5-small-v2", asked_for)[2] == commit
 
 
 @needs_package
-def test_a_revision_of_the_default_model_is_asked_of_the_hub(
-    hub: Callable[[Path | Exception], list[tuple[str, dict[str, Any]]]],
-) -> None:
+def test_a_revision_of_the_default_model_is_asked_of_the_hub(hub: Hub) -> None:
     asked = hub(TINY_BERT)
     find_model(None, "a1b2c3")
     ((name, options),) = asked
@@ -373,9 +303,7 @@ def test_a_revision_of_a_folder_is_refused(tiny_copy: Path) -> None:
         find_model(str(tiny_copy), "a1b2c3")
 
 
-def test_a_hub_that_cannot_be_reached_is_an_error_that_says_what_to_do(
-    hub: Callable[[Path | Exception], list[tuple[str, dict[str, Any]]]],
-) -> None:
+def test_a_hub_that_cannot_be_reached_is_an_error_that_says_what_to_do(hub: Hub) -> None:
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     hub(LocalEntryNotFoundError("cannot find the files in the cache\nand more lines"))

@@ -38,27 +38,19 @@ def test_the_tokenizer_gives_the_ids_of_transformers(tokenizer: Tokenizer, corpu
         assert tokenizer.encode(text).ids == original(text, truncation=False, padding=False)["input_ids"]
 
 
-def cased(folder: Path) -> None:
-    """Make a model's tokenizer tell capitals from small letters."""
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.normalizer = None
-    tokenizer.save(str(folder / "tokenizer.json"))
+def change(folder: Path, edit: Callable[[dict[str, Any]], object]) -> None:
+    content = json.loads((folder / "tokenizer.json").read_text())
+    edit(content)
+    (folder / "tokenizer.json").write_text(json.dumps(content))
 
 
-def test_texts_are_lower_cased_where_the_sentence_transformer_does(tiny_copy: Path, tiny_source: Source) -> None:
-    cased(tiny_copy)
-    source = replace(tiny_source, folder=tiny_copy, lower_case=True)
-    write_tokenizer(source, tiny_copy / "lower.txt")
-    lower = read_tokenizer(tiny_copy / "lower.txt")
-    assert lower.encode("The Harbour").ids == lower.encode("the harbour").ids
-    assert lower.encode("The Harbour").tokens == ["[CLS]", "the", "harbour", "[SEP]"]
-
-
-def test_texts_keep_their_case_where_it_does_not(tiny_copy: Path, tiny_source: Source) -> None:
-    cased(tiny_copy)
-    write_tokenizer(replace(tiny_source, folder=tiny_copy), tiny_copy / "cased.txt")
-    kept = read_tokenizer(tiny_copy / "cased.txt")
-    assert kept.encode("The harbour").tokens == ["[CLS]", "[UNK]", "harbour", "[SEP]"]
+@pytest.mark.parametrize(("lower_case", "first"), [(True, "the"), (False, "[UNK]")])
+def test_texts_are_lower_cased_where_the_sentence_transformer_does(
+    tiny_copy: Path, tiny_source: Source, lower_case: bool, first: str
+) -> None:
+    change(tiny_copy, lambda content: content.update(normalizer=None))  # tells capitals from small letters
+    write_tokenizer(replace(tiny_source, folder=tiny_copy, lower_case=lower_case), tiny_copy / TOKENIZER)
+    assert read_tokenizer(tiny_copy / TOKENIZER).encode("The harbour").tokens == ["[CLS]", first, "harbour", "[SEP]"]
 
 
 def test_lower_casing_comes_before_the_tokenizers_own_normalizer(tiny_source: Source, tmp_path: Path) -> None:
@@ -91,49 +83,37 @@ def test_a_file_that_is_not_a_tokenizers_json_is_refused(tiny_copy: Path, conten
     assert f"{tiny_copy / 'tokenizer.json'}: cannot be read (" in refusal(tiny_copy)
 
 
-def change(folder: Path, edit: Callable[[dict[str, Any]], object]) -> None:
-    content = json.loads((folder / "tokenizer.json").read_text())
-    edit(content)
-    (folder / "tokenizer.json").write_text(json.dumps(content))
-
-
-def test_an_empty_vocabulary_is_refused(tiny_copy: Path) -> None:
-    change(tiny_copy, lambda content: content["model"].update(vocab={}))
-    assert "tokenizer.json: has an empty vocabulary; expected the tokens of the model" in refusal(tiny_copy)
-
-
-def one_token_more(content: dict[str, Any]) -> None:
-    content["model"]["vocab"]["unheard"] = 591
-
-
-def one_token_with_a_large_id(content: dict[str, Any]) -> None:
-    content["model"]["vocab"]["harbour"] = 591
-
-
 def one_added_token_more(content: dict[str, Any]) -> None:
     content["added_tokens"].append(content["added_tokens"][0] | {"id": 591, "content": "[NEW]"})
 
 
-def a_special_token_with_a_large_id(content: dict[str, Any]) -> None:
-    content["post_processor"]["special_tokens"]["[CLS]"]["ids"] = [591]
+LARGE_ID = "has tokens with ids up to 591, expected ids below 591, the vocab_size"
 
 
 @pytest.mark.parametrize(
-    "edit", [one_token_more, one_token_with_a_large_id, one_added_token_more, a_special_token_with_a_large_id]
+    ("edit", "found"),
+    [
+        (
+            lambda content: content["model"].update(vocab={}),
+            "has an empty vocabulary; expected the tokens of",
+        ),
+        (lambda content: content["model"]["vocab"].update(unheard=591), LARGE_ID),
+        (lambda content: content["model"]["vocab"].update(harbour=591), LARGE_ID),
+        (one_added_token_more, LARGE_ID),
+        (lambda content: content["post_processor"]["special_tokens"]["[CLS]"].update(ids=[591]), LARGE_ID),
+        (lambda content: content.update(post_processor=None), "puts no special tokens around a text, expected some"),
+    ],
 )
-def test_a_token_without_an_embedding_is_refused(tiny_copy: Path, edit: Callable[[dict[str, Any]], object]) -> None:
+def test_a_tokenizer_that_does_not_fit_the_model_is_refused(
+    tiny_copy: Path, edit: Callable[[dict[str, Any]], object], found: str
+) -> None:
     change(tiny_copy, edit)
-    assert "tokenizer.json: has tokens with ids up to 591, expected ids below 591, the vocab_size" in refusal(tiny_copy)
+    assert f"tokenizer.json: {found}" in refusal(tiny_copy)
 
 
 def test_a_vocabulary_smaller_than_the_embedding_table_is_accepted(tiny_copy: Path) -> None:
     write_tokenizer(replace(read_source(tiny_copy, "tests/padded"), vocabulary_size=600), tiny_copy / TOKENIZER)
     assert (tiny_copy / TOKENIZER).is_file()
-
-
-def test_a_tokenizer_without_special_tokens_is_refused(tiny_copy: Path) -> None:
-    change(tiny_copy, lambda content: content.update(post_processor=None))
-    assert "tokenizer.json: puts no special tokens around a text, expected some" in refusal(tiny_copy)
 
 
 def test_a_length_that_the_special_tokens_fill_is_refused(tiny_copy: Path) -> None:

@@ -1,0 +1,98 @@
+"""The options of `python -m export evaluate`."""
+
+import argparse
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from export.evaluation.measures import MEASURES, MODES
+
+EVALUATE = """\
+Measure how well a bundle answers questions whose answers you know, in each mode of search.
+
+  python -m export evaluate bundle/ --make-questions 30 > questions.jsonl   write a question into each line, then:
+  python -m export evaluate bundle/ --questions questions.jsonl
+"""
+MEANINGS = """\
+measures, each a mean over the questions from 0 to 1 with its 95 % confidence interval:
+  nDCG@10     how high the relevant texts stand among the first 10 hits, better grades first; 1 is the best order
+  recall@5    the share of the relevant texts that are among the first 5 hits; the same for @10 and @100
+  MRR@10      1 divided by the place of the first relevant text, 0 if it is not among the first 10
+
+questions:
+  JSON lines  {"query": "reset my password", "relevant": ["faq-12", "faq-40"]}
+              or with grades: {"query": "reset my password", "relevant": {"faq-12": 2, "faq-40": 1}}
+  BEIR        a folder with queries.jsonl and qrels/test.tsv
+  TREC        a file of topics, or of lines with an id, a tab and a question; and --qrels FILE
+
+examples:
+  python -m export evaluate bundle/ --questions questions.jsonl --group-by path
+  python -m export evaluate bundle/ --questions questions.jsonl --filter '{"language": "en"}'
+  python -m export evaluate bundle/ --questions questions.jsonl --compare older-bundle/
+  python -m export evaluate bundle/ --questions questions.jsonl --mode hybrid --floor ndcg@10=0.6
+  python -m export evaluate bundle/ --questions topics.txt --qrels qrels.txt --mode semantic --run semantic.run
+"""
+
+
+def add_evaluation_options(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments to its parser."""
+    add = parser.add_argument
+    add("bundle", nargs="?", type=Path, default=Path("bundle"), help="the bundle's folder (default: bundle/)")
+    add("--questions", type=Path, metavar="FILE", help="questions and their relevant ids: JSON lines, BEIR or TREC")
+    add("--qrels", type=Path, metavar="FILE", help="judgements of TREC topics, or another split of a BEIR folder")
+    add("--mode", choices=MODES, action="append", help="only this mode; may be repeated (default: all of the bundle)")
+    group = "compare relevant ids with this column instead of passages' ids, such as path for documents; of passages "
+    add("--group-by", metavar="COLUMN", help=group + "with the same value, only the best counts")
+    among = "measure requests with this filter too, with the relevant texts that pass it; may be repeated"
+    add("--filter", type=_filter, action="append", default=[], metavar="JSON", help=among)
+    add("--allow-missing", action="store_true", help="count relevant ids that the bundle lacks as not found")
+    other = "test whether this bundle differs, question by question (paired randomization test)"
+    add("--compare", type=Path, metavar="OTHER", help=other)
+    least = f"exit with 1 if a measured mode is below this; one of {', '.join(MEASURES)}; may be repeated"
+    add("--floor", type=_floor, action="append", default=[], metavar="MEASURE=VALUE", help=least)
+    add("--run", type=Path, metavar="FILE", help="write the hits of one --mode as a TREC run")
+    add("--json", action="store_true", help="print one object of JSON for other programs")
+    drawn = "print N random passages as lines of questions that you fill in"
+    add("--make-questions", type=_count, metavar="N", help=drawn)
+
+
+def check_evaluation(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Exit with an error unless the options belong together."""
+    if (options.questions is None) == (options.make_questions is None):
+        parser.error("name the questions with --questions FILE, or make a file of them with --make-questions N")
+    if options.make_questions is not None:
+        for option in ("qrels", "mode", "filter", "compare", "floor", "run", "json", "allow_missing"):
+            if getattr(options, option):
+                parser.error(f"--{option.replace('_', '-')} is for --questions; --make-questions measures nothing")
+    if options.run is not None and len(set(options.mode or ())) != 1:
+        parser.error("--run writes the hits of one mode; name it with --mode, such as --mode semantic")
+
+
+def _filter(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise argparse.ArgumentTypeError(f"not JSON: {error}; expected such as '{{\"year\": 2014}}'") from error
+    if not isinstance(found, dict):
+        raise argparse.ArgumentTypeError("expected an object of JSON, such as '{\"year\": 2014}'")
+    return found
+
+
+def _floor(text: str) -> tuple[str, float]:
+    """Return the measure and its least value."""
+    measure, _, words = text.partition("=")
+    try:
+        value = float(words)
+    except ValueError:
+        value = math.nan
+    if measure.lower() not in MEASURES or not 0 <= value <= 1:
+        expected = f"MEASURE=VALUE with a measure of {', '.join(MEASURES)} and a value from 0 to 1"
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected {expected}")
+    return measure.lower(), value
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 6 and int(text)):
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a whole number of 1 or more")
+    return int(text)

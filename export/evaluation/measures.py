@@ -1,0 +1,52 @@
+"""nDCG@10, recall@5, @10 and @100 and MRR@10 of one question, as trec_eval computes them.
+
+A grade of 1 or more is relevant, and 0 is not. The gain of nDCG is the grade itself (Järvelin and Kekäläinen, 2002),
+not a power of 2. Hits with equal scores are in descending order of their ids, and scores are compared as float32: so
+does trec_eval, and a run that it reads from a file has the same figures. Source: https://github.com/usnistgov/trec_eval
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from function.engine.arrays import Array
+
+SEMANTIC, KEYWORD, HYBRID = MODES = ("semantic", "keyword", "hybrid")  # of search, in the order of tables
+MEASURES = ("ndcg@10", "recall@5", "recall@10", "recall@100", "mrr@10")
+TITLES = {"ndcg@10": "nDCG@10", "mrr@10": "MRR@10"}  # how tables write them
+CUT = 10  # hits that nDCG and MRR look at
+RECALL_CUTS = (5, 10, 100)
+DEPTH = max(RECALL_CUTS)  # hits of a question that are measured
+
+Grades = Mapping[str, int]  # of the judged texts, by id
+
+
+def rank(scores: Mapping[str, float]) -> list[str]:
+    """Return the ids of scored hits, best first; equal scores are in descending order of the ids."""
+    return sorted(sorted(scores, reverse=True), key=lambda name: -float(np.float32(scores[name])))
+
+
+def measure(found: Sequence[str], relevant: Grades) -> Array[np.float64]:
+    """Return the MEASURES of the ids that a search found, best first: (5,) float64 from 0 to 1.
+
+    Raises ValueError if no grade is above 0, because the measures are not defined then.
+    """
+    grades = np.array([relevant.get(name, 0) for name in found[:DEPTH]], np.float64)
+    count = sum(grade > 0 for grade in relevant.values())
+    if not count:
+        raise ValueError("no grade is above 0")
+    hits = np.flatnonzero(grades)
+    recalls = [np.count_nonzero(hits < cut) / count for cut in RECALL_CUTS]
+    reciprocal_rank = 1 / (hits[0] + 1) if len(hits) and hits[0] < CUT else 0.0
+    return np.array([ndcg(grades, relevant), *recalls, reciprocal_rank])
+
+
+def ndcg(grades: Array[np.float64], relevant: Grades) -> float:
+    """Return nDCG@10 of hits with these grades (n,), best first, out of all judged texts."""
+    ideal = np.sort(np.array(list(relevant.values()), np.float64))[::-1]
+    return _discounted(grades) / _discounted(ideal)
+
+
+def _discounted(grades: Array[np.float64]) -> float:
+    top = grades[:CUT]
+    return float((top / np.log2(np.arange(2, len(top) + 2))).sum())

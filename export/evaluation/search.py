@@ -1,0 +1,199 @@
+"""The searches of a bundle for all questions, as requests to /similar make them."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from export.corpus.ids import id_of_number
+from export.evaluation.fusion_weight import ndcg_of_weights, weights_with
+from export.evaluation.measures import DEPTH, HYBRID, KEYWORD, MODES, SEMANTIC, measure, rank
+from export.evaluation.questions import Question
+from export.progress import OnProgress
+from function.engine.arrays import Array
+from function.engine.bundle import CONVEX, BundleError
+from function.engine.hybrid import CANDIDATES, fuse
+from function.engine.loading import LoadedBundle, load_bundle
+from function.engine.metadata.columns import Mask
+from function.engine.metadata.filters import FilterError, allowed_rows
+from function.engine.semantic.index import MOST_HITS, Hit
+
+SHOWN = 3  # missing ids that a message lists
+ROWS_BETWEEN = 1_000  # two reports of how many ids are read
+
+Ranking = dict[str, Hit]  # the best DEPTH names, best first, each with its best hit
+Find = Callable[[int], list[Hit]]  # takes a number of hits, and returns at most as many, best first
+
+
+@dataclass(frozen=True, slots=True)
+class OpenBundle:
+    """An open bundle and what its rows are compared by: their ids, or their values in the column of --group-by."""
+
+    folder: Path
+    loaded: LoadedBundle
+    names: Sequence[str]  # of each row
+    rows: Mapping[str, int]  # the first row of each name
+
+    @property
+    def fusion_weight(self) -> float | None:
+        """Return the weight of the meaning, None if the bundle fuses ranks or has no keywords."""
+        info = None if self.loaded.keywords is None else self.loaded.keywords.info
+        return info.fusion_weight if info is not None and info.fusion == CONVEX else None
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What the searches found for n questions.
+
+    measures has (n, 5) float64 for each mode, in the order of MEASURES. by_weight is (n, weights) float64, None without
+    the mode hybrid; weights has the fusion weights.
+    """
+
+    questions: Sequence[Question]
+    rankings: dict[str, list[Ranking]]
+    measures: dict[str, Array[np.float64]]
+    by_weight: Array[np.float64] | None
+    weights: Sequence[float]
+
+
+def open_named(folder: Path, group_by: str | None, on_progress: OnProgress) -> OpenBundle:
+    """Open a bundle and read the names of its rows. A row without a value in the column has its id as its name.
+
+    Raises BundleError if the bundle cannot be used, or if no row has a single value in the column.
+    """
+    bundle = load_bundle(folder)
+    passages, step = bundle.passages, f"read the ids of {folder}"
+    names: list[str] = []
+    rows: dict[str, int] = {}
+    has_column = group_by is None
+    for row in range(len(passages)):
+        if row % ROWS_BETWEEN == 0:
+            on_progress(step, row / len(passages))
+        name = passages.id(row)
+        if group_by is not None and (value := passages.metadata(row).get(group_by)) is not None:
+            if not isinstance(value, str | int | float):
+                found = f"a list or an object in the column {group_by!r} of {name!r}"
+                raise BundleError(f"{folder}: found {found}, expected one value; name another column with --group-by")
+            name, has_column = value if isinstance(value, str) else id_of_number(value), True
+        names.append(name)
+        rows.setdefault(name, row)
+    on_progress(step, 1)
+    if not has_column:
+        known = ", ".join(bundle.columns.kinds) or "none"
+        expected = f"one that texts have, such as one that filters compare ({known})"
+        raise BundleError(f"{folder}: found no column {group_by!r}, expected {expected}; correct --group-by")
+    return OpenBundle(folder, bundle, names, rows)
+
+
+def choose_modes(opened: OpenBundle, named: Sequence[str]) -> list[str]:
+    """Return the modes that were named, or else all that the bundle has. Raises BundleError if it lacks a named one."""
+    has = MODES if opened.loaded.keywords is not None else (SEMANTIC,)
+    for mode in named:
+        if mode not in has:
+            remedy = "name another --mode, or export the texts again without --no-keywords"
+            raise BundleError(f"{opened.folder}: found no keywords, expected them for the mode {mode!r}; {remedy}")
+    return [mode for mode in MODES if mode in (named or has)]
+
+
+def check_ids(opened: OpenBundle, questions: Sequence[Question], where: Path) -> None:
+    """Raise BundleError if the bundle lacks ids that answer questions."""
+    expected = {name: question for question in questions for name, grade in question.relevant.items() if grade}
+    if missing := [name for name in expected if name not in opened.rows]:
+        first = ", ".join(f"{name!r} (question {expected[name].id})" for name in missing[:SHOWN])
+        more = ", ..." if len(missing) > SHOWN else ""
+        remedy = "correct them, name their column with --group-by, or count them as not found with --allow-missing"
+        raise BundleError(
+            f"{where}: found {len(missing):,} of {len(expected):,} relevant ids that {opened.folder} does not have: "
+            f"{first}{more}; expected such as {next(iter(opened.rows))!r}; {remedy}"
+        )
+
+
+def filter_questions(
+    opened: OpenBundle, questions: Sequence[Question], condition: dict[str, Any]
+) -> tuple[list[Question], Mask]:
+    """Return the questions that texts within a filter answer, without their other texts, and the filter's rows.
+
+    Raises BundleError if the filter cannot be used, or if it leaves no question.
+    """
+    shown = json.dumps(condition, ensure_ascii=False)
+    try:
+        allowed = allowed_rows(condition, opened.loaded.columns)
+    except FilterError as error:
+        known = ", ".join(f"{name} ({kind})" for name, kind in opened.loaded.columns.kinds.items()) or "none"
+        raise BundleError(f"--filter {shown}: {error}; correct it: the columns are {known}") from error
+    inside = {opened.names[row] for row in np.flatnonzero(allowed).tolist()}
+    limited = (
+        replace(each, relevant={name: grade for name, grade in each.relevant.items() if name in inside})
+        for each in questions
+    )
+    kept = [question for question in limited if any(question.relevant.values())]
+    if not kept:
+        found = f"no question whose relevant texts pass it, in {allowed.sum():,} texts that do"
+        raise BundleError(f"--filter {shown}: found {found}, expected at least one; name another filter")
+    return kept, allowed
+
+
+def search_all(
+    opened: OpenBundle,
+    questions: Sequence[Question],
+    modes: Sequence[str],
+    on_progress: OnProgress,
+    allowed: Mask | None = None,
+) -> Results:
+    """Search for each question in each mode, among the rows that `allowed` (rows,) bool keeps, and measure."""
+    weights = weights_with(opened.fusion_weight)
+    rankings: dict[str, list[Ranking]] = {mode: [] for mode in modes}
+    by_weight = np.zeros((len(questions), len(weights)))
+    step = f"search {opened.folder}" + ("" if allowed is None else f", {allowed.sum():,} texts")
+    for place, question in enumerate(questions):
+        on_progress(step, place / len(questions))
+        finders, highest = _finders(opened, question.text, allowed)
+        for mode in modes:
+            hits, names = _find_enough(opened, finders[mode], 2 * CANDIDATES if mode == HYBRID else MOST_HITS)
+            rankings[mode].append(_rank(hits, names))
+            if mode == HYBRID:  # the hits are all of its candidates
+                by_weight[place] = ndcg_of_weights(hits, highest, names, question.relevant, weights)
+    on_progress(step, 1)
+    measures = {
+        mode: np.array([measure(list(own), each.relevant) for own, each in zip(found, questions, strict=True)])
+        for mode, found in rankings.items()
+    }
+    return Results(questions, rankings, measures, by_weight if HYBRID in modes else None, weights)
+
+
+def _finders(opened: OpenBundle, text: str, allowed: Mask | None) -> tuple[dict[str, Find], float]:
+    """Return the search of each mode for one question, and the best BM25 score.
+
+    Another mode, such as one that reranks, is another entry here and in MODES.
+    """
+    bundle = opened.loaded
+    (embedding,) = bundle.embedder.embed(bundle.embedder.tokenize([text], role="query"))
+    finders: dict[str, Find] = {SEMANTIC: lambda count: bundle.index.search(embedding, count, allowed)}
+    if (keywords := bundle.keywords) is None:
+        return finders, 0.0
+    matches = keywords.match(text, allowed)
+    finders[KEYWORD] = matches.best
+    finders[HYBRID] = lambda count: fuse(bundle.index, embedding, matches, keywords.info, count)
+    return finders, matches.highest
+
+
+def _find_enough(opened: OpenBundle, find: Find, count: int) -> tuple[list[Hit], list[str]]:
+    """Return hits and their names: at least `count`, and so many that they have DEPTH different names if possible."""
+    while True:
+        hits = find(count)
+        names = [opened.names[hit.row] for hit in hits]
+        if len(hits) < count or len(set(names)) >= DEPTH:
+            return hits, names
+        count *= 4
+
+
+def _rank(hits: Sequence[Hit], names: Sequence[str]) -> Ranking:
+    """Return the best DEPTH names of hits that are best first."""
+    best: Ranking = {}
+    for hit, name in zip(hits, names, strict=True):
+        if len(best) < DEPTH:
+            best.setdefault(name, hit)
+    return {name: best[name] for name in rank({name: hit.score for name, hit in best.items()})}

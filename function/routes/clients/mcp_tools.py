@@ -1,0 +1,233 @@
+"""The tools of POST /mcp: how they are described to a language model, and how calls are answered.
+
+`search_…` is named after the corpus and takes all that /similar takes. `search` and `fetch` are what assistants such as
+ChatGPT expect of every server (https://developers.openai.com/api/docs/mcp): ids, titles and addresses for a query, and
+the text for an id.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from fastapi import HTTPException
+from pydantic import Field, ValidationError
+
+from function.engine.bundle import IndexInfo
+from function.engine.loading import Loaded, LoadedBundle
+from function.engine.metadata.columns import Column
+from function.engine.metadata.facets import count_values
+from function.errors import describe_errors
+from function.executor import Executor
+from function.routes.filtering import describe_columns, filter_schemas
+from function.routes.replies import bytes_beyond, json_reply, json_text
+from function.routes.similar import SimilarRequest, too_large
+from function.routes.similar_reply import SimilarReply
+from function.routes.texts import RequestText, StrictRequest, refuse_characters, refuse_fields
+from function.search.documents import PATH, document_rows, find_passage
+from function.search.query import BackendError, Query, Search, SearchError
+from function.settings import Settings
+from function.telemetry import Stopwatch
+
+Object = dict[str, Any]
+
+MOST_NAME = 40  # characters of the corpus's name in the name of a tool
+MOST_VALUES = 8  # values of a column that the description lists, the most frequent ones
+LONGEST_VALUE = 40  # characters of a value that is listed
+LONGEST_TITLE = 80  # characters of a text that serve as its title if it has none
+LONGEST_TEXT = 50_000  # characters of a document that `fetch` returns; of a longer one, the part around the passage
+SUFFIX = re.compile(r"(\.[a-z]{1,7}){1,2}$")  # such as ".csv" or ".jsonl.gz"
+READS = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+
+
+class SearchArguments(StrictRequest):
+    """The arguments of `search`."""
+
+    query: RequestText = Field(description="What to look for, in a few words or a sentence.")
+
+
+class FetchArguments(StrictRequest):
+    """The arguments of `fetch`."""
+
+    id: RequestText = Field(description="The id of a result of a search.")
+
+
+class Tools:
+    """The tools over the bundle of each request."""
+
+    def __init__(self, current: Callable[[], Loaded], search: Search, executor: Executor, settings: Settings) -> None:
+        """Take what returns the bundle of the request, and its search."""
+        self._current = current
+        self._search = search
+        self._executor = executor
+        self._settings = settings
+
+    async def describe(self) -> str:
+        """Return the description that a language model reads: which texts are searched, by which columns."""
+        bundle = self._current()
+        return await self._executor.run(lambda: describe_corpus(bundle), is_long=True)
+
+    def names(self, *, is_corpus_alone: bool) -> list[str]:
+        """Return the names of the tools; is_corpus_alone leaves out `search` and `fetch`."""
+        bundle = self._current()
+        own = tool_name(info_of(bundle))
+        return [own] if is_corpus_alone or not isinstance(bundle, LoadedBundle) else [own, "search", "fetch"]
+
+    async def definitions(self, *, is_corpus_alone: bool) -> list[Object]:
+        """Return the definitions of the tools in `names`."""
+        bundle = self._current()
+        info, about = info_of(bundle), await self.describe()
+        own = {
+            "name": tool_name(info),
+            "title": f"Search {info.title or info.corpus}",
+            "description": about,
+            "inputSchema": input_schema(info, bundle.column_kinds),
+            "outputSchema": SimilarReply.model_json_schema(),
+            "annotations": READS,
+        }
+        search = {
+            "name": "search",
+            "title": f"Search {info.title or info.corpus}",
+            "description": f"Find texts by a query; returns ids, titles and addresses for `fetch`. {about}",
+            "inputSchema": SearchArguments.model_json_schema(),
+            "annotations": READS,
+        }
+        fetch = {
+            "name": "fetch",
+            "title": "Fetch a text",
+            "description": "Return the whole text, title and address of a result of `search`, by its id.",
+            "inputSchema": FetchArguments.model_json_schema(),
+            "annotations": READS,
+        }
+        return [own, search, fetch][: len(self.names(is_corpus_alone=is_corpus_alone))]
+
+    async def call(self, name: str, arguments: Object, stopwatch: Stopwatch) -> Object:
+        """Return what a tool returns; wrong arguments get a result that describes the error."""
+        try:
+            refuse_fields(arguments, "arguments")
+            if name == "search":
+                content = await self._search_for_ids(SearchArguments.model_validate(arguments).query, stopwatch)
+            elif name == "fetch":
+                content = await self._fetch(FetchArguments.model_validate(arguments).id)
+            else:
+                request = SimilarRequest.model_validate(arguments)
+                refuse_characters([request.text or request.id or ""], self._settings)
+                content = (await self._search(request.query(), stopwatch.lap)).reply()
+        except ValidationError as error:
+            return _failed(describe_errors([{**each, "loc": ("arguments", *each["loc"])} for each in error.errors()]))
+        except HTTPException as error:
+            return _failed(error.detail)
+        except (SearchError, BackendError) as error:
+            return _failed(str(error))
+        # clients of older revisions read the text
+        result = {"content": [{"type": "text", "text": json_text(content)}], "structuredContent": content}
+        if beyond := bytes_beyond(json_reply(result), self._settings.max_reply_bytes):
+            return _failed(too_large(len(content.get("results", "1")), beyond, self._settings.max_reply_bytes))
+        return result | {"isError": False}
+
+    async def _search_for_ids(self, text: str, stopwatch: Stopwatch) -> Object:
+        bundle = self._current()
+        refuse_characters([text], self._settings)
+        query = Query(text, 10, mode="semantic" if info_of(bundle).keywords is None else "hybrid")
+        if bundle.column_kinds.get(PATH) == "string":
+            query = replace(query, group_by=PATH, group_size=1)
+        found = await self._search(query, stopwatch.lap)
+        return {"results": [_reference(hit["id"], hit["text"], hit["metadata"]) for hit in found.results]}
+
+    async def _fetch(self, id: str) -> Object:
+        bundle = self._current()
+        assert isinstance(bundle, LoadedBundle)  # `names` has no `fetch` otherwise
+        row = await self._executor.run(lambda: find_passage(bundle, id), is_long=True)
+        if row is None:
+            raise SearchError(f"arguments.id: found {id[:60]!r}, expected the id of a result; search for one")
+        passage = bundle.passages[row]
+        text = passage.text
+        if isinstance(path := passage.metadata.get(PATH), str):
+            text = await self._executor.run(lambda: _document_text(bundle, path, row), is_long=True)
+        return _reference(id, passage.text, passage.metadata) | {"text": text, "metadata": passage.metadata}
+
+
+def info_of(bundle: Loaded) -> IndexInfo:
+    """Return what the manifest says of the texts."""
+    assert bundle.manifest.index is not None  # open_bundle checked it
+    return bundle.manifest.index
+
+
+def tool_name(info: IndexInfo) -> str:
+    """Return the name of the corpus's own tool, such as `search_python_documentation`."""
+    title = info.title or SUFFIX.sub("", info.corpus)
+    name = re.sub(r"[^a-z0-9]+", "_", title.casefold().replace("'", "")).strip("_")[:MOST_NAME].rstrip("_")
+    return f"search_{name or 'texts'}"
+
+
+def describe_corpus(bundle: Loaded) -> str:
+    """Return which texts are searched, and their columns with the most frequent values."""
+    info = info_of(bundle)
+    about = f"Search the {info.rows:,} texts of {info.title or info.corpus} and return those closest to a text."
+    if info.description:
+        about += f" {info.description}"
+    columns = [f"{name} ({kind}{_frequent_values(bundle, name, kind)})" for name, kind in info.columns.items()]
+    if columns:
+        about += f" Each text has these columns, by which a filter can choose: {'; '.join(columns)}."
+    return about
+
+
+def _frequent_values(bundle: Loaded, name: str, kind: str) -> str:
+    """Return the most frequent values of a column, if a few values are those of most texts."""
+    if not isinstance(bundle, LoadedBundle) or kind not in ("string", "list"):
+        return ""
+    column = bundle.columns[name]
+    assert isinstance(column, Column)
+    counts = count_values(column, None, MOST_VALUES)
+    if not counts or counts[0][1] == 1:
+        return ""
+    shown = [value for value, _ in counts if len(value) <= LONGEST_VALUE]
+    return ": " + ", ".join(shown) if shown else ""
+
+
+def input_schema(info: IndexInfo, kinds: Mapping[str, str]) -> Object:
+    """Return the JSON Schema of a call: that of a request to /similar, with only what this corpus has."""
+    schema = SimilarRequest.model_json_schema()
+    properties = schema["properties"]
+    if info.keywords is None:
+        properties["mode"] |= {"enum": ["semantic"], "description": "Texts with a similar meaning."}
+    describe_columns(properties, kinds)
+    schema["$defs"] = filter_schemas(kinds)
+    schema["description"] = "What to search for."
+    found: Object = json.loads(json.dumps(schema).replace("#/components/schemas/", "#/$defs/"))
+    return found
+
+
+def _reference(id: str, text: str, metadata: Mapping[str, Any]) -> Object:
+    """Return the id, title and address of a text; address is empty if the corpus has no column `url`."""
+    headings = metadata.get("headings")
+    title = metadata.get("title") or (headings[-1] if isinstance(headings, list) and headings else None)
+    first = " ".join(text.split())
+    short = first if len(first) <= LONGEST_TITLE else f"{first[: LONGEST_TITLE - 1]}…"
+    url = metadata.get("url")
+    return {"id": id, "title": str(title) if title else short, "url": url if isinstance(url, str) else ""}
+
+
+def _document_text(bundle: LoadedBundle, path: str, row: int) -> str:
+    """Return the passages of a document, or of a long one those around a row, with blank lines between them."""
+    rows = document_rows(bundle, path)
+    texts = [bundle.passages.text(int(each)) for each in rows]
+    first = last = int(np.flatnonzero(rows == row)[0])
+    length = len(texts[first])
+    while True:
+        before = first > 0 and length + len(texts[first - 1]) <= LONGEST_TEXT
+        if before:
+            first -= 1
+            length += len(texts[first])
+        after = last + 1 < len(texts) and length + len(texts[last + 1]) <= LONGEST_TEXT
+        if after:
+            last += 1
+            length += len(texts[last])
+        if not before and not after:
+            return "\n\n".join(texts[first : last + 1])
+
+
+def _failed(message: str) -> Object:
+    return {"content": [{"type": "text", "text": message}], "isError": True}

@@ -1,0 +1,83 @@
+"""GET /passages/{id} and GET /documents/{path}: texts without a search. Imported by the first request for one."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import FastAPI, HTTPException, Query, Response
+from pydantic import BaseModel
+
+from function.engine.loading import Loaded, LoadedBundle
+from function.errors import MISSING, ErrorReply, Replies, echo
+from function.executor import Executor
+from function.routes.replies import bytes_beyond, json_reply
+from function.search.documents import PATH, document_rows, find_passage, show_passage
+from function.settings import Settings
+
+MOST_PASSAGES = 1_000  # maximum passages of one reply
+TOO_LARGE: Replies = {413: {"model": ErrorReply, "description": "the reply is too large"}}
+
+
+class PassageReply(BaseModel):
+    """A text of the corpus: its row number, id, text and metadata."""
+
+    index: int
+    id: str
+    text: str
+    metadata: dict[str, Any]
+
+
+class DocumentReply(BaseModel):
+    """The passages of a document in the order of its text; `total` is the number of all its passages."""
+
+    path: str
+    total: int
+    passages: list[PassageReply]
+
+
+def add_documents(app: FastAPI, current: Callable[[], Loaded], executor: Executor, settings: Settings) -> None:
+    """Add the routes to the app; `current` returns the bundle of the request."""
+
+    def texts() -> LoadedBundle:
+        bundle = current()
+        if isinstance(bundle, LoadedBundle):
+            return bundle
+        raise HTTPException(404, "the texts are in S3 Vectors, expected them in the bundle; use POST /similar")
+
+    def checked(content: Any, advice: str) -> Response:
+        reply = json_reply(content)
+        if beyond := bytes_beyond(reply, settings.max_reply_bytes):
+            raise HTTPException(413, f"reply: found {beyond} bytes, expected {settings.max_reply_bytes}; {advice}")
+        return reply
+
+    @app.get(
+        "/passages/{id:path}",
+        response_model=PassageReply,
+        responses=MISSING | TOO_LARGE,
+        summary="A text by its id",
+    )
+    async def passage(id: str) -> Response:
+        bundle = texts()
+        row = await executor.run(lambda: find_passage(bundle, id), is_long=True)
+        if row is None:
+            raise HTTPException(404, f"id: found {echo(id)}, expected the id of a text; search for one")
+        return checked(show_passage(bundle, row), "split the long texts of the corpus")
+
+    @app.get(
+        "/documents/{path:path}",
+        response_model=DocumentReply,
+        responses=MISSING | TOO_LARGE,
+        summary="The passages of a document, in order",
+    )
+    async def document(
+        path: str,
+        offset: Annotated[int, Query(ge=0, le=1_000_000_000, description="How many passages to skip.")] = 0,
+        num_results: Annotated[int, Query(ge=1, le=MOST_PASSAGES, description="How many passages to return.")] = 100,
+    ) -> Response:
+        bundle = texts()
+        rows = await executor.run(lambda: document_rows(bundle, path), is_long=True)
+        if not len(rows):
+            found = "a corpus without documents" if PATH not in bundle.columns.kinds else echo(path)
+            raise HTTPException(404, f"path: found {found}, expected a value of the column 'path'; search for one")
+        passages = [show_passage(bundle, int(row)) for row in rows[offset : offset + num_results]]
+        content = {"path": path, "total": len(rows), "passages": passages}
+        return checked(content, "ask for fewer passages with num_results")

@@ -1,0 +1,34 @@
+"""Passages by their ids, and the passages of a document. Imported by the first request for one."""
+
+from typing import Any
+
+import numpy as np
+
+from function.engine.arrays import Array
+from function.engine.loading import LoadedBundle
+from function.engine.metadata.columns import Column
+from function.engine.metadata.facets import sort_rows
+
+PATH, NUMBER = "path", "passage"  # columns that the export of documents writes
+
+
+def show_passage(bundle: LoadedBundle, row: int) -> dict[str, Any]:
+    """Return a passage as replies show it."""
+    passage = bundle.passages[row]
+    return {"index": row, "id": passage.id, "text": passage.text, "metadata": passage.metadata}
+
+
+def find_passage(bundle: LoadedBundle, id: str) -> int | None:
+    """Return the first row that has an id, None if there is none."""
+    rows = bundle.ids.rows_of(id)
+    return int(rows[0]) if len(rows) else None
+
+
+def document_rows(bundle: LoadedBundle, path: str) -> Array[np.intp]:
+    """Return the rows of a document in the order of its text, (n,); none if the corpus does not have the document."""
+    kinds = bundle.columns.kinds
+    if kinds.get(PATH) != "string":
+        return np.empty(0, np.intp)
+    rows = np.flatnonzero(bundle.columns[PATH].equals_any([path.encode("utf-8", "surrogatepass")]))
+    number = bundle.columns[NUMBER] if kinds.get(NUMBER) == "number" else None
+    return sort_rows(rows, [(number, False)]) if isinstance(number, Column) else rows

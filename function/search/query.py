@@ -1,0 +1,138 @@
+"""A query, what it finds, and its errors."""
+
+import reprlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from function.engine.passages import Passages
+from function.engine.quantization import Embeddings
+from function.engine.semantic.index import Hit
+from function.executor import Executor
+
+if TYPE_CHECKING:
+    from function.engine.metadata.columns import Mask
+    from function.engine.metadata.filters import FilterError
+    from function.engine.ranking import Find
+
+LONGEST_FOUND = 60  # maximum characters of a wrong value in a filter that an error shows
+
+Lap = Callable[[str], None]  # what `Stopwatch.lap` does: it ends a phase
+
+
+class SearchError(ValueError):
+    """A search that this bundle cannot make: the message says which field, what was found and what was expected."""
+
+
+class UnknownIdError(SearchError):
+    """A search for texts like one that the corpus does not have."""
+
+
+class BackendError(RuntimeError):
+    """The service that holds the texts failed; the message has its own error.
+
+    `seconds` is how long to wait before the next request if the service limits their rate, None for other errors.
+    """
+
+    def __init__(self, message: str, seconds: int | None = None) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query. docs/api.md explains each field; all values but those of columns have been checked."""
+
+    text: str | None = None
+    num_results: int = 5
+    mode: str = "semantic"
+    exact: bool = False
+    filter: dict[str, Any] | None = None
+    include: Sequence[str] = ("text", "metadata")
+    id: str | None = None
+    offset: int = 0
+    min_score: float | None = None
+    group_by: str | None = None
+    group_size: int = 3
+    sort: Mapping[str, str] | None = None
+    facets: Sequence[str] = ()
+    highlights: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether the best hits for a text are all that is asked for."""
+        return not (
+            self.id is not None
+            or self.offset
+            or self.min_score is not None
+            or self.group_by is not None
+            or self.sort is not None
+            or self.facets
+            or self.highlights
+            or self.text is None
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The results as /similar returns them, best first, and whether the text was longer than the search reads.
+
+    With facets, `facets` has the values of each column with their counts, and `total` is the number of texts counted.
+    """
+
+    results: list[dict[str, Any]]
+    is_truncated: bool = False
+    facets: dict[str, list[dict[str, Any]]] | None = None
+    total: int | None = None
+
+    def reply(self) -> dict[str, Any]:
+        """Return the reply of /similar."""
+        content: dict[str, Any] = {"results": self.results, "truncated": self.is_truncated}
+        if self.facets is not None:
+            content["facets"] = self.facets
+        if self.total is not None:
+            content["total"] = self.total
+        return content
+
+
+Search = Callable[[Query, Lap], Awaitable[Found]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """All texts in the order of a query's mode: a function that finds the first, and which texts it can find.
+
+    `matching` returns (rows,) bool, or None if every text can be found.
+    """
+
+    find: "Find"
+    matching: "Callable[[], Mask | None]"
+    is_truncated: bool
+
+
+def show_hit(passages: Passages, hit: Hit, include: Sequence[str]) -> dict[str, Any]:
+    """Return a hit as a reply shows it."""
+    result: dict[str, Any] = {"index": hit.row, "id": passages.id(hit.row), "score": hit.score}
+    if hit.scores is not None:
+        result["scores"] = hit.scores
+    if "text" in include:
+        result["text"] = passages.text(hit.row)
+    if "metadata" in include:
+        result["metadata"] = passages.metadata(hit.row)
+    return result
+
+
+async def embed_query(executor: Executor, text: str, lap: Lap) -> tuple[Embeddings, bool]:
+    """Return the embedding (dim,) of a query, and whether the text was longer than the model reads."""
+    (tokens,) = await executor.tokenize([text], role="query")
+    (embedding,) = await executor.embed([tokens])
+    lap("embed")
+    return embedding, tokens.is_truncated
+
+
+def filter_error(error: "FilterError", kinds: Mapping[str, str]) -> SearchError:
+    """Return the error of a filter over columns of these types; its message lists them."""
+    known = ", ".join(f"{name} ({kind})" for name, kind in kinds.items()) or "none"
+    found = reprlib.repr(error.found)
+    shown = found if len(found) <= LONGEST_FOUND else found[:LONGEST_FOUND] + "…"
+    return SearchError(f"{error.where}: expected {error.expected}, found {shown}; the columns are: {known}")

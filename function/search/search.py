@@ -1,0 +1,109 @@
+"""The search of a bundle with its texts: from a query to results."""
+
+from typing import TYPE_CHECKING, Any
+
+from function.engine.loading import Loaded, LoadedBundle, LoadedModel
+from function.engine.quantization import Embeddings
+from function.engine.semantic.index import Hit
+from function.executor import Executor
+from function.search.query import Found, Lap, Query, Ranking, Search, SearchError, embed_query, filter_error, show_hit
+
+if TYPE_CHECKING:
+    from function.engine.metadata.columns import Columns, Mask
+
+NO_KEYWORDS = "this bundle has no keywords; expected 'semantic', or export the texts again without --no-keywords"
+FEW_ROWS = 100_000  # number of rows that are searched in about a millisecond
+SHORT_QUERY = 200  # characters of a text whose words are looked up in about a millisecond
+
+
+def make_search(bundle: Loaded, executor: Executor) -> Search:
+    """Return the search of a bundle; columns and keywords are opened by the first query that needs them.
+
+    The search raises SearchError if a field names a column that cannot be used, or if the mode needs keywords and there
+    are none. It raises BackendError if the texts are in another service, and that service fails.
+    """
+    if isinstance(bundle, LoadedModel):
+        from function.search.s3_vectors import make_vectors_search  # only a bundle without texts of its own needs it
+
+        return make_vectors_search(bundle, executor)
+    index, passages = bundle.index, bundle.passages
+
+    async def search(query: Query, lap: Lap) -> Found:
+        allowed, is_large = None, len(index) > FEW_ROWS
+        if query.filter is not None:
+            condition = query.filter
+            allowed = await executor.run(lambda: _filtered_rows(condition, bundle.columns), is_long=True)
+            lap("filter")
+        if query.is_plain:
+            assert query.text is not None
+            ranking = await _rank(bundle, executor, query, query.text, allowed, lap)
+            hits = await executor.run(lambda: ranking.find(query.num_results, None), is_long=is_large)
+            lap("keyword" if query.mode == "keyword" else "search")
+            return Found([show_hit(passages, hit, query.include) for hit in hits], ranking.is_truncated)
+        from function.search.refinements import RefinedQuery  # most queries do not need it
+
+        refined = await executor.run(lambda: RefinedQuery(bundle, query, allowed), is_long=True)
+        if refined.text is None:
+            found = await executor.run(refined.list_texts, is_long=True)
+        else:
+            ranking = await _rank(bundle, executor, query, refined.text, refined.allowed, lap, refined.row)
+            found = await executor.run(lambda: refined.search(ranking), is_long=True)
+        lap("search")
+        return found
+
+    return search
+
+
+async def _rank(
+    bundle: LoadedBundle,
+    executor: Executor,
+    query: Query,
+    text: str,
+    allowed: "Mask | None",
+    lap: Lap,
+    row: int | None = None,
+) -> Ranking:
+    """Return the ranking of the rows of `allowed` in the query's mode.
+
+    With a row of the corpus, its stored embedding takes the place of the text's.
+    Raises SearchError if the mode needs keywords and there are none.
+    """
+    index, mode = bundle.index, query.mode
+
+    async def embed() -> tuple[Embeddings, bool]:
+        return await embed_query(executor, text, lap) if row is None else (index.embedding(row), False)
+
+    if mode == "semantic":
+        embedding, is_truncated = (
+            await embed_query(executor, text, lap) if row is None else (index.embedding(row), False)
+        )
+
+        def find_similar(count: int, mask: "Mask | None") -> list[Hit]:
+            return index.search(embedding, count, allowed if mask is None else mask, exact=query.exact)
+
+        return Ranking(find_similar, lambda: allowed, is_truncated)
+    if (keywords := bundle.keywords) is None:
+        raise SearchError(f"mode: found {mode!r}, but {NO_KEYWORDS}")
+    is_long = len(index) > FEW_ROWS or len(text) > SHORT_QUERY
+    matches = await executor.run(lambda: keywords.match(text, allowed), is_long=is_long)
+    if mode == "keyword":
+        return Ranking(matches.best, lambda: matches.scores > 0, matches.is_truncated)
+    from function.engine.hybrid import fuse  # only a hybrid search needs it
+
+    lap("keyword")
+    embedding, is_truncated = await embed()
+
+    def find_both(count: int, mask: "Mask | None") -> list[Hit]:
+        return fuse(index, embedding, matches, keywords.info, count, mask, exact=query.exact)
+
+    return Ranking(find_both, lambda: matches.allowed, is_truncated | matches.is_truncated)
+
+
+def _filtered_rows(condition: dict[str, Any], columns: "Columns") -> "Mask":
+    """Return the rows that a filter keeps, (rows,) bool. Raises SearchError, which lists the columns."""
+    from function.engine.metadata.filters import FilterError, allowed_rows  # only a query with a filter needs it
+
+    try:
+        return allowed_rows(condition, columns)
+    except FilterError as error:
+        raise filter_error(error, columns.kinds) from None

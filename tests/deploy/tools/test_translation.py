@@ -1,0 +1,197 @@
+"""What AWS makes of the template: SAM's own translator, and cfn-lint over its result."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
+
+from tests.project import ROOT
+
+Translate = Callable[..., dict[str, Any]]
+
+JWT = ("Authorization=JWT", "JwtIssuer=https://issuer.example.com", "JwtAudience=one,two")
+KEY = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+CERTIFICATE = "arn:aws:acm:eu-central-1:123456789012:certificate/1234abcd-12ab-34cd-56ef-1234567890ab"
+CASES = [
+    (),
+    JWT,
+    ("Authorization=NONE", "CorsOrigins=https://example.com", "LogAddresses=false"),
+    ("ProvisionedConcurrency=2", "ReservedConcurrency=4", "Tracing=Active"),
+    ("Canary=true", "SnapStart=PublishedVersions"),
+    (
+        "Architecture=arm64",
+        "AlarmEmail=someone@example.com",
+        "MonthlyBudget=20",
+        "SilenceAlarm=true",
+        "Release=3f2a9c1",
+    ),
+    (
+        "Canary=true",
+        "PermissionsBoundary=arn:aws:iam::123456789012:policy/developers",
+        "SubnetIds=subnet-0a1b2c3d4e5f60718,subnet-1a1b2c3d4e5f60718",
+        "SecurityGroupIds=sg-0a1b2c3d4e5f60718",
+        "AlarmTopicArn=arn:aws:sns:eu-central-1:123456789012:operations",
+        "BundleBucket=texts",
+        f"BundleKeyArn={KEY}",
+        "VectorBucket=texts",
+        "VectorIndex=headlines",
+        f"VectorKeyArn={KEY}",
+        "DomainName=search.example.com",
+        f"CertificateArn={CERTIFICATE}",
+        "HostedZoneId=Z148QEXAMPLE8V",
+        "ApiBasePath=search",
+    ),
+]
+EVERYTHING = (*CASES[-1], "AlarmEmail=someone@example.com", "MonthlyBudget=20", "SilenceAlarm=true")
+# W1030, W1033: template.yaml says why defaults are empty.
+# W2001: SAM has put a parameter's value in, so that nothing refers to the parameter any more.
+# W3011: template.yaml says why the function has an UpdateReplacePolicy and no DeletionPolicy; SAM drops that comment.
+IGNORED = "W1030,W1033,W2001,W3011"
+
+
+@pytest.fixture(scope="session")
+def translate(tools: Path) -> Translate:
+    """Return a function: NAME=VALUE parameters to the CloudFormation template that SAM makes with them."""
+
+    @cache
+    def run(*parameters: str) -> dict[str, Any]:
+        script = Path(__file__).with_name("translate.py")
+        command: list[str | Path] = [tools / "python", script, ROOT / "template.yaml", *parameters]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        translated: dict[str, Any] = json.loads(done.stdout)
+        return translated
+
+    return run
+
+
+def of_type(template: dict[str, Any], kind: str) -> dict[str, Any]:
+    return {name: one for name, one in template["Resources"].items() if one["Type"] == kind}
+
+
+@pytest.mark.parametrize("parameters", CASES)
+def test_cfn_lint_finds_nothing_in_what_sam_makes(
+    translate: Translate, tmp_path: Path, parameters: tuple[str, ...]
+) -> None:
+    translated = tmp_path / "translated.json"
+    translated.write_text(json.dumps(translate(*parameters)))
+    command: list[str | Path] = [
+        Path(sys.executable).with_name("cfn-lint"),
+        "--ignore-checks",
+        IGNORED,
+        "--",
+        str(translated),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("parameters", CASES)
+def test_sam_gives_the_function_no_permission_that_is_not_written_out(
+    translate: Translate, parameters: tuple[str, ...]
+) -> None:
+    roles = of_type(translate(*parameters), "AWS::IAM::Role")
+    assert roles.keys() == {"FunctionRole", "CanaryRole"}  # the second has a condition
+    condition, _, otherwise = roles["FunctionRole"]["Properties"]["ManagedPolicyArns"]["Fn::If"]
+    assert (condition, otherwise) == ("HasNetwork", {"Ref": "AWS::NoValue"})
+
+
+def test_no_role_is_without_the_boundary(translate: Translate) -> None:
+    roles = of_type(translate("Canary=true"), "AWS::IAM::Role")
+    for name, role in roles.items():
+        assert role["Properties"]["PermissionsBoundary"]["Fn::If"][1] == {"Ref": "PermissionsBoundary"}, name
+
+
+def test_a_domain_leads_to_the_stage_that_sam_makes(translate: Translate) -> None:
+    translated = translate()
+    (stage,) = of_type(translated, "AWS::ApiGatewayV2::Stage")
+    (mapping,) = of_type(translated, "AWS::ApiGatewayV2::ApiMapping").values()
+    assert mapping["Properties"]["Stage"] == {"Ref": stage}
+
+
+# Kinds of resources that AWS itself gives no tags.
+WITHOUT_TAGS = {
+    "AWS::ApiGatewayV2::ApiMapping",
+    "AWS::Lambda::Alias",
+    "AWS::Lambda::Permission",
+    "AWS::Lambda::Version",
+    "AWS::Logs::MetricFilter",
+    "AWS::Logs::QueryDefinition",
+    "AWS::Route53::RecordSet",
+}
+
+
+def test_the_tags_of_a_deployment_reach_every_resource_that_can_have_tags(translate: Translate) -> None:
+    """CloudFormation gives a stack's tags to each resource whose kind says in its schema that it takes tags."""
+    kinds = {resource["Type"] for resource in translate(*EVERYTHING)["Resources"].values()}
+    tagging = {
+        kind: PROVIDER_SCHEMA_MANAGER.get_resource_schema("eu-central-1", kind).schema["tagging"] for kind in kinds
+    }
+    assert {kind for kind in kinds if not tagging[kind]["taggable"]} == WITHOUT_TAGS
+    assert all(one["tagOnCreate"] and one["tagUpdatable"] for one in tagging.values() if one["taggable"])
+
+
+def test_the_api_that_sam_makes_keeps_its_locks_and_its_limits(translate: Translate) -> None:
+    translated = translate()
+    (api,) = of_type(translated, "AWS::ApiGatewayV2::Api").values()
+    for methods in api["Properties"]["Body"]["paths"].values():
+        for operation in methods.values():
+            assert operation["security"]["Fn::If"][:2] == ["IsIam", [{"AWS_IAM": []}]]
+    (stage,) = of_type(translated, "AWS::ApiGatewayV2::Stage").values()
+    assert stage["Properties"]["StageName"] == "$default"
+    assert stage["Properties"]["DefaultRouteSettings"]["ThrottlingRateLimit"] == {"Ref": "ThrottlingRate"}
+    assert "AccessLogSettings" in stage["Properties"]
+
+
+def test_a_new_image_is_a_new_version_and_an_address_is_not(translate: Translate) -> None:
+    def version(*parameters: str) -> str:
+        (name,) = of_type(translate(*parameters), "AWS::Lambda::Version")
+        return name
+
+    before = version()
+    assert version("AlarmEmail=someone@example.com") == before
+    assert version("Image=123456789012.dkr.ecr.eu-central-1.amazonaws.com/stories:2") != before
+
+
+def test_a_new_setting_replaces_the_version_and_keeps_the_old_one(translate: Translate) -> None:
+    """A version's name says nothing of a parameter's value: CloudFormation replaces it for another description."""
+    translated = translate()
+    (version,) = of_type(translated, "AWS::Lambda::Version").values()
+    assert "${MemorySize}" in version["Properties"]["Description"]["Fn::Sub"][0]
+    (function,) = of_type(translated, "AWS::Lambda::Function").values()
+    assert function["Properties"]["Description"] == version["Properties"]["Description"]
+    assert version["UpdateReplacePolicy"] == version["DeletionPolicy"] == "Retain"
+
+
+def test_traffic_is_shifted_by_codedeploy_only_with_a_canary(translate: Translate) -> None:
+    assert not of_type(translate(), "AWS::CodeDeploy::DeploymentGroup")
+    translated = translate("Canary=true")
+    (group,) = of_type(translated, "AWS::CodeDeploy::DeploymentGroup").values()
+    assert group["Properties"]["ServiceRoleArn"]["Fn::If"][:2] == ["IsCanary", {"Fn::GetAtt": ["CanaryRole", "Arn"]}]
+    condition, alarms_of_a_canary, _ = group["Properties"]["AlarmConfiguration"]["Fn::If"]
+    assert condition == "IsCanary"
+    alarms = [one["Name"]["Ref"] for one in alarms_of_a_canary["Alarms"]]
+    assert set(alarms) <= of_type(translated, "AWS::CloudWatch::Alarm").keys()
+    (alias,) = of_type(translated, "AWS::Lambda::Alias").values()
+    assert "CodeDeployLambdaAliasUpdate" in alias["UpdatePolicy"]
+
+
+def test_a_canarys_alarms_watch_the_version_that_is_new(translate: Translate) -> None:
+    translated = translate("Canary=true")
+    (version,) = of_type(translated, "AWS::Lambda::Version")
+    alarm = of_type(translated, "AWS::CloudWatch::Alarm")["CanaryDurationAlarm"]["Properties"]
+    dimensions = {one["Name"]: one["Value"] for one in alarm["Dimensions"]}
+    assert dimensions["ExecutedVersion"] == {"Fn::GetAtt": [version, "Version"]}
+
+
+def test_a_snapshot_is_made_of_versions_if_it_is_asked_for(translate: Translate) -> None:
+    for parameters in ((), ("SnapStart=PublishedVersions",)):
+        (function,) = of_type(translate(*parameters), "AWS::Lambda::Function").values()
+        assert function["Properties"]["SnapStart"] == {"ApplyOn": {"Ref": "SnapStart"}}
+        assert function["Properties"]["PackageType"] == "Image"

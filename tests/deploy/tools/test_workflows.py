@@ -1,0 +1,39 @@
+"""GitHub's own schema over our workflow, and over the one that docs/environments.md shows."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.project import ROOT
+
+
+def shown(folder: Path) -> Path:
+    """Return a file with the workflow that the page shows."""
+    page = (ROOT / "docs" / "environments.md").read_text(encoding="utf-8")
+    (workflow,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    path = folder / "deploy.yml"
+    path.write_text(workflow, encoding="utf-8")
+    return path
+
+
+def check(tools: Path, path: Path) -> subprocess.CompletedProcess[str]:
+    command: list[str | Path] = [tools / "check-jsonschema", "--builtin-schema", "vendor.github-workflows", path]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("workflow", ["ours", "the page's"])
+def test_a_workflow_is_what_github_reads(tools: Path, tmp_path: Path, workflow: str) -> None:
+    path = shown(tmp_path) if workflow == "the page's" else ROOT / ".github" / "workflows" / "ci.yml"
+    done = check(tools, path)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(("right", "wrong"), [("id-token: write", "id-token: yes"), ("runs-on:", "run-on:")])
+def test_a_mistake_in_a_workflow_is_found(tools: Path, tmp_path: Path, right: str, wrong: str) -> None:
+    path = shown(tmp_path)
+    text = path.read_text(encoding="utf-8")
+    assert right in text
+    path.write_text(text.replace(right, wrong), encoding="utf-8")
+    assert check(tools, path).returncode == 1

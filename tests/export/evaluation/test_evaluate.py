@@ -1,0 +1,369 @@
+"""python -m export evaluate, as its user sees it."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from export.cli import main
+from export.corpus import Corpus
+from export.evaluation.questions import read_questions
+from export.evaluation.search import open_named, search_all
+from export.index.keywords import KeywordOptions
+from export.progress import no_progress
+from function.engine.bundle import RRF
+from function.engine.hybrid import fuse
+from function.engine.keyword.keywords import Matches
+from function.engine.loading import LoadedBundle, load_bundle
+from function.engine.quantization import Embeddings
+from tests.conftest import WHAT, WHO, make_stories, story_metadata, write_bundle
+
+ROOT = Path(__file__).parents[3]
+QUESTIONS = [
+    {"query": f"{who} {' '.join(WHAT[row % 10].split()[:2])} ferry", "relevant": {f"story-{10 * row + row % 10:03}": 2}}
+    for row, who in enumerate(WHO)
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a run left behind: its exit code and what it printed."""
+
+    code: int | str | None
+    out: str
+    err: str
+
+
+def evaluate(*arguments: object) -> Run:
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            code: int | str | None = main(["evaluate", *map(str, arguments)])
+        except SystemExit as stop:
+            code = stop.code
+    return Run(code, out.getvalue(), err.getvalue())
+
+
+def evaluate_json(*arguments: object) -> dict[str, Any]:
+    done = evaluate(*arguments, "--json")
+    assert done.code == 0, done.err
+    found: dict[str, Any] = json.loads(done.out)
+    return found
+
+
+@pytest.fixture(autouse=True, scope="module")
+def wide_terminal() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "300")
+        yield
+
+
+def write_questions(folder: Path, questions: list[dict[str, Any]] = QUESTIONS) -> Path:
+    path = folder / "questions.jsonl"
+    path.write_text("".join(json.dumps(question) + "\n" for question in questions), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    return write_questions(tmp_path)
+
+
+def test_a_table_names_the_measures_of_each_mode(bundle: Path, questions: Path) -> None:
+    done = evaluate(bundle, "--questions", questions)
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert lines[0] == f"20 questions of {questions}, all 200 texts of {bundle}; 95 % intervals in brackets"
+    assert lines[1].split() == ["semantic", "keyword", "hybrid"]
+    assert [line.split()[0] for line in lines[2:7]] == ["nDCG@10", "recall@5", "recall@10", "recall@100", "MRR@10"]
+    assert "the questions that fail most (hybrid)" in lines
+    assert any(line.startswith("fusion weight: ") for line in lines)
+    assert f"search {bundle}: 100%" in done.err
+    assert evaluate(bundle, "--questions", questions).out == done.out
+
+
+@pytest.mark.parametrize("mode", ["semantic", "keyword", "hybrid"])
+def test_trec_eval_reads_the_run_and_finds_the_same_figures(
+    bundle: Path, questions: Path, tmp_path: Path, mode: str
+) -> None:
+    pytrec_eval = pytest.importorskip("pytrec_eval", reason="pytrec_eval-terrier has no wheels for this processor")
+    run = tmp_path / "out.run"
+    report = evaluate_json(bundle, "--questions", questions, "--mode", mode, "--run", run)
+    hits = [line.split() for line in run.read_text().splitlines()]
+    assert {(line[1], line[5]) for line in hits} == {("Q0", mode)}
+    assert [int(line[3]) for line in hits if line[0] == "1"] == list(range(1, sum(line[0] == "1" for line in hits) + 1))
+    scores: dict[str, dict[str, float]] = {}
+    for question, _, text, _, score, _ in hits:
+        scores.setdefault(question, {})[text] = float(score)
+    judged = {str(line): question["relevant"] for line, question in enumerate(QUESTIONS, 1)}
+    theirs = pytrec_eval.RelevanceEvaluator(judged, {"ndcg_cut_10", "recall_5", "recall_100"}).evaluate(scores)
+    ours = report["subsets"][0]["modes"][mode]
+    for name, their_name in (("ndcg@10", "ndcg_cut_10"), ("recall@5", "recall_5"), ("recall@100", "recall_100")):
+        mean = np.mean([theirs[question][their_name] for question in judged])
+        assert 0 < ours[name]["value"] == pytest.approx(mean, abs=5e-7)
+        assert ours[name]["low"] <= ours[name]["value"] <= ours[name]["high"]
+
+
+def _of(loaded: LoadedBundle, text: str) -> tuple[Embeddings, Matches]:
+    """Return the embedding and the matches of a query."""
+    (embedding,) = loaded.embedder.embed(loaded.embedder.tokenize([text], role="query"))
+    assert loaded.keywords is not None
+    return embedding, loaded.keywords.match(text)
+
+
+def test_hits_are_those_of_a_request(bundle: Path, questions: Path) -> None:
+    opened = open_named(bundle, None, no_progress)
+    found = search_all(opened, read_questions(questions)[0], ["semantic", "keyword", "hybrid"], no_progress)
+    loaded = load_bundle(bundle)
+    assert loaded.keywords is not None
+    embedding, matches = _of(loaded, str(QUESTIONS[3]["query"]))
+    expected = {
+        "semantic": loaded.index.search(embedding, 100),
+        "keyword": matches.best(100),
+        "hybrid": fuse(loaded.index, embedding, matches, loaded.keywords.info, 100),
+    }
+    for mode, hits in expected.items():
+        assert found.rankings[mode][3] == {loaded.passages.id(hit.row): hit for hit in hits}
+    assert found.by_weight is not None
+    assert found.by_weight[:, 0] == pytest.approx(found.measures["hybrid"][:, 0])  # the first weight is the bundle's
+
+
+def test_documents_are_measured_by_a_column_of_their_passages(bundle: Path, tmp_path: Path) -> None:
+    path = write_questions(tmp_path, [{"query": who, "relevant": [who]} for who in WHO])
+    report = evaluate_json(bundle, "--questions", path, "--group-by", "who")
+    figures = report["subsets"][0]["modes"]["semantic"]
+    loaded, places = load_bundle(bundle), []
+    for who in WHO:
+        (embedding,) = loaded.embedder.embed(loaded.embedder.tokenize([who]))
+        found = [loaded.passages[hit.row] for hit in loaded.index.search(embedding, 200)]
+        names = list(dict.fromkeys(passage.metadata.get("who", passage.id) for passage in found))
+        places.append(names.index(who) + 1)
+    assert figures["mrr@10"]["value"] == pytest.approx(np.mean([1 / place if place <= 10 else 0 for place in places]))
+    assert figures["recall@100"]["value"] == 1
+    failure = report["failures"][0]
+    assert loaded.keywords is not None
+    best = fuse(loaded.index, *_of(loaded, failure["query"]), loaded.keywords.info, 1)[0]
+    assert failure["returned"][0]["text"] == loaded.passages.text(best.row)  # not the first passage of the document
+    by_number = write_questions(tmp_path, [{"query": WHO[1], "relevant": [1]}])
+    assert evaluate_json(bundle, "--questions", by_number, "--group-by", "chapter")["questions"] == str(by_number)
+
+
+def test_more_hits_than_a_request_returns_are_grouped(tmp_path: Path) -> None:
+    stories = make_stories()
+    texts = [stories.texts[0]] * 150 + list(stories.texts[:50])  # one document with more passages than MOST_HITS
+    metadata = [json.dumps({"path": "long.md" if row < 150 else f"{row}.md"}) for row in range(200)]
+    folder = write_bundle(tmp_path / "bundle", Corpus(texts, [str(row) for row in range(200)], metadata, 0))
+    path = write_questions(tmp_path, [{"query": stories.texts[5], "relevant": ["155.md", "199.md"]}])
+    done = evaluate_json(folder, "--questions", path, "--group-by", "path", "--mode", "semantic")
+    assert done["subsets"][0]["modes"]["semantic"]["recall@100"]["value"] == 1
+
+
+def test_a_filter_measures_requests_that_have_it(bundle: Path, questions: Path) -> None:
+    condition = {"chapter": {"$lt": 5}}
+    report = evaluate_json(bundle, "--questions", questions, "--filter", json.dumps(condition))
+    everything, within = report["subsets"]
+    # a tenth of the texts has no metadata: the relevant ones of the questions 0 and 10
+    assert (everything["filter"], everything["questions"]) == (None, 20)
+    assert (within["filter"], within["questions"]) == (condition, 4)
+    loaded = load_bundle(bundle)
+    allowed = np.array([0 < row < 50 and row % 10 > 0 for row in range(200)])
+    reciprocal = []
+    for question in QUESTIONS[1:5]:
+        (embedding,) = loaded.embedder.embed(loaded.embedder.tokenize([str(question["query"])]))
+        ids = [loaded.passages.id(hit.row) for hit in loaded.index.search(embedding, 10, allowed)]
+        reciprocal += [1 / (ids.index(id) + 1) if id in ids else 0 for id in question["relevant"]]
+    assert within["modes"]["semantic"]["mrr@10"]["value"] == pytest.approx(np.mean(reciprocal))
+    done = evaluate(bundle, "--questions", questions, "--filter", json.dumps(condition))
+    assert f"4 questions of {questions}, texts within" in done.out
+    assert "note: intervals of fewer than 30 questions are wide and rough" in done.out
+
+
+def test_the_worst_questions_are_printed_with_what_was_returned(bundle: Path, tmp_path: Path) -> None:
+    wrong = {"query": "the baker opened the wooden door before sunrise", "relevant": ["story-199"]}
+    done = evaluate(bundle, "--questions", write_questions(tmp_path, [*QUESTIONS, wrong]), "--mode", "keyword")
+    lines = done.out.splitlines()
+    first = lines.index("the questions that fail most (keyword)") + 1
+    assert lines[first] == "0.000  the baker opened the wooden door before sunrise"
+    assert lines[first + 1].split()[:3] == ["expected", "hit", "91"] or "not found" in lines[first + 1]
+    assert "story-199" in lines[first + 1]
+    assert lines[first + 2].split()[:4] == ["returned", "hit", "1", "story-000"]
+    assert sum(line.startswith("       returned  hit 1 ") for line in lines) <= 5
+
+
+def test_a_bundle_compared_with_itself_does_not_differ(bundle: Path, questions: Path) -> None:
+    done = evaluate(bundle, "--questions", questions, "--compare", bundle)
+    assert done.code == 0
+    rows = [
+        line for line in done.out.splitlines() if line.endswith("+0.000 (+0.000 to +0.000)  0/0       1.0000  noise")
+    ]
+    assert len(rows) == 15
+
+
+def test_a_worse_bundle_is_found_by_comparing(bundle: Path, questions: Path, tmp_path: Path) -> None:
+    stories = make_stories()
+    mixed = replace(stories, texts=[*stories.texts[100:], *stories.texts[:100]])
+    other = write_bundle(tmp_path / "other", mixed, keywords=None)
+    report = evaluate_json(bundle, "--questions", questions, "--compare", other)
+    assert report["other"] == str(other)
+    assert {each["mode"] for each in report["comparisons"]} == {"semantic"}  # what both have
+    ndcg = report["comparisons"][0]
+    assert (ndcg["measure"], ndcg["worse"]) == ("ndcg@10", 0)
+    assert ndcg["p"] < 0.001
+    assert ndcg["difference"]["low"] > 0.5
+    assert "worse" in evaluate(other, "--questions", questions, "--compare", bundle).out
+
+
+def test_a_floor_ends_with_1_below_it(bundle: Path, questions: Path) -> None:
+    assert evaluate(bundle, "--questions", questions, "--floor", "ndcg@10=0.1", "--floor", "MRR@10=0").code == 0
+    done = evaluate(bundle, "--questions", questions, "--mode", "semantic", "--floor", "ndcg@10=1", "--json")
+    (line,) = [line for line in done.err.splitlines() if line.startswith("error: ")]
+    assert done.code == 1
+    assert line.startswith(f"error: {bundle}: semantic nDCG@10 is 0.")
+    assert line.endswith("expected at least 1; look at the questions that fail, or lower --floor")
+    assert json.loads(done.out)["below_floor"][0] in line
+
+
+def test_the_advice_is_for_bundles_with_keywords(tmp_path: Path, questions: Path) -> None:
+    ranks = write_bundle(tmp_path / "ranks", make_stories(), KeywordOptions(fusion=RRF))
+    done = evaluate(ranks, "--questions", questions)
+    assert "instead of fusion by ranks: " in done.out
+    few = write_questions(tmp_path, QUESTIONS[:9])
+    assert "fusion weight: no advice with fewer than 10 questions" in evaluate(ranks, "--questions", few).out
+    without = write_bundle(tmp_path / "without", make_stories(), None)
+    done = evaluate(without, "--questions", few)
+    assert "fusion weight" not in done.out
+    assert "the questions that fail most (semantic)" in done.out or "nDCG@10     1.000" in done.out
+    refused = evaluate(without, "--questions", few, "--mode", "hybrid")
+    assert refused.code == 1
+    assert "found no keywords, expected them for the mode 'hybrid'; name another --mode, or export" in refused.err
+
+
+def test_ids_that_the_bundle_lacks(bundle: Path, tmp_path: Path) -> None:
+    lacking = {"query": "lost things", "relevant": ["story-1", "story-2", "story-3", "story-4", "story-001"]}
+    path = write_questions(tmp_path, [*QUESTIONS, lacking])
+    done = evaluate(bundle, "--questions", path)
+    assert done.code == 1
+    message = done.err.splitlines()[-1]
+    assert f"{path}: found 4 of 25 relevant ids that {bundle} does not have: 'story-1' (question 21)" in message
+    assert "'story-3' (question 21), ...; expected such as 'story-000'; correct them, " in message
+    assert evaluate(bundle, "--questions", path, "--allow-missing").code == 0
+    assert "the bundle lacks it" in evaluate(bundle, "--questions", path, "--allow-missing", "--mode", "keyword").out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--group-by", "author"], "found no column 'author', expected one that texts have, such as one that filters"),
+        (
+            ["--group-by", "places"],
+            "found a list or an object in the column 'places' of 'story-001', expected one value; name another column",
+        ),
+        (["--filter", '{"author": "x"}'], "correct it: the columns are id (string), chapter (number), places (list), "),
+        (["--filter", '{"chapter": 99}'], "found no question whose relevant texts pass it, in 0 texts that do, "),
+        (["--compare", "no-such-bundle"], "no-such-bundle"),
+        (["--mode", "semantic", "--run", "no-such-folder/file"], "No such file or directory"),
+    ],
+)
+def test_what_does_not_fit_the_bundle(bundle: Path, questions: Path, words: list[str], message: str) -> None:
+    done = evaluate(bundle, "--questions", questions, *words)
+    assert done.code == 1
+    assert message in done.err
+    assert ";" in done.err.splitlines()[-1]
+
+
+def test_ids_with_white_space_are_in_no_run(tmp_path: Path) -> None:
+    folder = write_bundle(tmp_path / "bundle", Corpus(["the baker", "a goose"], ["a b", "c"], ["{}", "{}"], 0))
+    path = write_questions(tmp_path, [{"query": "baker", "relevant": ["c"]}])
+    done = evaluate(folder, "--questions", path, "--mode", "semantic", "--run", tmp_path / "run")
+    assert done.code == 1
+    assert "found the id 'a b', expected no white space in a TREC run; name a column" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "name the questions with --questions FILE, or make a file of them with --make-questions N"),
+        (["--questions", "q", "--make-questions", "3"], "name the questions with --questions FILE, or make"),
+        (["--make-questions", "0"], "found '0', expected a whole number of 1 or more"),
+        (["--make-questions", "3", "--json"], "--json is for --questions; --make-questions measures nothing"),
+        (["--make-questions", "3", "--allow-missing"], "--allow-missing is for --questions"),
+        (["--questions", "q", "--run", "r"], "--run writes the hits of one mode; name it with --mode"),
+        (
+            ["--questions", "q", "--floor", "ndcg=0.6"],
+            "found 'ndcg=0.6', expected MEASURE=VALUE with a measure of ndcg@10",
+        ),
+        (["--questions", "q", "--floor", "ndcg@10=60"], "and a value from 0 to 1"),
+        (["--questions", "q", "--floor", "ndcg@10=nan"], "and a value from 0 to 1"),
+        (["--questions", "q", "--filter", "year=3"], "not JSON: "),
+        (["--questions", "q", "--filter", "[]"], "expected an object of JSON, such as"),
+    ],
+)
+def test_options_that_cannot_be_used(words: list[str], message: str) -> None:
+    done = evaluate("bundle", *words)
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_questions_to_fill_in_are_random_passages(bundle: Path, tmp_path: Path) -> None:
+    done = evaluate(bundle, "--make-questions", 30)
+    assert done.code == 0
+    lines = [json.loads(line) for line in done.out.splitlines()]
+    assert len({line["relevant"][0] for line in lines}) == 30
+    stories = make_stories()
+    for line in lines:
+        assert line == {"query": "", "relevant": line["relevant"], "text": line["text"]}
+        assert stories.texts[int(line["relevant"][0].removeprefix("story-"))] == line["text"]
+    assert evaluate(bundle, "--make-questions", 30).out == done.out
+    path = tmp_path / "questions.jsonl"
+    path.write_text(done.out)
+    assert "found an empty query in 30 lines" in evaluate(bundle, "--questions", path).err
+    path.write_text("".join(json.dumps(line | {"query": line["text"]}) + "\n" for line in lines))
+    assert evaluate_json(bundle, "--questions", path)["subsets"][0]["modes"]["semantic"]["mrr@10"]["value"] > 0.9
+    chapters = [
+        json.loads(line) for line in evaluate(bundle, "--make-questions", 5, "--group-by", "who").out.splitlines()
+    ]
+    assert len({line["relevant"][0] for line in chapters}) == 5
+    assert "found 200 texts, expected 201 or more; draw fewer" in evaluate(bundle, "--make-questions", 201).err
+
+
+def test_control_characters_stay_json_and_reach_no_terminal(tmp_path: Path) -> None:
+    text = "the \x1b[31mbaker\x9b ‮ Żółć 🦆"
+    folder = write_bundle(tmp_path / "bundle", Corpus([text], ["a"], ["{}"], 0))
+    out = evaluate(folder, "--make-questions", 1).out
+    assert json.loads(out)["text"] == text
+    assert not {"\x1b", "\x9b", "‮"} & set(out)
+    environment = os.environ | {"PYTHONIOENCODING": "latin-1", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "export", "evaluate", str(folder), "--make-questions", "1"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=True)
+    assert json.loads(done.stdout)["text"] == text
+
+
+def test_neither_torch_nor_transformers_is_imported(bundle: Path, questions: Path) -> None:
+    code = (
+        "import sys; from export.cli import main; "
+        f"assert main(['evaluate', {str(bundle)!r}, '--questions', {str(questions)!r}, '--json']) == 0; "
+        "print({'torch', 'transformers', 'optimum', 'polars', 'onnx'} & set(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1] == "set()"
+
+
+def test_repeated_ids_count_once(tmp_path: Path) -> None:
+    texts = ["the baker sold apples", "the baker sold trees", "a goose"]
+    folder = write_bundle(tmp_path / "bundle", Corpus(texts, ["same", "same", "other"], ["{}"] * 3, 0))
+    path = write_questions(tmp_path, [{"query": "the baker sold", "relevant": ["same", "other"]}])
+    done = evaluate_json(folder, "--questions", path, "--mode", "semantic")
+    assert done["subsets"][0]["modes"]["semantic"]["ndcg@10"]["value"] == 1
+
+
+def test_story_metadata_is_as_the_tests_here_expect() -> None:
+    assert story_metadata(15)["who"] == WHO[1]

@@ -1,0 +1,175 @@
+"""Questions are read from JSON lines, BEIR folders and TREC files, and every fault says where it is and what to do."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from export.corpus import CorpusError
+from export.evaluation.questions import Question, read_questions
+
+
+def write(path: Path, content: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def write_beir(folder: Path, qrels: str = "qrels/test.tsv") -> Path:
+    write(folder / "queries.jsonl", '{"_id": "q1", "text": "one"}\n{"_id": "q2", "text": "two"}\n')
+    write(folder / qrels, "query-id\tcorpus-id\tscore\nq1\td 1\t2\nq1\td2\t0\n")
+    return folder
+
+
+TREC = """\
+<top>
+<num> Number: 301
+<title> International
+Organized Crime
+<desc> Description: Identify organizations.
+</top>
+
+<top><num>302</num><title>Polio</title></top>
+"""
+
+
+def test_json_lines_have_lists_or_grades(tmp_path: Path) -> None:
+    lines = [
+        {"query": "one", "relevant": ["a", 7]},
+        {"query": "two", "relevant": {"b": 2, "c": 0}, "id": "second", "text": "ignored"},
+    ]
+    path = write(tmp_path / "questions.jsonl", "".join(json.dumps(line) + "\n\n" for line in lines))
+    assert read_questions(path) == (
+        [Question("1", "one", {"a": 1, "7": 1}), Question("second", "two", {"b": 2, "c": 0})],
+        [],
+    )
+
+
+def test_a_compressed_file_is_read(tmp_path: Path) -> None:
+    (tmp_path / "questions.jsonl.gz").write_bytes(gzip.compress(b'{"query": "one", "relevant": ["a"]}\n'))
+    assert read_questions(tmp_path / "questions.jsonl.gz")[0] == [Question("1", "one", {"a": 1})]
+
+
+@pytest.mark.parametrize("qrels", ["qrels/test.tsv", "qrels.tsv", "qrels/dev.tsv"])
+def test_a_beir_folder_has_queries_and_qrels(tmp_path: Path, qrels: str) -> None:
+    questions, notes = read_questions(write_beir(tmp_path, qrels))
+    assert questions == [Question("q1", "one", {"d 1": 2, "d2": 0})]
+    assert notes == ["1 questions of queries.jsonl have no judgement; left out"]
+
+
+def test_the_test_split_is_taken_unless_qrels_names_another(tmp_path: Path) -> None:
+    folder = write_beir(tmp_path)
+    dev = write(tmp_path / "qrels" / "dev.tsv", "query-id\tcorpus-id\tscore\nq2\td2\t1\n")
+    assert [question.id for question in read_questions(folder)[0]] == ["q1"]
+    assert [question.id for question in read_questions(folder, dev)[0]] == ["q2"]
+
+
+def test_trec_topics_and_qrels(tmp_path: Path) -> None:
+    topics = write(tmp_path / "topics.txt", TREC)
+    qrels = write(tmp_path / "qrels.txt", "301 0 FR-1 1\n301 0 FR-2 0\n302 0 FR-3 0\n303 0 FR-4 1\n")
+    questions, notes = read_questions(topics, qrels)
+    assert questions == [Question("301", "International Organized Crime", {"FR-1": 1, "FR-2": 0})]
+    assert notes == [
+        "1 questions have no relevant text; left out",
+        "1 questions of qrels.txt are not in topics.txt; left out",
+    ]
+
+
+def test_topics_of_lines_with_tabs(tmp_path: Path) -> None:
+    topics = write(tmp_path / "topics.tsv", "19\twhat is a robot\n20\tanother\n")
+    qrels = write(tmp_path / "qrels.txt", "19 Q0 d1 3\n20 Q0 d1 1\n20 Q0 d1 1\n")
+    assert read_questions(topics, qrels)[0] == [
+        Question("19", "what is a robot", {"d1": 3}),
+        Question("20", "another", {"d1": 1}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "found no question, expected"),
+        (
+            '{"query": "one", "relevant": ["a"]}\n{"query": "two", "relevant": [',
+            "line 2: found an object that does not",
+        ),
+        ('{"query": "one", "relevant": ["a"]}\n["two"]\n', "line 2: found a JSON array"),
+        ('{"question": "one"}\n', "line 1: found neither query nor relevant, expected {"),
+        ('{"query": 3, "relevant": "a"}\n', "line 1: found {'query': 'int', 'relevant': 'str'}, expected {"),
+        ('{"query": "one", "relevant": []}\n', "line 1: found no id in relevant, expected at least one text"),
+        ('{"query": "one", "relevant": {"a": 0}}\n', "line 1: found only grades of 0 in relevant"),
+        (
+            '{"query": "one", "relevant": {"a": -1}}\n',
+            "line 1: found the grade '-1' of 'a', expected a whole number of 0",
+        ),
+        ('{"query": "one", "relevant": {"a": 1.5}}\n', "line 1: found the grade '1.5' of 'a'"),
+        ('{"query": "one", "relevant": {"a": true}}\n', "line 1: found the grade 'True' of 'a'"),
+        ('{"query": "one", "relevant": [null]}\n', "line 1: found an id in relevant that is 'None'"),
+        ('{"query": "one", "relevant": ["a"]}\n' * 2, "line 2: found the question of line 1 again ('one')"),
+        (
+            '{"query": "one", "relevant": ["a"], "id": 1}\n{"query": "two", "relevant": ["a"], "id": "1"}\n',
+            "line 2: found the id '1' of line 1, expected an id for each",
+        ),
+        (
+            '{"query": "", "relevant": ["a"]}\n{"query": " ", "relevant": ["b"]}\n{"query": "x", "relevant": ["b"]}\n',
+            "line 1: found an empty query in 2 lines, expected a question; write one into each, or delete the lines",
+        ),
+        (TREC, "found TREC topics without judgements, expected {"),
+    ],
+)
+def test_faults_of_json_lines(tmp_path: Path, content: str, message: str) -> None:
+    path = write(tmp_path / "questions.jsonl", content)
+    with pytest.raises(CorpusError) as error:
+        read_questions(path)
+    assert str(error.value).startswith(str(path))
+    assert message in str(error.value)
+    assert ";" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("topics", "qrels", "message"),
+    [
+        ("1\tone\n", "1 0 a -1\n", "qrels.txt, line 1: found the grade '-1', expected a whole number of 0 or more"),
+        ("1\tone\n", "1 0 a 1\n1 a\n", "qrels.txt, line 2: found 2 fields, expected query id, iteration"),
+        ("1\tone\n", "1 0 a 1\n1 0 a 2\n", "line 2: found the grade 2 of 'a' for question '1', which had 1 before"),
+        ("1\tone\n", "2 0 a 1\n", "found no relevant text for any of 1 questions in"),
+        ("1\tone\n", "", "found no relevant text for any of 1 questions in"),
+        ("1\tone\n1\ttwo\n", "1 0 a 1\n", "topics.txt, line 2: found the id '1' again"),
+        ("one\n", "1 0 a 1\n", "topics.txt, line 1: found the id 'one' and the question ''"),
+        ("<top><title>x</top>", "1 0 a 1\n", "topics.txt, topic 1: found the id '' and the question 'x'"),
+        ("<xml>", "1 0 a 1\n", "topics.txt: found no <top>"),
+        ('{"_id": "1"}\n', "1 0 a 1\n", "topics.txt, line 1: found the id '1' and the question ''"),
+        ('{"text": "x"}\n', "1 0 a 1\n", "topics.txt, line 1: found an _id that is 'None'"),
+    ],
+)
+def test_faults_of_topics_and_judgements(tmp_path: Path, topics: str, qrels: str, message: str) -> None:
+    with pytest.raises(CorpusError) as error:
+        read_questions(write(tmp_path / "topics.txt", topics), write(tmp_path / "qrels.txt", qrels))
+    assert message in str(error.value)
+    assert ";" in str(error.value)
+
+
+def test_a_beir_folder_without_judgements(tmp_path: Path) -> None:
+    (write_beir(tmp_path) / "qrels" / "test.tsv").unlink()
+    with pytest.raises(CorpusError, match=r"found no qrels, expected a BEIR folder with .*; name the file .* --qrels"):
+        read_questions(tmp_path)
+    for name in ("dev", "train"):
+        write(tmp_path / "qrels" / f"{name}.tsv", "q1\td1\t1\n")
+    with pytest.raises(CorpusError, match=r"found dev.tsv, train.tsv, expected test.tsv or one file; name one"):
+        read_questions(tmp_path)
+
+
+def test_missing_files(tmp_path: Path) -> None:
+    for questions, qrels in (("none", None), ("none", "qrels.txt"), ("topics.txt", "none")):
+        write(tmp_path / "topics.txt", "1\tone\n")
+        write(tmp_path / "qrels.txt", "1 0 a 1\n")
+        with pytest.raises(CorpusError, match=r"none: found no file, expected .*; check the path"):
+            read_questions(tmp_path / questions, tmp_path / qrels if qrels else None)
+    with pytest.raises(CorpusError, match=r"queries.jsonl: found no file"):
+        read_questions(tmp_path, tmp_path / "qrels.txt")
+
+
+def test_bytes_that_are_not_utf_8(tmp_path: Path) -> None:
+    (tmp_path / "questions.jsonl").write_bytes(b'{"query": "caf\xe9", "relevant": ["a"]}\n')
+    with pytest.raises(CorpusError, match="line 1: found the byte 0xe9 at byte offset 14, expected UTF-8"):
+        read_questions(tmp_path / "questions.jsonl")

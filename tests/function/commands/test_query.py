@@ -1,0 +1,324 @@
+"""python -m function query: what /similar would find, on a terminal, in a pipe and as JSON."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from export.corpus import Corpus
+from function.commands.query import main, mark_words
+from function.commands.terminal import UNSAFE
+from function.engine.bundle import PASSAGES
+from tests.conftest import write_bundle
+from tests.project import ROOT
+
+TEXT = "angry goose"
+
+
+@pytest.fixture
+def ask(bundle: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Return what runs a query that must succeed, and returns what it prints."""
+
+    def run(*arguments: str) -> str:
+        assert main([*arguments, "--bundle", str(bundle)]) == 0, capsys.readouterr().err
+        return capsys.readouterr().out
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("options", "body"),
+    [
+        ([], {}),
+        (["--num-results", "2"], {"num_results": 2}),
+        (["--mode", "keyword"], {"mode": "keyword"}),
+        (["--mode", "hybrid", "--exact"], {"mode": "hybrid", "exact": True}),
+        (["--filter", '{"chapter": {"$lt": 3}}'], {"filter": {"chapter": {"$lt": 3}}}),
+    ],
+)
+def test_json_is_the_reply_of_similar_with_the_query(
+    ask: Callable[..., str], client: httpx.Client, options: list[str], body: dict[str, Any]
+) -> None:
+    (line,) = ask(TEXT, "--json", *options).splitlines()
+    assert json.loads(line) == {"query": TEXT} | client.post("/similar", json={"text": TEXT} | body).json()
+
+
+def test_in_a_pipe_each_hit_is_a_plain_line_with_its_whole_text(ask: Callable[..., str], client: httpx.Client) -> None:
+    results = client.post("/similar", json={"text": TEXT, "num_results": 2}).json()["results"]
+    assert ask(TEXT, "--num-results", "2").splitlines() == [
+        f"{result['score']:6.2f}  {result['id']}  {result['text']}" for result in results
+    ]
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("function.commands.query._is_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+@pytest.mark.usefixtures("terminal")
+def test_on_a_terminal_words_are_bold_and_lines_as_wide_as_it(ask: Callable[..., str]) -> None:
+    lines = ask("Angry GOOSE", "--num-results", "3").splitlines()
+    assert all("\x1b[1mangry\x1b[0m \x1b[1mgoose\x1b[0m" in line for line in lines)
+    plain = [line.replace("\x1b[1m", "").replace("\x1b[0m", "") for line in lines]
+    assert max(map(len, plain)) == 60
+    assert any(line.endswith("…") for line in plain)
+
+
+@pytest.mark.usefixtures("terminal")
+def test_no_color_leaves_words_unmarked(ask: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in ask(TEXT)
+
+
+def test_words_are_marked_by_their_stems_and_only_whole() -> None:
+    assert mark_words("Cars, scar; CAR.", "car", lambda word: word.removesuffix("s")) == (
+        "\x1b[1mCars\x1b[0m, scar; \x1b[1mCAR\x1b[0m."
+    )
+
+
+ODD_TEXT = (
+    "An angry goose żółć 🦆 \x1b[31mred\x1b]0;title\x07 \x9b31m \u202egnp.exe\u202c one\ttwo\nthree\u2028four \x7f"
+)
+ODD_METADATA = r"""{"infinite": 1e400, "half": "\ud800x", "control": "\u009bż"}"""
+
+
+@pytest.fixture(scope="module")
+def odd_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle with characters that control a terminal, and metadata that JSON and UTF-8 cannot write as they are."""
+    corpus = Corpus([ODD_TEXT], ["id\x1b[2J\n1"], [ODD_METADATA], empty_texts=0)
+    return write_bundle(tmp_path_factory.mktemp("odd") / "bundle", corpus)
+
+
+def test_no_character_of_a_text_or_an_id_controls_the_terminal(
+    odd_bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "queries.txt").write_text("angry \x1b[1m goose", encoding="utf-8")
+    assert main(["--file", str(tmp_path / "queries.txt"), "--bundle", str(odd_bundle)]) == 0
+    text = r"An angry goose żółć 🦆 \x1b[31mred\x1b]0;title\x07 \x9b31m \u202egnp.exe\u202c one two three four \x7f"
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == r"angry \x1b[1m goose"
+    assert second.endswith(rf"  id\x1b[2J 1  {text}")
+    assert main(["goose", "--bundle", "/none\x1b[31m"]) == 1
+    assert capsys.readouterr().err.startswith(r"error: /none\x1b[31m: is not a folder")
+
+
+def test_json_has_no_such_characters_either_and_null_for_what_json_has_not(
+    odd_bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["goose", "--json", "--bundle", str(odd_bundle)]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert not UNSAFE.search(line)
+    assert "żółć 🦆" in line
+    (hit,) = json.loads(line, parse_constant=pytest.fail)["results"]
+    assert (hit["id"], hit["text"]) == ("id\x1b[2J\n1", ODD_TEXT)
+    assert hit["metadata"] == json.loads(ODD_METADATA) | {"infinite": None}
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_stdout_of_any_encoding_takes_all_characters(odd_bundle: Path, encoding: str) -> None:
+    environment = {"PYTHONIOENCODING": encoding}
+    table = run_module("query", "goose", "--bundle", str(odd_bundle), environment=environment)
+    expected = ODD_TEXT[:20].encode(encoding, "backslashreplace").decode(encoding)
+    assert expected in table.stdout.decode(encoding)
+    reply = run_module("query", "goose", "--json", "--bundle", str(odd_bundle), environment=environment)
+    assert json.loads(reply.stdout.decode("ascii"))["results"][0]["text"] == ODD_TEXT
+
+
+def test_each_line_of_a_file_is_a_query(ask: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "queries.txt").write_text("\ufeffangry goose\r\n\n  \nsilver key\n", encoding="utf-8")
+    file = str(tmp_path / "queries.txt")
+    assert [json.loads(line)["query"] for line in ask("--file", file, "--json").splitlines()] == [TEXT, "silver key"]
+    first, second = ask("--file", file, "--num-results", "1").split("\n\n")
+    assert [first.splitlines()[0], second.splitlines()[0]] == [TEXT, "silver key"]
+
+
+def test_only_line_feeds_end_the_lines_of_a_file(ask: Callable[..., str], tmp_path: Path) -> None:
+    lines = ["goose\u2028ferry", "silver\x0ckey", "joke\x85twice\rtold", "yellow\x1ckitchen"]
+    (tmp_path / "queries.txt").write_bytes("\r\n".join(lines).encode())
+    found = ask("--file", str(tmp_path / "queries.txt"), "--json").splitlines()
+    assert [json.loads(line)["query"] for line in found] == lines
+
+
+def test_a_line_that_is_longer_than_a_request_may_have_is_refused(
+    bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "queries.txt").write_text(f"goose\n\n{'q' * 65_537}\n")
+    assert main(["--file", str(tmp_path / "queries.txt"), "--bundle", str(bundle)]) == 1
+    expected = "queries.txt: line 3: found 65537 characters, expected at most 65536; split it\n"
+    assert capsys.readouterr().err.endswith(expected)
+
+
+def test_a_dash_reads_standard_input(ask: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"silver key\n")))
+    assert json.loads(ask("--file", "-", "--json"))["query"] == "silver key"
+
+
+def test_no_hit_and_a_text_that_was_cut_are_told(ask: Callable[..., str]) -> None:
+    assert ask("zeppelin", "--mode", "keyword") == "no text was found\n"
+    assert ask("goose " * 30).endswith("the text is longer than the search reads; its end was left out\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--file", "/"], "error: /: cannot be read (Is a directory); name a file with a text a line"),
+        ([""], "error: text: expected words, found none"),
+        (["goose", "--filter", '{"where": 1}'], "found 'where'; the columns are: chapter (number), places (list)"),
+        (["--file", "/none/queries.txt"], "error: /none/queries.txt: cannot be read (No such file or directory); name"),
+        ([" "], "error: text: expected words, found none"),
+        (["g\udcffoose"], "error: text: character 1 is not valid Unicode"),
+    ],
+)
+def test_what_cannot_be_searched_for_is_told(
+    bundle: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str
+) -> None:
+    assert main([*arguments, "--bundle", str(bundle)]) == 1
+    assert expected in capsys.readouterr().err
+
+
+def test_a_file_that_is_not_utf_8_is_told(bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "queries.txt").write_bytes(b"caf\xe9\n")
+    assert main(["--file", str(tmp_path / "queries.txt"), "--bundle", str(bundle)]) == 1
+    assert "byte 3 is not UTF-8; save the file as UTF-8" in capsys.readouterr().err
+
+
+def test_a_bundle_in_s3_is_refused_with_what_to_do_instead(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["goose", "--bundle", "s3://tests/prefix"]) == 1
+    expected = "error: --bundle: found s3://tests/prefix, expected a folder, because a query reads nothing from S3; "
+    found = capsys.readouterr().err
+    assert found.startswith(expected)
+    assert "`python -m function --bundle s3://tests/prefix`" in found
+    monkeypatch.setenv("BUNDLE_DIR", "s3://tests/prefix")
+    assert main(["goose"]) == 1
+    assert capsys.readouterr().err == found.replace("--bundle: found", "BUNDLE_DIR: found")
+
+
+def test_a_bundle_without_keywords_is_told(tmp_path: Path, corpus: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    bundle = write_bundle(tmp_path / "bundle", corpus, keywords=None)
+    assert main(["goose", "--mode", "keyword", "--bundle", str(bundle)]) == 1
+    assert "this bundle has no keywords" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], "expected one text or --file"),
+        (["goose", "--file", "-"], "expected one text or --file"),
+        (["goose", "--num-results", "0"], "'0', expected a whole number from 1 to 100"),
+        (["goose", "--num-results", "101"], "expected a whole number from 1 to 100"),
+        (["goose", "--filter", "{"], "argument --filter: not JSON"),
+        (["goose", "--filter", "5"], "expected an object of JSON"),
+        (["goose", "--mode", "magic"], "invalid choice: 'magic'"),
+    ],
+)
+def test_unusable_arguments_end_it_with_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert expected in capsys.readouterr().err
+
+
+def run_module(
+    *arguments: str, code: int = 0, environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "function", *arguments]
+    done = subprocess.run(
+        command, cwd=ROOT, env=os.environ | (environment or {}), capture_output=True, check=False, timeout=60
+    )
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def test_the_module_searches_serves_and_explains(bundle: Path, tmp_path: Path) -> None:
+    assert b"angry goose" in run_module("query", TEXT, "--bundle", str(bundle)).stdout
+    assert b'python -m function query "self driving cars" --bundle bundle/' in run_module("query", "--help").stdout
+    none = str(tmp_path / "none")
+    for serve in ([], ["serve"]):
+        assert b"none: is not a folder" in run_module(*serve, "--port", "0", "--bundle", none, code=1).stderr
+
+
+def test_a_query_imports_no_server(in_a_new_process: Callable[..., Any], bundle: Path) -> None:
+    script = f"""
+import json, sys
+from function.commands.query import main
+main(["goose", "--bundle", {str(bundle)!r}])
+print(json.dumps(sorted({{name.partition(".")[0] for name in sys.modules}})))
+"""
+    assert not {"fastapi", "starlette", "pydantic", "mangum", "uvicorn", "asyncio"} & set(in_a_new_process(script))
+
+
+def run_in_a_shell(command: str, **environment: str) -> tuple[int, str, str]:
+    """Run a command of bash, in which "query" means ours; return its exit code, stdout and stderr."""
+    query = f"{sys.executable} -m function query"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command.replace("query", query)],
+        cwd=ROOT,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_reader_that_stops_early_ends_it_silently_as_sigpipe_does(bundle: Path) -> None:
+    command = f"yes goose | head -300 | {{ query --file - --json --bundle {bundle}; echo $? >&2; }} | head -1"
+    _, out, err = run_in_a_shell(command)
+    assert json.loads(out)["query"] == "goose"
+    assert err == "141\n"
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("query goose --bundle {} >/dev/full", "standard output: No space left on device; expected a file or "),
+        ("query goose --bundle {} >&-", "standard output: Bad file descriptor; expected a file or "),
+        ("query --file - --bundle {} <&-", "standard input: cannot be read (Bad file descriptor); name a file"),
+    ],
+)
+def test_a_stream_that_cannot_be_used_is_an_error_in_one_line(
+    bundle: Path, command: str, expected: str, unbuffered: str
+) -> None:
+    code, out, err = run_in_a_shell(command.format(bundle), PYTHONUNBUFFERED=unbuffered)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith(f"error: {expected}")
+
+
+def test_an_error_goes_nowhere_else_if_stderr_is_closed(tmp_path: Path) -> None:
+    assert run_in_a_shell(f"query goose --bundle {tmp_path} 2>&-") == (1, "", "")
+
+
+def test_a_file_of_the_bundle_that_cannot_be_opened_is_named(bundle_copy: Path) -> None:
+    (bundle_copy / PASSAGES).unlink()
+    (bundle_copy / PASSAGES).symlink_to(PASSAGES)  # a loop
+    found = run_module("query", "goose", "--bundle", str(bundle_copy), code=1).stderr.decode()
+    assert found.startswith(f"error: {bundle_copy / PASSAGES}: Too many levels of symbolic links; expected a file")
+    assert found.count("\n") == 1
+
+
+def test_ctrl_c_ends_it_without_a_trace(bundle: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "queries")
+    command = [sys.executable, "-m", "function", "query", "--file", str(tmp_path / "queries"), "--bundle", str(bundle)]
+    with (
+        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as query,
+        (tmp_path / "queries").open("wb"),  # waits until the query opens it too
+    ):
+        query.send_signal(signal.SIGINT)
+        out, _ = query.communicate(timeout=60)
+    assert (query.returncode, out) == (130, b"")

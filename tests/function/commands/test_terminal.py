@@ -1,0 +1,76 @@
+"""What the commands share: they end in order, whatever happens to their streams."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.function.server.running import RUNNING
+from tests.project import ROOT
+
+INTERRUPTED = """
+import json, signal
+from function.commands.terminal import run
+
+def wait():
+    signal.raise_signal(signal.SIGINT)
+
+def import_compiled_module():
+    try:
+        wait()
+    except KeyboardInterrupt:
+        raise ImportError("initialization failed") from None  # as such modules do
+
+print(json.dumps(run({command}, prints_results=True)))
+"""
+
+
+@pytest.mark.parametrize("command", ["wait", "import_compiled_module"])
+def test_ctrl_c_ends_a_command_with_130(in_a_new_process: Callable[..., Any], command: str) -> None:
+    assert in_a_new_process(INTERRUPTED.replace("{command}", command)) == 130
+
+
+def test_an_import_error_without_ctrl_c_is_raised(in_a_new_process: Callable[..., Any]) -> None:
+    script = """
+from function.commands.terminal import run
+
+def broken():
+    raise ImportError("no such module")
+
+try:
+    run(broken, prints_results=True)
+except ImportError:
+    print("true")
+"""
+    assert in_a_new_process(script) is True
+
+
+@pytest.mark.parametrize("redirection", ["", ">&- <&-"])
+def test_a_server_needs_no_standard_output_and_writes_its_log_in_utf_8(bundle: Path, redirection: str) -> None:
+    command = f"exec {sys.executable} -m function --bundle {bundle} --port 0 --workers 1 {redirection}"
+    with subprocess.Popen(
+        ["bash", "-c", command],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as server:
+        try:
+            assert server.stderr is not None
+            address = next(found[1] for line in server.stderr if (found := RUNNING.search(line.decode())))
+            assert httpx.get(f"{address}/żółw").status_code == 404
+            server.send_signal(signal.SIGINT)
+            out, err = server.communicate(timeout=60)
+        finally:
+            server.kill()
+    assert server.returncode == 0
+    assert b"Traceback" not in err
+    lines = [json.loads(line) for line in out.decode().splitlines()]
+    assert [line["path"] for line in lines if line["message"] == "request"] == ([] if redirection else ["/żółw"])

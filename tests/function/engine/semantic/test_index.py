@@ -1,0 +1,276 @@
+"""The index against brute force: every row scored in float64, sorted."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from safetensors.numpy import save_file
+
+from export.corpus import Corpus
+from function.engine.bundle import INDEX, StagesInfo
+from function.engine.embedder import Embedder
+from function.engine.quantization import Codes, Embeddings, Scales, dequantize, quantize
+from function.engine.semantic.binary import signs
+from function.engine.semantic.index import EXHAUSTIVE_ROWS, FEW_HITS, MOST_HITS, Hit, Index
+from function.engine.tensors import TensorsError
+
+STAGES = StagesInfo(lists=1, probed=1, candidates=2_000, rescored=300)
+AWKWARD_DIM = 37  # a multiple of nothing that a CPU's instructions like
+
+
+def unit_rows(rows: int, dim: int, seed: int) -> Embeddings:
+    values = np.random.default_rng(seed).standard_normal((rows, dim))
+    return np.asarray(values / np.linalg.norm(values, axis=1, keepdims=True), np.float32)
+
+
+def index_of(embeddings: Embeddings) -> Index:
+    """Return an index of these rows, as the export makes it."""
+    return index_of_codes(*quantize(embeddings))
+
+
+def index_of_codes(codes: Codes, scales: Scales) -> Index:
+    if len(codes) <= EXHAUSTIVE_ROWS:
+        return Index(codes, scales)
+    return Index(codes, scales, signs(codes).T, None, STAGES)
+
+
+def brute_force(embeddings: Embeddings, query: Embeddings, top_k: int) -> list[Hit]:
+    """Score every stored row in float64 and sort: no candidates, no rescoring."""
+    scores = dequantize(*quantize(embeddings)).astype(np.float64) @ query.astype(np.float64)
+    return sorted((Hit(row, float(score)) for row, score in enumerate(scores)), key=lambda hit: (-hit.score, hit.row))[
+        :top_k
+    ]
+
+
+@given(rows=st.integers(1, 400), dim=st.integers(1, 100), top_k=st.integers(1, 12), seed=st.integers(0, 1 << 16))
+def test_hits_are_those_of_brute_force(rows: int, dim: int, top_k: int, seed: int) -> None:
+    embeddings = unit_rows(rows + 1, dim, seed)
+    corpus, query = embeddings[:-1], embeddings[-1]
+    hits = index_of(corpus).search(query, top_k)
+    expected = brute_force(corpus, query, top_k)
+    np.testing.assert_allclose([hit.score for hit in hits], [hit.score for hit in expected], atol=1e-5)
+    scores = {hit.row: hit.score for hit in brute_force(corpus, query, rows)}
+    np.testing.assert_allclose([hit.score for hit in hits], [scores[hit.row] for hit in hits], atol=1e-5)
+    assert len({hit.row for hit in hits}) == len(hits) == min(top_k, rows)
+
+
+def test_the_order_of_the_rows_is_that_of_brute_force() -> None:
+    embeddings = unit_rows(2000, AWKWARD_DIM, seed=11)
+    index = index_of(embeddings)
+    for query in unit_rows(20, AWKWARD_DIM, seed=12):
+        assert [hit.row for hit in index.search(query, 10)] == [hit.row for hit in brute_force(embeddings, query, 10)]
+
+
+def test_the_rows_of_a_bundle_are_found_as_brute_force_over_its_embeddings_finds_them(
+    bundle: Path, embedder: Embedder, corpus: Corpus
+) -> None:
+    index = Index.open(bundle / INDEX, None)
+    embeddings = embedder.embed(embedder.tokenize(corpus.texts, role="document"))
+    query = embedder.embed(embedder.tokenize(["The judge painted a door"], role="query"))[0]
+    expected = brute_force(embeddings, query, 5)
+    np.testing.assert_allclose(
+        [hit.score for hit in index.search(query, 5)], [hit.score for hit in expected], atol=1e-5
+    )
+    assert (len(index), index.dim) == (len(corpus.texts), embedder.model.dim)
+
+
+@pytest.mark.parametrize("rows", [5_000, 12_000], ids=["every row's codes are scanned", "signs are scanned first"])
+def test_recall_at_10_of_clustered_embeddings_is_99_of_100(rows: int) -> None:
+    rng = np.random.default_rng(seed=13)
+    centres = rng.standard_normal((50, 384))
+    # 1.5: in tighter clusters the neighbours are nearer to each other than 8 bits can tell, whatever the search does
+    near = centres[rng.integers(0, 50, rows + 200)] + 1.5 * rng.standard_normal((rows + 200, 384))
+    embeddings = np.asarray(near / np.linalg.norm(near, axis=1, keepdims=True), np.float32)
+    corpus, queries = embeddings[:rows], embeddings[rows:]
+    index = index_of(corpus)
+    exact = np.argsort(-(queries @ corpus.T), axis=1)[:, :10]
+    found = [{hit.row for hit in index.search(query, 10)} for query in queries]
+    assert np.mean([len(a & set(b)) / 10 for a, b in zip(found, exact.tolist(), strict=True)]) >= 0.99
+
+
+@pytest.mark.parametrize("rows", [EXHAUSTIVE_ROWS, EXHAUSTIVE_ROWS + 1])
+@pytest.mark.parametrize("dim", [AWKWARD_DIM, 64])
+def test_a_stored_row_finds_itself_with_and_without_the_scan_of_signs(rows: int, dim: int) -> None:
+    embeddings = unit_rows(rows, dim, seed=20)
+    index = index_of(embeddings)
+    for row in (0, 4321, rows - 1):
+        assert index.search(embeddings[row], 3)[0].row == row
+
+
+def test_scores_found_by_way_of_the_signs_are_those_of_brute_force() -> None:
+    embeddings = unit_rows(EXHAUSTIVE_ROWS + 500, AWKWARD_DIM, seed=21)
+    query = unit_rows(1, AWKWARD_DIM, seed=22)[0]
+    scores = {hit.row: hit.score for hit in brute_force(embeddings, query, len(embeddings))}
+    hits = index_of(embeddings).search(query, 10)
+    np.testing.assert_allclose([hit.score for hit in hits], [scores[hit.row] for hit in hits], atol=1e-5)
+
+
+def test_rescoring_corrects_the_order_of_the_scan() -> None:
+    # one large value makes the query's steps coarse: its other values, which decide, have code 0 in the scan
+    dim = 64
+    query = np.full(dim, 0.003, np.float32)
+    query[0] = np.sqrt(1 - (dim - 1) * 0.003**2)
+    assert not quantize(query[np.newaxis])[0][0, 1:].any()
+    corpus = unit_rows(108, dim, seed=14)
+    corpus[:8, 0] = 1  # alike in the only value that the scan sees, so that these are its eight candidates
+    corpus[8:, 0] = -1
+    expected = brute_force(corpus, query, 2)
+    assert [hit.row for hit in index_of(corpus).search(query, 2)] == [hit.row for hit in expected]
+
+
+def test_an_empty_index_has_no_hits() -> None:
+    assert index_of(np.empty((0, 8), np.float32)).search(unit_rows(1, 8, seed=17)[0], 3) == []
+
+
+@given(seed=st.integers(0, 1 << 16), dim=st.integers(1, 50))
+def test_scores_fall_and_stay_within_1(seed: int, dim: int) -> None:
+    embeddings = unit_rows(60, dim, seed)
+    embeddings[1] = -embeddings[0]
+    scores = [hit.score for hit in index_of(embeddings).search(embeddings[0], 60)]
+    assert scores == sorted(scores, reverse=True)
+    assert -1 <= scores[-1] <= scores[0] <= 1
+
+
+@pytest.mark.parametrize("top_k", [0, -1])
+def test_fewer_than_one_result_is_refused(top_k: int) -> None:
+    embeddings = unit_rows(3, 8, seed=18)
+    with pytest.raises(ValueError, match=f"top_k {top_k}.*expected at least 1"):
+        index_of(embeddings).search(embeddings[0], top_k)
+
+
+@pytest.mark.parametrize("shape", [(7,), (9,), (1, 8), ()])
+def test_a_query_of_another_dim_is_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"expected at least 1 and \(8,\)"):
+        index_of(unit_rows(3, 8, seed=19)).search(np.ones(shape, np.float32), 1)
+
+
+WHOLE: dict[str, NDArray[Any]] = {
+    "codes": np.ones((3, 12), np.int8),
+    "scales": np.ones(3, np.float32),
+    "bits": np.ones((1, 3), np.uint64),
+}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"codes": None},
+        {"scales": None},
+        {"scales": np.ones(4, np.float32)},
+        {"scales": np.ones((3, 1), np.float32)},
+        {"bits": np.ones((3, 2), np.uint8)},
+        {"bits": np.ones((3, 1), np.uint64)},
+        {"colours": np.ones(3, np.uint8)},
+        {"codes": np.ones(12, np.int8)},
+        {"codes": np.ones((3, 12), np.uint8)},
+        {"scales": np.ones(3, np.uint8)},
+        {"codes": np.ones((0, 8), np.int8), "scales": np.ones(0, np.float32), "bits": np.ones((1, 0), np.uint64)},
+    ],
+    ids=str,
+)
+def test_a_file_of_something_else_is_refused(tmp_path: Path, changes: dict[str, NDArray[Any] | None]) -> None:
+    path = tmp_path / "other.safetensors"
+    save_file(WHOLE, path)
+    assert len(Index.open(path, STAGES)) == 3
+    save_file({name: tensor for name, tensor in (WHOLE | changes).items() if tensor is not None}, path)
+    with pytest.raises(TensorsError, match=r"expected .*; run `python -m export` again") as caught:
+        Index.open(path, STAGES)
+    assert str(caught.value).startswith(f"{path}: holds ")
+
+
+@pytest.mark.parametrize("rows", [100, EXHAUSTIVE_ROWS, EXHAUSTIVE_ROWS + 1_000])
+def test_equal_rows_come_in_the_order_of_the_corpus(rows: int) -> None:
+    index = index_of(np.repeat(unit_rows(1, 384, seed=1), rows, axis=0))
+    for top_k in (1, 2, 3, 100):
+        hits = index.search(unit_rows(1, 384, seed=2)[0], top_k)
+        assert [hit.row for hit in hits] == list(range(top_k))
+        assert len({hit.score for hit in hits}) == 1
+
+
+@pytest.mark.parametrize("rows", [150, 2_000, EXHAUSTIVE_ROWS + 1_000])
+@given(distinct=st.integers(1, 300), dim=st.sampled_from([3, AWKWARD_DIM]), seed=st.integers(0, 1 << 16))
+@settings(max_examples=8)
+def test_a_search_for_fewer_returns_the_first_of_a_search_for_more(
+    rows: int, distinct: int, dim: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    index = index_of(unit_rows(distinct, dim, seed)[rng.integers(0, distinct, rows)])
+    query = unit_rows(1, dim, seed + 1)[0]
+    most = index.search(query, FEW_HITS)
+    assert most == sorted(most, key=lambda hit: (-hit.score, hit.row))
+    for top_k in range(1, FEW_HITS):
+        assert index.search(query, top_k) == most[:top_k]
+
+
+def test_an_index_without_signs_searches_all_rows(tmp_path: Path) -> None:
+    embeddings = unit_rows(EXHAUSTIVE_ROWS + 1_000, 16, seed=13)
+    codes, scales = quantize(embeddings)
+    save_file({"codes": codes, "scales": scales}, tmp_path / "index.safetensors")
+    index = Index.open(tmp_path / "index.safetensors", None)
+    for query in unit_rows(20, 16, seed=14):
+        assert [hit.row for hit in index.search(query, 10)] == [hit.row for hit in brute_force(embeddings, query, 10)]
+
+
+# A search among some rows
+
+
+@given(
+    rows=st.integers(1, 2_000),
+    distinct=st.integers(1, 2_000),
+    share=st.sampled_from([0.5, 0.1, 0.01, 0.0001]),
+    top_k=st.integers(1, MOST_HITS),
+    seed=st.integers(0, 1 << 16),
+)
+def test_hits_among_allowed_rows_are_those_of_brute_force(
+    rows: int, distinct: int, share: float, top_k: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    embeddings = unit_rows(distinct, AWKWARD_DIM, seed)[rng.integers(0, distinct, rows)]
+    allowed = rng.random(rows) < share
+    query = unit_rows(1, AWKWARD_DIM, seed + 1)[0]
+    hits = index_of(embeddings).search(query, top_k, allowed)
+    expected = [hit for hit in brute_force(embeddings, query, rows) if allowed[hit.row]][:top_k]
+    assert len(hits) == min(top_k, np.count_nonzero(allowed))
+    assert allowed[[hit.row for hit in hits]].all()
+    np.testing.assert_allclose([hit.score for hit in hits], [hit.score for hit in expected], atol=1e-5)
+    scores = {hit.row: hit.score for hit in brute_force(embeddings, query, rows)}
+    np.testing.assert_allclose([hit.score for hit in hits], [scores[hit.row] for hit in hits], atol=1e-5)
+
+
+@pytest.mark.parametrize("has_bits", [True, False])
+@pytest.mark.parametrize("share", [0.9, 0.5, 0.1, 0.01, 0.0001])
+def test_a_search_among_some_rows_finds_what_an_index_of_these_rows_finds(share: float, has_bits: bool) -> None:
+    rng = np.random.default_rng(seed=30)
+    embeddings = unit_rows(2_000, AWKWARD_DIM, seed=31)[rng.integers(0, 2_000, 20_000)]
+    allowed = rng.random(20_000) < share
+    codes, scales = quantize(embeddings)
+    kept = np.flatnonzero(allowed)
+    index = index_of_codes(codes, scales) if has_bits else Index(codes, scales)
+    part = index_of_codes(codes[kept], scales[kept]) if has_bits else Index(codes[kept], scales[kept])
+    for query in unit_rows(5, AWKWARD_DIM, seed=32):
+        most = index.search(query, FEW_HITS, allowed)
+        assert most == [Hit(int(kept[hit.row]), hit.score) for hit in part.search(query, FEW_HITS)]
+        for top_k in (1, 7, 24):
+            assert index.search(query, top_k, allowed) == most[:top_k]
+
+
+@pytest.mark.parametrize("top_k", [1, 6_000, 20_000])
+def test_as_many_hits_come_as_rows_are_allowed(top_k: int) -> None:
+    embeddings = unit_rows(20_000, 8, seed=33)
+    allowed = np.arange(20_000) % 2 == 0
+    hits = index_of(embeddings).search(embeddings[0], top_k, allowed)
+    assert len({hit.row for hit in hits if allowed[hit.row]}) == len(hits) == min(top_k, 10_000)
+
+
+def test_no_allowed_row_gives_no_hit() -> None:
+    embeddings = unit_rows(50, 8, seed=34)
+    assert index_of(embeddings).search(embeddings[0], 5, np.zeros(50, np.bool_)) == []
+
+
+def test_a_mask_of_another_length_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"allowed \(49,\); expected \(50,\)"):
+        index_of(unit_rows(50, 8, seed=35)).search(unit_rows(1, 8, seed=36)[0], 5, np.ones(49, np.bool_))

@@ -1,0 +1,104 @@
+"""Hybrid search orders the best of both searches by both scores, each as its own search gives it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from export.index.keywords import KeywordOptions, keyword_tensors
+from function.engine.bundle import RRF, KeywordsInfo
+from function.engine.hybrid import CANDIDATES, fuse
+from function.engine.keyword.keywords import Keywords
+from function.engine.quantization import Embeddings, quantize
+from function.engine.semantic.index import Index
+
+ROWS, DIM = 1_000, 32
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Index, Keywords, Embeddings]:
+    """Random rows and texts, more of both than either search proposes; and a query."""
+    random = np.random.default_rng(7)
+    rows = random.standard_normal((ROWS + 1, DIM)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    codes, scales = quantize(rows[:-1])
+    texts = [" ".join(f"w{word}" for word in random.geometric(0.2, 8)) for _ in range(ROWS)]
+    tensors, info = keyword_tensors(texts, KeywordOptions(stemming=None))
+    assert info is not None
+    path = tmp_path_factory.mktemp("hybrid") / "keywords.safetensors"
+    save_file(tensors, path)
+    return Index(codes, scales), Keywords(path, info, ROWS), rows[-1]
+
+
+def parts(index: Index, keywords: Keywords, query: Embeddings, text: str) -> tuple[dict[int, float], dict[int, float]]:
+    """Return the two scores of the rows that either search proposes, from the searches themselves."""
+    semantic = {hit.row: hit.score for hit in index.search(query, ROWS)}
+    keyword = {hit.row: hit.score for hit in keywords.match(text).best(ROWS)}
+    proposed = {*list(semantic)[:CANDIDATES], *list(keyword)[:CANDIDATES]}
+    return {row: semantic[row] for row in proposed}, {row: keyword.get(row, 0.0) for row in proposed}
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.3, 0.6, 1.0])
+def test_the_score_is_the_weighted_sum_of_the_cosine_and_of_bm25_divided_by_its_best(
+    world: tuple[Index, Keywords, Embeddings], weight: float
+) -> None:
+    index, keywords, query = world
+    semantic, keyword = parts(index, keywords, query, "w3 w9")
+    best = max(keyword.values())
+    expected = {row: weight * semantic[row] + (1 - weight) * keyword[row] / best for row in semantic}
+    hits = fuse(index, query, keywords.match("w3 w9"), replace(keywords.info, fusion_weight=weight), 100)
+    assert len(hits) == 100
+    np.testing.assert_allclose([hit.score for hit in hits], sorted(expected.values(), reverse=True)[:100], atol=1e-5)
+    for hit in hits:
+        assert hit.scores is not None
+        assert hit.score == pytest.approx(expected[hit.row], abs=1e-5)
+        assert hit.scores["semantic"] == pytest.approx(semantic[hit.row], abs=1e-6)
+        assert hit.scores["keyword"] == pytest.approx(keyword[hit.row], abs=1e-6)
+
+
+def test_reciprocal_ranks_are_those_of_both_orders(world: tuple[Index, Keywords, Embeddings]) -> None:
+    index, keywords, query = world
+    semantic, keyword = parts(index, keywords, query, "w12 w20")
+    expected = {}
+    for row in semantic:
+        ranks = [1 + sum(other > scores[row] for other in scores.values()) for scores in (semantic, keyword)]
+        expected[row] = 1 / (60 + ranks[0]) + (1 / (60 + ranks[1]) if keyword[row] else 0)
+    hits = fuse(index, query, keywords.match("w12 w20"), replace(keywords.info, fusion=RRF), 100)
+    np.testing.assert_allclose([hit.score for hit in hits], sorted(expected.values(), reverse=True)[:100], atol=1e-6)
+
+
+def test_few_hits_begin_as_many_do(world: tuple[Index, Keywords, Embeddings]) -> None:
+    index, keywords, query = world
+    matches = keywords.match("w3 w9")
+    hits = fuse(index, query, matches, keywords.info, 100)
+    for top_k in (1, 5, 40):
+        assert fuse(index, query, matches, keywords.info, top_k) == hits[:top_k]
+
+
+def test_without_a_known_word_the_order_is_that_of_the_meaning(world: tuple[Index, Keywords, Embeddings]) -> None:
+    index, keywords, query = world
+    hits = fuse(index, query, keywords.match("zebra"), keywords.info, 10)
+    assert [hit.row for hit in hits] == [hit.row for hit in index.search(query, 10)]
+
+
+def test_only_rows_that_are_allowed_and_hold_the_quoted_words_are_found(
+    world: tuple[Index, Keywords, Embeddings],
+) -> None:
+    index, keywords, query = world
+    allowed = np.arange(ROWS) % 7 == 0
+    hits = fuse(index, query, keywords.match('"w9" w3', allowed), keywords.info, 100)
+    expected = {int(row) for row in keywords.rows_of("w9") if row % 7 == 0}
+    assert {hit.row for hit in hits} == expected
+
+
+def test_equal_texts_are_in_the_order_of_the_corpus(tmp_path: Path) -> None:
+    tensors, info = keyword_tensors(["goose", "ferry", "goose", "goose"], KeywordOptions())
+    assert isinstance(info, KeywordsInfo)
+    save_file(tensors, tmp_path / "keywords.safetensors")
+    keywords = Keywords(tmp_path / "keywords.safetensors", info, 4)
+    codes, scales = quantize(np.eye(4, dtype=np.float32)[[0, 1, 0, 0]])
+    hits = fuse(Index(codes, scales, None), np.eye(4, dtype=np.float32)[0], keywords.match("goose"), info, 4)
+    assert [hit.row for hit in hits] == [0, 2, 3, 1]
+    assert len({hit.score for hit in hits[:3]}) == 1

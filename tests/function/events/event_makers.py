@@ -1,0 +1,101 @@
+"""Events as AWS sends them: one maker for each source, called with method, path and body, or None without a body.
+
+They are shortened from AWS's own examples:
+https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
+https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html
+https://docs.aws.amazon.com/lambda/latest/dg/services-alb.html
+"""
+
+from typing import Any
+
+HEADERS = {"Content-Type": "application/json", "Host": "stories.example.com", "X-Forwarded-Proto": "https"}
+
+Event = dict[str, Any]
+
+
+def http_api(method: str, path: str, body: str | None) -> Event:
+    """API Gateway HTTP API, payload format 2.0."""
+    event: Event = {
+        "version": "2.0",
+        "routeKey": "$default",
+        "rawPath": path,
+        "rawQueryString": "",
+        "headers": {name.lower(): value for name, value in HEADERS.items()},
+        "requestContext": {
+            "accountId": "123456789012",
+            "apiId": "r3pmxmplak",
+            "domainName": "r3pmxmplak.execute-api.eu-central-1.amazonaws.com",
+            "http": {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "203.0.113.7"},
+            "requestId": "JKJaXmPLvHcESHA=",
+            "routeKey": "$default",
+            "stage": "$default",
+            "timeEpoch": 1583348638390,
+        },
+        "isBase64Encoded": False,
+    }
+    return event if body is None else event | {"body": body}  # absent, not null
+
+
+def function_url(method: str, path: str, body: str | None) -> Event:
+    """A function URL: the HTTP API's format, with other values."""
+    event = http_api(method, path, body)
+    event["requestContext"] |= {"apiId": "abc123", "domainName": "abc123.lambda-url.eu-central-1.on.aws"}
+    return event
+
+
+def rest_api(method: str, path: str, body: str | None) -> Event:
+    """API Gateway REST API, payload format 1.0."""
+    return {
+        "resource": "/{proxy+}",
+        "path": path,
+        "httpMethod": method,
+        "headers": HEADERS,
+        "multiValueHeaders": {name: [value] for name, value in HEADERS.items()},
+        "queryStringParameters": None,
+        "multiValueQueryStringParameters": None,
+        "pathParameters": {"proxy": path.removeprefix("/")},
+        "stageVariables": None,
+        "requestContext": {
+            "accountId": "123456789012",
+            "apiId": "wt6mne2s9k",
+            "httpMethod": method,
+            "identity": {"sourceIp": "203.0.113.7", "userAgent": "curl/8.5.0"},
+            "path": f"/prod{path}",
+            "resourcePath": "/{proxy+}",
+            "stage": "prod",
+        },
+        "body": body,
+        "isBase64Encoded": False,
+    }
+
+
+def load_balancer(method: str, path: str, body: str | None) -> Event:
+    """An Application Load Balancer."""
+    group = "arn:aws:elasticloadbalancing:eu-central-1:123456789012:targetgroup/stories/6d0ecf831eec9f09"
+    return {
+        "requestContext": {"elb": {"targetGroupArn": group}},
+        "httpMethod": method,
+        "path": path,
+        "queryStringParameters": {},
+        "headers": {name.lower(): value for name, value in HEADERS.items()} | {"x-forwarded-for": "203.0.113.7"},
+        "body": body or "",
+        "isBase64Encoded": False,
+    }
+
+
+def load_balancer_with_lists(method: str, path: str, body: str | None) -> Event:
+    """A load balancer whose target group has multi-value headers turned on."""
+    event = load_balancer(method, path, body)
+    event["multiValueHeaders"] = {name: [value] for name, value in event.pop("headers").items()}
+    event["multiValueQueryStringParameters"] = event.pop("queryStringParameters")
+    return event
+
+
+def taking_gzip(event: Event) -> Event:
+    """Return the event of a caller that takes gzip, as a browser does."""
+    name = "multiValueHeaders" if "multiValueHeaders" in event and "headers" not in event else "headers"
+    accepted = "gzip, deflate, br, zstd"
+    return event | {name: event[name] | {"accept-encoding": [accepted] if name == "multiValueHeaders" else accepted}}
+
+
+MAKERS = [http_api, function_url, rest_api, load_balancer, load_balancer_with_lists]

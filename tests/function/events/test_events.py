@@ -1,0 +1,325 @@
+"""HTTP events: what the app receives, what the source receives, and fields that AWS would not send."""
+
+import base64
+import copy
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from function.events import make_handler
+from tests.function.events.event_makers import (
+    MAKERS,
+    Event,
+    function_url,
+    http_api,
+    load_balancer,
+    load_balancer_with_lists,
+    rest_api,
+)
+
+Answer = Callable[[object], dict[str, Any]]
+See = Callable[..., dict[str, Any]]
+Maker = Callable[[str, str, str | None], Event]
+
+MISSING = object()
+QUESTION = '{"text": "goose"}'
+every_event = pytest.mark.parametrize("make", MAKERS, ids=[make.__name__ for make in MAKERS])
+
+
+def changed(event: Event, where: str, value: object) -> Event:
+    """Return a copy with another value at a place such as "requestContext.http.path", or without it."""
+    event = fields = copy.deepcopy(event)
+    *parents, name = where.split(".")
+    for parent in parents:
+        fields = fields[parent]
+    fields[name] = value
+    if value is MISSING:
+        del fields[name]
+    return event
+
+
+def error(reply: dict[str, Any]) -> str:
+    """Return the message of a 400."""
+    assert reply["statusCode"] == 400, reply
+    message, error_type = json.loads(reply["body"]).values()
+    assert error_type == "bad_request"
+    assert "\n" not in message
+    return str(message)
+
+
+async def show(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer with the request."""
+    request = Request(scope, receive)
+    seen = {name: scope[name] for name in ("method", "path", "scheme", "client")} | dict(request.headers)
+    seen |= {"query": request.query_params.multi_items(), "content": (await request.body()).decode()}
+    await JSONResponse(seen)(scope, receive, send)
+
+
+async def answer_with_a_picture(scope: Scope, receive: Receive, send: Send) -> None:
+    reply = Response(b"\xff", media_type="image/png")
+    reply.set_cookie("a")
+    reply.set_cookie("b")
+    await reply(scope, receive, send)
+
+
+@pytest.fixture
+def see(answer: Answer) -> See:
+    """Return what shows the request that the app receives. `answer` has set the event loop."""
+    context: Any = None
+    return lambda event, base_path="/": json.loads(make_handler(show, base_path)(event, context)["body"])
+
+
+QUERIES = [
+    (http_api, {"rawQueryString": "a=b+c&%C5%BC=%2B"}),
+    (function_url, {"rawQueryString": "a=b+c&%C5%BC=%2B"}),
+    (rest_api, {"queryStringParameters": {"a": "b c", "ż": "+"}}),
+    (load_balancer, {"queryStringParameters": {"a": "b+c", "%C5%BC": "%2B"}}),
+    (load_balancer_with_lists, {"multiValueQueryStringParameters": {"a": ["b+c"], "%C5%BC": ["%2B"]}}),
+]
+
+
+@pytest.mark.parametrize(("make", "query"), QUERIES)
+def test_the_app_receives_the_same_request_from_each_source(see: See, make: Maker, query: Event) -> None:
+    expected = {
+        **{"method": "PUT", "path": "/%/ż", "content": "żółć", "query": [["a", "b c"], ["ż", "+"]]},
+        **{"scheme": "https", "client": ["203.0.113.7", 0]},
+        **{"host": "stories.example.com", "content-type": "application/json", "x-forwarded-proto": "https"},
+    }
+    encoded = base64.b64encode("żółć".encode()).decode()
+    for body, is_base64 in (("żółć", False), (encoded, True)):
+        seen = see(make("PUT", "/%25/ż", body) | query | {"isBase64Encoded": is_base64})
+        seen.pop("x-forwarded-for", None)
+        assert seen == expected
+
+
+@pytest.mark.parametrize(
+    ("make", "fields", "expected"),
+    [
+        (http_api, {"headers": {"X": "a"}}, {"x": "a"}),
+        (http_api, {"headers": {"Cookie": "a=b"}, "cookies": ["c=d", "e=f"]}, {"cookie": "c=d; e=f"}),
+        (rest_api, {"headers": {"X": "b"}, "multiValueHeaders": {"X": ["a", "b"]}}, {"x": "a, b"}),
+        (rest_api, {"headers": {"X": "a", "Y": "c"}, "multiValueHeaders": {"x": ["b"]}}, {"x": "b", "y": "c"}),
+        (load_balancer_with_lists, {"multiValueHeaders": {"x": ["a", "b"], "y": None}}, {"x": "a, b", "y": None}),
+        (rest_api, {"multiValueQueryStringParameters": {"a": ["b", "c"]}}, {"query": [["a", "b"], ["a", "c"]]}),
+        (load_balancer, {"multiValueQueryStringParameters": {"a": ["b", "c"]}}, {"query": [["a", "b"], ["a", "c"]]}),
+    ],
+)
+def test_several_values_of_one_name_are_all_received(
+    see: See, make: Maker, fields: Event, expected: dict[str, object]
+) -> None:
+    seen = see(make("GET", "/", None) | fields)
+    assert {name: seen.get(name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "stage", "base_path", "expected"),
+    [
+        *((path, "prod", "/", "/similar") for path in ("/prod/similar", "/similar", "/pr%6fd/similar")),
+        *((path, "similar", "/", "/") for path in ("/similar", "/similar/", "", "/")),
+        ("/prod/prod/similar", "prod", "/", "/prod/similar"),
+        ("/similar/similar", "similar", "/", "/similar"),
+        ("/production/similar", "prod", "/", "/production/similar"),
+        ("/similar", "$default", "/", "/similar"),
+        ("/$default/similar", "$default", "/", "/$default/similar"),
+        ("/prod/base/similar", "prod", "/base", "/similar"),
+    ],
+)
+def test_the_stage_of_an_http_api_is_removed_before_the_base_path(
+    see: See, path: str, stage: str, base_path: str, expected: str
+) -> None:
+    assert see(changed(http_api("GET", path, None), "requestContext.stage", stage), base_path)["path"] == expected
+
+
+def test_the_paths_of_a_rest_api_do_not_contain_its_stage(see: See) -> None:
+    event = rest_api("GET", "/prod/similar", None)
+    assert event["requestContext"]["stage"] == "prod"
+    assert see(event)["path"] == "/prod/similar"
+
+
+@pytest.mark.parametrize(
+    ("path", "base_path", "expected"),
+    [
+        *(("/base/similar", base_path, "/similar") for base_path in ("/base", "/base/")),
+        ("/base/similar", "/", "/base/similar"),
+        ("/my/base/similar", "/my/base", "/similar"),
+        *((path, "/similar", "/similar") for path in ("/similar/similar", "/similar")),
+        ("/similar", "/base", "/similar"),
+        ("/predict", "/p", "/predict"),
+        ("/basement/similar", "/base", "/basement/similar"),
+        ("/base/base/similar", "/base", "/base/similar"),
+        ("/base", "/base", "/base"),
+        ("/base/", "/base", "/"),
+    ],
+)
+def test_the_base_path_is_removed_where_a_path_follows(see: See, path: str, base_path: str, expected: str) -> None:
+    for make in MAKERS:
+        assert see(make("GET", path, None), base_path)["path"] == expected
+
+
+@every_event
+def test_a_binary_reply_and_its_cookies_have_the_form_that_the_source_reads(answer: Answer, make: Maker) -> None:
+    context: Any = None
+    reply = make_handler(answer_with_a_picture, "/")(make("GET", "/", None), context)
+    assert (reply["statusCode"], reply["isBase64Encoded"], reply["body"]) == (200, True, "/w==")
+    plain, lists = reply.get("headers", {}), reply.get("multiValueHeaders", {})
+    repeated = [value for name, value in plain.items() if name.lower() == "set-cookie"]  # load balancer: in two cases
+    cookies = reply.get("cookies") or lists.get("set-cookie") or repeated
+    assert [cookie[0] for cookie in cookies] == ["a", "b"]
+    assert ("headers" in reply) is (make is not load_balancer_with_lists)
+    assert ("multiValueHeaders" in reply) is (make in (rest_api, load_balancer_with_lists))
+
+
+JSON = {"content-type": "application/json"}
+HOSTS = ("x:abc", "[::1]:443", "[::1]", "[", "x:", ":", "x:99999999999", "localhost:3000", "")
+PORTS = ("443,80", "443, 80", "", "https", "9" * 5000, "٣")
+ODD_HEADERS = [*(("Host", host) for host in HOSTS), *(("x-forwarded-port", port) for port in PORTS)]
+SERVED: list[tuple[Maker, str, object]] = [
+    *((make, "headers", JSON | {name: value}) for make in (http_api, rest_api) for name, value in ODD_HEADERS),
+    (http_api, "headers", JSON | {"accept": None, "ż": "ó"}),
+    (http_api, "headers", {"CONTENT-TYPE": JSON["content-type"]}),
+    *((http_api, "rawQueryString", value) for value in (None, MISSING, "a=b&a=%ff&żółć")),
+    (http_api, "cookies", None),
+    (http_api, "requestContext.stage", None),
+    (http_api, "requestContext.http.sourceIp", MISSING),
+    (http_api, "isBase64Encoded", None),
+    (rest_api, "isBase64Encoded", MISSING),
+    *((rest_api, "requestContext.identity", value) for value in (None, MISSING)),
+    (rest_api, "multiValueHeaders", None),
+    (rest_api, "headers", None),
+    (rest_api, "multiValueHeaders", {"content-type": [JSON["content-type"]], "accept": None}),
+    (rest_api, "multiValueQueryStringParameters", {"a": ["b", "c"], "d": None}),
+    (rest_api, "queryStringParameters", {"a": None, "b": "c"}),
+    (load_balancer, "queryStringParameters", None),
+    (load_balancer, "multiValueHeaders", None),
+    (load_balancer_with_lists, "multiValueQueryStringParameters", None),
+]
+
+
+@pytest.mark.parametrize(("make", "where", "value"), SERVED)
+def test_an_odd_field_that_no_route_needs_does_not_matter(
+    answer: Answer, make: Maker, where: str, value: object
+) -> None:
+    event = make("POST", "/similar", QUESTION)
+    found, expected = answer(changed(event, where, value)), answer(event)
+    assert (found["statusCode"], found["body"], found.keys()) == (200, expected["body"], expected.keys())
+
+
+@every_event
+@pytest.mark.parametrize("nothing", [None, {}])
+def test_an_event_without_headers_is_a_request_without_headers(answer: Answer, make: Maker, nothing: object) -> None:
+    event = make("GET", "/health", None) | dict.fromkeys(("headers", "multiValueHeaders"), nothing)
+    assert answer(event)["statusCode"] == 200
+
+
+@every_event
+@pytest.mark.parametrize(("path", "status"), [("/nothing", 404), ("/similar", 405)])
+def test_the_host_and_the_scheme_do_not_matter_to_an_error(answer: Answer, make: Maker, path: str, status: int) -> None:
+    odd = {"host": "[", "x-forwarded-proto": "ftp"}
+    lists = {"headers": None, "multiValueHeaders": {name: [value] for name, value in odd.items()}}
+    for headers in ({"headers": odd}, lists):
+        assert answer(make("GET", path, None) | headers)["statusCode"] == status
+
+
+HALF = "half of a surrogate pair as character 0, expected valid Unicode; send both halves or none"
+REFUSED: list[tuple[Maker, str, object, str]] = [
+    (http_api, "headers", [], "a list, expected an object"),
+    (http_api, "headers.accept", 5, "a number, expected a string"),
+    (http_api, "headers.accept", ["*"], "a list, expected a string"),
+    (http_api, "headers.accept", "\ud800", HALF),
+    (http_api, "cookies", "a=b", "a string, expected a list of strings"),
+    (http_api, "cookies", [5], "a number, expected strings in the list"),
+    (http_api, "cookies", ["\ud800"], HALF),
+    (http_api, "rawQueryString", 5, "a number, expected a string"),
+    (http_api, "rawQueryString", "\udfff", HALF),
+    (http_api, "body", {"text": "goose"}, "an object, expected a string, the request's body as it was sent"),
+    (http_api, "body", 5, "a number, expected a string, the request's body as it was sent"),
+    (http_api, "body", False, "a boolean, expected a string, the request's body as it was sent"),
+    (http_api, "body", "\ud800", HALF),
+    (http_api, "isBase64Encoded", "true", "a string, expected true or false"),
+    (http_api, "isBase64Encoded", 0, "a number, expected true or false"),
+    (http_api, "requestContext", None, "nothing, expected an object"),
+    (http_api, "requestContext", MISSING, "nothing, expected an object"),
+    (http_api, "requestContext", "", "a string, expected an object"),
+    (http_api, "requestContext.http", [], "a list, expected an object"),
+    (http_api, "requestContext.http.path", MISSING, "nothing, expected a string"),
+    (http_api, "requestContext.http.method", 5, "a number, expected a string"),
+    (http_api, "requestContext.stage", ["a"], "a list, expected a string"),
+    (rest_api, "requestContext", None, "nothing, expected an object"),
+    (rest_api, "requestContext.identity", "me", "a string, expected an object"),
+    (rest_api, "httpMethod", None, "nothing, expected a string"),
+    (rest_api, "path", 5, "a number, expected a string"),
+    (rest_api, "path", "\ud800", HALF),
+    (rest_api, "multiValueHeaders", "a", "a string, expected an object"),
+    (rest_api, "multiValueHeaders.a", "b", "a string, expected a list of strings"),
+    (load_balancer, "path", MISSING, "nothing, expected a string"),
+    (load_balancer, "httpMethod", MISSING, "nothing, expected a string"),
+    (load_balancer, "queryStringParameters", [], "a list, expected an object"),
+    (load_balancer, "queryStringParameters.a", 5, "a number, expected strings in the list"),
+    (load_balancer, "queryStringParameters.a", "\ud800", HALF),
+    (load_balancer_with_lists, "multiValueHeaders.a", [None], "nothing, expected strings in the list"),
+]
+REFUSED_BY_ANOTHER_NAME: list[tuple[Maker, str, object, str]] = [
+    (http_api, "headers", {"\ud800": "a"}, "event: the name \\ud800: found half of a surrogate pair"),
+    (rest_api, "multiValueHeaders", {"\ud800": []}, "event: the name \\ud800: found half of a surrogate pair"),
+    (rest_api, "queryStringParameters", {"\ud800": "a"}, "event: the name \\ud800: found half of a surrogate pair"),
+    (http_api, "requestContext.http", None, "event.requestContext.http.method: found nothing, expected a string; "),
+    (http_api, "requestContext", {}, "event: found an HTTP request without resource, "),
+    (http_api, "version", 2, "event: found an HTTP request without resource, "),
+]
+
+
+@pytest.mark.parametrize(("make", "where", "value", "message"), REFUSED + REFUSED_BY_ANOTHER_NAME)
+def test_a_field_of_the_wrong_type_is_refused_with_its_name_and_the_expected_type(
+    answer: Answer, make: Maker, where: str, value: object, message: str
+) -> None:
+    found = error(answer(changed(make("POST", "/similar", QUESTION), where, value)))
+    assert found.startswith(message if message.startswith("event") else f"event.{where}: found {message}")
+    assert found.endswith((HALF, "compare the event with the examples in the folder deploy/events/"))
+
+
+@every_event
+@pytest.mark.parametrize("body", ["%%%", "a", "żółć", QUESTION, "e30=%", "e3\n0="])
+def test_a_body_that_is_not_base64_as_declared_is_refused(answer: Answer, make: Maker, body: str) -> None:
+    message = error(answer(make("POST", "/similar", body) | {"isBase64Encoded": True}))
+    expected = 'expected JSON in UTF-8, such as {"text": "some words"}, in base64'
+    assert message == f"body: not base64, though isBase64Encoded is true; {expected}"
+
+
+@every_event
+def test_a_refusal_has_the_form_of_every_reply_to_its_source(answer: Answer, make: Maker) -> None:
+    event = make("POST", "/similar", QUESTION)
+    served, refused = answer(event), answer(event | {"body": 5})
+    assert (refused["statusCode"], refused.keys()) == (400, served.keys())
+    headers = "multiValueHeaders" if make is load_balancer_with_lists else "headers"
+    assert refused[headers].keys() == served[headers].keys()
+
+
+@pytest.mark.parametrize(
+    ("event", "method", "path"),
+    [
+        (http_api("POST", "/similar", ""), "POST", "/similar"),
+        (rest_api("POST", "/similar", ""), "POST", "/similar"),
+        (rest_api("POST", "/\n", "") | {"httpMethod": ["POST"]}, "", "/\\n"),
+        (rest_api("POST", "/similar", "") | {"path": 12345}, "POST", "/"),
+    ],
+)
+def test_a_refused_event_is_logged_in_one_line_without_its_values(
+    answer: Answer, caplog: pytest.LogCaptureFixture, event: Event, method: str, path: str
+) -> None:
+    caplog.set_level(logging.INFO, logger="tests")
+    message = error(answer(event | {"body": {"password": "hunter2"}, "headers": {"a": "hunter2"}}))
+    (record,) = [record for record in caplog.records if record.name == "tests"]
+    line = vars(record)
+    assert (record.levelname, record.message, line["error"]) == ("INFO", "event refused", message)
+    assert (line["method"], line["path"], line["status"], line["request_id"]) == (method, path, 400, "c6af9ac6")
+    assert "hunter2" not in message + repr(line)
+
+
+def test_a_long_name_is_cut(answer: Answer) -> None:
+    assert len(error(answer(changed(http_api("GET", "/health", None), "headers", {"a" * 100_000: 5})))) < 300

@@ -1,0 +1,353 @@
+"""POST /mcp, message by message: what each revision of the protocol asks of a server without sessions."""
+
+import json
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import jsonschema_rs
+import pytest
+
+from export.corpus import Corpus
+from function.routes.clients.mcp import VERSION
+from function.settings import Settings
+from tests.conftest import STORY_COLUMNS, write_bundle
+from tests.function.events.event_makers import MAKERS, Event
+from tests.project import ROOT
+
+META = "io.modelcontextprotocol/"
+MODERN, LEGACY = "2026-07-28", "2025-11-25"
+JSON = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+SEARCH = {"name": "search", "arguments": {"text": "angry goose", "num_results": 2}}
+
+
+def message(method: str, params: dict[str, Any] | None = None, **fields: object) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 7, "method": method, "params": params or {}} | fields
+
+
+def modern(method: str, params: dict[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return a message of the modern era and its headers."""
+    params = params or {}
+    meta = {f"{META}protocolVersion": MODERN, f"{META}clientCapabilities": {}}
+    headers = {"mcp-protocol-version": MODERN, "mcp-method": method}
+    if "name" in params:
+        headers["mcp-name"] = params["name"]
+    return message(method, params | {"_meta": meta}), headers
+
+
+def ask(client: httpx.Client, body: object, headers: dict[str, str] | None = None) -> httpx.Response:
+    return client.post("/mcp", content=json.dumps(body), headers=JSON | (headers or {}))
+
+
+def result(reply: httpx.Response) -> dict[str, Any]:
+    assert reply.status_code == 200, reply.text
+    assert reply.headers["content-type"] == "application/json"
+    found = reply.json()
+    assert (found.keys(), found["jsonrpc"], found["id"]) == ({"jsonrpc", "id", "result"}, "2.0", 7)
+    content: dict[str, Any] = found["result"]
+    return content
+
+
+def error(reply: httpx.Response, status: int, code: int) -> dict[str, Any]:
+    found: dict[str, Any] = reply.json()["error"]
+    assert (reply.status_code, found["code"]) == (status, code), reply.text
+    return found
+
+
+# --- the handshake era
+
+
+@pytest.mark.parametrize(
+    ("asked", "offered"), [(LEGACY, LEGACY), ("2025-06-18", "2025-06-18"), ("2024-11-05", LEGACY), (MODERN, LEGACY)]
+)
+def test_initialize_agrees_on_a_revision_that_both_know(client: httpx.Client, asked: str, offered: str) -> None:
+    found = result(ask(client, message("initialize", {"protocolVersion": asked, "capabilities": {}})))
+    assert found["protocolVersion"] == offered
+    assert found["capabilities"] == {"tools": {}}
+    assert found["serverInfo"] == {"name": "semantic-search", "version": VERSION}
+    assert "200 texts of stories.csv" in found["instructions"]
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["version"] == VERSION
+
+
+def test_nothing_is_remembered_between_messages(client: httpx.Client) -> None:
+    assert "mcp-session-id" not in ask(client, message("initialize", {"protocolVersion": LEGACY})).headers
+    assert result(ask(client, message("tools/call", SEARCH), {"mcp-session-id": "unknown"}))["isError"] is False
+
+
+def test_ping_is_answered_with_nothing(client: httpx.Client) -> None:
+    assert result(ask(client, message("ping"))) == {}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 3}},
+        {"jsonrpc": "2.0", "id": 3, "result": {}},
+        {"jsonrpc": "2.0", "id": 3, "error": {"code": 1, "message": "no"}},
+    ],
+)
+@pytest.mark.parametrize("headers", [{}, {"mcp-protocol-version": LEGACY}])
+def test_what_needs_no_answer_is_accepted_without_one(
+    client: httpx.Client, body: dict[str, Any], headers: dict[str, str]
+) -> None:
+    reply = ask(client, body, headers)
+    assert (reply.status_code, reply.content) == (202, b"")
+
+
+def test_an_unknown_method_is_an_error_with_status_200_before_2026(client: httpx.Client) -> None:
+    found = error(ask(client, message("resources/list"), {"mcp-protocol-version": LEGACY}), 200, -32601)
+    assert found["message"] == "method: found 'resources/list', expected tools/list or tools/call"
+
+
+def test_an_id_is_given_back_as_it_came(client: httpx.Client) -> None:
+    for each in (0, -5, "a", "", "ü \n", 2**60):
+        assert ask(client, message("ping", id=each)).json()["id"] == each
+
+
+# --- the modern era
+
+
+def test_discover_says_which_revisions_there_are(client: httpx.Client) -> None:
+    found = result(ask(client, *modern("server/discover")))
+    assert found["supportedVersions"] == [MODERN, LEGACY, "2025-06-18"]
+    assert (found["capabilities"], found["resultType"]) == ({"tools": {}}, "complete")
+    assert found["_meta"] == {f"{META}serverInfo": {"name": "semantic-search", "version": VERSION}}
+    assert (found["ttlMs"], found["cacheScope"]) == (300_000, "private")
+
+
+def test_both_eras_list_the_same_tool(client: httpx.Client) -> None:
+    now, before = result(ask(client, *modern("tools/list"))), result(ask(client, message("tools/list")))
+    assert now["tools"] == before["tools"]
+    assert now.keys() - before.keys() == {"resultType", "_meta", "ttlMs", "cacheScope"}
+
+
+def test_both_eras_find_what_similar_finds(client: httpx.Client) -> None:
+    expected = client.post("/similar", json=SEARCH["arguments"]).json()
+    for found in (
+        result(ask(client, *modern("tools/call", SEARCH))),
+        result(ask(client, message("tools/call", SEARCH))),
+    ):
+        assert found["structuredContent"] == expected
+        assert found["isError"] is False
+        (content,) = found["content"]
+        assert (content["type"], json.loads(content["text"])) == ("text", expected)
+
+
+@pytest.mark.parametrize("method", ["initialize_", "ping", "resources/list", "subscriptions/listen"])
+def test_an_unknown_method_is_a_404_since_2026(client: httpx.Client, method: str) -> None:
+    error(ask(client, *modern(method)), 404, -32601)
+
+
+@pytest.mark.parametrize("version", ["1900-01-01", "2024-11-05", "", "x" * 5000])
+def test_an_unknown_revision_is_refused_with_those_there_are(client: httpx.Client, version: str) -> None:
+    body, headers = modern("tools/list")
+    body["params"]["_meta"][f"{META}protocolVersion"] = version
+    for sent in (headers | {"mcp-protocol-version": version}, headers):
+        found = error(ask(client, body, sent), 400, -32022)
+        assert found["data"] == {"supported": [MODERN, LEGACY, "2025-06-18"], "requested": version}
+    error(ask(client, message("tools/list"), {"mcp-protocol-version": version}), 400, -32022)
+    error(ask(client, {"jsonrpc": "2.0", "method": "n"}, {"mcp-protocol-version": version}), 400, -32022)
+
+
+@pytest.mark.parametrize("name", ["mcp-protocol-version", "mcp-method", "mcp-name"])
+@pytest.mark.parametrize("value", [None, LEGACY, "=?base64?!?="])
+def test_a_header_that_is_missing_or_differs_from_the_message_is_refused(
+    client: httpx.Client, name: str, value: str | None
+) -> None:
+    body, headers = modern("tools/call", SEARCH)
+    del headers[name]
+    found = (
+        error(ask(client, body, headers if value is None else headers | {name: value}), 400, -32020)
+        if (name != "mcp-protocol-version" or value != "=?base64?!?=")
+        else error(ask(client, body, headers | {name: value}), 400, -32022)
+    )
+    assert name in found["message"] or "version" in found["message"]
+
+
+def test_a_header_in_base64_is_decoded(client: httpx.Client) -> None:
+    body, headers = modern("tools/call", SEARCH)
+    assert result(ask(client, body, headers | {"mcp-name": "=?base64?c2VhcmNo?="}))["isError"] is False
+
+
+@pytest.mark.parametrize("missing", ["protocolVersion", "clientCapabilities"])
+def test_a_modern_message_must_say_what_it_is(client: httpx.Client, missing: str) -> None:
+    body, headers = modern("tools/list")
+    del body["params"]["_meta"][META + missing]
+    assert META + missing in error(ask(client, body, headers), 400, -32602)["message"]
+    error(ask(client, message("server/discover")), 400, -32602)
+
+
+# --- messages that are none
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"\xff", b"[" * 100_000, b'{"id": %s}' % (b"1" * 5000), b'{"id": "\\ud800"}', b'{"id": NaN}']
+)
+def test_what_is_not_json_is_a_parse_error_without_an_id(client: httpx.Client, body: bytes) -> None:
+    reply = client.post("/mcp", content=body, headers=JSON)
+    error(reply, 400, -32700)
+    assert reply.json()["id"] is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *([], [message("ping")], 3, "a", None, {}, {"jsonrpc": "1.0", "id": 1, "method": "ping"}),
+        *(
+            {"jsonrpc": "2.0"},
+            {"jsonrpc": "2.0", "id": 1},
+            message("ping") | {"method": 3},
+            message("ping") | {"params": [1]},
+        ),
+        *(message("ping", id=None), message("ping", id=1.5), message("ping", id=True), message("ping", id=[])),
+        *(message("ping", id={}), {"jsonrpc": "2.0", "id": 1, "result": {}, "params": []}),
+    ],
+)
+def test_what_is_not_a_message_is_an_invalid_request(client: httpx.Client, body: object) -> None:
+    found = error(ask(client, body), 400, -32600)
+    if isinstance(body, list) and body:
+        assert found["message"] == "body: found a list, expected one message; send each by itself"
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
+def test_there_are_no_streams_and_no_sessions(client: httpx.Client, method: str) -> None:
+    reply = client.request(method, "/mcp", headers={"accept": "text/event-stream"})
+    assert (reply.status_code, reply.headers["allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        *((None, 200), ("http://localhost:6274", 200), ("http://127.0.0.1", 200), ("http://[::1]:80", 200)),
+        *(("https://evil.example", 403), ("http://localhost.evil.example", 403), ("null", 403), ("http://[", 403)),
+    ],
+)
+def test_a_web_page_elsewhere_may_not_ask(client: httpx.Client, origin: str | None, status: int) -> None:
+    # with the page's own name for this machine, as after DNS rebinding
+    headers = {} if origin is None else {"origin": origin, "host": "evil.example"}
+    assert ask(client, message("ping"), headers).status_code == status
+
+
+@pytest.mark.parametrize(("origins", "status"), [(("https://app.example",), 200), (("*",), 200), ((), 403)])
+def test_a_web_page_may_ask_if_the_settings_say_so(
+    connect: Callable[..., httpx.Client], origins: tuple[str, ...], status: int
+) -> None:
+    client = connect(settings=Settings(mcp_origins=origins))
+    assert ask(client, message("ping"), {"origin": "https://app.example"}).status_code == status
+
+
+# --- the tool
+
+
+def tool_of(client: httpx.Client) -> dict[str, Any]:
+    (tool,) = result(ask(client, message("tools/list")))["tools"]
+    found: dict[str, Any] = tool
+    return found
+
+
+def test_the_tool_names_the_corpus_and_its_columns(client: httpx.Client) -> None:
+    tool = tool_of(client)
+    assert tool["name"] == "search"
+    assert "200 texts of stories.csv" in tool["description"]
+    for name, kind in STORY_COLUMNS.items():
+        assert f"{name} ({kind})" in tool["description"]
+    assert tool["inputSchema"]["properties"].keys() == {"text", "num_results", "mode", "exact", "filter", "include"}
+    assert all(each["description"] for each in tool["inputSchema"]["properties"].values())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {
+            "text": "angry goose",
+            "mode": "hybrid",
+            "filter": {"chapter": {"$gte": 3}, "$or": [{"who": "the baker"}, {}]},
+        },
+        {"text": "angry goose", "num_results": 3, "include": []},
+        {"text": "angry goose", "filter": {"who": {"$startsWith": "the "}, "places": {"$startsWith": "s"}}},
+        {"text": "angry goose", "mode": "keyword", "filter": None},
+    ],
+)
+def test_the_tools_schemas_hold_for_calls_and_results(client: httpx.Client, arguments: dict[str, Any]) -> None:
+    tool = tool_of(client)
+    for schema in (tool["inputSchema"], tool["outputSchema"]):
+        jsonschema_rs.meta.validate(schema)
+    jsonschema_rs.validate(tool["inputSchema"], arguments)
+    found = result(ask(client, message("tools/call", {"name": "search", "arguments": arguments})))
+    assert found["isError"] is False
+    jsonschema_rs.validate(tool["outputSchema"], found["structuredContent"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({}, "text: field required"),
+        ({"text": " "}, "text: expected words, not an empty or blank text"),
+        ({"text": "a", "num_results": 101}, "num_results: input should be less than or equal to 100, found 101"),
+        ({"text": "a", "top_k": 3}, "top_k: extra inputs are not permitted"),
+        ({str(number): number for number in range(500)}, "arguments: 500 fields, expected at most 100; "),
+        ({"text": "a", "filter": {"year": 1}}, "filter: expected the name of a column, $and or $or, found 'year'"),
+        ({"text": "q" * 65_537}, "text: a text of 65537 characters"),
+    ],
+)
+def test_wrong_arguments_are_told_to_the_language_model(
+    client: httpx.Client, arguments: dict[str, Any], expected: str
+) -> None:
+    found = result(ask(client, message("tools/call", {"name": "search", "arguments": arguments})))
+    assert found["isError"] is True
+    assert expected in found["content"][0]["text"]
+    assert "structuredContent" not in found
+
+
+@pytest.mark.parametrize("params", [{}, {"name": "find"}, {"name": "search", "arguments": [1]}, {"name": ["search"]}])
+def test_another_tool_or_arguments_of_another_form_are_invalid_parameters(
+    client: httpx.Client, params: dict[str, Any]
+) -> None:
+    error(ask(client, message("tools/call", params)), 200, -32602)
+
+
+def test_too_large_a_result_is_told_to_the_language_model(connect: Callable[..., httpx.Client]) -> None:
+    client = connect(settings=Settings(max_reply_bytes=2_000))
+    found = result(ask(client, message("tools/call", {"name": "search", "arguments": {"text": "goose"}})))
+    assert found["isError"] is True
+    assert found["content"][0]["text"].startswith("num_results: the reply with 5 is ")
+
+
+def test_a_corpus_without_columns_and_keywords_offers_neither(
+    connect: Callable[..., httpx.Client], tmp_path: Path
+) -> None:
+    corpus = Corpus(["The baker", "The goose"], ["a", "b"], ["{}"] * 2, empty_texts=0)
+    client = connect(bundle=write_bundle(tmp_path / "bundle", corpus, keywords=None))
+    tool = tool_of(client)
+    assert "columns" not in tool["description"]
+    assert "filter" not in tool["inputSchema"]["properties"]
+    assert tool["inputSchema"]["properties"]["mode"]["enum"] == ["semantic"]
+    arguments = {"text": "goose", "mode": "hybrid"}
+    found = result(ask(client, message("tools/call", {"name": "search", "arguments": arguments})))
+    assert "mode: found 'hybrid', but this bundle has no keywords" in found["content"][0]["text"]
+
+
+# --- in Lambda
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_ten_calls_in_a_row_are_answered_in_lambda(
+    answer: Callable[[object], dict[str, Any]], maker: Callable[[str, str, str | None], Event]
+) -> None:
+    for number in range(10):
+        reply = answer(maker("POST", "/mcp", json.dumps(message("tools/call", SEARCH, id=number))))
+        found = json.loads(reply["body"])
+        assert (reply["statusCode"], found["id"], found["result"]["isError"]) == (200, number, False)
+
+
+def test_a_direct_invocation_may_ask_too(answer: Callable[[object], dict[str, Any]]) -> None:
+    reply = answer({"path": "/mcp", "body": message("tools/list")})
+    assert json.loads(reply["body"])["result"]["tools"][0]["name"] == "search"
+    assert answer({"path": "/mcp", "body": {"jsonrpc": "2.0", "method": "n"}})["statusCode"] == 202

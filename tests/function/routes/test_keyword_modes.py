@@ -1,0 +1,156 @@
+"""POST /similar with a mode: keyword and hybrid search through the app, and what they cost those who do not ask."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from export.corpus import Corpus
+from function.engine.bundle import KEYWORDS, MANIFEST
+from tests.conftest import write_bundle
+from tests.project import ROOT
+
+CODES = ["Order AB-1234 is late.", "Order AB-1235 came.", "The angry goose ordered nothing."]
+
+
+def ask(client: httpx.Client, text: str, mode: str, **more: object) -> list[dict[str, Any]]:
+    reply = client.post("/similar", json={"text": text, "mode": mode, **more})
+    assert reply.status_code == 200, reply.text
+    found: list[dict[str, Any]] = reply.json()["results"]
+    return found
+
+
+def phases(client: httpx.Client, **body: object) -> list[str]:
+    reply = client.post("/similar", json={"text": "angry goose", **body})
+    return re.findall(r"(\w+);dur=", reply.headers["server-timing"])
+
+
+@pytest.fixture(scope="module")
+def codes(connect: Callable[..., httpx.Client], tmp_path_factory: pytest.TempPathFactory) -> httpx.Client:
+    """A client of a corpus with codes that the model does not know."""
+    corpus = Corpus(CODES, ["a", "b", "c"], ["{}"] * 3, empty_texts=0)
+    return connect(bundle=write_bundle(tmp_path_factory.mktemp("codes") / "bundle", corpus))
+
+
+def test_the_keyword_mode_finds_a_code_and_nothing_without_its_words(codes: httpx.Client) -> None:
+    assert [hit["id"] for hit in ask(codes, "ab-1234", "keyword")] == ["a", "b"]
+    assert [hit["id"] for hit in ask(codes, '"1234" order', "keyword")] == ["a"]
+    assert ask(codes, "zebra", "keyword") == []
+
+
+def test_the_keyword_mode_ignores_endings(codes: httpx.Client) -> None:
+    assert {hit["id"] for hit in ask(codes, "orders", "keyword")} == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+def test_scores_fall_and_are_above_zero(client: httpx.Client, mode: str) -> None:
+    scores = [hit["score"] for hit in ask(client, "the angry goose on the ferry", mode, num_results=100)]
+    assert scores == sorted(scores, reverse=True)
+    assert len(scores) > 10
+    assert scores[0] > 0
+
+
+def test_a_hybrid_hit_shows_both_scores_that_its_own_is_made_from(client: httpx.Client) -> None:
+    text = "the angry goose on the ferry"
+    semantic = {hit["index"]: hit["score"] for hit in ask(client, text, "semantic", num_results=100)}
+    keyword = {hit["index"]: hit["score"] for hit in ask(client, text, "keyword", num_results=100)}
+    best = max(keyword.values())
+    both = 0
+    for hit in ask(client, text, "hybrid", num_results=20):
+        scores = hit["scores"]
+        assert scores.keys() == {"semantic", "keyword"}
+        assert hit["score"] == pytest.approx(0.6 * scores["semantic"] + 0.4 * scores["keyword"] / best, abs=1e-5)
+        assert semantic.get(hit["index"], scores["semantic"]) == pytest.approx(scores["semantic"], abs=1e-6)
+        assert keyword.get(hit["index"], scores["keyword"]) == pytest.approx(scores["keyword"], abs=1e-6)
+        both += hit["index"] in semantic and hit["index"] in keyword
+    assert both > 5
+
+
+def test_the_semantic_mode_is_what_is_done_without_a_mode(client: httpx.Client) -> None:
+    without = client.post("/similar", json={"text": "angry goose"}).json()
+    assert client.post("/similar", json={"text": "angry goose", "mode": "semantic"}).json() == without
+    assert all("scores" not in hit for hit in without["results"])
+    assert all("scores" not in hit for hit in ask(client, "angry goose", "keyword"))
+
+
+def test_each_mode_tells_the_phases_that_it_has(client: httpx.Client) -> None:
+    assert phases(client) == ["parse", "embed", "search", "reply", "total"]
+    assert phases(client, mode="keyword") == ["parse", "keyword", "reply", "total"]
+    assert phases(client, mode="hybrid") == ["parse", "keyword", "embed", "search", "reply", "total"]
+
+
+def test_a_query_that_is_too_long_for_one_of_both_searches_is_truncated(client: httpx.Client) -> None:
+    for mode, text, expected in (
+        ("keyword", "goose " * 100, False),  # one term
+        ("hybrid", "goose " * 100, True),  # more tokens than the model reads
+        ("keyword", " ".join(f"w{number}" for number in range(2_000)), True),
+    ):
+        assert client.post("/similar", json={"text": text, "mode": mode}).json()["truncated"] is expected
+
+
+def test_another_mode_is_refused(client: httpx.Client) -> None:
+    reply = client.post("/similar", json={"text": "goose", "mode": "exact"})
+    assert reply.status_code == 422
+    expected = "mode: input should be 'semantic', 'keyword' or 'hybrid', found 'exact'"
+    assert reply.json() == {"error": expected, "error_type": "invalid"}
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+def test_a_bundle_without_keywords_refuses_modes_that_need_them(
+    connect: Callable[..., httpx.Client], corpus: Corpus, tmp_path: Path, mode: str
+) -> None:
+    client = connect(bundle=write_bundle(tmp_path / "bundle", corpus, keywords=None))
+    assert not (tmp_path / "bundle" / KEYWORDS).exists()
+    reply = client.post("/similar", json={"text": "goose", "mode": mode})
+    assert reply.status_code == 422
+    assert reply.json()["error"].startswith(f"mode: found '{mode}', but this bundle has no keywords; ")
+    assert len(ask(client, "goose", "semantic")) == 5
+
+
+def test_info_describes_the_keywords(client: httpx.Client) -> None:
+    found = client.get("/info").json()["index"]["keywords"]
+    assert found.keys() == {"terms", "postings", "stemming", "k1", "b", "fusion", "fusion_weight"}
+    assert (found["stemming"], found["fusion"], found["fusion_weight"]) == ("english", "convex", 0.6)
+
+
+def test_a_bundle_that_was_replaced_is_not_mixed_with_the_loaded_one(
+    connect: Callable[..., httpx.Client], bundle_copy: Path
+) -> None:
+    client = connect(bundle=bundle_copy)
+    changed = json.loads((bundle_copy / MANIFEST).read_text())
+    changed["index"]["corpus"] = "other.csv"
+    (bundle_copy / MANIFEST).write_text(json.dumps(changed))
+    assert client.post("/similar", json={"text": "goose", "mode": "keyword"}).status_code == 500
+    assert len(ask(client, "goose", "semantic")) == 5
+
+
+EXAMPLES = re.findall(r'^{"text": .*}$', (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)
+
+
+def test_the_documentation_has_an_example_of_each_mode() -> None:
+    assert [json.loads(example)["mode"] for example in EXAMPLES] == ["semantic", "keyword", "hybrid"]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_each_example_of_the_documentation_is_answered(client: httpx.Client, example: str) -> None:
+    reply = client.post("/similar", content=example, headers={"content-type": "application/json"})
+    assert reply.status_code == 200
+    assert all("angry goose" in hit["text"] for hit in reply.json()["results"]) or "goose" not in example
+
+
+@pytest.mark.parametrize("mode", ["semantic", "keyword", "hybrid"])
+def test_every_mode_finds_only_what_a_filter_keeps(client: httpx.Client, mode: str) -> None:
+    def passes(hit: dict[str, Any]) -> bool:
+        return bool(hit["metadata"].get("chapter", -1) >= 5)
+
+    everywhere = ask(client, "goose", mode, num_results=100)
+    filtered = ask(client, "goose", mode, num_results=100, filter={"chapter": {"$gte": 5}})
+    assert filtered
+    assert all(map(passes, filtered))
+    assert not all(map(passes, everywhere))
+    if mode == "keyword":  # a filter does not change scores
+        assert filtered == [hit for hit in everywhere if passes(hit)]

@@ -1,0 +1,116 @@
+"""POST /similar: the texts most like these words, compared with scoring every text in the test."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from export.corpus import Corpus
+from function.engine.bundle import INDEX, MANIFEST, Manifest, StagesInfo, describe_file, read_manifest
+from function.engine.embedder import Embedder
+from function.engine.semantic.binary import signs
+from tests.conftest import write_bundle
+
+WORDS = "The judge lost her yellow radio on the ferry"
+
+
+def similar(client: httpx.Client, text: str, **more: object) -> dict[str, Any]:
+    reply = client.post("/similar", json={"text": text, **more})
+    assert reply.status_code == 200, reply.text
+    found: dict[str, Any] = reply.json()
+    return found
+
+
+@pytest.mark.parametrize("row", [0, 7, 64, 199])
+def test_a_text_of_the_corpus_finds_itself_first(client: httpx.Client, corpus: Corpus, row: int) -> None:
+    first = similar(client, corpus.texts[row])["results"][0]
+    assert (first["index"], first["id"], first["text"]) == (row, corpus.ids[row], corpus.texts[row])
+    assert first["score"] == pytest.approx(1, abs=1e-4)
+
+
+def test_a_result_carries_the_metadata_of_its_row(client: httpx.Client, corpus: Corpus) -> None:
+    metadata = similar(client, corpus.texts[64])["results"][0]["metadata"]
+    assert metadata == json.loads(corpus.metadata[64])
+    assert metadata["who"] == "a young violinist"
+    assert similar(client, corpus.texts[60])["results"][0]["metadata"] == {}
+
+
+def test_the_reply_has_these_keys_and_no_others(client: httpx.Client) -> None:
+    reply = similar(client, WORDS)
+    assert reply.keys() == {"results", "truncated"}
+    for result in reply["results"]:
+        assert result.keys() == {"index", "id", "score", "text", "metadata"}
+        assert [type(result[key]) for key in ("index", "id", "score", "text")] == [int, str, float, str]
+
+
+def test_the_results_are_those_of_scoring_every_text(client: httpx.Client, embedder: Embedder, corpus: Corpus) -> None:
+    embeddings = embedder.embed(embedder.tokenize([*corpus.texts, WORDS])).astype(np.float64)
+    scores = embeddings[:-1] @ embeddings[-1]
+    results = similar(client, WORDS, num_results=10)["results"]
+    # stored rows are 8 bit: each score may be off by the step of a value, so texts nearer than that may change places
+    np.testing.assert_allclose([one["score"] for one in results], np.sort(scores)[::-1][:10], atol=0.01)
+    np.testing.assert_allclose([one["score"] for one in results], [scores[one["index"]] for one in results], atol=0.01)
+
+
+def test_five_results_are_given_unless_asked_otherwise(client: httpx.Client) -> None:
+    assert similar(client, WORDS)["results"] == similar(client, WORDS, num_results=5)["results"]
+    assert len(similar(client, WORDS)["results"]) == 5
+
+
+@pytest.mark.parametrize("num_results", [1, 2.0, 100])
+def test_as_many_results_come_as_are_asked_for(client: httpx.Client, num_results: float) -> None:
+    results = similar(client, WORDS, num_results=num_results)["results"]
+    assert len({result["index"] for result in results}) == len(results) == num_results
+
+
+def test_more_results_than_texts_give_every_text(connect: Callable[..., httpx.Client], tmp_path: Path) -> None:
+    three = Corpus(["The baker", "The goose", "A ferry"], ["a", "b", "c"], ["{}"] * 3, empty_texts=0)
+    client = connect(bundle=write_bundle(tmp_path / "bundle", three))
+    results = similar(client, "An angry goose", num_results=100)["results"]
+    assert sorted(result["id"] for result in results) == ["a", "b", "c"]
+    assert results[0]["id"] == "b"
+
+
+def test_texts_in_other_scripts_come_back_unescaped(client: httpx.Client, corpus: Corpus) -> None:
+    reply = client.post("/similar", json={"text": corpus.texts[7], "num_results": 1})
+    assert "東京, 🦆" in reply.content.decode("utf-8")
+    assert reply.headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize(("words", "truncated"), [(22, False), (23, True)])
+def test_the_reply_says_whether_the_words_were_more_than_the_model_reads(
+    client: httpx.Client, words: int, truncated: bool
+) -> None:
+    assert similar(client, "goose " * words)["truncated"] is truncated
+
+
+def test_the_words_get_the_models_prompt_for_queries(
+    connect: Callable[..., httpx.Client], client: httpx.Client, bundle: Path, manifest: Manifest
+) -> None:
+    model = replace(manifest.model, prompts={"query": "the angry goose ", "document": "ferry ferry "})
+    prompted = connect(embedder=Embedder.open(bundle, model))
+    assert similar(prompted, "sold apples") == similar(client, "the angry goose sold apples")
+    assert similar(prompted, "sold apples") != similar(client, "sold apples")
+
+
+def test_an_exact_search_returns_what_the_stages_would_miss(
+    connect: Callable[..., httpx.Client], bundle_copy: Path
+) -> None:
+    tensors = load_file(bundle_copy / INDEX)
+    save_file(tensors | {"bits": np.ascontiguousarray(signs(tensors["codes"]).T)}, bundle_copy / INDEX)
+    manifest = read_manifest(bundle_copy)
+    assert manifest.index is not None
+    narrow = replace(manifest.index, stages=StagesInfo(lists=1, probed=1, candidates=1, rescored=1))
+    files = manifest.files | {INDEX: describe_file(bundle_copy / INDEX)}
+    (bundle_copy / MANIFEST).write_text(replace(manifest, index=narrow, files=files).to_json())
+    client = connect(bundle=bundle_copy)
+    for mode in ("semantic", "hybrid"):
+        assert len(similar(client, "music", mode=mode, exact=True, num_results=20)["results"]) == 20
+    assert len(similar(client, "music")["results"]) == 1
+    assert similar(client, "music", exact=False) == similar(client, "music")

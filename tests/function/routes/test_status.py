@@ -1,0 +1,131 @@
+"""GET /health, GET /info, /openapi.json, and what has no route."""
+
+import logging
+import platform
+from collections.abc import Callable
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import Any
+
+import httpx
+import pytest
+
+from function.engine.bundle import Manifest
+from function.settings import Settings
+
+
+def test_info_shows_the_manifest(client: httpx.Client, manifest: Manifest) -> None:
+    info = client.get("/info").json()
+    stated = asdict(manifest)
+    assert {key: info[key] for key in stated} == stated
+    as_tei_says = {
+        "model_id": manifest.model.name,
+        "model_sha": None,
+        "model_dtype": "none",
+        "model_type": {"embedding": {"pooling": "mean"}},
+        "max_input_length": 24,
+        "max_client_batch_size": 2048,
+        "auto_truncate": True,
+    }
+    assert {key: info[key] for key in as_tei_says} == as_tei_says
+    assert info.keys() == {*stated, *as_tei_says, "limits", "versions", "archive", "cold_start_milliseconds"}
+
+
+def test_info_shows_the_limits_that_are_set(connect: Callable[..., httpx.Client]) -> None:
+    client = connect(settings=Settings(max_texts=3, max_tokens=40, max_body_bytes=500, max_reply_bytes=6_000))
+    limits = client.get("/info").json()["limits"]
+    assert limits | {"characters_per_text": 65_536} == limits
+    assert [limits[name] for name in ("texts", "tokens", "characters", "body_bytes", "reply_bytes")] == [
+        *(3, 40, 640, 500, 6_000)
+    ]
+
+
+def test_info_shows_the_versions_behind_the_answers(client: httpx.Client) -> None:
+    versions = client.get("/info").json()["versions"]
+    assert versions["python"] == platform.python_version()
+    for name in ("onnxruntime", "tokenizers", "numpy", "simsimd", "fastapi", "mangum"):
+        assert versions[name] == version(name)
+
+
+def test_info_shows_the_phases_of_the_cold_start_in_milliseconds(client: httpx.Client) -> None:
+    # conftest.py starts the app with these phases
+    assert client.get("/info").json()["cold_start_milliseconds"] == {"imports": 1.0, "model": 2.35}
+
+
+@pytest.fixture(scope="module")
+def openapi(client: httpx.Client) -> dict[str, Any]:
+    found: dict[str, Any] = client.get("/openapi.json").json()
+    return found
+
+
+def test_the_openapi_document_describes_head_without_a_body(openapi: dict[str, Any]) -> None:
+    for path in ("/health", "/info"):
+        get, head = openapi["paths"][path]["get"], openapi["paths"][path]["head"]
+        assert head["responses"].keys() == get["responses"].keys()
+        assert not any("content" in reply for reply in head["responses"].values())
+        assert head["operationId"] != get["operationId"]
+
+
+LATE = "/v1/embeddings, /v1/models, /v1/models/{name}, /embed, /similarity, /tokenize, /mcp"
+PATHS = f"expected /openapi.json, /similar, /predict, /health, /info, /, {LATE}"
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/docs", "/redoc", "/" + "health" * 10_000])
+def test_a_path_without_a_route_is_not_found_and_those_that_have_one_are_named(client: httpx.Client, path: str) -> None:
+    reply = client.get(path)
+    shown = path if len(path) <= 60 else path[:60] + "…"
+    error = f"GET {shown}: there is no such path, {PATHS}; request one of these"
+    assert (reply.status_code, reply.json()) == (404, {"error": error, "error_type": "not_found"})
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        *(("/health/", "/health"), ("/openapi.json/", "/openapi.json"), ("//info", "/info"), ("/Predict", "/predict")),
+        *((path, "/similar") for path in ("/similar/", "/simlar", "/similar/more", "/api/similar")),
+    ],
+)
+def test_a_path_that_is_nearly_a_route_is_not_found_and_the_route_is_named(
+    client: httpx.Client, path: str, meant: str
+) -> None:
+    reply = client.post(httpx.URL("http://tests" + path), json={"text": "goose"})
+    assert reply.status_code == 404
+    assert reply.json()["error"] == f"POST {path}: there is no such path, {PATHS}; did you mean {meant}?"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        *(("GET", "/similar", "POST"), ("PUT", "/predict", "POST"), ("OPTIONS", "/similar", "POST")),
+        *(("PUT", "/", "GET, HEAD, POST"), ("POST", "/health", "GET, HEAD"), ("PUT", "/openapi.json", "GET, HEAD")),
+    ],
+)
+def test_another_method_is_refused_with_those_that_are_allowed(
+    client: httpx.Client, method: str, path: str, allowed: str
+) -> None:
+    reply = client.request(method, path)
+    error = f"{method} {path}: method not allowed, expected {allowed}; use that method"
+    expected = {"error": error, "error_type": "method_not_allowed"}
+    assert (reply.status_code, reply.json(), reply.headers["allow"]) == (405, expected, allowed)
+
+
+@pytest.mark.parametrize("path", ["/health", "/info", "/openapi.json"])
+def test_head_is_answered_like_get_without_a_body(client: httpx.Client, path: str) -> None:
+    got, head = client.get(path), client.head(path)
+    assert (head.status_code, head.content) == (200, b"")
+    for name in ("content-type", "content-length"):
+        assert head.headers[name] == got.headers[name]
+    assert "total;dur=" in head.headers["server-timing"]
+
+
+@pytest.mark.parametrize(("path", "status"), [("/similar", 405), ("/predict", 405), ("/nothing", 404)])
+def test_head_where_there_is_no_get_is_refused_without_a_body(client: httpx.Client, path: str, status: int) -> None:
+    reply = client.head(path)
+    assert (reply.status_code, reply.content) == (status, b"")
+    assert reply.headers.get("allow") == ("POST" if status == 405 else None)
+
+
+def test_head_is_logged_as_head(client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="tests")
+    client.head("/health")
+    assert [vars(record)["method"] for record in caplog.records if record.name == "tests"] == ["HEAD"]

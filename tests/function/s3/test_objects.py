@@ -1,0 +1,96 @@
+"""The requests that a function makes of S3: where they go, and answers that are not what was asked for."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from function.aws import connections
+from function.s3.objects import Objects, RemoteError
+from tests.stand_ins.faults import Exchange, Proxy, refuse
+
+KEYS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing-secret"}
+
+
+@pytest.mark.parametrize(
+    ("url", "environment", "host", "path"),
+    [
+        ("s3://texts/a b", {}, "texts.s3.us-east-1.amazonaws.com", "/a%20b/current.json"),
+        ("s3://texts", {"AWS_REGION": "eu-west-1"}, "texts.s3.eu-west-1.amazonaws.com", "/current.json"),
+        ("s3://texts/x/", {"AWS_REGION": "cn-north-1"}, "texts.s3.cn-north-1.amazonaws.com.cn", "/x/current.json"),
+        ("s3://my.texts/x", {}, "s3.us-east-1.amazonaws.com", "/my.texts/x/current.json"),
+        ("s3://texts/x", {"AWS_ENDPOINT_URL": "https://store:9000/s3/"}, "store:9000", "/s3/texts/x/current.json"),
+        (
+            "s3://texts/x",
+            {"AWS_ENDPOINT_URL": "https://all", "AWS_ENDPOINT_URL_S3": "https://one"},
+            "one",
+            "/texts/x/current.json",
+        ),
+    ],
+)
+def test_a_request_goes_to_amazons_address_of_the_bucket_or_to_the_one_that_a_variable_names(
+    url: str, environment: dict[str, str], host: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    class Connection:
+        sock = None
+
+        def __init__(self, host: str, tls: object) -> None:
+            assert tls is not None
+            self._host = host
+
+        def ask(self, method: str, path: str, *arguments: object) -> None:
+            asked.append((self._host, path))
+            raise KeyboardInterrupt
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(connections, "TimedConnection", Connection)
+    with pytest.raises(KeyboardInterrupt):
+        Objects(url, KEYS | environment).read("current.json")
+    assert asked == [(host, path)]
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "advice"),
+    [
+        (301, "PermanentRedirect", "is the bucket in eu-central-1? Set AWS_REGION to its region"),
+        (400, "AuthorizationHeaderMalformed", "is the bucket in eu-central-1? Set AWS_REGION to its region"),
+        (400, "ExpiredToken", "get new credentials"),
+        (403, "InvalidAccessKeyId", "get new credentials"),
+        (403, "AccessDenied", "publish a bundle there, or allow s3:GetObject"),
+    ],
+)
+def test_what_s3_refuses_is_told_with_what_to_do(
+    url: str, environment: dict[str, str], proxy: Proxy, status: int, code: str, advice: str
+) -> None:
+    proxy.fail("current.json", refuse(status, code))
+    with pytest.raises(RemoteError) as raised:
+        Objects(url, environment).read("current.json")
+    assert str(raised.value) == f"{url}/current.json: {status} {code}; {advice}"
+
+
+def whole(exchange: Exchange) -> None:
+    """Answer with all of an object, whatever part was asked for."""
+    del exchange.headers["range"]
+    exchange.answer(*exchange.ask())
+
+
+def test_an_answer_with_the_whole_object_for_a_part_is_refused(
+    publish: Callable[[Path], str],
+    bundle: Path,
+    url: str,
+    environment: dict[str, str],
+    proxy: Proxy,
+    tmp_path: Path,
+) -> None:
+    version = publish(bundle)
+    proxy.fail("index", whole)
+    with (tmp_path / "copy").open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, 100)
+        with pytest.raises(RemoteError, match=r"index.safetensors: 200 OK, expected 206; does"):
+            Objects(url, environment).copy_part(f"bundles/{version}/index.safetensors", 0, 100, file.fileno())
+    assert (tmp_path / "copy").read_bytes() == bytes(100)

@@ -1,0 +1,231 @@
+"""What S3 does on a bad day, and bundles that cannot be served: the old bundle serves on."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from export.publishing.store import Store
+from function.engine.bundle import MANIFEST, read_manifest
+from function.s3 import objects
+from function.s3.fetch import RefusedError
+from tests.function.s3.asking import Behind, Start, ask, left
+from tests.stand_ins.faults import FAULTS, Fault, Proxy, change, cut, dawdle, refuse, shorten
+from tests.stand_ins.fixtures import Publish
+
+
+@pytest.mark.parametrize("where", ["current.json", "manifest.json", "index.safetensors"])
+@pytest.mark.parametrize(("fault", "message"), FAULTS.values(), ids=FAULTS)
+def test_what_s3_does_wrong_is_told_and_the_old_bundle_serves_on(
+    behind: Behind,
+    environment: dict[str, str],
+    proxy: Proxy,
+    where: str,
+    fault: Fault,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    switch, client, old, _ = behind
+    if fault is dawdle:
+        monkeypatch.setattr(objects, "TIMEOUT", 0.1)
+    if where == "current.json" and fault is shorten:
+        message = "delete the object and publish again"  # it is whole for all one knows
+    elif where == "manifest.json" and fault is shorten:
+        message = "is damaged, its SHA-256"
+    proxy.fail(where, fault)
+    switch.poll()
+    assert switch.status.error is not None
+    with pytest.raises(RuntimeError, match=message):
+        raise RuntimeError(switch.status.error)
+    assert client.get("/info").json()["bundle"]["error"] == switch.status.error
+    assert ask(client) == (old[:12], "")
+    assert left(environment) == [old]
+
+
+@pytest.mark.parametrize("fault", [cut, refuse(503, "SlowDown"), refuse(500, "InternalError")])
+def test_what_goes_wrong_once_is_asked_for_again(behind: Behind, proxy: Proxy, fault: Fault) -> None:
+    switch, client, _, new = behind
+    for where in ("current.json", "manifest.json", "index.safetensors"):
+        proxy.fail(where, fault, times=2)
+    switch.poll()
+    assert switch.status.error is None
+    assert ask(client)[0] == new[:12]
+
+
+def test_after_a_failure_the_next_poll_switches(behind: Behind, proxy: Proxy) -> None:
+    switch, client, _, new = behind
+    proxy.fail("index.safetensors", refuse(403, "AccessDenied"))
+    switch.poll()
+    assert switch.status.failures == 1
+    proxy.faults.clear()
+    switch.poll()
+    assert switch.status.error is None
+    assert ask(client)[0] == new[:12]
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "index.safetensors", "keywords.safetensors"])
+def test_wrong_bytes_are_refused_once(behind: Behind, environment: dict[str, str], proxy: Proxy, name: str) -> None:
+    switch, client, old, _ = behind
+    proxy.fail(name, change)
+    switch.poll()
+    assert f"{name}: is damaged" in str(switch.status.error) or f"{name} is damaged" in str(switch.status.error)
+    assert ask(client)[0] == old[:12]
+    assert left(environment) == [old]
+    proxy.asked.clear()
+    switch.poll()
+    assert len(proxy.asked) == 1
+    assert switch.status.failures == 1
+    assert switch.status.error
+
+
+def test_the_error_of_a_poll_is_gone_when_the_next_one_is_answered(
+    start: Start, publish: Publish, bundle: Path, proxy: Proxy
+) -> None:
+    publish(bundle)
+    switch, _ = start()
+    proxy.fail("current.json", refuse(503, "SlowDown"), objects.TRIES)
+    switch.poll()
+    assert "503 SlowDown" in str(switch.status.error)
+    switch.poll()
+    assert switch.status.error is None
+    assert switch.status.failures == 1
+
+
+def test_an_unforeseen_error_is_reported_and_the_next_poll_tries_again(
+    behind: Behind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    switch, client, _, new = behind
+    with monkeypatch.context() as patch:
+        patch.setattr("function.s3.reloader.load", lambda folder, embedder: 1 / 0)
+        switch.poll()
+    assert switch.status.error == "ZeroDivisionError('division by zero')"
+    switch.poll()
+    assert ask(client)[0] == new[:12]
+    assert switch.status.error is None
+
+
+def test_a_pointer_to_nothing_is_refused(
+    start: Start, publish: Publish, bundles: list[Path], store: Store, environment: dict[str, str]
+) -> None:
+    version = publish(bundles[0])
+    switch, client = start()
+    store.switch("ab" * 32, store.pointer())
+    switch.poll()
+    assert "NoSuchKey" in str(switch.status.error)
+    assert ask(client)[0] == version[:12]
+    assert left(environment) == [version]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format_version": 3}, "format_version is 3, this code reads 4"),
+        ({"model": {"prompts": {"query": "query: "}}}, "model is tests/mean-of-words or was exported otherwise"),
+        ({"index": None}, "holds a model and no texts"),
+        ({"index": {"rows": 199}}, "rows of the index, rows of the passages and dim are"),
+        ({"files": {"../x": {"bytes": 1, "sha256": "0" * 64}}}, "lists '../x', expected the name of a file"),
+    ],
+)
+def test_a_bundle_that_this_function_cannot_serve_is_refused(
+    start: Start,
+    publish: Publish,
+    bundle: Path,
+    bundle_copy: Path,
+    environment: dict[str, str],
+    changes: dict[str, Any],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    version = publish(bundle)
+    switch, client = start()
+    fields = json.loads((bundle_copy / MANIFEST).read_text())
+    for name, value in changes.items():
+        fields[name] = fields[name] | value if isinstance(value, dict) else value
+    (bundle_copy / MANIFEST).write_text(json.dumps(fields))
+    # a publisher of another release would send it; this one refuses
+    monkeypatch.setattr("export.publishing.store.open_bundle", lambda folder: read_manifest(bundle))
+    publish(bundle_copy)
+    switch.poll()
+    assert message in str(switch.status.error)
+    assert ask(client)[0] == version[:12]
+    assert left(environment) == [version]
+    switch.poll()
+    assert switch.status.failures == 1  # it is not fetched again
+
+
+def test_a_bundle_with_no_room_for_it_is_refused_until_there_is(
+    behind: Behind, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    switch, client, old, new = behind
+    usage = shutil.disk_usage("/tmp")
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1000))
+        switch.poll()
+    assert "MB to fetch" in str(switch.status.error)
+    assert "give the function more ephemeral storage" in str(switch.status.error)
+    assert ask(client)[0] == old[:12]
+    assert left(environment) == [old]
+    switch.poll()
+    assert ask(client)[0] == new[:12]
+
+
+MANIFESTS: dict[str, tuple[bytes, str]] = {
+    "empty": (b"", "manifest.json: Expecting value"),
+    "not UTF-8": (b'{"format_version": "\xff"}', "manifest.json: 'utf-8' codec can't decode"),
+    "nested deeply": (b"[" * 100_000, "manifest.json: maximum recursion depth exceeded"),
+    "a number of many digits": (b"9" * 5000, "manifest.json: Exceeds the limit"),
+    "a list": (b"[4]", "format_version is None, this code reads 4"),
+    "a version in lists": (
+        b'{"format_version": ' + b"[" * 90 + b"]" * 90 + b"}",
+        "format_version is [[[[[[[...]]]]]]]",
+    ),
+    "nothing else": (b'{"format_version": 4}', "'index' is missing or wrong"),
+}
+NAMES = ["", ".", "..", "../x", "a/b", "a\\b", ".hidden", "a\0b", "\ud800", "manifest.json", "ä", "a b", "a\n"]
+
+
+def publish_manifest(s3: Any, url: str, content: bytes) -> None:
+    """Publish a version that consists of a manifest with this content."""
+    version = hashlib.sha256(content).hexdigest()
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    s3.put_object(Bucket=bucket, Key=f"{prefix}/bundles/{version}/manifest.json", Body=content)
+    s3.put_object(Bucket=bucket, Key=f"{prefix}/current.json", Body=json.dumps({"version": version}).encode())
+
+
+@pytest.mark.parametrize(("content", "message"), MANIFESTS.values(), ids=MANIFESTS)
+def test_what_is_no_manifest_is_refused_by_a_start_and_by_a_poll(
+    start: Start,
+    publish: Publish,
+    bundle: Path,
+    environment: dict[str, str],
+    s3: Any,
+    url: str,
+    content: bytes,
+    message: str,
+) -> None:
+    version = publish(bundle)
+    switch, client = start()
+    publish_manifest(s3, url, content)
+    with pytest.raises(RefusedError) as raised:
+        start()
+    assert message in str(raised.value)
+    assert str(raised.value).startswith(f"{url}/bundles/")
+    switch.poll()
+    assert switch.status.error == str(raised.value)
+    assert ask(client)[0] == version[:12]
+    assert left(environment) == [version]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=ascii)
+def test_a_manifest_that_lists_what_is_no_name_of_a_file_is_refused(
+    start: Start, bundle: Path, environment: dict[str, str], s3: Any, url: str, name: str
+) -> None:
+    fields = json.loads((bundle / MANIFEST).read_text())
+    fields["files"][name] = {"bytes": 1, "sha256": "0" * 64}
+    publish_manifest(s3, url, json.dumps(fields).encode())
+    with pytest.raises(RefusedError, match="expected the name of a file; publish it again"):
+        start()
+    assert left(environment) == []

@@ -1,0 +1,257 @@
+"""A function or a server whose bundle is in S3: how it starts, and what it leaves on the disk."""
+
+import gc
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from export.index.indexer import write_manifest
+from function.engine.bundle import TRUNCATED, BundleError, ModelInfo, describe_file, read_manifest
+from function.engine.embedder import Embedder
+from function.s3 import fetch as fetching
+from function.s3 import folders, objects
+from function.server import cli as command
+from tests.function.s3.asking import Start, ask, fetched, left
+from tests.project import ROOT
+from tests.stand_ins.faults import FAULTS, WRONG, Fault, Proxy, dawdle
+from tests.stand_ins.fixtures import Publish
+
+START_AND_END = """
+import os
+from pathlib import Path
+from function.s3.reloader import BundleReloader
+switch = BundleReloader(os.environ["URL"], Path("/nowhere"), 60, os.environ, by_requests=False)
+switch.fetch()
+bundle = switch.load()
+print((bundle.folder / "manifest.json").is_file())
+"""
+
+
+def test_a_function_serves_the_bundle_that_the_pointer_names(
+    start: Start, publish: Publish, bundles: list[Path], environment: dict[str, str]
+) -> None:
+    publish(bundles[0])
+    version = publish(bundles[1])
+    _, client = start()
+    assert ask(client) == (version[:12], "Edition 1")
+    (folder,) = left(environment)
+    assert {path.name: path.read_bytes() for path in (fetched(environment) / folder).iterdir()} == {
+        path.name: path.read_bytes() for path in bundles[1].iterdir()
+    }
+    shown = client.get("/info").json()["bundle"]
+    assert (shown["version"], shown["switches"], shown["error"]) == (version, 0, None)
+
+
+def test_a_list_of_truncated_texts_is_published_and_no_function_fetches_it(
+    start: Start, publish: Publish, own_bundle: Path, proxy: Proxy, s3: Any, url: str
+) -> None:
+    manifest = read_manifest(own_bundle)
+    (own_bundle / TRUNCATED).write_text('{"index": 3, "id": "story-003"}\n')
+    listed = manifest.files | {TRUNCATED: describe_file(own_bundle / TRUNCATED)}
+    write_manifest(own_bundle, replace(manifest, files=listed))
+    version = publish(own_bundle)
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    sent = s3.get_object(Bucket=bucket, Key=f"{prefix}/bundles/{version}/{TRUNCATED}")["Body"].read()
+    assert sent == (own_bundle / TRUNCATED).read_bytes()
+    _, client = start()
+    assert client.post("/similar", json={"text": "goose"}).headers["x-bundle"] == version[:12]
+    assert not [path for path, _, _ in proxy.asked if path.endswith(TRUNCATED)]
+
+
+def test_files_come_in_parts_that_are_put_together(
+    start: Start, publish: Publish, bundle: Path, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "PART", 1000)
+    publish(bundle)
+    _, client = start()
+    ask(client)
+    size = (bundle / "index.safetensors").stat().st_size
+    ranges = [asked for path, asked, _ in proxy.asked if path.endswith("index.safetensors")]
+    assert sorted(ranges, key=lambda found: int(str(found)[6:].split("-")[0])) == [
+        f"bytes={begin}-{min(begin + 1000, size) - 1}" for begin in range(0, size, 1000)
+    ]
+
+
+def test_a_model_that_is_here_already_is_not_fetched(
+    start: Start, publish: Publish, bundles: list[Path], proxy: Proxy
+) -> None:
+    publish(bundles[1])
+    _, client = start(bundles[0])
+    assert ask(client)[1] == "Edition 1"
+    fetched = {path.rpartition("/")[2] for path, _, _ in proxy.asked}
+    assert "index.safetensors" in fetched
+    assert not {"model.ort", "tokenizer.txt"} & fetched
+
+
+def test_a_model_that_opens_slowly_is_open_before_its_folder_is_renamed(
+    start: Start, publish: Publish, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(bundle)
+    opened = []
+    open_now = Embedder.open
+
+    def open_late(folder: Path, model: ModelInfo) -> Embedder:
+        time.sleep(0.3)  # the rest is fetched meanwhile
+        opened.append(folder)
+        return open_now(folder, model)
+
+    monkeypatch.setattr(Embedder, "open", open_late)
+    _, client = start()
+    assert ask(client)[1] == ""
+    assert [folder.suffix for folder in opened] == [".part"]
+
+
+def test_a_server_whose_bundle_cannot_be_fetched_ends_in_one_line(
+    keys: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:1")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert command.main(["--bundle", "s3://bucket/prefix", "--port", "0", "--workers", "1"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: s3://bucket/prefix/current.json: ")
+    assert line.endswith(", 4 times; is 127.0.0.1:1 up?")
+
+
+@pytest.mark.parametrize(("fault", "message"), (FAULTS | WRONG).values(), ids=FAULTS | WRONG)
+def test_a_start_that_cannot_fetch_fails_and_leaves_nothing(
+    start: Start,
+    publish: Publish,
+    bundle: Path,
+    environment: dict[str, str],
+    proxy: Proxy,
+    fault: Fault,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if fault is dawdle:
+        monkeypatch.setattr(objects, "TIMEOUT", 0.1)
+    publish(bundle)
+    proxy.fail("passages.safetensors", fault)
+    with pytest.raises(BundleError, match=message):
+        start()
+    assert left(environment) == []
+
+
+def test_a_start_that_cannot_open_the_bundle_leaves_nothing(
+    start: Start, publish: Publish, bundle: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(bundle)
+    monkeypatch.setattr("function.s3.reloader.load", lambda folder, embedder: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        start()
+    assert left(environment) == []
+
+
+def test_two_processes_share_what_is_fetched_and_the_last_one_removes_it(
+    start: Start, publish: Publish, bundles: list[Path], environment: dict[str, str], proxy: Proxy
+) -> None:
+    versions = [publish(bundles[0])]
+    first, _ = start()
+    proxy.asked.clear()
+    second, client = start()
+    assert [path.rpartition("/")[2] for path, _, _ in proxy.asked] == ["current.json"]
+    versions.append(publish(bundles[1]))
+    first.poll()
+    assert left(environment) == sorted(versions)
+    assert ask(client, mode="keyword")[0] == versions[0][:12]
+    second.poll()
+    gc.collect()
+    assert left(environment) == [versions[1]]
+
+
+def test_a_local_bundle_of_another_release_does_not_hinder_a_start(
+    start: Start, publish: Publish, bundle: Path, own_bundle: Path
+) -> None:
+    version = publish(bundle)
+    manifest = own_bundle / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"format_version": 4', '"format_version": 3'))
+    _, client = start(own_bundle)
+    assert ask(client)[0] == version[:12]
+
+
+def test_a_local_bundle_without_its_model_does_not_hinder_a_start(
+    start: Start, publish: Publish, bundle: Path, own_bundle: Path
+) -> None:
+    version = publish(bundle)
+    (own_bundle / "model.ort").unlink()
+    _, client = start(own_bundle)
+    assert ask(client)[0] == version[:12]
+
+
+def test_what_a_killed_process_had_fetched_in_part_is_removed(
+    start: Start, publish: Publish, bundle: Path, environment: dict[str, str]
+) -> None:
+    version = publish(bundle)
+    folder = folders.own_folder(environment)
+    (folder / "0123.part").mkdir()
+    (folder / "0123.part" / "index.safetensors").touch()
+    (folder / "0123.lock").touch()
+    start()
+    assert sorted(path.name for path in folder.iterdir()) == [version, f"{version}.lock"]
+
+
+def test_a_lock_that_another_process_has_replaced_removes_nothing(environment: dict[str, str]) -> None:
+    path = folders.own_folder(environment) / "0123"
+    former = folders.open_shared(path, lambda part: None)
+    looking = folders.SharedFolder(path, os.open(path.with_suffix(".lock"), os.O_RDWR))  # as `remove_unused` does
+    former.close()
+    used = folders.open_shared(path, lambda part: None)
+    looking.close()
+    assert path.is_dir()
+    used.close()
+    assert not list(path.parent.iterdir())
+
+
+def test_a_folder_that_something_else_removed_is_filled_again_while_others_use_it(environment: dict[str, str]) -> None:
+    path = folders.own_folder(environment) / "0123"
+    user = folders.open_shared(path, lambda part: None)
+    path.rmdir()
+    other = folders.open_shared(path, lambda part: (part / "file").touch())
+    user.close()
+    assert (path / "file").exists()
+    other.close()
+    assert not list(path.parent.iterdir())
+
+
+def test_a_process_that_ends_removes_what_it_fetched(
+    publish: Publish, bundle: Path, url: str, environment: dict[str, str]
+) -> None:
+    publish(bundle)
+    variables = os.environ | environment | {"URL": url}
+    done = subprocess.run(
+        [sys.executable, "-c", START_AND_END], cwd=ROOT, env=variables, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "True\n", done.stderr
+    assert list(fetched(environment).iterdir()) == []
+
+
+def test_a_folder_of_others_is_not_used(environment: dict[str, str], tmp_path: Path) -> None:
+    folder = folders.own_folder(environment)
+    folder.chmod(0o777)
+    with pytest.raises(BundleError, match="others may write there"):
+        folders.own_folder(environment)
+    folder.rmdir()
+    folder.symlink_to(tmp_path)
+    with pytest.raises(BundleError, match="others may write there"):
+        folders.own_folder(environment)
+
+
+def test_every_reply_names_its_bundle(start: Start, publish: Publish, bundle: Path) -> None:
+    version = publish(bundle)
+    _, client = start()
+    for reply in (client.get("/info"), client.get("/nothing"), client.post("/similar", json={}), client.get("/health")):
+        assert reply.headers["x-bundle"] == version[:12]
+    schema = client.get("/openapi.json").json()
+    assert "chapter" in schema["components"]["schemas"]["Filter"]["properties"]
+
+
+def test_a_folder_is_served_without_the_header(client: httpx.Client) -> None:
+    assert "x-bundle" not in client.get("/health").headers
+    assert "bundle" not in client.get("/info").json()

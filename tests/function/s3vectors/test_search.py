@@ -1,0 +1,156 @@
+"""A search in S3 Vectors finds what a search in the bundle finds; what it cannot do is refused clearly."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from function.engine.embedder import Embedder
+from function.search.query import Query
+from tests.conftest import WHAT, WHO
+from tests.stand_ins.s3vectors import StandIn
+from tests.watched import watched_search
+
+Ask = Callable[..., httpx.Response]
+
+FILTERS: list[dict[str, Any] | None] = [
+    None,
+    {"chapter": 5},
+    {"chapter": {"$ne": 5}},
+    {"chapter": {"$gte": 3, "$lt": 9}},
+    {"chapter": {"$exists": False}},
+    {"who": {"$in": ["the baker", "an angry goose"]}},
+    {"who": {"$nin": ["the baker", "an angry goose"]}},
+    {"told": {"$gte": "2024-03-05", "$lt": "2024-06-05T00:00:00+02:00"}},
+    {"told": "2024-03-05"},
+    {"true": True},
+    {"true": {"$ne": True}},
+    {"places": "sea"},
+    {"places": {"$ne": "sea"}},
+    {"places": {"$nin": ["village"]}},
+    {"places": {"$exists": True}},
+    {"places": {"$exists": False}},
+    {"who": {"$startsWith": "the "}},
+    {"who": {"$startsWith": "the b", "$ne": "the baker"}},
+    {"who": {"$startsWith": ""}},
+    {"places": {"$startsWith": "s"}},
+    {"places": {"$startsWith": ""}},
+    {"$or": [{"places": "village"}, {"chapter": {"$lte": 2}}], "true": False},
+    {"$and": [{"chapter": {"$gt": 1}}, {"$or": [{"who": "the baker"}, {"told": {"$exists": True}}]}]},
+    {"$or": [{}, {"chapter": 1}]},
+    {},
+    {"chapter": 77},
+]
+
+
+@pytest.mark.parametrize("condition", FILTERS)
+def test_the_same_ten_hits_as_in_the_bundle(ask: Ask, condition: dict[str, Any] | None) -> None:
+    for number in range(10):
+        text = f"{WHO[number * 7 % 20]} {WHAT[number * 3 % 10]}"
+        request = {"num_results": 10, "filter": condition}
+        here, there = ask(text, local=True, **request).json(), ask(text, **request).json()
+        # equal scores may be cut off at other texts, so the scores are compared, and the texts above the last score
+        scores = [hit["score"] for hit in here["results"]]
+        assert [hit["score"] for hit in there["results"]] == pytest.approx(scores, abs=2e-6)
+        last = scores[-1] + 4e-6 if len(scores) == 10 else -2
+        clear = {
+            hit["id"]: (hit["index"], hit["text"], hit["metadata"]) for hit in here["results"] if hit["score"] > last
+        }
+        found = {hit["id"]: (hit["index"], hit["text"], hit["metadata"]) for hit in there["results"]}
+        assert clear.items() <= found.items()
+        assert len(found) == len(scores)
+    if condition != {"chapter": 77}:
+        assert scores
+
+
+def test_parts_that_are_not_included_are_left_out(ask: Ask) -> None:
+    (hit,) = ask("an angry goose", num_results=1, include=[]).json()["results"]
+    assert hit.keys() == {"index", "id", "score"}
+
+
+def test_a_hundred_results_are_fetched_in_pages(ask: Ask) -> None:
+    results = ask("an angry goose", num_results=100).json()["results"]
+    assert len({hit["index"] for hit in results}) == 100
+    assert [hit["score"] for hit in results] == sorted((hit["score"] for hit in results), reverse=True)
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+def test_modes_with_keywords_are_refused(ask: Ask, mode: str) -> None:
+    reply = ask("goose", mode=mode)
+    assert reply.status_code == 422
+    assert f"mode: found '{mode}', expected 'semantic'; the texts are in S3 Vectors" in reply.json()["error"]
+    assert not StandIn.queries
+
+
+def test_an_exact_search_is_refused(ask: Ask) -> None:
+    reply = ask("goose", exact=True)
+    assert (reply.status_code, reply.json()["error_type"]) == (422, "invalid")
+    assert reply.json()["error"].startswith("exact: found True, expected False; the texts are in S3 Vectors")
+
+
+@pytest.mark.parametrize(("column", "value"), [("who", "the baker"), ("true", False), ("places", "sea")])
+def test_comparing_what_s3_vectors_does_not_compare_is_refused(ask: Ask, column: str, value: object) -> None:
+    reply = ask("goose", filter={"$and": [{column: {"$gt": value}}]})
+    assert reply.status_code == 422
+    assert reply.json()["error"].startswith(f"filter.$and.0.{column}.$gt: expected $eq, $ne, $in, $nin")
+    assert ("$startsWith" in reply.json()["error"]) == (column != "true")
+    assert not StandIn.queries
+
+
+@pytest.mark.parametrize(
+    ("condition", "constraints"),
+    [
+        ({"chapter": {"$in": list(range(101))}}, 101),
+        ({"chapter": {"$nin": list(range(100))}}, 101),
+        ({"$or": [{"chapter": number} for number in range(101)]}, 101),
+        ({"$and": [{"chapter": {"$gte": 0, "$lt": 30}, "who": {"$ne": "x"}}] * 26}, 104),
+        ({"places": {"$in": ["sea"] * 99, "$exists": False}}, 102),
+    ],
+    ids=["$in", "$nin", "$or", "several", "empty lists"],
+)
+def test_more_constraints_than_s3_vectors_takes_are_refused(
+    ask: Ask, condition: dict[str, Any], constraints: int
+) -> None:
+    reply = ask("goose", filter=condition)
+    assert reply.status_code == 422
+    assert reply.json()["error"].startswith(
+        "filter: expected at most 100 constraints, as S3 Vectors counts each value, and one or two more of $ne, $nin "
+        f"and $exists, found {constraints}; the columns are: "
+    )
+    assert not StandIn.queries
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [{"chapter": {"$in": list(range(100))}}, {"chapter": {"$nin": list(range(3, 102))}}, {"who": {"$in": ["x"] * 100}}],
+    ids=["$in", "$nin", "equal values"],
+)
+def test_as_many_constraints_as_s3_vectors_takes_are_sent(ask: Ask, condition: dict[str, Any]) -> None:
+    here, there = ask("goose", local=True, filter=condition), ask("goose", filter=condition)
+    assert (there.status_code, len(there.json()["results"])) == (200, len(here.json()["results"]))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"chapter": "5"},
+        {"nowhere": 1},
+        {"chapter": {"$near": 5}},
+        {"$or": []},
+        {"told": "soon"},
+        {"told": {"$startsWith": "2"}},
+    ],
+)
+def test_a_wrong_filter_gets_the_error_that_the_bundle_gives(ask: Ask, condition: dict[str, Any]) -> None:
+    here, there = ask("goose", local=True, filter=condition), ask("goose", filter=condition)
+    assert (there.status_code, there.json()) == (here.status_code, here.json())
+    assert there.status_code == 422
+
+
+def test_a_filter_is_translated_as_long_work(published: Path, embedder: Embedder) -> None:
+    search, was_long = watched_search(published, embedder)
+    asyncio.run(search(Query("an angry goose", filter={"chapter": 5})))
+    assert was_long == [True]

@@ -1,0 +1,76 @@
+"""What a start with a corpus in S3 Vectors imports, and that one without it imports none of that."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from function.startup import warm_up
+from tests.project import ROOT
+from tests.stand_ins.s3vectors import StandIn
+
+OURS = {
+    "function.s3vectors",
+    "function.aws",
+    "function.engine.semantic.s3_vectors",
+    "function.engine.metadata.vector_filters",
+}
+SCRIPT = """
+import json, sys
+import function.handler
+event = {"version": "2.0", "routeKey": "", "rawPath": "/similar", "rawQueryString": "",
+         "headers": {"content-type": "application/json"}, "isBase64Encoded": False, "body": '{"text": "angry goose"}',
+         "requestContext": {"http": {"method": "POST", "path": "/similar", "sourceIp": "127.0.0.1"}}}
+before = set(sys.modules)
+reply = function.handler.handler(event, None)
+print(json.dumps({"status": reply["statusCode"], "body": reply["body"], "modules": sorted(sys.modules),
+                  "later": sorted(set(sys.modules) - before)}))
+"""
+
+Start = Callable[[Path], dict[str, Any]]
+
+
+@pytest.fixture
+def start(server: str) -> Start:
+    """Return what starts the handler over a bundle in a new process, sends it a request and tells what was seen."""
+
+    def start_over(bundle: Path) -> dict[str, Any]:
+        environment = os.environ | {"BUNDLE_DIR": str(bundle)}
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", SCRIPT], cwd=ROOT, env=environment, capture_output=True, timeout=120
+        )
+        assert done.returncode == 0, done.stderr.decode()
+        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return found
+
+    return start_over
+
+
+def test_a_start_without_s3_vectors_imports_nothing_of_it(start: Start, bundle: Path) -> None:
+    assert not OURS & set(start(bundle)["modules"])
+
+
+def test_a_start_with_it_imports_no_boto3_and_its_first_request_nothing(start: Start, published: Path) -> None:
+    seen = start(published)
+    assert (seen["status"], len(json.loads(seen["body"])["results"])) == (200, 5)
+    assert OURS - {"function.engine.metadata.vector_filters"} <= set(seen["modules"])
+    assert not {"boto3", "botocore", "urllib3", "requests", "urllib.request"} & set(seen["modules"])
+    assert seen["later"] == []
+    assert len(StandIn.queries) == 2  # one of them while starting, so that the connection is there
+
+
+def test_a_start_while_s3_vectors_is_busy_answers_the_routes_that_do_not_ask_it(start: Start, published: Path) -> None:
+    StandIn.busy = 1
+    assert start(published)["status"] == 200
+
+
+@pytest.mark.parametrize("status", [424, 429])
+def test_a_warm_up_is_enough_if_only_the_backend_failed(status: int) -> None:
+    warm_up(lambda event, context: {"statusCode": status, "headers": {}, "body": ""})
+    with pytest.raises(RuntimeError, match="answered 500"):
+        warm_up(lambda event, context: {"statusCode": 500, "headers": {}, "body": ""})

@@ -1,0 +1,396 @@
+"""The batches of many requests: what is in them, in which order, and what becomes of requests that fail or leave."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from export.corpus import Corpus
+from function.engine.embedder import TOKENS_PER_BATCH, Embedder, TokenIds
+from function.engine.quantization import Embeddings
+from function.search.query import Query
+from function.search.search import SHORT_QUERY
+from function.server import batching
+from function.server.batching import FEW_CHARACTERS, BatchingExecutor, QueueFullError
+from tests.conftest import MAX_TOKENS
+from tests.watched import watched_search
+
+
+class Counts:
+    """Remembers the batches and the last length of the queue."""
+
+    def __init__(self) -> None:
+        self.batches: list[tuple[int, int]] = []
+        self.queued = 0
+
+    def count_batch(self, texts: int, tokens: int) -> None:
+        self.batches.append((texts, tokens))
+
+    def set_queued(self, tokens: int) -> None:
+        self.queued = tokens
+
+
+class GatedEmbedder:
+    """Embeds a text as its first token once the gate is open, and remembers the first tokens of each batch.
+
+    While the gate is closed, `allow` lets one batch pass.
+    """
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+        self.begun = 0  # batches
+        self.batches: list[list[int]] = []
+        self.model: Any = type("Model", (), {"dim": 1, "max_tokens": TOKENS_PER_BATCH})
+        self._allowed = threading.Semaphore(0)
+
+    def allow(self) -> None:
+        self._allowed.release()
+
+    def embed_batch(self, ids: list[list[int]]) -> Embeddings:
+        self.begun += 1
+        end = time.monotonic() + 30
+        while not (self.gate.is_set() or self._allowed.acquire(timeout=0.01)):
+            assert time.monotonic() < end
+        self.batches.append([text[0] for text in ids])
+        if any(text[0] < 0 for text in ids):
+            raise RuntimeError("the session failed")
+        return np.array([[text[0]] for text in ids], np.float32)
+
+
+@pytest.fixture
+def gated() -> Iterator[GatedEmbedder]:
+    embedder = GatedEmbedder()
+    yield embedder
+    embedder.gate.set()
+
+
+def execution_over(
+    embedder: Any, threads: int = 1, max_queued_tokens: int = 10**6, counts: Counts | None = None
+) -> BatchingExecutor:
+    return BatchingExecutor(embedder, threads, max_queued_tokens, TOKENS_PER_BATCH, counts or Counts())
+
+
+async def eventually(is_so: Callable[[], bool]) -> None:
+    """Return when something has become so, while the event loop goes on."""
+    async with asyncio.timeout(30):
+        while not is_so():
+            await asyncio.sleep(0.001)
+
+
+def text(first: int, length: int = 8) -> TokenIds:
+    return TokenIds([first] * length, is_truncated=False)
+
+
+async def started(executor: BatchingExecutor, *requests: Sequence[TokenIds]) -> list["asyncio.Task[Embeddings]"]:
+    """Return the tasks of requests that came one after the other, each when it waits."""
+    tasks = []
+    for request in requests:
+        tasks.append(asyncio.create_task(executor.embed(request)))
+        await asyncio.sleep(0)
+    return tasks
+
+
+@given(
+    st.lists(st.lists(st.integers(1, MAX_TOKENS), min_size=1, max_size=40), min_size=1, max_size=12),
+    st.integers(1, 3),
+)
+def test_each_request_gets_its_own_embeddings_in_order_and_to_the_last_bit(
+    embedder: Embedder, requests: list[list[int]], threads: int
+) -> None:
+    rng = np.random.default_rng(seed=5)
+    asked = [
+        [TokenIds(rng.integers(4, 60, length).tolist(), is_truncated=False) for length in lengths]
+        for lengths in requests
+    ]
+    counts = Counts()
+    executor = execution_over(embedder, threads, counts=counts)
+
+    async def ask() -> list[Embeddings]:
+        return await asyncio.gather(*map(executor.embed, asked))
+
+    for tokens, embeddings in zip(asked, asyncio.run(ask()), strict=True):
+        np.testing.assert_array_equal(embeddings, embedder.embed(tokens))
+    assert counts.queued == 0
+    executor.close()
+
+
+async def test_a_text_starts_at_once_and_those_that_come_meanwhile_share_the_next_batch(gated: GatedEmbedder) -> None:
+    tasks = await started(execution_over(gated), *([text(number)] for number in range(1, 5)))
+    gated.gate.set()
+    await asyncio.gather(*tasks)
+    assert gated.batches == [[1], [2, 3, 4]]
+
+
+async def test_the_texts_of_a_batch_have_equally_many_tokens_and_no_more_than_fit(gated: GatedEmbedder) -> None:
+    fitting = TOKENS_PER_BATCH // 16
+    numbers = list(range(2, 2 + fitting + 1))
+    requests = [[text(1)], [text(2, 16)], [text(99, 9)], *([text(number, 16)] for number in numbers[1:])]
+    tasks = await started(execution_over(gated), *requests)
+    gated.gate.set()
+    await asyncio.gather(*tasks)
+    assert gated.batches == [[1], numbers[:fitting], [99], numbers[fitting:]]
+
+
+def test_a_text_longer_than_a_batch_is_one(gated: GatedEmbedder) -> None:
+    gated.gate.set()
+    executor = execution_over(gated)
+    asyncio.run(executor.embed([text(1, TOKENS_PER_BATCH + 1), text(2, TOKENS_PER_BATCH + 1)]))
+    assert sorted(gated.batches) == [[1], [2]]
+
+
+async def test_a_cancelled_request_leaves_the_queue(gated: GatedEmbedder) -> None:
+    counts = Counts()
+    executor = execution_over(gated, counts=counts)
+    running, leaving, staying = await started(executor, [text(1)], [text(2), text(2, 9)], [text(3)])
+    assert counts.queued == 8 + 17
+    leaving.cancel()
+    await asyncio.sleep(0)
+    assert counts.queued == 8
+    gated.gate.set()
+    await asyncio.gather(running, staying)
+    assert leaving.cancelled()
+    assert gated.batches == [[1], [3]]
+
+
+async def test_a_request_that_is_cancelled_while_it_runs_spoils_no_other(gated: GatedEmbedder) -> None:
+    first, leaving, staying = await started(execution_over(gated), [text(1)], [text(2)], [text(3)])
+    leaving_and_staying_run = asyncio.create_task(asyncio.wait([first]))
+    gated.gate.set()
+    await leaving_and_staying_run
+    leaving.cancel()
+    assert (await staying).tolist() == [[3.0]]
+
+
+async def test_a_failed_batch_reaches_its_requests_and_no_other(gated: GatedEmbedder) -> None:
+    requests = [[text(1)], [text(-1), text(5, 30)], [text(2)], [text(3, 9)]]
+    counts = Counts()
+    executor = execution_over(gated, counts=counts)
+    tasks = await started(executor, *requests)
+    gated.gate.set()
+    answers: list[Any] = await asyncio.gather(*tasks, return_exceptions=True)
+    assert counts.queued == 0
+    assert (await executor.embed([text(4)])).tolist() == [[4.0]]  # and it goes on
+    first, failed, shared, other = answers
+    assert first.tolist() == [[1.0]]
+    assert str(failed) == str(shared) == "the session failed"
+    assert other.tolist() == [[3.0]]
+
+
+async def test_small_requests_are_accepted_beside_a_bulk_request_and_wait_for_three_batches_at_most(
+    gated: GatedEmbedder,
+) -> None:
+    executor = execution_over(gated, max_queued_tokens=16_384)
+    bulk = asyncio.create_task(executor.embed([text(1, 50)] * 2_000))
+    waited = []
+    for number in range(2, 30):
+        await eventually(lambda: gated.begun > len(gated.batches))
+        begun = gated.begun - 1  # the batch that runs counts
+        small = asyncio.create_task(executor.embed([text(number, 4)]))
+        await asyncio.sleep(0)
+        while not small.done():
+            done = len(gated.batches)
+            gated.allow()
+            await eventually(lambda done=done: len(gated.batches) > done)  # type: ignore[misc]
+            await asyncio.sleep(0.001)
+        await small
+        waited.append(len(gated.batches) - begun)
+    assert not bulk.done()
+    gated.gate.set()
+    assert len(await bulk) == 2_000
+    assert set(waited) <= {2, 3}
+
+
+async def test_a_model_thread_takes_its_next_batch_while_the_event_loop_is_busy(gated: GatedEmbedder) -> None:
+    tasks = await started(execution_over(gated), *([text(number, 100 + number)] for number in range(1, 9)))
+    gated.gate.set()
+    end = time.monotonic() + 30
+    while len(gated.batches) < len(tasks) - 1:  # the event loop has no turn; the last text could get company
+        assert time.monotonic() < end
+        time.sleep(0.001)
+    assert not any(task.done() for task in tasks)
+    await asyncio.gather(*tasks)
+    assert gated.batches == [[number] for number in range(1, 9)]
+
+
+async def test_the_results_of_a_batch_reach_the_event_loop_in_one_call(
+    gated: GatedEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = await started(execution_over(gated), *([text(number)] for number in range(1, 12)))
+    loop, calls = asyncio.get_running_loop(), 0
+    call_soon_threadsafe = loop.call_soon_threadsafe
+
+    def count(*arguments: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return call_soon_threadsafe(*arguments, **options)
+
+    monkeypatch.setattr(loop, "call_soon_threadsafe", count)
+    gated.gate.set()
+    await asyncio.gather(*tasks)
+    assert calls == 2
+    assert gated.batches == [[1], list(range(2, 12))]
+
+
+async def test_a_full_queue_refuses_and_takes_more_when_it_is_emptier(gated: GatedEmbedder) -> None:
+    executor = execution_over(gated, max_queued_tokens=16)
+    tasks = await started(executor, [text(1)], [text(2)], [text(3)])
+    with pytest.raises(QueueFullError) as refused:
+        await executor.embed([text(4, 1)])
+    assert (refused.value.status_code, refused.value.headers) == (429, {"retry-after": "1"})
+    assert refused.value.detail == "queue: 16 tokens wait for the model, the limit is 16; try again in 1 s"
+    gated.gate.set()
+    await asyncio.gather(*tasks)
+    await executor.embed([text(5)])
+
+
+@pytest.mark.parametrize(
+    ("threads", "seconds_per_batch", "expected"), [(1, 0.5, 4), (2, 0.5, 2), (1, 0.001, 1), (1, 3600.0, 60)]
+)
+async def test_retry_after_is_the_time_that_the_queue_takes(
+    gated: GatedEmbedder, monkeypatch: pytest.MonkeyPatch, threads: int, seconds_per_batch: float, expected: int
+) -> None:
+    clock = count(0.0, seconds_per_batch)  # read before and after each batch
+    executor = execution_over(gated, threads, max_queued_tokens=800)
+    monkeypatch.setattr(batching, "monotonic", lambda: next(clock))
+    gated.allow()
+    await executor.embed([text(1, 100)])
+    running = await started(executor, *([text(2, 120)] for _ in range(threads)))
+    await eventually(lambda: gated.begun == 1 + threads)
+    tasks = await started(executor, *([text(3, 125)] for _ in range(6)))
+    refusal = executor.refusal(100)
+    assert refusal is not None
+    gated.gate.set()
+    await asyncio.gather(*running, *tasks)
+    assert (refusal.headers or {})["retry-after"] == str(expected)
+
+
+async def test_a_check_of_the_model_is_never_refused(gated: GatedEmbedder) -> None:
+    executor = execution_over(gated, max_queued_tokens=1)
+    tasks = await started(executor, [text(1)], [text(2)])
+    check = asyncio.create_task(executor.embed([text(3)], is_check=True))
+    await asyncio.sleep(0)
+    assert executor.refusal(1) is not None
+    gated.gate.set()
+    await asyncio.gather(*tasks)
+    assert (await check).tolist() == [[3.0]]
+
+
+async def test_an_announced_request_keeps_other_bulk_requests_out_and_is_accepted_itself(gated: GatedEmbedder) -> None:
+    executor, is_read = execution_over(gated, max_queued_tokens=16_384), asyncio.Event()
+
+    async def announce_and_embed() -> Embeddings:
+        with executor.announced(20_000):
+            await is_read.wait()
+            return await executor.embed([text(2, 50)] * 400)
+
+    tasks = await started(executor, [text(1)])
+    announced = asyncio.create_task(announce_and_embed())
+    await asyncio.sleep(0)
+    assert executor.refusal(20_000) is not None
+    tasks += await started(executor, *[[text(3, 100)] * 10] * 16)
+    assert executor.refusal(1_000) is not None  # the queue is full even for small requests
+    is_read.set()
+    await asyncio.sleep(0)
+    gated.gate.set()
+    assert len(await announced) == 400
+    await asyncio.gather(*tasks)
+    assert executor.refusal(20_000) is None
+
+
+async def test_an_announced_request_that_ends_without_embedding_counts_no_longer(gated: GatedEmbedder) -> None:
+    executor = execution_over(gated, max_queued_tokens=16_384)
+
+    async def announce_and_fail() -> None:
+        with executor.announced(20_000):
+            assert executor.refusal(2_000) is not None
+            raise ValueError("not JSON")
+
+    with pytest.raises(ValueError, match="not JSON"):
+        await announce_and_fail()
+    assert executor.refusal(2_000) is None
+
+
+def test_a_batch_that_outlives_its_event_loop_does_not_stop_the_thread(gated: GatedEmbedder) -> None:
+    executor = execution_over(gated)
+
+    async def leave() -> None:
+        (task,) = await started(executor, [text(1)])
+        await eventually(lambda: gated.begun == 1)
+        task.cancel()
+
+    asyncio.run(leave())
+    gated.gate.set()
+    assert asyncio.run(executor.embed([text(2)])).tolist() == [[2.0]]
+
+
+def test_texts_are_tokenized_as_the_embedder_does_on_the_loop_and_in_a_thread(
+    embedder: Embedder, corpus: Corpus
+) -> None:
+    executor = execution_over(embedder)
+    for texts in (corpus.texts[:2], [" ".join(corpus.texts)]):
+        assert asyncio.run(executor.tokenize(texts, "query")) == embedder.tokenize(texts, "query")
+    assert len(" ".join(corpus.texts)) > FEW_CHARACTERS
+
+
+@pytest.mark.parametrize("is_long", [False, True])
+def test_work_returns_what_it_found_or_raises(embedder: Embedder, is_long: bool) -> None:
+    executor = BatchingExecutor(embedder, 1, 100, TOKENS_PER_BATCH, Counts())
+    assert asyncio.run(executor.run(lambda: "found", is_long=is_long)) == "found"
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(executor.run(lambda: 1 // 0, is_long=is_long))
+
+
+@pytest.mark.parametrize("is_long", [False, True])
+def test_long_work_is_done_in_another_thread(embedder: Embedder, is_long: bool) -> None:
+    executor = BatchingExecutor(embedder, 1, 100, TOKENS_PER_BATCH, Counts())
+    thread = asyncio.run(executor.run(threading.current_thread, is_long=is_long))
+    assert (thread is threading.current_thread()) == (not is_long)
+
+
+async def test_long_work_does_not_wait_for_other_long_work(embedder: Embedder) -> None:
+    executor, gate = execution_over(embedder), threading.Event()
+    slow = asyncio.create_task(executor.run(lambda: gate.wait(timeout=30), is_long=True))  # such as a bulk reply
+    await asyncio.sleep(0)
+    found = await executor.run(lambda: "found", is_long=True)
+    assert not slow.done()
+    gate.set()
+    assert await slow
+    assert found == "found"
+
+
+async def test_two_callers_wait_for_another_server_at_the_same_time(embedder: Embedder) -> None:
+    executor, both = execution_over(embedder), threading.Barrier(2, timeout=30)  # broken unless two threads wait at it
+    assert sorted(await asyncio.gather(executor.wait(both.wait), executor.wait(both.wait))) == [0, 1]
+
+
+@pytest.mark.parametrize("mode", ["semantic", "keyword", "hybrid"])
+def test_filters_are_long_work_and_so_is_a_search_of_a_large_corpus(
+    bundle: Path, embedder: Embedder, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search, was_long = watched_search(bundle, embedder)
+    query = Query("an angry goose", mode=mode, filter={"chapter": 5})
+    asyncio.run(search(query))
+    assert was_long.pop(0)
+    assert set(was_long) == {False}
+    was_long.clear()
+    monkeypatch.setattr("function.search.search.FEW_ROWS", 199)
+    asyncio.run(search(query))
+    assert set(was_long) == {True}
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+@pytest.mark.parametrize("characters", [SHORT_QUERY, SHORT_QUERY + 1])
+def test_looking_up_the_words_of_a_long_text_is_long_work(
+    bundle: Path, embedder: Embedder, mode: str, characters: int
+) -> None:
+    search, was_long = watched_search(bundle, embedder)
+    asyncio.run(search(Query("goose " + "x" * (characters - 6), mode=mode)))
+    assert was_long == [characters > SHORT_QUERY, False]

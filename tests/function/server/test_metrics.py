@@ -1,0 +1,70 @@
+"""GET /metrics, read by the library's own parser."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from function.server.disconnect import CancelOnDisconnect
+from function.server.uvicorn_server import Batching, make_app
+from function.settings import Settings
+from tests.conftest import InProcess
+
+Samples = dict[tuple[str, ...], float]
+
+
+@pytest.fixture
+def app(bundle: Path) -> CancelOnDisconnect:
+    return make_app(Settings(bundle_dir=bundle), Batching(1, 10**6))
+
+
+@pytest.fixture
+def client(app: CancelOnDisconnect) -> Iterator[httpx.Client]:
+    with httpx.Client(transport=InProcess(app), base_url="http://tests") as client:
+        yield client
+
+
+def counted(text: str) -> Samples:
+    """Return the samples of our metrics: by name and the values of their labels, in the order of the labels' names."""
+    return {
+        (
+            sample.name.removeprefix("semantic_search_"),
+            *(value for _, value in sorted(sample.labels.items())),
+        ): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def test_requests_phases_and_batches_are_counted(client: httpx.Client) -> None:
+    assert client.post("/predict", json={"text": ["goose", "an angry goose"]}).status_code == 200
+    assert client.post("/similar", json={"text": "goose"}).status_code == 200
+    assert client.post("/similar", json={}).status_code == 422
+    samples = counted(client.get("/metrics").text)
+    assert samples["requests_total", "/predict", "200"] == 1
+    assert samples["requests_total", "/similar", "200"] == samples["requests_total", "/similar", "422"] == 1
+    assert samples["request_seconds_count", "/similar"] == 2
+    for phase in (("embed", "/predict"), ("search", "/similar")):
+        assert samples["phase_seconds_count", *phase] == 1
+    assert samples["batch_texts_sum",] == 3
+    assert samples["batch_tokens_sum",] == 3 + 5 + 3
+    assert samples["queued_tokens",] == 0
+    assert samples["request_seconds_sum", "/predict"] > 0
+
+
+def test_the_reply_says_that_it_is_prometheus_text(client: httpx.Client) -> None:
+    reply = client.get("/metrics")
+    assert reply.headers["content-type"].startswith("text/plain; version=")
+    assert client.get("/openapi.json").json()["paths"]["/metrics"]["get"]["responses"]["200"]["content"] == {
+        "text/plain": {"schema": {"type": "string"}}
+    }
+
+
+def test_paths_of_no_route_are_counted_together_and_so_are_those_with_a_name_in_them(client: httpx.Client) -> None:
+    for path in ("/a", "/b", "/semantic/search", "/v1/models/one", "/v1/models/two"):
+        client.get(path)
+    samples = counted(client.get("/metrics").text)
+    found = {key[1]: value for key, value in samples.items() if key[0] == "requests_total"}
+    assert found == {"other": 3, "/v1/models/{name}": 2}
