@@ -10,6 +10,7 @@
 # make test-template  the templates through checkov and SAM's translator, workflows, and the wheel
 # make test-cluster   the export on a Ray cluster of two nodes
 # make test-page      the page in a real browser; skipped where there is no Chromium
+# make mutants        100 random changes of the code, and those that no test notices; takes an hour or more
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -17,7 +18,7 @@ BIN := $(VENV)/bin
 IMAGE ?= semantic-search
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 
-.PHONY: demo test check format docs image pin-base test-image test-clients test-template test-cluster test-page clean
+.PHONY: demo test check format docs image pin-base test-image test-clients test-template test-cluster test-page mutants clean
 
 demo: bundle/manifest.json
 	$(BIN)/python -m bench demo
@@ -112,6 +113,9 @@ build/page-tools/installed: tests/page/requirements.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target build/page-tools \
 	    -r tests/page/requirements.txt
 	touch $@
+
+mutants: $(VENV)/installed
+	$(BIN)/python -m tests.mutants $(MUTANTS)
 
 PIP := $(BIN)/pip --disable-pip-version-check install --quiet
 

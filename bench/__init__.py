@@ -10,6 +10,7 @@ MEASUREMENTS = {
     "demo": "bench.function.demo",
     "accuracy": "bench.model.accuracy",
     "modes": "bench.model.modes",
+    "documents": "bench.model.documents",
     "throughput": "bench.model.throughput",
     "warm": "bench.function.warm",
     "limits": "bench.function.limits",

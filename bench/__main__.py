@@ -13,7 +13,7 @@ from bench import MEASUREMENTS, Command
 from bench.report import PROJECT, SKIPPED, Missing, console
 from bench.texts import add_data_argument
 
-COMMANDS = {**MEASUREMENTS, "all": __name__, "stale": "bench.stale", "documents": "bench.documents"}
+COMMANDS = {**MEASUREMENTS, "all": __name__, "stale": "bench.stale", "tables": "bench.tables"}
 ALL = "Make all measurements again, each in a process of its own; skip, with the reason, those that cannot run here."
 
 

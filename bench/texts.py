@@ -10,7 +10,7 @@ import json
 import os
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import numpy as np
 from bench.report import Missing, console
 from export.evaluation.measures import measure
 
-HEADLINES, STS, SCIFACT = "headlines.csv.gz", "eval/stsb-dev.tsv", "eval/scifact"
+HEADLINES, STS, SCIFACT, CISI = "headlines.csv.gz", "eval/stsb-dev.tsv", "eval/scifact", "eval/cisi"
 ARXIV = ("arxiv.jsonl.gz", "arxiv-extra-70k.jsonl.gz")
 TOP_K = 10  # documents that nDCG counts for a query
 SEED = 7
@@ -76,13 +76,16 @@ class Retrieval:
     documents: dict[str, str]
     queries: dict[str, str]
     relevant: dict[str, set[str]]
+    titles: dict[str, str] = field(default_factory=dict)  # of the documents, which begin with them
 
 
-def read_scifact(data: Path) -> Retrieval:
-    """Return SciFact's test set as BEIR has it; a document is its title and its text."""
-    folder = data / SCIFACT
+def read_scifact(data: Path, name: str = SCIFACT) -> Retrieval:
+    """Return SciFact's test set as BEIR has it, or another set in its format; a document is its title and its text."""
+    folder = data / name
     with _open(folder / "corpus.jsonl.gz") as file:
-        documents = {entry["_id"]: f"{entry['title']} {entry['text']}" for entry in map(json.loads, file)}
+        entries = [json.loads(line) for line in file]
+    titles = {entry["_id"]: entry["title"] for entry in entries}
+    documents = {entry["_id"]: f"{entry['title']} {entry['text']}".strip() for entry in entries}
     with _open(folder / "queries.jsonl") as file:
         queries = {entry["_id"]: entry["text"] for entry in map(json.loads, file)}
     relevant: dict[str, set[str]] = {}
@@ -90,7 +93,7 @@ def read_scifact(data: Path) -> Retrieval:
         for row in csv.DictReader(file, delimiter="\t"):
             if int(row["score"]) > 0:
                 relevant.setdefault(row["query-id"], set()).add(row["corpus-id"])
-    return Retrieval(documents, queries, relevant)
+    return Retrieval(documents, queries, relevant, titles)
 
 
 def ndcg(best: Sequence[Sequence[int]], test: Retrieval) -> float:

@@ -1,1 +1,1 @@
-"""What turns the tree into an image; nothing of it runs in Lambda."""
+"""Build steps of the image. None of them runs in Lambda."""

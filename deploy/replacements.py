@@ -43,32 +43,16 @@ def compile_module(name: str, file: Path, without: Collection[str] = ()) -> Code
     `file` is the library's source; tracebacks show it. `without` has the KINDS that are left out.
     Raises ReplacementError if the library has changed, and the replacement does not fit.
     """
-    kind, source = _stub(name)
-    if source is None or kind in without:
-        tree = ast.parse(file.read_bytes())
-        kind, change = REWRITTEN.get(name, ("", _unchanged))
-        if kind not in without:
-            change(tree)
+    kind, stub = STUBBED.get(name, ("", ""))
+    if stub and kind not in without:
+        tree = ast.parse(stub)
     else:
-        tree = ast.parse(source)
+        tree = ast.parse(file.read_bytes())
+        kind, change = REWRITTEN.get(name, ("", None))
+        if change and kind not in without:
+            change(tree)
     code: CodeType = compile(tree, str(file), "exec", dont_inherit=True)
     return code
-
-
-def _stub(name: str) -> tuple[str, str | None]:
-    """Return the kind and the source of the stub that replaces a whole module; the source is None if there is none."""
-    lazy = (STUBS / "lazy_module.py").read_text(encoding="utf-8")
-    if name in LAZY:
-        return "lazy", lazy
-    if name == "fastapi.openapi.models":
-        return "openapi", (STUBS / "openapi_models.py").read_text(encoding="utf-8")
-    if name == "pydantic.v1":
-        return "pydantic-v1", f"{lazy}\n\nclass BaseModel: ...\n"
-    return "", None
-
-
-def _unchanged(tree: ast.Module) -> None:
-    """Leave the module as it is."""
 
 
 def _run_snippets(tree: ast.Module) -> None:
@@ -81,9 +65,7 @@ def _plain_dicts(tree: ast.Module) -> None:
         node for node in classes if any(isinstance(base, ast.Name) and base.id == "TypedDict" for base in node.bases)
     ]
     if len(typed) < 50:
-        raise ReplacementError(
-            "pydantic_core.core_schema: has few TypedDicts; see whether it still needs a replacement"
-        )
+        raise ReplacementError("pydantic_core.core_schema: has few TypedDicts; check if it still needs a replacement")
     for node in classes:
         node.keywords = [keyword for keyword in node.keywords if keyword.arg != "total"]
     for node in typed:
@@ -97,6 +79,12 @@ def _no_types_for_checkers(tree: ast.Module) -> None:
     tree.body = [*ast.parse("from __future__ import annotations").body, *kept]  # they name those types
 
 
+_LAZY_STUB = (STUBS / "lazy_module.py").read_text(encoding="utf-8")
+# by name of a module: the kind, and the source that replaces the module or the function that changes it
+STUBBED = dict.fromkeys(LAZY, ("lazy", _LAZY_STUB)) | {
+    "fastapi.openapi.models": ("openapi", (STUBS / "openapi_models.py").read_text(encoding="utf-8")),
+    "pydantic.v1": ("pydantic-v1", f"{_LAZY_STUB}\n\nclass BaseModel: ...\n"),
+}
 REWRITTEN: dict[str, tuple[str, Callable[[ast.Module], None]]] = {
     "dataclasses": ("dataclasses", _run_snippets),
     "pydantic_core.core_schema": ("core-schema", _plain_dicts),

@@ -21,6 +21,7 @@ from function.engine.inputs import number_option
 PUBLISHING = tuple(DESCRIPTIONS)
 COMMANDS = ("model", "corpus", "verify", "evaluate", *PUBLISHING)
 
+LONGEST_LINE = 1_000  # characters of --title and --description
 NO_STEMS = "none"  # for --stem
 
 EXPORT = """\
@@ -172,6 +173,11 @@ def _add_corpus(parser: argparse.ArgumentParser, is_required: bool) -> None:
         help="the texts: CSV, TSV, JSON lines or Parquet, plain or .gz, or documents in Markdown, HTML, PDF, DOCX or "
         "plain text; a file, a folder of them, or either as s3://...",
     )
+    parser.add_argument(
+        "--title", type=_one_line, default="", help="what the texts are called; names the tool for agents"
+    )
+    about = "what the texts are about, in a sentence or two, for agents that choose a tool"
+    parser.add_argument("--description", type=_one_line, default="", metavar="TEXT", help=about)
     parser.add_argument("--text-column", help="default: the column text, or the only one")
     parser.add_argument("--id-column", help="default: the column id, or the row number")
     parser.add_argument(
@@ -183,6 +189,12 @@ def _add_corpus(parser: argparse.ArgumentParser, is_required: bool) -> None:
         help=f"type of another column for filters, one of {', '.join(TYPES)}; none leaves it out (default: the type "
         "that all its values have); can be repeated",
     )
+
+
+def _one_line(text: str) -> str:
+    if not text.isprintable() or len(text) > LONGEST_LINE:
+        raise argparse.ArgumentTypeError(f"expected one line of at most {LONGEST_LINE} characters, found {text[:60]!r}")
+    return text.strip()
 
 
 def _column_type(words: str) -> tuple[str, str]:

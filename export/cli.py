@@ -215,9 +215,9 @@ def _read_corpus(
             for row in zip(corpus.texts, corpus.ids, corpus.metadata, strict=True):
                 append(*row)
     else:
-        columns = options.text_column, options.id_column
+        named = options.text_column, options.id_column
         with fetching_corpus(options.corpus) as path:
-            has_documents = columns == (None, None) and is_documents(path)
+            has_documents = named == (None, None) and is_documents(path)
             if has_documents or options.split:
                 require_packages()
                 manifest = model()
@@ -229,8 +229,9 @@ def _read_corpus(
                 corpus = read_documents(path, fresh / PASSAGES, reading, on_progress)
             else:
                 split = splitter.split if options.split else None
-                corpus = read_corpus(path, fresh / PASSAGES, *columns, on_progress, split)
-    corpus = replace(corpus, columns=choose_types(corpus, dict(options.column), options.corpus or Path(NAME)))
+                corpus = read_corpus(path, fresh / PASSAGES, *named, on_progress, split)
+    columns = choose_types(corpus, dict(options.column), options.corpus or Path(NAME))
+    corpus = replace(corpus, columns=columns, title=options.title, description=options.description)
     on_progress(step, 1)
     return corpus, manifest
 

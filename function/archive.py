@@ -97,7 +97,7 @@ class Archive:
 
 
 _in_use: Archive | None = None
-_unused_because = "not looked for"
+_unused_because = "not opened yet"
 
 
 def use_archive(file: str = ARCHIVE) -> None:

@@ -54,8 +54,8 @@ REFUSED: Replies = {  # further ones of routes with a body
     status: {"model": ErrorReply, "description": ERROR_TYPES.get(status, "invalid").replace("_", " ")}
     for status in (400, 413, 415, 429, 422)
 }
-BACKEND: Replies = {424: {"model": ErrorReply, "description": "backend"}}  # of routes that use another service
-MISSING: Replies = {404: {"model": ErrorReply, "description": "no such text"}}  # of routes that take an id
+BACKEND: Replies = {424: {"model": ErrorReply, "description": "backend"}}  # for routes that use another service
+MISSING: Replies = {404: {"model": ErrorReply, "description": "no such text"}}  # for routes that take an id
 
 
 def error_reply(status: int, message: str, path: str = "", field: str | None = None) -> JSONResponse:

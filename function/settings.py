@@ -126,7 +126,7 @@ def _origins(text: str) -> tuple[str, ...]:
 
 
 def _api_keys(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the keys of API_KEYS and API_KEYS_FILE. Errors give the number of a key, never the key."""
+    """Return the keys of API_KEYS and API_KEYS_FILE. Errors have the number of a key, never the key."""
     keys = _split_keys("API_KEYS", environment["API_KEYS"]) if environment.get("API_KEYS") else []
     if file := environment.get("API_KEYS_FILE"):
         where = f"API_KEYS_FILE: {file}"

@@ -45,24 +45,22 @@ class ColdStart:
         self.report = report
         self.phases: Mapping[str, float] = {}  # milliseconds
         self.is_over = False
-        self._is_reported = False
+        self._unreported: Mapping[str, float] = {}
 
     def begin(self) -> None:
         """Begin a restore: until `end`, requests are warm-ups again."""
         self.is_over = False
+        self._unreported = {}
 
     def end(self, phases: Mapping[str, float]) -> None:
         """Store the start's phases, in milliseconds, which the next request reports."""
-        self.phases = dict(phases)
+        self.phases = self._unreported = dict(phases)
         self.is_over = True
-        self._is_reported = False
 
     def take(self) -> Mapping[str, float]:
         """Return the phases at the first request after the start, and an empty mapping later."""
-        if not self.is_over or self._is_reported:
-            return {}
-        self._is_reported = True
-        return self.phases
+        taken, self._unreported = self._unreported, {}
+        return taken
 
 
 def warm_up(handler: Handler, api_keys: Sequence[str] = ()) -> None:

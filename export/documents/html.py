@@ -37,11 +37,16 @@ def read_html(path: Path) -> Document:
         text = decode(content) if stated is None else content.decode(stated[1].decode())
     except (UnicodeDecodeError, LookupError) as error:
         raise UnreadableError(f"not in the encoding that it states: {error}") from error
-    return read_html_text(text, path)
+    content = text.encode()
+    del text  # of a page of 100 MB, each copy counts
+    return read_html_text(content, path)
 
 
-def read_html_text(html: str, path: Path, has_anchors: bool = True) -> Document:
-    """Return HTML as a document, whose title is its first h1, else its <title>, else the file's name."""
+def read_html_text(html: str | bytes, path: Path, has_anchors: bool = True) -> Document:
+    """Return HTML as a document, whose title is its first h1, else its <title>, else the file's name.
+
+    Bytes are UTF-8.
+    """
     from selectolax.lexbor import LexborHTMLParser
 
     tree = LexborHTMLParser(html)

@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from export.documents.document import Block, Document, Heading, Part, UnreadableError
 from export.documents.plain import paragraphs
@@ -16,6 +15,7 @@ from export.documents.plain import paragraphs
 EDGE = 2  # lines at the top and at the bottom of a page that can be running headers and footers
 LEAST_PAGES, LEAST_SHARE = 3, 0.02  # a line on at least this many pages and this share of them is a running one
 FULL_LINE = 0.75  # share of a typical line's length; the sentence of a shorter line ends there
+PAGES_OPENED = 100  # pages after which the file is opened again: 2,000 pages of papers take 90 MB and not 380
 LINES_OF_HEADING = 3  # maximum lines of a heading
 NO_TITLE = re.compile(r"untitled|microsoft |.*\.(dvi|docx?|tex|pdf|ps|indd)$", re.IGNORECASE)  # programs state these
 DIVIDED = re.compile(r"(?<=\w)[-\u2010]$")
@@ -32,46 +32,50 @@ def read_pdf(path: Path) -> Document:
     """
     import pypdfium2
 
+    edges: Counter[str] = Counter()  # lines at the edges of pages
+    outline: Outline = {}
     try:
-        pdf = pypdfium2.PdfDocument(path)
-        edges: Counter[str] = Counter()  # lines at the edges of pages
-        for number in range(len(pdf)):
-            lines = _lines(pdf, number)
+        for lines in _pages_of(path):
             edges.update({_key(line) for line in [*lines[:EDGE], *lines[-EDGE:]]})
-        outline: Outline = {}
-        for bookmark in pdf.get_toc():
-            if (target := bookmark.get_dest()) is not None and (page := target.get_index()) is not None:
-                outline.setdefault(page, []).append((bookmark.level + 1, " ".join(bookmark.get_title().split())))
-        title = " ".join(pdf.get_metadata_value("Title").split())
+        with pypdfium2.PdfDocument(path) as pdf:
+            for bookmark in pdf.get_toc():
+                if (target := bookmark.get_dest()) is not None and (page := target.get_index()) is not None:
+                    outline.setdefault(page, []).append((bookmark.level + 1, " ".join(bookmark.get_title().split())))
+            title = " ".join(pdf.get_metadata_value("Title").split())
+            least = max(LEAST_PAGES, LEAST_SHARE * len(pdf))
     except pypdfium2.PdfiumError as error:
         raise UnreadableError("encrypted" if "password" in str(error).lower() else f"broken: {error}") from error
     if not edges:
         raise UnreadableError("scanned: no page has text")
-    least = max(LEAST_PAGES, LEAST_SHARE * len(pdf))
     title = path.stem if not title or NO_TITLE.match(title) else title
-    return Document(title, _pages(pdf, {line for line in edges if edges[line] >= least}, outline))
+    return Document(title, _parts(path, {line for line in edges if edges[line] >= least}, outline))
 
 
-def _pages(pdf: Any, running: set[str], outline: Outline) -> Iterator[Part]:
+def _parts(path: Path, running: set[str], outline: Outline) -> Iterator[Part]:
     offset = 0
-    with pdf:
-        for number in range(len(pdf)):
-            lines = _lines(pdf, number)
-            inner = range(EDGE, len(lines) - EDGE)
-            kept = [line for place, line in enumerate(lines) if place in inner or _key(line) not in running]
-            text, blocks = _blocks(kept, outline.get(number, []))
-            yield Part(text, blocks, offset, number + 1)
-            offset += len(text)
+    for number, lines in enumerate(_pages_of(path)):
+        inner = range(EDGE, len(lines) - EDGE)
+        kept = [line for place, line in enumerate(lines) if place in inner or _key(line) not in running]
+        text, blocks = _blocks(kept, outline.get(number, []))
+        yield Part(text, blocks, offset, number + 1)
+        offset += len(text)
 
 
-def _lines(pdf: Any, number: int) -> list[str]:
-    page = pdf[number]
-    text = page.get_textpage()
-    try:
-        return [line.strip() for line in HYPHEN.sub("", text.get_text_bounded()).splitlines() if line.strip()]
-    finally:
-        text.close()
-        page.close()
+def _pages_of(path: Path) -> Iterator[list[str]]:
+    """Yield the lines of each page. PDFium keeps what it has read of a file until the file is closed."""
+    import pypdfium2
+
+    first, count = 0, 1
+    while first < count:
+        with pypdfium2.PdfDocument(path) as pdf:
+            count = len(pdf)
+            for number in range(first, min(first + PAGES_OPENED, count)):
+                page = pdf[number]
+                text = page.get_textpage()
+                yield [line.strip() for line in HYPHEN.sub("", text.get_text_bounded()).splitlines() if line.strip()]
+                text.close()
+                page.close()
+        first += PAGES_OPENED
 
 
 def _key(line: str) -> str:

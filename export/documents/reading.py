@@ -29,6 +29,7 @@ FORMATS: dict[str, tuple[str, Callable[[Path, str], Document]]] = {
     ".docx": ("DOCX", lambda path, anchors: read_docx(path)),
     ".txt": ("plain text", lambda path, anchors: read_plain(path)),
 }
+LARGEST = 200_000_000  # bytes of a file, except a PDF: it is read at once, and takes up to 15 times as much memory
 PACKAGES = ("markdown_it", "selectolax", "pypdfium2", "mammoth", "semchunk", "yaml")
 
 
@@ -79,9 +80,14 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
                 others.setdefault(suffix, []).append(name)
                 continue
             try:
+                is_empty = True
+                if suffix != ".pdf" and (size := file.stat().st_size) > LARGEST:
+                    raise UnreadableError(f"{size:,} bytes, more than {LARGEST:,}: divide it")
                 with refusing_changes(file):
-                    rows = list(_rows(file, name, reading))
-                if not rows:
+                    for row in _rows(file, name, reading):
+                        append(*row)
+                        is_empty = False
+                if is_empty:
                     raise UnreadableError("empty")
             except UnreadableError as error:
                 if reading.is_strict:
@@ -90,8 +96,6 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
                 unreadable.append(f"{name}: {error}")
                 continue
             formats[FORMATS[suffix][0]] += 1
-            for row in rows:
-                append(*row)
     texts, ids, metadata = stored_columns(passages)
     if not texts:
         raise corpus_error(path, None, "; ".join(["no text", *unreadable[:1]]), "documents with text", "check the path")

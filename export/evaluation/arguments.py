@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from export.evaluation.measures import MEASURES, MODES
+from function.engine.inputs import number_option
 
 EVALUATE = """\
 Measure how well a bundle answers questions whose answers you know, in each mode of search.
@@ -54,7 +55,7 @@ def add_evaluation_options(parser: argparse.ArgumentParser) -> None:
     add("--run", type=Path, metavar="FILE", help="write the hits of one --mode as a TREC run")
     add("--json", action="store_true", help="print one object of JSON for other programs")
     drawn = "print N random passages as lines of questions that you fill in"
-    add("--make-questions", type=_count, metavar="N", help=drawn)
+    add("--make-questions", type=number_option(1, 10**6), metavar="N", help=drawn)
 
 
 def check_evaluation(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
@@ -90,9 +91,3 @@ def _floor(text: str) -> tuple[str, float]:
         expected = f"MEASURE=VALUE with a measure of {', '.join(MEASURES)} and a value from 0 to 1"
         raise argparse.ArgumentTypeError(f"found {text!r}, expected {expected}")
     return measure.lower(), value
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= 6 and int(text)):
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected a whole number of 1 or more")
-    return int(text)

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from export.evaluation.measures import CUT, Grades, ndcg
 from export.evaluation.statistics import SEED, Figure, figure
 from function.engine.arrays import Array
-from function.engine.semantic.index import DECIMALS, Hit
 
 WEIGHTS = tuple(step / 10 for step in range(11))
 FOLDS = 5
@@ -39,29 +37,6 @@ def weights_with(current: float | None) -> list[float]:
     """Return the weights to compare, the nearest to the current one first; of equally good ones the first is best."""
     near = 0.5 if current is None else current
     return sorted({*WEIGHTS, near}, key=lambda weight: (abs(weight - near), weight))
-
-
-def ndcg_of_weights(
-    hits: Sequence[Hit], highest: float, names: Sequence[str], relevant: Grades, weights: Sequence[float]
-) -> Array[np.float64]:
-    """Return nDCG@10 of one question with each weight, (weights,) float64.
-
-    hits are all candidates of a hybrid search, in any order, and names are their ids. Hits with the same id count once.
-    highest is the best BM25 score, by which the fusion divides.
-    """
-    order = sorted(range(len(hits)), key=names.__getitem__, reverse=True)  # of equal scores, as `rank` has it
-    parts = [hits[i].scores or {} for i in order]
-    semantic = np.array([part["semantic"] for part in parts])
-    keyword = np.array([part["keyword"] for part in parts]) / (highest or 1)
-    grades = np.array([relevant.get(names[i], 0) for i in order], np.float64)
-    groups = np.unique([names[i] for i in order], return_inverse=True)[1]
-    found = np.zeros(len(weights))
-    for place, weight in enumerate(weights):
-        scores = np.round(weight * semantic + (1 - weight) * keyword, DECIMALS)
-        best = np.argsort(-scores, kind="stable")
-        firsts = np.sort(np.unique(groups[best], return_index=True)[1])[:CUT]
-        found[place] = ndcg(grades[best[firsts]], relevant)
-    return found
 
 
 def advise(

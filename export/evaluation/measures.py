@@ -38,13 +38,8 @@ def measure(found: Sequence[str], relevant: Grades) -> Array[np.float64]:
     hits = np.flatnonzero(grades)
     recalls = [np.count_nonzero(hits < cut) / count for cut in RECALL_CUTS]
     reciprocal_rank = 1 / (hits[0] + 1) if len(hits) and hits[0] < CUT else 0.0
-    return np.array([ndcg(grades, relevant), *recalls, reciprocal_rank])
-
-
-def ndcg(grades: Array[np.float64], relevant: Grades) -> float:
-    """Return nDCG@10 of hits with these grades (n,), best first, out of all judged texts."""
     ideal = np.sort(np.array(list(relevant.values()), np.float64))[::-1]
-    return _discounted(grades) / _discounted(ideal)
+    return np.array([_discounted(grades) / _discounted(ideal), *recalls, reciprocal_rank])
 
 
 def _discounted(grades: Array[np.float64]) -> float:

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from export.corpus.ids import id_of_number
-from export.evaluation.fusion_weight import ndcg_of_weights, weights_with
+from export.evaluation.fusion_weight import weights_with
 from export.evaluation.measures import DEPTH, HYBRID, KEYWORD, MODES, SEMANTIC, measure, rank
 from export.evaluation.questions import Question
 from export.progress import OnProgress
 from function.engine.arrays import Array
-from function.engine.bundle import CONVEX, BundleError
-from function.engine.hybrid import CANDIDATES, fuse
+from function.engine.bundle import CONVEX, BundleError, KeywordsInfo
+from function.engine.hybrid import fuse
 from function.engine.loading import LoadedBundle, load_bundle
 from function.engine.metadata.columns import Mask
 from function.engine.metadata.filters import FilterError, allowed_rows
@@ -48,8 +48,8 @@ class OpenBundle:
 class Results:
     """What the searches found for n questions.
 
-    measures has (n, 5) float64 for each mode, in the order of MEASURES. by_weight is (n, weights) float64, None without
-    the mode hybrid; weights has the fusion weights.
+    measures has (n, 5) float64 for each mode, in the order of MEASURES. by_weight is (n, weights) float64: nDCG@10 of
+    hybrid search with each of the weights; None without the mode hybrid or with a filter.
     """
 
     questions: Sequence[Question]
@@ -150,50 +150,51 @@ def search_all(
     step = f"search {opened.folder}" + ("" if allowed is None else f", {allowed.sum():,} texts")
     for place, question in enumerate(questions):
         on_progress(step, place / len(questions))
-        finders, highest = _finders(opened, question.text, allowed)
+        finders = _finders(opened, question.text, allowed, weights)
         for mode in modes:
-            hits, names = _find_enough(opened, finders[mode], 2 * CANDIDATES if mode == HYBRID else MOST_HITS)
-            rankings[mode].append(_rank(hits, names))
-            if mode == HYBRID:  # the hits are all of its candidates
-                by_weight[place] = ndcg_of_weights(hits, highest, names, question.relevant, weights)
+            rankings[mode].append(_rank(opened, finders[mode]))
+        if HYBRID in modes and allowed is None:
+            for column, weight in enumerate(weights):
+                found = _rank(opened, finders[weight])
+                by_weight[place, column] = measure(list(found), question.relevant)[0]
     on_progress(step, 1)
     measures = {
         mode: np.array([measure(list(own), each.relevant) for own, each in zip(found, questions, strict=True)])
         for mode, found in rankings.items()
     }
-    return Results(questions, rankings, measures, by_weight if HYBRID in modes else None, weights)
+    return Results(questions, rankings, measures, by_weight if HYBRID in modes and allowed is None else None, weights)
 
 
-def _finders(opened: OpenBundle, text: str, allowed: Mask | None) -> tuple[dict[str, Find], float]:
-    """Return the search of each mode for one question, and the best BM25 score.
+def _finders(opened: OpenBundle, text: str, allowed: Mask | None, weights: Sequence[float]) -> dict[str | float, Find]:
+    """Return the searches for one question: that of each mode, and hybrid search with each of these weights.
 
     Another mode, such as one that reranks, is another entry here and in MODES.
     """
     bundle = opened.loaded
     (embedding,) = bundle.embedder.embed(bundle.embedder.tokenize([text], role="query"))
-    finders: dict[str, Find] = {SEMANTIC: lambda count: bundle.index.search(embedding, count, allowed)}
+    finders: dict[str | float, Find] = {SEMANTIC: lambda count: bundle.index.search(embedding, count, allowed)}
     if (keywords := bundle.keywords) is None:
-        return finders, 0.0
+        return finders
     matches = keywords.match(text, allowed)
-    finders[KEYWORD] = matches.best
-    finders[HYBRID] = lambda count: fuse(bundle.index, embedding, matches, keywords.info, count)
-    return finders, matches.highest
+
+    def fusing(info: KeywordsInfo) -> Find:
+        return lambda count: fuse(bundle.index, embedding, matches, info, count)
+
+    finders |= {KEYWORD: matches.best, HYBRID: fusing(keywords.info)}
+    weighted = {weight: replace(keywords.info, fusion=CONVEX, fusion_weight=weight) for weight in weights}
+    return finders | {weight: fusing(info) for weight, info in weighted.items()}
 
 
-def _find_enough(opened: OpenBundle, find: Find, count: int) -> tuple[list[Hit], list[str]]:
-    """Return hits and their names: at least `count`, and so many that they have DEPTH different names if possible."""
+def _rank(opened: OpenBundle, find: Find) -> Ranking:
+    """Return the best DEPTH names. More hits than a request returns are looked at until there are so many."""
+    count = MOST_HITS
     while True:
         hits = find(count)
-        names = [opened.names[hit.row] for hit in hits]
-        if len(hits) < count or len(set(names)) >= DEPTH:
-            return hits, names
+        best: Ranking = {}
+        for hit in hits:
+            best.setdefault(opened.names[hit.row], hit)
+        if len(hits) < count or len(best) >= DEPTH:
+            break
         count *= 4
-
-
-def _rank(hits: Sequence[Hit], names: Sequence[str]) -> Ranking:
-    """Return the best DEPTH names of hits that are best first."""
-    best: Ranking = {}
-    for hit, name in zip(hits, names, strict=True):
-        if len(best) < DEPTH:
-            best.setdefault(name, hit)
-    return {name: best[name] for name in rank({name: hit.score for name, hit in best.items()})}
+    scores = {name: hit.score for name, hit in list(best.items())[:DEPTH]}
+    return {name: best[name] for name in rank(scores)}

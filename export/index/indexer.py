@@ -66,6 +66,8 @@ def write_index(
         columns=columns,
         keywords=described,
         heading_prefix=corpus.heading_prefix,
+        title=corpus.title,
+        description=corpus.description,
     )
     manifest = replace(manifest, index=index, files=manifest.files | files)
     write_manifest(folder, manifest)

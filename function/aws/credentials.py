@@ -58,7 +58,8 @@ class CredentialSource:
             try:
                 parts = urlsplit(url)
                 target = f"{parts.path or '/'}{'?' * bool(parts.query)}{parts.query}"
-                response = connection.ask("GET", target, {"authorization": token} if token else {}, SECONDS, SECONDS)
+                headers = {"authorization": token} if token else {}
+                response = connection.send_request("GET", target, headers, SECONDS, SECONDS)
                 content = response.read()
             finally:
                 connection.close()

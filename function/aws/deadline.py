@@ -24,7 +24,7 @@ class TimedConnection(HTTPConnection):
         super().__init__(host)
         self._deadline = _Deadline(0.0, 0.0)
 
-    def ask(
+    def send_request(
         self, method: str, target: str, headers: Mapping[str, str], seconds: float, pause: float, body: bytes = b""
     ) -> HTTPResponse:
         """Send a request and return the response, whose body the caller reads.

@@ -13,13 +13,12 @@ from typing import Any, TypeVar
 from function.commands.terminal import UNSAFE, fail, visible
 from function.engine.bundle import BundleError
 from function.engine.inputs import S3, number_option
-from function.engine.keyword.analyzer import WORD, Stem, find_stemmer, split_terms
 from function.engine.loading import Loaded, load
 from function.engine.semantic.index import MOST_HITS
 from function.engine.tensors import TensorsError
 from function.executor import InlineExecutor
 from function.routes.repeated_keys import RepeatedKeyError, refuse_repeated_keys
-from function.search.query import BackendError, Found, Query, SearchError
+from function.search.query import MOST_IN_GROUP, MOST_OFFSET, BackendError, Found, Query, SearchError
 from function.search.search import make_search
 from function.settings import CHARACTERS_PER_TEXT, SettingsError, read_settings
 
@@ -30,8 +29,11 @@ EXAMPLES = """\
 examples:
   python -m function query "self driving cars" --bundle bundle/
   python -m function query "order AB-1234" --mode keyword --num-results 3
+  python -m function query --like faq-12
   python -m function query "elections" --filter '{"date": {"$gte": "2016-01-01"}}'
   python -m function query --file queries.txt --json > results.jsonl
+  python -m function query "install" --mode hybrid --group-by path
+  python -m function query --filter '{"price": {"$lt": 50}}' --sort price:desc --facet category
   git log --format=%s | python -m function query --file - --json
 """
 
@@ -39,14 +41,14 @@ Result = TypeVar("Result")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Search and print; return the exit code.
+    """Search, print the results and return the exit code.
 
-    0: searched, 1: the bundle or the file of queries cannot be used, or not for this search, 2: unusable arguments.
+    0: searched, 1: the bundle or the file of queries cannot be used, or not for this search, 2: wrong arguments.
     `function.commands.terminal.run` adds 130 and 141. Raises OSError if standard output cannot be written.
     """
     options = parse_arguments(arguments)
     try:
-        texts = _texts(options)
+        texts = [None] if options.text is options.file is None else _texts(options)
         _search_all(options, load(_bundle_folder(options.bundle)), texts)
     except (BundleError, TensorsError, SettingsError, SearchError, BackendError, _QueryError) as error:
         return fail(error)
@@ -68,7 +70,7 @@ def _bundle_folder(option: str | None) -> Path:
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """Return the options. Ends the program with 2 if they cannot be used."""
+    """Return the options. Raises SystemExit with 2 for wrong arguments."""
     parser = argparse.ArgumentParser(
         "python -m function query",
         description="Print the texts of a bundle that are most like a text.",
@@ -82,16 +84,50 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--num-results", type=count, default=5, metavar="N", help=f"1 to {MOST_HITS} (default: 5)")
     parser.add_argument("--mode", choices=MODES, default="semantic", help="search by meaning, by words or by both")
     parser.add_argument("--filter", type=_filter, metavar="JSON", help="only texts whose metadata pass this filter")
+    parser.add_argument("--like", metavar="ID", help="texts that are similar to the text with this id, without a text")
+    number = number_option(0, MOST_OFFSET)
+    parser.add_argument("--offset", type=number, default=0, metavar="N", help="skip the first N results")
+    parser.add_argument("--min-score", type=float, metavar="SCORE", help="leave out results with a lower score")
+    parser.add_argument("--group-by", metavar="COLUMN", help="one result for each value of this column, such as path")
+    group = number_option(1, MOST_IN_GROUP)
+    parser.add_argument("--group-size", type=group, default=3, metavar="N", help="texts of a group (default: 3)")
+    parser.add_argument(
+        "--sort",
+        type=_sort,
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="order by a column, or from high to low by COLUMN:desc; may be repeated; needs no text",
+    )
+    parser.add_argument(
+        "--facet",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="count the values of a column among the texts that pass the filter; may be repeated; needs no text",
+    )
     parser.add_argument(
         "--exact", action="store_true", help="compare with every text, which is slow in a very large corpus"
+    )
+    parser.add_argument(
+        "--highlights", action="store_true", help="with --json: the parts of each text that answer the query"
     )
     parser.add_argument(
         "--json", action="store_true", help="print one object of JSON for each text, for other programs"
     )
     options = parser.parse_args(arguments)
-    if (options.text is None) == (options.file is None):
-        parser.error('expected one text or --file; put a text of several words into quotation marks, "like this"')
+    named = [option for option in (options.text, options.file, options.like) if option is not None]
+    if len(named) > 1 or not (named or options.filter or options.sort or options.facet):
+        parser.error(
+            "expected one text, --file or --like, or --filter, --sort or --facet alone; put a text of several words "
+            'into quotation marks, "like this"'
+        )
     return options
+
+
+def _sort(text: str) -> tuple[str, str]:
+    column, _, way = text.rpartition(":")
+    return (column, way) if column and way in ("asc", "desc") else (text, "asc")
 
 
 def _filter(text: str) -> dict[str, Any]:
@@ -134,28 +170,41 @@ def _texts(options: argparse.Namespace) -> list[str]:
     return [text for text in texts if text.strip()]
 
 
-def _search_all(options: argparse.Namespace, bundle: Loaded, texts: Iterable[str]) -> None:
+def _search_all(options: argparse.Namespace, bundle: Loaded, texts: Iterable[str | None]) -> None:
     search = make_search(bundle, InlineExecutor(bundle.embedder))
     printed_before = False
     for text in texts:
-        query = Query(text, options.num_results, options.mode, options.exact, options.filter)
+        query = Query(
+            text=text,
+            id=options.like,
+            num_results=options.num_results,
+            offset=options.offset,
+            mode=options.mode,
+            exact=options.exact,
+            filter=options.filter,
+            min_score=options.min_score,
+            group_by=options.group_by,
+            group_size=options.group_size,
+            sort=dict(options.sort) or None,
+            facets=options.facet,
+            highlights=options.highlights if options.json else _is_terminal(),
+        )
         found = _finish(search(query, lambda phase: None))
         if options.json:
-            reply = {"query": text, "results": found.results, "truncated": found.is_truncated}
-            print(_json_line(reply))
+            print(_json_line({"query": text} | found.reply()))
             continue
         if printed_before:
             print()
         if options.file is not None:
-            print(visible(text))
-        _print_table(found, text, bundle)
+            print(visible(str(text)))
+        _print_table(found)
         printed_before = True
 
 
 def _json_line(reply: Mapping[str, Any]) -> str:
-    """Return a reply as a line of JSON that any stdout can write and no terminal obeys.
+    """Return a reply as a line of JSON. NaN and infinity become null, as in a reply of /similar.
 
-    NaN and infinity become null, as in a reply of /similar.
+    Any stdout can write the line, and it cannot control a terminal.
     """
     is_ascii = codecs.lookup(sys.stdout.encoding).name != "utf-8"
     try:
@@ -176,35 +225,41 @@ def _finish(work: Awaitable[Result]) -> Result:
     raise AssertionError("an InlineExecutor does not wait")
 
 
-def _print_table(found: Found, text: str, bundle: Loaded) -> None:
-    """Print a line for each hit; on a terminal, cut the lines to its width and print the query's words in bold."""
+def _print_table(found: Found) -> None:
+    """Print a line for each hit, then the facets. On a terminal, a line is a snippet in which the answer is bold."""
     if not found.results:
         print("no text was found")
-    room = None
-    ids = [visible(result["id"]) for result in found.results]
-    id_width = max(map(len, ids), default=0)
-    if _is_terminal():
-        room = max(shutil.get_terminal_size().columns - id_width - 10, NARROWEST_TEXT)
-    is_marked = _is_terminal() and not os.environ.get("NO_COLOR")
-    info = bundle.manifest.index and bundle.manifest.index.keywords
-    stem = find_stemmer(info.stemming) if info and is_marked else None
-    for result, id in zip(found.results, ids, strict=True):
-        line = visible(" ".join(result["text"].split()))
-        if room is not None and len(line) > room:
-            line = line[: room - 1] + "…"
-        line = mark_words(line, text, stem) if is_marked else line
-        print(f"{result['score']:6.2f}  {id:{id_width}}  {line}")
+    lines = []
+    for result in found.results:
+        lines.append((visible(result["id"]), result))
+        lines += [(f"  {visible(other['id'])}", other) for other in result.get("other_passages", ())]
+    id_width = max((len(id) for id, _ in lines), default=0)
+    room = max(shutil.get_terminal_size().columns - id_width - 10, NARROWEST_TEXT) if _is_terminal() else None
+    for id, result in lines:
+        score = "" if result["score"] is None else f"{result['score']:.2f}"
+        line = visible(" ".join(result["text"].split())) if room is None else _snippet(result, room)
+        print(f"{score:>6}  {id:{id_width}}  {line}")
+    for name, values in (found.facets or {}).items():
+        print(f"{name}: " + ", ".join(visible(f"{each['value']} ({each['count']:,})") for each in values))
     if found.is_truncated:
         print("the text is longer than the search reads; its end was left out")
 
 
+def _snippet(result: Mapping[str, Any], room: int) -> str:
+    """Return the beginning of a result's snippet in one line of `room` characters, its highlights in bold."""
+    text: str = result["text"]
+    snippet = result.get("snippet", {"start": 0, "end": len(text)})
+    start, end = snippet["start"], min(snippet["end"], snippet["start"] + room)
+    if end < len(text.rstrip()) or start:
+        end = min(end, start + room - 1 - bool(start))  # room for the ellipses
+    ranges = [] if os.environ.get("NO_COLOR") else result.get("highlights", [])
+    line, place = "…" if start else "", start
+    for first, last in [[max(first, start), min(last, end)] for first, last in ranges]:
+        if first < last and last - first < len(text.strip()):  # a text that is all highlighted needs no bold
+            line += f"{visible(text[place:first])}{BOLD}{visible(text[first:last])}{NORMAL}"
+            place = last
+    return line + visible(text[place:end]) + ("…" if end < len(text.rstrip()) else "")
+
+
 def _is_terminal() -> bool:
     return sys.stdout.isatty()
-
-
-def mark_words(line: str, text: str, stem: Stem | None) -> str:
-    """Return a line with each word in bold that is also in the text; stem is that of keyword search, or None."""
-    wanted = set(split_terms(text, stem))
-    return WORD.sub(
-        lambda word: f"{BOLD}{word[0]}{NORMAL}" if wanted.intersection(split_terms(word[0], stem)) else word[0], line
-    )

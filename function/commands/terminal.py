@@ -1,4 +1,4 @@
-"""What the commands of `python -m function` share: standard streams, exit codes, and text that is safe to display."""
+"""Standard streams, exit codes and text that is safe to display, for the commands of `python -m function`."""
 
 import io
 import os
@@ -49,7 +49,7 @@ def run(command: Callable[[], int], *, prints_results: bool) -> int:
 
 
 def _interruptible(command: Callable[[], int]) -> int:
-    """Return the exit code of a command that Ctrl-C or argparse may end."""
+    """Run a command that Ctrl-C or argparse can end, and return its exit code."""
     interrupts: list[int] = []
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -73,7 +73,7 @@ def _interruptible(command: Callable[[], int]) -> int:
 def _explain(error: OSError) -> int:
     """Report an error that no other code expected; return the exit code."""
     if error.filename == STDOUT:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what is left to write when Python ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # discards what Python still writes when it ends
         if isinstance(error, BrokenPipeError):  # from `| head`; SIGPIPE ends other programs silently
             return NO_READER
         return fail(f"{STDOUT}: {error.strerror}; expected a file or a terminal that takes all output; choose another")
@@ -100,7 +100,7 @@ def _open_closed_streams(prints_results: bool) -> None:
 
 
 class _StandardOutput(io.FileIO):
-    """A file whose errors say that it is standard output."""
+    """A file whose errors name it standard output."""
 
     def write(self, content: Any, /) -> int:
         try:
@@ -111,11 +111,11 @@ class _StandardOutput(io.FileIO):
 
 
 def _standard_output(encoding: str | None) -> io.TextIOWrapper:
-    """Return standard output, buffered as before, which takes all characters and names itself in errors."""
+    """Return standard output, buffered as before, that can write all characters and names itself in errors."""
     former = sys.stdout
     assert isinstance(former, io.TextIOWrapper)
     raw = _StandardOutput(former.fileno(), "w", closefd=False)
-    # python -u writes through
+    # with python -u, text is not buffered
     buffer = raw if former.write_through else io.BufferedWriter(raw)
     return io.TextIOWrapper(
         buffer,

@@ -26,9 +26,9 @@ HTTP = f"{CONTEXT}.http"
 
 
 def make_handler(app: ASGI, base_path: str) -> Handler:
-    """Return the Lambda handler of an app whose routes lie under base_path, "/" for none.
+    """Return the Lambda handler of an app whose routes are under base_path, "/" for none.
 
-    It answers every event that JSON can express. An event that is not a request is answered with a 400.
+    It answers every event that JSON can express. An event that is not a request gets a 400.
     """
     formats: list[type[LambdaHandler]] = [HttpApi, RestApi, LoadBalancer, OtherEvent]
     return Mangum(app, lifespan="off", api_gateway_base_path=base_path, custom_handlers=formats)
@@ -78,7 +78,7 @@ class CheckedEvent:
 
         An HTTP API's paths begin with its stage, with a custom domain too
         (https://github.com/CodeGenieApp/serverless-express/issues/465), so the stage alone is the API's root. The base
-        path may be missing, because the same API has an address without it, so it is removed only where a path follows.
+        path can be missing, because the same API has an address without it. It is removed only if a path follows.
         Mangum's strip_api_gateway_path is not used: with the base path /p it would turn /predict into redict.
         """
         path = unquote(path) or "/"
@@ -143,7 +143,7 @@ class OtherEvent(CheckedEvent, HTTPGateway):
     def _read(self) -> Scope:
         from function.events.other import as_request  # not needed to start
 
-        event, self.event = self.event, {"version": "2.0"}  # where Mangum looks up the format
+        event, self.event = self.event, {"version": "2.0"}  # Mangum reads the format of the reply here
         method, path, body, log_as = as_request(event)
         self.event["body"] = body
         headers = {b"content-type": b"application/json"} if body else {}
@@ -198,7 +198,7 @@ def _name(name: str) -> str:
 
 
 def _body(event: Event) -> bytes:
-    """Return the body. Raises EventError if it is not a string, or not the base64 that the event declares it to be."""
+    """Return the body. Raises EventError if it is not a string, or not base64 although isBase64Encoded is true."""
     body = event.get("body")
     if body is None:
         return b""

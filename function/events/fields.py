@@ -1,7 +1,7 @@
-"""Read the fields of an event, with a check of each type.
+"""Read the fields of an event, and check the type of each.
 
-Null counts as missing, because consoles and hand-written events contain it. Error messages name types and no values: an
-event contains its caller's secrets.
+Null counts as missing, because consoles and hand-written events contain it. Error messages have types and no values,
+because an event contains its caller's secrets.
 """
 
 from typing import Any, TypeVar
@@ -17,7 +17,7 @@ COMPARE = "compare the event with the examples in the folder deploy/events/"
 
 
 class EventError(ValueError):
-    """An event that cannot be read. The message says where, what was found, what was expected and what to do."""
+    """An event that cannot be read."""
 
 
 def read(fields: Event, name: str, kind: type[Field], inside: str = "event", default: Field | None = None) -> Field:
@@ -59,7 +59,7 @@ def encode(text: str, where: str) -> bytes:
 
 
 def shown(text: str) -> str:
-    """Return a name from an event as errors and the log show it: in ASCII, on one line, truncated if it is long."""
+    """Return a name from an event for errors and the log: in ASCII, on one line, truncated if it is long."""
     return truncate(ascii(text)[1:-1])
 
 

@@ -1,12 +1,12 @@
 """Events that are not HTTP requests: pings that keep the function warm, direct invocations, and events sent by mistake.
 
-Imported when the first of them arrives, or the first HTTP event that is refused. All are answered and logged like
-requests:
+This module is imported when the first of them arrives, or the first HTTP event that is refused. All are answered and
+logged like requests:
 
 - a ping is GET /health, and logged as a ping;
 - `{"text": …}`, from `sam local invoke` or another function, is the body of POST /similar;
 - `{"path": …, "method": …, "body": …}` is that request; the default method is POST with a body and GET without;
-- any other event gets a 400, whose message says what the event seems to be and what is expected. An exception would
+- any other event gets a 400, whose message has the likely kind of the event and what is expected. An exception would
   trigger the alarm, and Lambda would send an asynchronous event twice more.
 """
 
@@ -18,7 +18,7 @@ from function.events.fields import COMPARE, JSON_NAMES, Event, EventError, read,
 PING_FLAGS = ("warmer", "warmup", "keepWarm")
 PING_SOURCES = ("serverless-plugin-warmup", "serverless-plugin-lambda-warmup")
 SCHEDULE = "Scheduled Event"
-THUNDRA_PING = "#warmup"  # the first characters of a string; options may follow
+THUNDRA_PING = "#warmup"  # the first characters of a string; options can follow
 
 DIRECT_FIELDS = {"path", "method", "body"}
 HTTP_FIELDS = ("requestContext", "httpMethod", "rawPath", "raw_path")
@@ -88,7 +88,7 @@ def is_ping(event: object) -> bool:
 
 
 def describe(event: object) -> str:
-    """Return the kind of an event, judged by the names of its fields. No value is shown: it may be a secret.
+    """Return the kind of an event, judged by the names of its fields. Values can be secrets and are not used.
 
     Raises EventError if the event is an HTTP request without a requestContext.
     """

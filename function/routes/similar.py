@@ -9,12 +9,10 @@ from function.engine.semantic.index import MOST_HITS
 from function.errors import BACKEND, MISSING, REFUSED
 from function.routes.replies import bytes_beyond, json_reply
 from function.routes.texts import RequestText, StrictRequest, refuse_characters, whole_number
-from function.search.query import BackendError, Query, Search, SearchError, UnknownIdError
+from function.search.query import MOST_IN_GROUP, MOST_OFFSET, BackendError, Query, Search, SearchError, UnknownIdError
 from function.settings import CHARACTERS_PER_TEXT, Settings
 from function.telemetry import stopwatch_of
 
-MOST_OFFSET = 10_000
-MOST_IN_GROUP = 20
 MOST_COLUMNS = 10  # maximum columns of `sort` and of `facets`
 
 Part = Literal["text", "metadata"]

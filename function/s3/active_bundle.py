@@ -11,6 +11,8 @@ from function.engine.loading import Loaded
 from function.s3.folders import SharedFolder
 from function.search.query import Search
 
+# the bundle of the request that is being answered; None outside of requests
+bundle_of_request: "ContextVar[ActiveBundle | None]" = ContextVar("bundle of the request", default=None)
 SHOWN = 12  # number of a version's characters in the header `x-bundle`
 
 
@@ -54,16 +56,8 @@ class BundlePerRequest:
                 message["headers"] = [*message["headers"], (b"x-bundle", name)]
             await send(message)
 
-        token = _of_request.set(served)
+        token = bundle_of_request.set(served)
         try:
             await self._app(scope, receive, send_named)
         finally:
-            _of_request.reset(token)
-
-
-def served_to_request() -> ActiveBundle | None:
-    """Return the bundle of the request that is being answered, None outside of requests."""
-    return _of_request.get()
-
-
-_of_request: ContextVar[ActiveBundle | None] = ContextVar("bundle of the request", default=None)
+            bundle_of_request.reset(token)

@@ -34,7 +34,7 @@ class SharedFolder:
         if self._process == os.getpid():  # a forked process shares the lock of its parent, which still uses the folder
             with suppress(BlockingIOError):
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while other processes use the folder
-                if os.fstat(self._lock).st_nlink:  # otherwise another process removed it, and the name may be taken
+                if os.fstat(self._lock).st_nlink:  # otherwise another process removed it, and its name can be in use
                     # the next two exist if a process was killed while it filled the folder
                     shutil.rmtree(self.path.with_suffix(PART), ignore_errors=True)
                     self.path.with_suffix(FILLING).unlink(missing_ok=True)
@@ -44,12 +44,12 @@ class SharedFolder:
 
 
 def own_folder(environment: Mapping[str, str]) -> Path:
-    """Return this user's own folder for shared folders. Raises BundleError if others may write there."""
+    """Return this user's own folder for shared folders. Raises BundleError if other users can write there."""
     folder = Path(environment.get("TMPDIR") or "/tmp") / f"semantic-search-{os.getuid()}"  # noqa: S108  checked below
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.lstat()
     if folder.is_symlink() or found.st_uid != os.getuid() or found.st_mode & 0o022:
-        raise BundleError(f"{folder}: others may write there; remove it, or set TMPDIR to a folder of your own")
+        raise BundleError(f"{folder}: other users can write there; remove it, or set TMPDIR to a folder of your own")
     return folder
 
 

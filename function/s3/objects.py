@@ -154,7 +154,7 @@ class Objects:
             raise RemoteError(f"{self.url}: {error}") from error
         host = self._endpoint.host
         signed = sign("GET", host, path, headers, b"", credentials, self._region, SERVICE, now)
-        return connection.ask("GET", path, signed, LONGEST, TIMEOUT)
+        return connection.send_request("GET", path, signed, LONGEST, TIMEOUT)
 
     def _refuse(self, name: str, reply: HTTPResponse, expected: int) -> NoReturn:
         code = re.search(rb"<Code>(\w+)</Code>", reply.read(4096))

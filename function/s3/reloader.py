@@ -26,7 +26,7 @@ from function.engine.loading import Loaded, load
 from function.engine.published import POINTER
 from function.engine.tensors import TensorsError
 from function.executor import Executor
-from function.s3.active_bundle import ActiveBundle, served_to_request
+from function.s3.active_bundle import ActiveBundle, bundle_of_request
 from function.s3.fetch import RefusedError, fetch, parse_version
 from function.s3.folders import SharedFolder, open_shared, own_folder, remove_unused
 from function.s3.objects import Objects
@@ -139,7 +139,7 @@ class BundleReloader:
 
     def of_request(self) -> ActiveBundle:
         """Return the bundle of the request that is being answered, or the current one outside of requests."""
-        return served_to_request() or self.served
+        return bundle_of_request.get() or self.served
 
     async def search(self, query: Query, lap: Lap) -> Found:
         """Search the bundle of the request that is being answered."""
@@ -194,7 +194,7 @@ class BundleReloader:
                 self._etag = answer.etag
             if self._shared is not None:
                 self._shared.set(self.served.version, asked_at)
-        except Exception as error:  # noqa: BLE001  reported, and the next poll may succeed
+        except Exception as error:  # noqa: BLE001  reported, and the next poll can succeed
             self._fail(error)
         finally:
             self._objects.close()
@@ -221,7 +221,7 @@ class BundleReloader:
         folder = open_shared(self._own_folder / version, fill)
         try:
             assert self._executor is not None  # connect comes first
-            self._check(read_manifest(folder.path))  # it may be there from a server with another model
+            self._check(read_manifest(folder.path))  # a server with another model can have fetched it
             bundle = load(folder.path, self.served.bundle.embedder)
             return ActiveBundle(bundle, version, folder, self._unused, make_search(bundle, self._executor))
         except BundleError as error:  # the files are those that were published: fetching them again would not help

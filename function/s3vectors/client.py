@@ -143,7 +143,7 @@ class VectorsClient:
         credentials, headers = self._credentials.get(now), {"content-type": "application/json"}
         target, host = self._endpoint.path + TARGET, self._endpoint.host
         signed = sign("POST", host, target, headers, body, credentials, self._info.region, SERVICE, now)
-        response = connection.ask("POST", target, signed, SECONDS, SECONDS, body)
+        response = connection.send_request("POST", target, signed, SECONDS, SECONDS, body)
         return response, response.read()
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from function.engine.metadata.filters import FilterError
     from function.engine.ranking import Find
 
+MOST_OFFSET = 10_000  # results that a query can skip
+MOST_IN_GROUP = 20  # maximum texts of a group
 LONGEST_FOUND = 60  # maximum characters of a wrong value in a filter that an error shows
 
 Lap = Callable[[str], None]  # what `Stopwatch.lap` does: it ends a phase

@@ -37,7 +37,8 @@ class Admission:
         if not is_for_model or scope.get("refusal"):
             await self._app(scope, receive, send)
             return
-        tokens = _estimated_tokens(scope)
+        body_bytes = int(Headers(scope=scope).get("content-length", "0"))  # 0 if it is sent in chunks
+        tokens = 1 + body_bytes // BYTES_PER_TOKEN
         is_search = scope["path"] == SEARCH
         if is_search:
             tokens = min(tokens, self._executor.longest_text)  # it has one text
@@ -76,11 +77,3 @@ class Admission:
             await send(message)
 
         return delayed_send
-
-
-def _estimated_tokens(scope: Scope) -> int:
-    """Return the number of tokens of a request, estimated from the bytes of its body; 1 if these are unknown."""
-    for name, value in scope["headers"]:
-        if name == b"content-length":
-            return 1 + int(value) // BYTES_PER_TOKEN
-    return 1

@@ -1,7 +1,7 @@
-"""Many requests at once: model threads embed the texts that wait, while the event loop goes on.
+"""Embed the texts of many requests together, in model threads, while the event loop continues.
 
-While enough texts wait for a batch, a model thread takes the next one itself: the event loop can be busy with other
-requests. With fewer, the event loop starts the next batch, and texts that have arrived meanwhile join it.
+While enough texts for a batch wait, a model thread takes the next batch itself, because the event loop can be busy.
+With fewer texts, the event loop starts the next batch, and texts that have arrived meanwhile join it.
 """
 
 import asyncio
@@ -24,17 +24,17 @@ Result = TypeVar("Result")
 FEW_CHARACTERS = 4_000  # characters that are tokenized in about a millisecond; more are tokenized in a thread
 OTHER_THREADS = 4  # with one, a search would wait while a bulk request is tokenized, and while its reply is written
 LONGEST_RETRY = 60  # seconds; the largest Retry-After
-NEWEST = 0.1  # weight of the latest batch in the average time of a token
+NEWEST = 0.1  # weight of the latest batch in the average time per token
 
 
 class BatchCounts(Protocol):
-    """What counts batches and the queue, such as function/server/metrics.py. Any thread calls it."""
+    """Counts batches and the queue, as function/server/metrics.py does. Any thread calls it."""
 
     def count_batch(self, texts: int, tokens: int) -> None:
         """Count a batch."""
 
     def set_queued(self, tokens: int) -> None:
-        """Remember the number of tokens that wait."""
+        """Set the number of tokens that wait."""
 
 
 class QueueFullError(HTTPException):
@@ -66,8 +66,8 @@ class BatchingExecutor:
         self._threads = threads
         self.longest_text = embedder.model.max_tokens  # tokens
         self._announced: dict[asyncio.Task[object] | None, int] = {}  # tokens by the task that answers the request
-        self._loop: asyncio.AbstractEventLoop  # that of the latest request
-        self._lock = Lock()  # around the next three, which the event loop and the model threads change
+        self._loop: asyncio.AbstractEventLoop  # the event loop of the latest request
+        self._lock = Lock()  # for the next three, which the event loop and the model threads change
         self._queue = TokenQueue(max_queued_tokens, tokens_per_batch, self.longest_text)
         self._idle = threads  # model threads without a batch
         self._seconds_per_token = 0.0  # average of one thread; 0 until the first batch
@@ -110,7 +110,7 @@ class BatchingExecutor:
                     self._counts.set_queued(self._queue.tokens)
 
     def refusal(self, tokens: int) -> QueueFullError | None:
-        """Return what refuses a request with this number of tokens, or None if it is accepted."""
+        """Return the error that refuses a request with this number of tokens, or None if it is accepted."""
         with self._lock:
             if not self._queue.is_full(tokens):
                 return None
@@ -174,7 +174,7 @@ class BatchingExecutor:
             with self._lock:
                 weight = NEWEST if self._seconds_per_token else 1.0
                 self._seconds_per_token += (seconds - self._seconds_per_token) * weight
-                # with less than a batch waiting, the event loop starts the next one: texts may have arrived for it
+                # if less than a batch waits, the event loop starts the next one, so that more texts can join it
                 batch = self._take() if self._queue.tokens >= self._tokens_per_batch else []
                 self._idle += not batch
                 self._counts.set_queued(self._queue.tokens)
@@ -182,7 +182,7 @@ class BatchingExecutor:
                 self._loop.call_soon_threadsafe(self._end_batch, finished, result)
 
     def _end_batch(self, batch: Batch, result: Embeddings | Exception) -> None:
-        """Give each request of a batch its embeddings, or the error. Runs in the event loop."""
+        """Store the embeddings of a batch in its requests, or raise its error there. Runs in the event loop."""
         self._start_batches()
         for place, (request, row) in enumerate(batch):
             if request.done.done():  # nobody waits for it any more
@@ -199,6 +199,6 @@ class BatchingExecutor:
         return await asyncio.get_running_loop().run_in_executor(self._other_threads, work)
 
     def close(self) -> None:
-        """End the threads, after what they are doing."""
+        """End the threads after their current work."""
         self._model_threads.shutdown()
         self._other_threads.shutdown()

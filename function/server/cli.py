@@ -12,7 +12,8 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-# one thread for each model: the batches of several keep the cores busy; read when NumPy and tokenizers are imported
+# One thread for each model, because several models keep the cores busy. NumPy and tokenizers read these variables when
+# they are imported.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
@@ -28,15 +29,15 @@ from function.startup import no_garbage_collection
 
 LAST_PORT = 65535  # TCP has 16 bits for it
 MOST_PROCESSES = 1_000
-DEFAULT_QUEUE = 16_384  # tokens; two seconds of one core with all-MiniLM-L6-v2
-COUNTS = "PROMETHEUS_MULTIPROC_DIR"  # the folder where workers count; read when prometheus_client is imported
+DEFAULT_QUEUE = 16_384  # tokens; one core embeds them in two seconds with all-MiniLM-L6-v2
+COUNTS = "PROMETHEUS_MULTIPROC_DIR"  # names the folder where workers count; prometheus_client reads it when imported
 NEEDED = ("uvicorn", "uvloop", "httptools", "prometheus_client")
 
 
 def main(arguments: Sequence[str] | None = None, environment: Mapping[str, str] = os.environ) -> int:
     """Serve until interrupted and return the exit code.
 
-    0: stopped, 1: the bundle cannot be served or the address cannot be listened on, 2: unusable arguments.
+    0: stopped, 1: the bundle cannot be served or the address cannot be listened on, 2: wrong arguments.
     """
     options = _parser(environment).parse_args(arguments)
     if missing := [name for name in NEEDED if find_spec(name) is None]:
@@ -46,10 +47,8 @@ def main(arguments: Sequence[str] | None = None, environment: Mapping[str, str] 
         listeners = bind(options.host, options.port, options.workers)  # before the bundle is loaded, which takes time
     except OSError as error:
         return fail(f"{options.host}:{options.port}: {_reason(error)}")
-    with (
-        ExitStack() as stack,
-        suppress(KeyboardInterrupt),
-    ):  # while loading too; uvicorn stops in order and passes it on
+    # Ctrl-C ends the loading with a KeyboardInterrupt. uvicorn stops in order and then raises it too.
+    with ExitStack() as stack, suppress(KeyboardInterrupt):
         former = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C does
         stack.callback(signal.signal, signal.SIGTERM, former)
         for listener in listeners:
@@ -61,7 +60,7 @@ def main(arguments: Sequence[str] | None = None, environment: Mapping[str, str] 
 
 
 def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
-    """Return the parser of the options; each may be an environment variable with the same name in capitals."""
+    """Return the parser of the options. Environment variables with the same names in capitals are the defaults."""
     cores = len(os.sched_getaffinity(0))
     parser = argparse.ArgumentParser(
         "python -m function",
@@ -83,7 +82,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         default=environment.get("PORT") or "8000",
         help="default: 8000; 0 takes one that is free",
     )
-    parser.add_argument("--open", action="store_true", help="let other machines ask without an API key")
+    parser.add_argument("--open", action="store_true", help="let other machines send requests without a key")
     parser.add_argument(
         "--workers",
         type=count,
@@ -100,7 +99,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         "--max-queued-tokens",
         type=number_option(1, 10**9),
         default=environment.get("MAX_QUEUED_TOKENS") or str(DEFAULT_QUEUE),
-        help=f"tokens that may wait in each process (default: {DEFAULT_QUEUE}); beyond that, requests get 429",
+        help=f"tokens that can wait in each process (default: {DEFAULT_QUEUE}); beyond that, requests get 429",
     )
     parser.add_argument(
         "--tokens-per-batch",
@@ -118,7 +117,8 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--cors-origins",
-        help="web pages on other origins that may ask, such as https://example.com, separated by commas, or * for all",
+        help="origins of web pages that are allowed to send requests, such as https://example.com, separated by "
+        "commas, or * for all",
     )
     return parser
 
@@ -138,7 +138,7 @@ def _serve(options: argparse.Namespace, listeners: Sequence[socket.socket], coun
         given = {"BUNDLE_DIR": options.bundle, "CORS_ORIGINS": options.cors_origins}
         settings = read_settings(os.environ | {name: value for name, value in given.items() if value is not None})
         check_listener(listeners[0].getsockname()[0], settings, options.open)
-        with no_garbage_collection():  # nor later of what is loaded here: to mark it would copy its pages
+        with no_garbage_collection():  # later collections skip these objects too: marking them would copy their pages
             app = make_app(settings, batching, is_shared)
     except (BundleError, TensorsError, SettingsError) as error:
         return fail(error)
@@ -169,7 +169,7 @@ def bind(host: str, port: int, count: int = 1) -> list[socket.socket]:
             raise
         return listener
 
-    # a server that has just stopped may start again; a port that another server shares is taken all the same
+    # SO_REUSEADDR lets a server start again at once after a stop, and still refuses a port that another server uses
     only = bound(socket.SO_REUSEADDR, address)
     if count == 1:
         return [only]

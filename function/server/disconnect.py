@@ -1,11 +1,11 @@
-"""Callers that hang up, and the last replies before a stop."""
+"""Cancel requests of callers that hang up, and close connections when the server stops."""
 
 import asyncio
 from collections.abc import Callable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-PATIENCE = 0.05  # seconds; a request that is answered sooner is not watched
+PATIENCE = 0.05  # seconds; a request that takes less time is not watched
 
 
 def _do_nothing() -> None:
@@ -13,7 +13,7 @@ def _do_nothing() -> None:
 
 
 class CancelOnDisconnect:
-    """Cancels a request whose caller has hung up; ASGI servers tell the app of it and let it run on."""
+    """Cancels a request whose caller has hung up. ASGI servers only send the app a message, and let it continue."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class CancelOnDisconnect:
         self.is_stopping = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; while the server stops, tell its caller to close the connection."""
+        """Answer one request. While the server stops, the reply says that the connection will be closed."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

@@ -1,4 +1,4 @@
-"""What a request's head must be, beyond what httptools checks, before the request is answered."""
+"""Check the head of a request further than httptools does."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ Headers = Sequence[tuple[bytes, bytes]]  # names in lower case, and values
 FORM = "expected HTTP/1.1 as in RFC 9112"
 
 
-class Refused(Exception):  # noqa: N818  it is answered, and no error of the server
+class Refused(Exception):  # noqa: N818  an error of the caller, which gets a reply
     """A request that cannot be read, or is not read because of a limit."""
 
     def __init__(self, status: int, message: str) -> None:

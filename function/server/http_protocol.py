@@ -1,4 +1,4 @@
-"""How the server reads HTTP/1.1: with httptools and uvicorn, and within limits that these do not have.
+"""Read HTTP/1.1 with httptools and uvicorn, within limits that these do not have.
 
 A request that cannot be read is refused after the replies to the requests before it, and its connection is closed. The
 app sends the refusal, so it is logged and counted like every reply: `scope["refusal"]` is the message of the error, and
@@ -71,7 +71,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._limits = limits
         self._large_bodies = large_bodies
         self._place = Place.NOTHING
-        self._unused_bytes = 0  # received since the last whole head or byte of a body
+        self._unused_bytes = 0  # bytes received since the last whole head or byte of a body
         self._is_offer = False  # the head that was read offers another protocol
         self._running: Exchange | None = None  # the request that the app answers or has answered last
         self._is_over = False  # nothing more is read
@@ -225,7 +225,7 @@ class HttpProtocol(HttpToolsProtocol):
             self.parser.feed_data(without_offer(method, self.url, version, self.headers))
 
     def _check_body(self, now: float) -> None:
-        """Refuse a body that comes too slowly; time in which the server itself does not read is not counted."""
+        """Refuse a body that arrives too slowly. Time in which the server does not read is not counted."""
         found, limits = self._reading.body_bytes, self._limits
         if self.flow.read_paused:
             self._receiving.restart(now, found)

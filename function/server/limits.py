@@ -1,4 +1,4 @@
-"""What the connections of one process may use: how many there are, how slow, and the memory of their bodies."""
+"""Limits of the connections of one process: their number, their speed, and the memory of their bodies."""
 
 import ctypes
 import resource
@@ -9,8 +9,8 @@ from function.settings import LAMBDA_BODY_LIMIT
 DEFAULT_CONNECTIONS = 1_024  # open connections of one process
 MEGABYTE = 1024 * 1024
 OTHER_FILES = 256  # open files of a process beside its connections
-TRIMS = 5
-LEAST_TO_TRIM = 16 * MEGABYTE  # bytes of bodies after which trimming the heap, some milliseconds of work, is worth it
+TRIMS = 5  # number of times that the heap is trimmed after large bodies
+LEAST_TO_TRIM = 16 * MEGABYTE  # bytes of bodies after which the heap is trimmed, which takes some milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +20,14 @@ class Limits:
     connections: int = DEFAULT_CONNECTIONS  # a connection above this limit gets a 429, above twice the limit nothing
     head_bytes: int = 65_536  # size of a request's head; uvicorn has the same limit with h11, httptools has none
     body_bytes: int = LAMBDA_BODY_LIMIT  # size of one body
-    small_body_bytes: int = 65_536  # a body up to this size is read, whatever other callers send
-    large_bodies_bytes: int = 64 * MEGABYTE  # size of all larger bodies together that are being read or answered
-    pipelined: int = 32  # requests that wait on one connection for the replies before theirs
-    # 20 seconds, and 500 bytes a second: what Apache's mod_reqtimeout allows by default
+    small_body_bytes: int = 65_536  # a body up to this size is always read, also while large ones fill their limit
+    large_bodies_bytes: int = 64 * MEGABYTE  # total size of all larger bodies that are being read or answered
+    pipelined: int = 32  # number of requests on one connection that wait for earlier replies
+    # 20 seconds, and 500 bytes a second, are the defaults of Apache's mod_reqtimeout
     seconds_for_head: float = 20.0  # from the connection, or from the last reply, to the whole head of a request
-    seconds_for_bytes: float = 20.0  # in which `least_bytes` of a body must come, or of a reply must leave
+    seconds_for_bytes: float = 20.0  # time in which `least_bytes` of a body must arrive, or of a reply must be sent
     least_bytes: int = 10_000
-    # A caller that is still sending would lose the reply if its connection were closed at once.
+    # time to receive what a caller still sends after a last reply; closing at once could lose the reply
     seconds_to_linger: float = 10.0
 
 
@@ -35,10 +35,9 @@ class LargeBodies:
     """The memory that the large bodies of a process take."""
 
     def __init__(self) -> None:
-        """Count from zero."""
         self.bytes = 0
-        self._since_trim = 0  # bytes that were added
-        self._trims = 0  # how often the heap is still trimmed
+        self._since_trim = 0  # bytes added since the last trim
+        self._trims = 0  # number of trims that are left
         self._trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # only glibc has it
 
     def add(self, count: int) -> None:
@@ -51,9 +50,9 @@ class LargeBodies:
         self.bytes -= count
 
     def trim(self) -> None:
-        """Return the memory of former bodies to the system if there is none now; glibc would keep 60 MB of 64.
+        """Return the memory of former bodies to the system if there are none now. glibc would keep 60 MB of 64.
 
-        Call this about once a second. It trims several times, because other threads may still use copies of a body.
+        Call this about once a second. It trims several times, because other threads can still use copies of a body.
         """
         if self.bytes or self._trim is None:
             return
@@ -92,7 +91,7 @@ def most_connections() -> int:
 
 
 def allow_connections(count: int) -> None:
-    """Let this process open a file for each of twice as many connections, as `Limits.connections` says."""
+    """Raise the limit of open files to twice as many connections, since those up to that number get a 429."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = 2 * count + OTHER_FILES
     if soft != resource.RLIM_INFINITY and soft < needed:

@@ -1,6 +1,6 @@
-"""GET /metrics: what the server counted, for Prometheus. Workers count in files that they map, and all are summed.
+"""GET /metrics: counts and times for Prometheus. Workers count in mapped files, and a reply has the sums.
 
-prometheus_client looks for PROMETHEUS_MULTIPROC_DIR when it is imported, so that is set before this module is imported.
+prometheus_client reads PROMETHEUS_MULTIPROC_DIR when it is imported, so set it before this module is imported.
 """
 
 import re
@@ -18,44 +18,32 @@ PREFIX = "semantic_search"
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 TEXTS = (1, 2, 4, 8, 16, 32, 64, 128)
 TOKENS = (8, 16, 32, 64, 128, 256, 512)
-OTHER = "other"  # the route of every path that is none: callers can invent any number of them
+OTHER = "other"  # label of all paths without a route, because callers can invent any number of them
 
 
 class Metrics:
-    """What this process counted, and with `is_shared` all workers."""
+    """The counts of this process, and with `is_shared` those of all workers."""
 
     def __init__(self, is_shared: bool) -> None:
-        """Count from zero; is_shared tells that other workers count in the same folder."""
+        """Start at zero. is_shared: several workers count in the same folder."""
         self._registry = own = CollectorRegistry()
         self._requests = Counter("requests", "Requests answered.", ["route", "status"], PREFIX, registry=own)
-        self._latency = Histogram(
-            "request_seconds",
-            "Time to answer a request, without those refused with 429.",
-            ["route"],
-            PREFIX,
-            registry=own,
-            buckets=SECONDS,
-        )
+        waited = "Time to answer a request, without those refused with 429."
+        self._latency = Histogram("request_seconds", waited, ["route"], PREFIX, registry=own, buckets=SECONDS)
         self._phases = Histogram(
             "phase_seconds", "Time of a request's phase.", ["route", "phase"], PREFIX, registry=own, buckets=SECONDS
         )
         self._texts = Histogram("batch_texts", "Texts of a batch.", (), PREFIX, registry=own, buckets=TEXTS)
         self._tokens = Histogram("batch_tokens", "Tokens of a batch.", (), PREFIX, registry=own, buckets=TOKENS)
         self._queued = Gauge(
-            "queued_tokens",
-            "Tokens that wait for the model.",
-            (),
-            PREFIX,
-            registry=own,
-            multiprocess_mode="livesum",
+            "queued_tokens", "Tokens that wait for the model.", (), PREFIX, registry=own, multiprocess_mode="livesum"
         )
         self._left = Counter("callers_left", "Requests dropped because their caller hung up.", (), PREFIX, registry=own)
         if is_shared:
             self._registry = CollectorRegistry()
             MultiProcessCollector(self._registry)  # type: ignore[no-untyped-call]
-        self._labelled: dict[tuple[str, ...], Any] = {}  # found here in less time than in the library
         self._paths: set[str] = set()
-        self._patterns: dict[str, re.Pattern[str]] = {}  # of paths with a name in them, by path
+        self._patterns: dict[str, re.Pattern[str]] = {}  # patterns of the paths with parameters, by path
         self._app: FastAPI | None = None
 
     def add_route(self, app: FastAPI) -> None:
@@ -74,11 +62,11 @@ class Metrics:
     def count_request(self, fields: Mapping[str, Any]) -> None:
         """Count a request by the fields of its log line."""
         route = self._route(fields["path"])
-        self._one_of(self._requests, route, str(fields["status"])).inc()
+        self._requests.labels(route, str(fields["status"])).inc()
         if fields["status"] != 429:  # its time is mostly the wait before it was sent
-            self._one_of(self._latency, route).observe(fields["milliseconds"] / 1e3)
+            self._latency.labels(route).observe(fields["milliseconds"] / 1e3)
         for phase, milliseconds in fields["phases"].items():
-            self._one_of(self._phases, route, phase).observe(milliseconds / 1e3)
+            self._phases.labels(route, phase).observe(milliseconds / 1e3)
 
     def count_batch(self, texts: int, tokens: int) -> None:
         """Count a batch."""
@@ -86,7 +74,7 @@ class Metrics:
         self._tokens.observe(tokens)
 
     def set_queued(self, tokens: int) -> None:
-        """Remember how many tokens wait."""
+        """Set the number of tokens that wait."""
         self._queued.set(tokens)
 
     def count_left(self) -> None:
@@ -94,7 +82,7 @@ class Metrics:
         self._left.inc()
 
     def _route(self, path: str) -> str:
-        if path not in self._paths and self._app is not None:  # routes may have been added since
+        if path not in self._paths and self._app is not None:  # routes can have been added since
             routes = [route for route in self._app.routes if isinstance(route, Route)]
             self._paths = {route.path for route in routes}
             self._patterns = {route.path_format: route.path_regex for route in routes if route.param_convertors}
@@ -102,18 +90,11 @@ class Metrics:
             return path
         return next((route for route, pattern in self._patterns.items() if pattern.match(path)), OTHER)
 
-    def _one_of(self, metric: Counter | Histogram, *labels: str) -> Any:
-        key = (metric._name, *labels)
-        if key not in self._labelled:
-            self._labelled[key] = metric.labels(*labels)
-        return self._labelled[key]
-
 
 class CountingLog:
-    """A logger that counts each request by its line."""
+    """A logger that passes all lines to another one, and counts the requests among them."""
 
     def __init__(self, logger: Log, metrics: Metrics) -> None:
-        """Leave all lines to `logger`."""
         self._logger = logger
         self._metrics = metrics
 

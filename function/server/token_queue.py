@@ -1,14 +1,14 @@
-"""The texts that wait for the model, and the requests that a full queue refuses. Its owner holds a lock around it.
+"""The texts that wait for the model, and the rules by which a full queue refuses requests. Callers hold a lock.
 
-The texts of a batch have equally many tokens, as in `Embedder.embed`, so a text has the same embedding, to the last
-bit, whatever else is embedded with it.
+All texts of a batch have the same number of tokens, as in `Embedder.embed`. So the embedding of a text is always the
+same, to the last bit, with any other texts in the batch.
 
-Requests take turns. A turn is one batch: texts of the request whose turn it is, and as many texts of the same length
-from other requests as fit. A request with hundreds of texts is split into many batches. After its turn it waits behind
-the others, and the next request that arrives overtakes it once.
+Requests take turns. A turn is one batch: texts of one request, and as many texts of the same length from other requests
+as fit. A request with hundreds of texts is split into many batches. After its turn it waits behind the others, and the
+next request that arrives overtakes it once.
 
-So a large request must not fill the queue for others: it counts with a share of the queue at most. What large requests
-have beyond their shares is limited too, because it takes memory. That limit refuses only large requests.
+A large request must not fill the queue for others, so it counts at most as one share of the queue. The tokens of large
+requests beyond their shares have a limit too, because they take memory. That limit refuses only large requests.
 """
 
 from asyncio import Future
@@ -47,10 +47,7 @@ class TokenQueue:
     """Requests with texts that are in no batch yet."""
 
     def __init__(self, max_tokens: int, tokens_per_batch: int, longest_text: int) -> None:
-        """Take the tokens that may wait, and the most tokens of a batch and of a text.
-
-        A batch has at most tokens_per_batch, or one text.
-        """
+        """Take the maximum tokens that wait, of a batch and of a text. A longer text is a batch of its own."""
         self.max_tokens = max_tokens
         self._tokens_per_batch = tokens_per_batch
         self._share = max(max_tokens // SHARES, tokens_per_batch, longest_text)

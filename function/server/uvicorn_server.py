@@ -28,16 +28,16 @@ from function.settings import Settings
 from function.startup import ColdStart
 from function.telemetry import Stopwatch, make_logger
 
-SECONDS_TO_LEAVE = 1.0  # for callers that keep a connection, so that they are told before it is closed
-SECONDS_TO_ACCEPT = 0.1  # what waits to be accepted when the server stops
-SECONDS_BETWEEN_BEATS = 1.0  # while a worker is prepared
-SECONDS_TO_FINISH = SECONDS_TO_STOP - 3  # for requests when the server stops, after the seconds above
-TICKS_BETWEEN_CHECKS = 10  # of slow connections; uvicorn's main loop has ten ticks a second
+SECONDS_TO_LEAVE = 1.0  # when the server stops: time for callers to close the connections that they keep
+SECONDS_TO_ACCEPT = 0.1  # when the server stops: time to accept the connections that wait
+SECONDS_BETWEEN_BEATS = 1.0  # time between two beats while a worker is prepared
+SECONDS_TO_FINISH = SECONDS_TO_STOP - 3  # when the server stops: time for requests, after the two times above
+TICKS_BETWEEN_CHECKS = 10  # ticks between two checks for slow connections; uvicorn's main loop has ten ticks a second
 
 
 @dataclass(frozen=True, slots=True)
 class Batching:
-    """How a process embeds: threads with the model, tokens that may wait for one, and tokens of one batch."""
+    """How a process embeds: threads with the model, maximum tokens that wait for one, and tokens of one batch."""
 
     threads: int
     max_queued_tokens: int
@@ -45,9 +45,9 @@ class Batching:
 
 
 def make_app(settings: Settings, batching: Batching, is_shared: bool = False) -> CancelOnDisconnect:
-    """Return the app over the bundle of these settings.
+    """Return the app over the bundle of these settings. Raises the same errors as load and create_app.
 
-    is_shared tells that other workers count in the same files. Raises what load and create_app raise.
+    is_shared: several workers count in the same files.
     """
     stopwatch = Stopwatch()
     reloader = None
@@ -73,7 +73,7 @@ def make_app(settings: Settings, batching: Batching, is_shared: bool = False) ->
     app.user_middleware.insert(-1, Middleware(Admission, executor=executor))
     add_lazy_routes(app)
     metrics.add_route(app)
-    cold_start.report(cold_start.take())  # now: no request waited for this start
+    cold_start.report(cold_start.take())  # at once, because no request waited for this start
     if reloader is None:
         return CancelOnDisconnect(app, metrics.count_left)
     return CancelOnDisconnect(app, metrics.count_left, reloader.catch_up, reloader.polls.start_forever, reloader.stop)
@@ -87,11 +87,11 @@ def serve(
     is_alive: int | None = None,
     beat: Beat = lambda: None,
 ) -> None:
-    """Answer on a socket until SIGTERM or Ctrl-C, then raise KeyboardInterrupt once all that was accepted is answered.
+    """Answer requests on a socket until SIGTERM or Ctrl-C.
 
-    The first worker prints the address. is_alive is a file that ends with the main process; then the server stops too.
-    Only a worker has one. The event loop calls `beat` ten times a second.
-    Raises SystemExit if a worker cannot open the bundle that the others serve.
+    Then answer all accepted requests and raise KeyboardInterrupt. The first worker prints the address. Only workers
+    have is_alive, a file that ends with the main process; then the server stops too. The event loop calls `beat` ten
+    times a second. Raises SystemExit if a worker cannot open the bundle that the others serve.
     """
     if is_alive is not None:
         _prepare(app, beat)
@@ -101,7 +101,7 @@ def serve(
         loop="uvloop",
         http=partial(HttpProtocol, limits=limits, large_bodies=large_bodies),  # type: ignore[arg-type] # uvicorn calls it
         ws="none",
-        proxy_headers=False,  # nobody reads them
+        proxy_headers=False,  # the app does not read them
         lifespan="off",
         access_log=False,
         timeout_graceful_shutdown=SECONDS_TO_FINISH,
@@ -113,7 +113,7 @@ def serve(
 
 
 def _prepare(app: CancelOnDisconnect, beat: Beat) -> None:
-    """Prepare a worker: it may have to fetch a bundle. A thread calls `beat` meanwhile; a signal ends it at once."""
+    """Prepare a worker, which can take the time to fetch a bundle. A thread calls `beat`; a signal ends the worker."""
     handlers = {each: signal.signal(each, signal.SIG_DFL) for each in SIGNALS}
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     is_ready = threading.Event()
@@ -155,10 +155,10 @@ class _Server(uvicorn.Server):
         self._beat = beat
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept connections, then say so."""
+        """Accept connections, then print the address."""
         signal.pthread_sigmask(
             signal.SIG_UNBLOCK, SIGNALS
-        )  # a worker starts with them blocked; uvicorn handles them now
+        )  # uvicorn handles them now; a worker starts with them blocked
         await super().startup(sockets)
         self._app.start()
         if self._is_alive is not None:
@@ -167,11 +167,11 @@ class _Server(uvicorn.Server):
             assert sockets is not None
             host, port = sockets[0].getsockname()[:2]
             address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-            # only now are connections accepted, and Ctrl-C handled by uvicorn
+            # not earlier: now connections are accepted, and uvicorn handles Ctrl-C
             print(f"running on {address} (Ctrl-C stops it)", file=sys.stderr)
 
     async def on_tick(self, counter: int) -> bool:
-        """Report to the main process, and look after the connections; uvicorn calls this ten times a second."""
+        """Send a beat to the main process and check the connections. uvicorn calls this ten times a second."""
         self._beat()
         if counter % TICKS_BETWEEN_CHECKS == 0:
             now = asyncio.get_running_loop().time()
@@ -187,9 +187,10 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Tell callers with their next reply to close their connections, accept no more, and finish what was asked.
+        """Add `connection: close` to further replies, then stop accepting connections and finish all requests.
 
-        Connections that wait to be accepted may carry requests already; the system would reset them at once.
+        Connections that wait to be accepted can have sent requests already. If the socket were closed at once, the
+        system would reset them.
         """
         self._app.is_stopping = True
         loop = asyncio.get_running_loop()

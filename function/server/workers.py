@@ -1,4 +1,4 @@
-"""Several processes that answer on one address, made by fork: what was loaded before is in memory once."""
+"""Several worker processes on one address. They are forked, so they share the memory of the loaded bundle."""
 
 import mmap
 import os
@@ -14,17 +14,17 @@ from types import FrameType
 from typing import NoReturn
 
 Beat = Callable[[], None]
-# serves on a socket until SIGTERM; takes whether it is the first worker, a file that ends with the main process, and
-# what it calls at least once a second. SIGNALS are blocked until it unblocks them: one that raised KeyboardInterrupt
-# while it starts could be lost
+# Serves on a socket until SIGTERM. The other arguments are whether it is the first worker, a file that ends with the
+# main process, and a function to call at least once a second. SIGNALS are blocked until it unblocks them, because a
+# KeyboardInterrupt during its start could be lost.
 Serve = Callable[[socket.socket, bool, int, Beat], None]
 
-SECONDS_BETWEEN_STARTS = 1.0  # of the same worker, if it dies again and again
+SECONDS_BETWEEN_STARTS = 1.0  # minimum time between two starts of the same worker
 SECONDS_TO_STOP = 25  # after SIGTERM, workers that still run are killed; Kubernetes kills the main process after 30
 SECONDS_BETWEEN_CHECKS = 1.0
-CHECKS_IF_STOPPED = 3  # without a beat, until a worker that was stopped, for example by SIGSTOP, is replaced
-# The same for a worker that runs. Its event loop may be blocked for a good reason, such as an index that is read from a
-# slow disk. gunicorn waits as long.
+CHECKS_IF_STOPPED = 3  # number of checks without a beat after which a stopped worker (SIGSTOP) is replaced
+# The same for a worker that runs. Its event loop can be blocked for a good reason, for example while an index is read
+# from a slow disk. gunicorn waits equally long.
 CHECKS_IF_RUNNING = 30
 BACKLOG = 2048  # connections that wait until a worker accepts them; uvicorn's default
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -33,8 +33,8 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 def run_workers(listeners: Sequence[socket.socket], serve: Serve, report_end: Callable[[int], None]) -> None:
     """Fork a worker for each socket, replace each that dies, and return when all have ended after SIGTERM or Ctrl-C.
 
-    report_end takes the process id of a worker that has ended. The sockets stay open here, so connections wait for the
-    worker that replaces a dead one. A worker whose beats stay away is killed.
+    report_end gets the process id of each worker that has ended. The sockets stay open here, so connections wait for
+    the worker that replaces a dead one. A worker without beats is killed.
     """
     numbers: dict[int, int] = {}  # workers by process id
     started = [float("-inf")] * len(listeners)
@@ -73,7 +73,7 @@ def run_workers(listeners: Sequence[socket.socket], serve: Serve, report_end: Ca
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
     def check(process: int, number: int) -> None:
-        """Kill a worker that does not react. Checks are counted, not seconds, since this process may be stopped too."""
+        """Kill a worker that does not react. Checks are counted, not seconds, since this process can be stopped too."""
         missed[number] = missed[number] + 1 if beats[number] == seen[number] else 0
         seen[number] = beats[number]
         if time.monotonic() > stopped_at + SECONDS_TO_STOP - SECONDS_BETWEEN_CHECKS:
@@ -90,7 +90,7 @@ def run_workers(listeners: Sequence[socket.socket], serve: Serve, report_end: Ca
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.listen(BACKLOG)  # now, so that all sockets get their share of the first connections
     former = {each: signal.signal(each, stop) for each in SIGNALS}
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # it is waited for
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # for sigtimedwait
     checked = time.monotonic()
     try:
         for number in range(len(listeners)):

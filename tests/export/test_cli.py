@@ -1,6 +1,7 @@
 """python -m export, as its user sees it: what is printed, what lies on disk, and the exit code."""
 
 import errno
+import json
 import shlex
 import shutil
 import subprocess
@@ -65,6 +66,14 @@ def test_one_command_makes_a_bundle_that_finds_each_text_by_itself(whole: tuple[
     embedder, index = Embedder.open(out, manifest.model), Index.open(out / INDEX, None)
     queries = embedder.embed(embedder.tokenize([passages.text(row) for row in range(147)], role="document"))
     assert [index.search(query, 1)[0].row for query in queries] == list(range(147))
+
+
+def test_a_title_and_a_description_are_kept_and_leave_no_trace_otherwise(stories: Path, story_bundle: Path) -> None:
+    assert not {"title", "description"} & json.loads((story_bundle / MANIFEST).read_text())["index"].keys()
+    export_texts(stories, story_bundle, *STORY_COLUMNS, "--title", "Old stories ", "--description", "Told by bakers.")
+    index = open_bundle(story_bundle).index
+    assert index is not None
+    assert (index.title, index.description) == ("Old stories", "Told by bakers.")
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), BundleError("the disk: is full")])
@@ -376,7 +385,7 @@ def test_a_stop_after_the_replacement_says_that_the_new_bundle_is_there(
         raise stop
 
     before = read_manifest(story_bundle)
-    monkeypatch.setattr("export.cli.print_bundle_summary", fail)
+    monkeypatch.setattr("export.cli.print_summary", fail)
     done = run("corpus", "--corpus", stories, "--text-column", "title", "--out", story_bundle)
     replaced = f"{story_bundle} was replaced before that, and is complete"
     assert done.code == code

@@ -93,22 +93,28 @@ def test_what_is_neither_file_nor_folder_is_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("first", "second", "place", "other"),
     [
-        ("text\none\ntwo\n", "text,id\nthree,x\nfour,1\n", "a.csv, line 3", "/b.csv, line 3"),
-        ("text,id\none,7\ntwo,3\n", "text,id\nthree,x\nfour,\n", "b.csv, line 3", "/a.csv, line 3"),
+        ("text\none\ntwo\n", "text,id\nthree,x\n4,4\nfour,1\n", "a.csv, line 3", "{here}/b.csv, line 4"),
         ("text,id\none,x\n", "text,id\ntwo,\nthree,1\n", "b.csv, line 2", "line 3"),
     ],
-    ids=["the id is in a later file", "the row number is in a later file", "both are in a later file"],
+    ids=["of another file", "of the same file"],
 )
 def test_a_row_number_that_is_also_an_id_is_refused(
     tmp_path: Path, first: str, second: str, place: str, other: str
 ) -> None:
     write(tmp_path, "a.csv", first)
     write(tmp_path, "b.csv", second)
-    number = 3 if first.endswith("3\n") else 1
-    other = other if other.startswith("line") else f"{tmp_path}{other}"
     assert complaint(tmp_path) == (
-        f"/{place}: found no id, and the row number {number} that replaces it is the id of {other}, expected a "
-        "different id for each; write an id in each row, or name another column with --id-column"
+        f"/{place}: found no id, and the row number 1 that replaces it is the id of {other.format(here=tmp_path)}, "
+        "expected a different id for each; write an id in each row, or name another column with --id-column"
+    )
+
+
+def test_an_id_that_is_the_row_number_of_a_later_file_is_refused(tmp_path: Path) -> None:
+    write_parquet(tmp_path, {"text": ["one", "two"], "id": [7, 3]})
+    write(tmp_path, "b.csv", "text,id\nthree,x\nfour,\n")
+    assert complaint(tmp_path).startswith(
+        "/b.csv, line 3: found no id, and the row number 3 that replaces it"
+        f" is the id of {tmp_path}/a.parquet, row 1 (from 0), expected"
     )
 
 

@@ -42,6 +42,12 @@ def test_the_outline_of_a_pdf_has_its_headings_which_hold_on_the_next_pages(
     assert found == [(("Start",), 1, f"{LINE} a."), (("Start",), 2, f"{LINE} b."), (("End",), 2, f"{LINE} c.")]
 
 
+def test_a_pdf_that_is_opened_several_times_has_all_its_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("export.documents.pdf.PAGES_OPENED", 2)
+    document = read_pdf(write_pdf(tmp_path / "a.pdf", [[f"{LINE} {page}"] for page in "abcde"]))
+    assert [(part.page, part.text[-1]) for part in document.parts] == [(1, "a"), (2, "b"), (3, "c"), (4, "d"), (5, "e")]
+
+
 def test_a_heading_of_a_pdf_is_found_on_two_lines(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
     path = write_pdf(
         tmp_path / "a.pdf", [["4.7 Permanent failures:", "Replicas", f"{LINE}."]], [("Permanent failures: Replicas", 0)]

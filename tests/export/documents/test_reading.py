@@ -129,6 +129,20 @@ def test_documents_that_cannot_be_read_are_listed(broken: Path, bundle_copy: Pat
     assert listed[3:] == ["locked.pdf: encrypted", "scanned.pdf: scanned: no page has text"]
 
 
+def test_files_that_would_take_too_much_memory_are_listed(
+    folder: Path, bundle_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("export.documents.reading.LARGEST", 90)  # bytes; the PDF has more
+    monkeypatch.setattr("export.documents.docx.LARGEST", 50)
+    (folder / "e.docx").rename(folder / "large.docx")
+    done = export(folder, bundle_copy)
+    listed = [each.removeprefix("not read").strip() for each in done.out.splitlines() if each.startswith("not read")]
+    assert [each.partition(": ")[0] for each in listed] == ["guide/a.md", "large.docx"]
+    assert listed[0].endswith(" bytes, more than 90: divide it")
+    monkeypatch.setattr("export.documents.reading.LARGEST", 10**6)
+    assert " bytes of XML, more than 50: divide it" in export(folder, bundle_copy).out
+
+
 def test_strict_stops_at_a_document_that_cannot_be_read(broken: Path, bundle_copy: Path) -> None:
     before = contents(bundle_copy)
     done = export(broken, bundle_copy, "--strict")

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from export.arguments import parse_arguments
 from export.cli import main
 from export.corpus import Corpus
 from export.evaluation.questions import read_questions
@@ -133,8 +134,6 @@ def test_hits_are_those_of_a_request(bundle: Path, questions: Path) -> None:
     }
     for mode, hits in expected.items():
         assert found.rankings[mode][3] == {loaded.passages.id(hit.row): hit for hit in hits}
-    assert found.by_weight is not None
-    assert found.by_weight[:, 0] == pytest.approx(found.measures["hybrid"][:, 0])  # the first weight is the bundle's
 
 
 def test_documents_are_measured_by_a_column_of_their_passages(bundle: Path, tmp_path: Path) -> None:
@@ -247,6 +246,37 @@ def test_the_advice_is_for_bundles_with_keywords(tmp_path: Path, questions: Path
     assert "found no keywords, expected them for the mode 'hybrid'; name another --mode, or export" in refused.err
 
 
+def test_figures_of_a_weight_are_those_of_a_bundle_that_has_it(bundle: Path, questions: Path, tmp_path: Path) -> None:
+    ndcg = evaluate_json(bundle, "--questions", questions)["advice"]["ndcg"]
+    for weight in (0.2, 0.6, 1.0):
+        folder = write_bundle(tmp_path / str(weight), make_stories(), KeywordOptions(fusion_weight=weight))
+        report = evaluate_json(folder, "--questions", questions, "--mode", "hybrid")
+        assert report["subsets"][0]["modes"]["hybrid"]["ndcg@10"]["value"] == pytest.approx(ndcg[str(weight)])
+        assert report["advice"]["current"] == weight
+
+
+def test_the_best_weight_of_a_set_is_advised(bundle: Path, tmp_path: Path) -> None:
+    """The relevant texts are what hybrid search with the weight 0.3 returns first, so that it is the best weight."""
+    loaded, lines = load_bundle(bundle), []
+    assert loaded.keywords is not None
+    info = replace(loaded.keywords.info, fusion_weight=0.3)
+    for row, what in enumerate(WHAT * 3):
+        query = f"{WHO[(row + row // 10) % 20]} {' '.join(what.split()[1:4])} and {WHO[(row + 7) % 20]}"
+        hits = fuse(loaded.index, *_of(loaded, query), info, 3)
+        lines.append({"query": query, "relevant": [loaded.passages.id(hit.row) for hit in hits]})
+    path = write_questions(tmp_path, lines)
+    advice = evaluate_json(bundle, "--questions", path)["advice"]
+    assert (advice["current"], advice["best"], advice["ndcg"]["0.3"]) == (0.6, 0.3, 1.0)
+    assert advice["gain"]["low"] > 0
+    printed = evaluate(bundle, "--questions", path).out.splitlines()
+    assert any(line.startswith("fusion weight: 0.3 instead of 0.6: +0.") for line in printed)
+    assert printed[-1].startswith("To set it: ")
+    words = printed[-1].partition(" -m export ")[2].split()
+    assert parse_arguments(words).fusion_weight == 0.3
+    tuned = write_bundle(tmp_path / "tuned", make_stories(), KeywordOptions(fusion_weight=0.3))
+    assert "fusion weight: keep 0.3; no other is better for these questions" in evaluate(tuned, "--questions", path).out
+
+
 def test_ids_that_the_bundle_lacks(bundle: Path, tmp_path: Path) -> None:
     lacking = {"query": "lost things", "relevant": ["story-1", "story-2", "story-3", "story-4", "story-001"]}
     path = write_questions(tmp_path, [*QUESTIONS, lacking])
@@ -267,7 +297,7 @@ def test_ids_that_the_bundle_lacks(bundle: Path, tmp_path: Path) -> None:
             ["--group-by", "places"],
             "found a list or an object in the column 'places' of 'story-001', expected one value; name another column",
         ),
-        (["--filter", '{"author": "x"}'], "correct it: the columns are id (string), chapter (number), places (list), "),
+        (["--filter", '{"author": "x"}'], "correct it: the columns are id (string), chapter (number), "),
         (["--filter", '{"chapter": 99}'], "found no question whose relevant texts pass it, in 0 texts that do, "),
         (["--compare", "no-such-bundle"], "no-such-bundle"),
         (["--mode", "semantic", "--run", "no-such-folder/file"], "No such file or directory"),
@@ -293,7 +323,7 @@ def test_ids_with_white_space_are_in_no_run(tmp_path: Path) -> None:
     [
         ([], "name the questions with --questions FILE, or make a file of them with --make-questions N"),
         (["--questions", "q", "--make-questions", "3"], "name the questions with --questions FILE, or make"),
-        (["--make-questions", "0"], "found '0', expected a whole number of 1 or more"),
+        (["--make-questions", "0"], "'0', expected a whole number from 1 to 1000000"),
         (["--make-questions", "3", "--json"], "--json is for --questions; --make-questions measures nothing"),
         (["--make-questions", "3", "--allow-missing"], "--allow-missing is for --questions"),
         (["--questions", "q", "--run", "r"], "--run writes the hits of one mode; name it with --mode"),

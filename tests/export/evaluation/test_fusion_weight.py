@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from export.evaluation.fusion_weight import Advice, advise, ndcg_of_weights, weights_with
-from export.evaluation.measures import measure, rank
+from export.evaluation.fusion_weight import Advice, advise, weights_with
+from export.evaluation.measures import measure
 from function.engine.arrays import Array
-from function.engine.semantic.index import Hit
 
 
 def synthetic(
@@ -23,8 +22,8 @@ def synthetic(
         semantic, keyword = random.random(200), 20 * random.random(200)
         likeness = random.random(200) if best is None else best * semantic + (1 - best) * keyword / keyword.max()
         relevant = {str(row): 1 for row in np.argsort(-likeness - 0.02 * random.random(200))[:5]}
-        hits = [Hit(row, 0.0, {"semantic": float(semantic[row]), "keyword": float(keyword[row])}) for row in range(200)]
-        found.append(ndcg_of_weights(hits, float(keyword.max()), [str(hit.row) for hit in hits], relevant, weights))
+        fused = [weight * semantic + (1 - weight) * keyword / keyword.max() for weight in weights]
+        found.append([measure([*map(str, np.argsort(-scores)[:10])], relevant)[0] for scores in fused])
     by_weight = np.array(found)
     return by_weight, weights, by_weight[:, 0]
 
@@ -58,22 +57,6 @@ def test_random_relevance_is_noise() -> None:
     assert sum(not advice.is_noise for advice in verdicts) <= 4  # one in 20 is what an interval of 95 % allows
 
 
-def test_the_figures_of_a_weight_are_those_of_its_ranking() -> None:
-    random = np.random.default_rng(5)
-    semantic, keyword = np.round(random.random(50), 1), np.round(random.random(50), 1)
-    hits = [Hit(row, 0.0, {"semantic": float(semantic[row]), "keyword": float(keyword[row])}) for row in range(50)]
-    names = [str(hit.row // 2) for hit in hits]  # two passages each
-    relevant = {"3": 2, "7": 1, "20": 3}
-    weights = weights_with(0.35)
-    found = ndcg_of_weights(hits, float(keyword.max()), names, relevant, weights)
-    for weight, value in zip(weights, found, strict=True):
-        scores: dict[str, float] = {}
-        for row, name in enumerate(names):
-            score = round(weight * semantic[row] + (1 - weight) * keyword[row] / keyword.max(), 6)
-            scores[name] = max(scores.get(name, 0.0), score)
-        assert value == pytest.approx(measure(rank(scores), relevant)[0])
-
-
 def test_the_current_weight_is_compared_although_it_is_no_round_one() -> None:
     assert weights_with(0.65)[0] == 0.65
     assert sorted(weights_with(0.6)) == [step / 10 for step in range(11)]
@@ -83,7 +66,3 @@ def test_the_current_weight_is_compared_although_it_is_no_round_one() -> None:
 def test_few_questions_get_no_advice() -> None:
     by_weight, weights, hybrid = synthetic(0.3, questions=9, current=0.6)
     assert advise(by_weight, weights, hybrid, 0.6) is None
-
-
-def test_without_candidates_every_weight_finds_nothing() -> None:
-    assert ndcg_of_weights([], 0.0, [], {"a": 1}, [0.0, 0.5]).tolist() == [0, 0]

@@ -28,7 +28,7 @@ def test_equal_bundles_do_not_differ() -> None:
 
 
 def test_a_large_set_is_drawn_in_parts_and_figures_repeat() -> None:
-    values = np.random.default_rng(3).random(3_000)
+    values = np.random.default_rng(3).random(1_200)
     assert figure(values) == figure(values)
     assert randomization_test(values - 0.5) == randomization_test(values - 0.5)
     assert figure(values).low < values.mean() < figure(values).high

@@ -5,16 +5,14 @@ import os
 import resource
 from pathlib import Path
 
-import numpy as np
 import pytest
 from onnx import ModelProto
 from safetensors import SafetensorError
 
 from export.files.disk_errors import DiskError, explain, explaining_disk, find_disk_error
-from export.files.tensor_file import save_tensors
 from export.model.quantize import save_ort
 from export.model.source.model_files import ModelError
-from tests.export.disks import mounted, set_free, small_disk
+from tests.export.disks import set_free
 
 REMEDY = "choose another folder"
 
@@ -91,14 +89,6 @@ def test_an_error_without_a_reason_is_a_full_disk_where_nothing_is_free(
         raise RuntimeError("failed to save")
     with pytest.raises(ModelError, match="pooling"), explaining_disk(tmp_path, REMEDY):  # says what it means
         raise ModelError("pooling x: expected mean, cls or max")
-
-
-def test_a_full_disk_is_recognized_while_tensors_or_a_model_are_written(tiny_graph: ModelProto, tmp_path: Path) -> None:
-    with mounted(tmp_path / "disk", *small_disk(32)) as disk:
-        with pytest.raises(DiskError, match=f"{disk}: No space left on device"), explaining_disk(disk, REMEDY):
-            save_tensors(disk / "index.safetensors", {"codes": np.zeros(100_000, np.int8)})
-        with pytest.raises(DiskError, match=f"{disk}: No space left on device"), explaining_disk(disk, REMEDY):
-            save_ort(tiny_graph, disk / "model.ort")
 
 
 def test_a_model_file_that_the_system_refuses_is_named(tiny_graph: ModelProto, tmp_path: Path) -> None:

@@ -11,13 +11,15 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from export.files.resume import PARTIAL
-from export.index import embed, shards
+from export.index import embed
+from export.index.shards import save_shard
 from function.engine.bundle import open_bundle
-from tests.export.command_line import contents, export_texts, run, summary, write_csv, write_texts
+from tests.export.command_line import Run, contents, export_texts, run, summary, write_csv, write_texts
 
 ROOT = Path(__file__).parents[3]
 KILLS = int(os.environ.get("KILLS", "3"))
@@ -95,7 +97,7 @@ def test_an_export_killed_again_and_again_embeds_no_finished_shard_twice(
     bundle: Path, texts: Path, tmp_path: Path, small_shards: None
 ) -> None:
     out = Path(shutil.copytree(bundle, tmp_path / "out"))
-    for moment in (60, 65, 70):
+    for moment in (60, 70):
         assert run_until(moment, out, texts).returncode == -signal.SIGKILL
         assert open_bundle(out) == open_bundle(bundle)
     (kept,) = [path for path in out.iterdir() if path.is_dir()]
@@ -105,42 +107,44 @@ def test_an_export_killed_again_and_again_embeds_no_finished_shard_twice(
     assert embedded(out, texts).startswith(f"{new:,} texts, ")
 
 
-def test_shards_of_texts_that_changed_meanwhile_are_not_taken_over(
-    bundle: Path, texts: Path, tmp_path: Path, small_shards: None
-) -> None:
-    out = Path(shutil.copytree(bundle, tmp_path / "out"))
-    assert run_until(57, out, texts).returncode == -signal.SIGKILL
-    lines = texts.read_text().splitlines()
-    changed = tmp_path / "texts.csv"
-    changed.write_text("\n".join([lines[0], "another goose,0", *lines[:0:-1]]) + "\n")  # in another order too
-    export_texts(changed, out)
-    shutil.copytree(bundle, tmp_path / "whole")
-    export_texts(changed, tmp_path / "whole")
-    assert contents(out) == contents(tmp_path / "whole")
+def interrupt_after(shards: int, out: Path, texts: Path) -> Run:
+    """Interrupt an export when this number of shards is finished."""
+    left = [shards]
+
+    def save_or_stop(*arguments: Any) -> None:
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        save_shard(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embed, "save_shard", save_or_stop)
+        return run("corpus", "--corpus", texts, "--out", out)
 
 
 def test_an_interruption_keeps_finished_shards_and_says_where(
-    bundle_copy: Path, texts: Path, small_shards: None, monkeypatch: pytest.MonkeyPatch
+    bundle_copy: Path, texts: Path, small_shards: None
 ) -> None:
-    save = shards.save_shard
-    saved: list[int] = []
-
-    def save_or_stop(*arguments: object) -> None:
-        if len(saved) == 2:
-            raise KeyboardInterrupt
-        saved.append(1)
-        save(*arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(embed, "save_shard", save_or_stop)
-    done = run("corpus", "--corpus", texts, "--out", bundle_copy)
-    (kept,) = [path for path in bundle_copy.iterdir() if path.is_dir()]
-    assert (done.code, done.err) == (
-        130,
-        f"interrupted: nothing was changed ({kept} keeps what is finished for the next export; delete it to start "
-        "afresh)\n",
+    done = interrupt_after(2, bundle_copy, texts)
+    assert done.code == 130
+    assert done.err == (
+        f"interrupted: nothing was changed ({bundle_copy}/{PARTIAL} keeps what is finished for the next export; delete "
+        "it to start afresh)\n"
     )
-    saved[:] = [1] * 3
     assert embedded(bundle_copy, texts).startswith("1,000 texts, 1,000 rows taken over from an export that was")
+
+
+def test_shards_of_texts_that_changed_meanwhile_are_not_taken_over(
+    bundle_copy: Path, texts: Path, tmp_path: Path, small_shards: None
+) -> None:
+    whole = Path(shutil.copytree(bundle_copy, tmp_path / "whole"))
+    interrupt_after(2, bundle_copy, texts)
+    lines = texts.read_text().splitlines()
+    changed = tmp_path / "texts.csv"
+    changed.write_text("\n".join([lines[0], "another goose,0", *lines[:0:-1]]) + "\n")  # in another order too
+    export_texts(changed, bundle_copy)
+    export_texts(changed, whole)
+    assert contents(bundle_copy) == contents(whole)
 
 
 def test_a_terminated_export_keeps_finished_shards_and_says_where(bundle_copy: Path, tmp_path: Path) -> None:

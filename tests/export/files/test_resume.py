@@ -1,9 +1,6 @@
 """What is finished outlives an export that is stopped, and nothing else does."""
 
 import os
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +9,8 @@ import pytest
 from export.files.replace import COMPLETE, replacing
 from export.files.resume import FINISHED, PARTIAL, find_kept, finishing
 from function.engine.bundle import MANIFEST, MODEL
-from tests.export.files.test_replace import ROOT, copy_into
+from tests.export.command_line import contents, names
+from tests.export.files.test_replace import copy_into, run_killed
 
 KILLED = """
 import os, signal, sys
@@ -45,31 +43,26 @@ def stop_after(out: Path, stop: type[BaseException], work: Callable[[Path], obje
 
 
 def finished(fresh: Path) -> list[str]:
-    return sorted(path.name for path in (fresh / FINISHED).iterdir()) if (fresh / FINISHED).exists() else []
-
-
-def run_killed(out: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", KILLED, str(out)], cwd=ROOT, check=False)
-    assert done.returncode == -signal.SIGKILL
+    return names(fresh / FINISHED) if (fresh / FINISHED).exists() else []
 
 
 def test_the_next_export_takes_over_what_a_killed_one_has_finished(tmp_path: Path, bundle: Path) -> None:
-    run_killed(tmp_path / "out")
+    run_killed(KILLED, tmp_path / "out")
     (kept,) = (tmp_path / "out").iterdir()
     assert find_kept(tmp_path / "out") == kept
     with replacing(tmp_path / "out") as fresh:
-        assert {path.name for path in fresh.iterdir()} == {FINISHED, "lock"}
+        assert names(fresh) == [FINISHED, "lock"]
         assert finished(fresh) == ["model", "shard"]
         assert (fresh / FINISHED / "model" / "model.ort").read_text() == "whole"
         copy_into(fresh, bundle)
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {path.name for path in bundle.iterdir()}
+    assert names(tmp_path / "out") == names(bundle)
 
 
 @pytest.mark.parametrize("stop", [RuntimeError, KeyboardInterrupt, SystemExit])
 def test_an_error_and_an_interruption_keep_what_is_finished_and_remove_the_rest(
     bundle_copy: Path, stop: type[BaseException]
 ) -> None:
-    before = {path.name: path.read_bytes() for path in bundle_copy.iterdir()}
+    before = contents(bundle_copy)
 
     def work(fresh: Path) -> None:
         finish(fresh, "shard")
@@ -80,8 +73,8 @@ def test_an_error_and_an_interruption_keep_what_is_finished_and_remove_the_rest(
         stop_after(bundle_copy, stop, work)
     kept = find_kept(bundle_copy)
     assert kept is not None
-    assert {path.name for path in kept.iterdir()} == {FINISHED, "lock"}
-    assert {path.name: path.read_bytes() for path in bundle_copy.iterdir() if path.is_file()} == before
+    assert names(kept) == [FINISHED, "lock"]
+    assert contents(bundle_copy) == before
 
 
 def test_files_of_an_export_killed_while_they_moved_leave_nothing_finished(tmp_path: Path, bundle: Path) -> None:
@@ -92,7 +85,7 @@ def test_files_of_an_export_killed_while_they_moved_leave_nothing_finished(tmp_p
     (partial / FINISHED / "shard").write_text("whole")
     with pytest.raises(RuntimeError):
         stop_after(tmp_path / "out", RuntimeError, lambda fresh: None)
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {path.name for path in bundle.iterdir()}
+    assert names(tmp_path / "out") == names(bundle)
 
 
 def test_a_stop_before_the_first_file_moves_keeps_what_is_finished(

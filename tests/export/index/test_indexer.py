@@ -92,6 +92,8 @@ def test_signs_are_stored_where_they_find_the_neighbours(
     manifest = write_index(tmp_path, take_model(bundle, tmp_path), corpus, codes, scales, "x.csv")
     assert manifest.index is not None
     assert (manifest.index.stages is not None) == has_bits
+    assert manifest.index.recall is not None
+    assert (manifest.index.recall == 1) == (not has_bits)
     assert ("bits" in load_file(tmp_path / INDEX)) == has_bits
     index, query = Index.open(tmp_path / INDEX, manifest.index.stages), dequantize(codes[:1], scales[:1])[0]
     query /= np.linalg.norm(query)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from export.index.recall import LEAST_RECALL, neighbour_recall, own_queries, search_exactly
+from export.index.recall import neighbour_recall, search_exactly
 from function.engine.bundle import StagesInfo
 from function.engine.quantization import dequantize, quantize
 from function.engine.semantic.binary import signs
@@ -57,15 +57,6 @@ def test_recall_of_fewer_than_ten_rows_counts_all_of_them() -> None:
     rows = clustered_rows(4)
     codes, scales = quantize(rows)
     assert search_exactly(rows, codes, scales).recall_of(Index(codes, scales)) == 1
-
-
-def test_an_index_asked_for_its_own_rows_tells_whether_the_signs_choose_well() -> None:
-    stages = StagesInfo(lists=1, probed=1, candidates=4_000, rescored=400)
-    for offset, is_enough in ((0.0, True), (0.3, False)):
-        codes, scales = quantize(clustered_rows(10_000, offset))
-        exact = search_exactly(own_queries(codes, scales), codes, scales)
-        assert (exact.recall_of(Index(codes, scales, signs(codes).T, None, stages)) >= LEAST_RECALL) == is_enough
-        assert exact.recall_of(Index(codes, scales)) == 1
 
 
 def test_neighbour_recall_counts_a_text_as_good_as_the_last_of_the_best() -> None:

@@ -24,11 +24,6 @@ def test_the_stages_are_the_narrowest_that_reach_the_recall(tmp_path: Path) -> N
     assert stages.candidates < CANDIDATES[-1] or stages.rescored < RESCORED[-1]
 
 
-def test_rows_whose_signs_tell_too_little_are_searched_exactly(tmp_path: Path) -> None:
-    codes, scales = quantize(clustered_rows(10_000, offset=0.3))
-    assert write_index_file(tmp_path / "index.safetensors", codes, scales) == (None, 1.0)
-
-
 def test_stages_that_may_miss_more_are_narrower(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("export.index.index_file.LEAST_ROWS_OF_LISTS", 10_000)
     codes, scales = quantize(clustered_rows(10_000))

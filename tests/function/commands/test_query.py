@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from export.corpus import Corpus
-from function.commands.query import main, mark_words
+from function.commands.query import main
 from function.commands.terminal import UNSAFE
 from function.engine.bundle import PASSAGES
 from tests.conftest import write_bundle
@@ -67,7 +67,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("terminal")
 def test_on_a_terminal_words_are_bold_and_lines_as_wide_as_it(ask: Callable[..., str]) -> None:
-    lines = ask("Angry GOOSE", "--num-results", "3").splitlines()
+    lines = ask("Angry GOOSE", "--num-results", "3", "--mode", "keyword").splitlines()
     assert all("\x1b[1mangry\x1b[0m \x1b[1mgoose\x1b[0m" in line for line in lines)
     plain = [line.replace("\x1b[1m", "").replace("\x1b[0m", "") for line in lines]
     assert max(map(len, plain)) == 60
@@ -80,10 +80,27 @@ def test_no_color_leaves_words_unmarked(ask: Callable[..., str], monkeypatch: py
     assert "\x1b" not in ask(TEXT)
 
 
-def test_words_are_marked_by_their_stems_and_only_whole() -> None:
-    assert mark_words("Cars, scar; CAR.", "car", lambda word: word.removesuffix("s")) == (
-        "\x1b[1mCars\x1b[0m, scar; \x1b[1mCAR\x1b[0m."
-    )
+def test_without_a_text_texts_are_listed_in_order_and_their_values_counted(ask: Callable[..., str]) -> None:
+    options = ["--filter", '{"chapter": {"$exists": true}}', "--num-results", "4"]
+    up = json.loads(ask(*options, "--sort", "chapter", "--json"))
+    down = json.loads(ask(*options, "--sort", "chapter:desc", "--json"))
+    chapters = [[hit["metadata"]["chapter"] for hit in reply["results"]] for reply in (up, down)]
+    assert chapters[0] == sorted(chapters[0]) != chapters[1] == sorted(chapters[1], reverse=True)
+    counts = json.loads(ask(*options, "--facet", "true", "--json"))["facets"]["true"]
+    last = ask(*options, "--facet", "true").splitlines()[-1]
+    assert last == "true: " + ", ".join(f"{each['value']} ({each['count']})" for each in counts)
+
+
+def test_groups_are_indented_below_their_best_text(ask: Callable[..., str]) -> None:
+    lines = ask(TEXT, "--group-by", "who", "--group-size", "2", "--num-results", "2").splitlines()
+    reply = json.loads(ask(TEXT, "--group-by", "who", "--group-size", "2", "--num-results", "2", "--json"))
+    shown = [hit["id"] for result in reply["results"] for hit in (result, *result["other_passages"])]
+    assert [line.split()[1] for line in lines] == shown
+
+
+def test_texts_like_a_text_are_found_by_its_id(ask: Callable[..., str]) -> None:
+    (id,) = (hit["id"] for hit in json.loads(ask(TEXT, "--json", "--num-results", "1"))["results"])
+    assert id not in [hit["id"] for hit in json.loads(ask("--like", id, "--json"))["results"]]
 
 
 ODD_TEXT = (
@@ -173,7 +190,10 @@ def test_no_hit_and_a_text_that_was_cut_are_told(ask: Callable[..., str]) -> Non
     [
         (["--file", "/"], "error: /: cannot be read (Is a directory); name a file with a text a line"),
         ([""], "error: text: expected words, found none"),
-        (["goose", "--filter", '{"where": 1}'], "found 'where'; the columns are: chapter (number), places (list)"),
+        (
+            ["goose", "--filter", '{"where": 1}'],
+            "found 'where'; the columns are: id (string), chapter (number), places (list)",
+        ),
         (["--file", "/none/queries.txt"], "error: /none/queries.txt: cannot be read (No such file or directory); name"),
         ([" "], "error: text: expected words, found none"),
         (["g\udcffoose"], "error: text: character 1 is not valid Unicode"),
@@ -214,8 +234,8 @@ def test_a_bundle_without_keywords_is_told(tmp_path: Path, corpus: Any, capsys: 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ([], "expected one text or --file"),
-        (["goose", "--file", "-"], "expected one text or --file"),
+        ([], "expected one text, --file or --like"),
+        (["goose", "--file", "-"], "expected one text, --file or --like"),
         (["goose", "--num-results", "0"], "'0', expected a whole number from 1 to 100"),
         (["goose", "--num-results", "101"], "expected a whole number from 1 to 100"),
         (["goose", "--filter", "{"], "argument --filter: not JSON"),

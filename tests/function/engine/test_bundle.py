@@ -119,17 +119,14 @@ def test_a_manifest_that_is_not_json_is_refused(bundle_copy: Path, content: byte
     assert message.endswith("run `python -m export` again")
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 5, "4", None, [4]])
+@pytest.mark.parametrize("version", [3, 5, "4", None, [4], "a manifest that is no object"])
 def test_another_format_version_is_refused(bundle_copy: Path, version: object) -> None:
     rewrite(bundle_copy, lambda found: found.update(format_version=version))
+    if version == "a manifest that is no object":
+        (bundle_copy / MANIFEST).write_text("[]")
+        version = None
     expected = f"format_version is {version}, this code reads {FORMAT_VERSION}; run `python -m export` again"
     assert refusal(bundle_copy) == f"{bundle_copy / MANIFEST}: {expected}"
-
-
-@pytest.mark.parametrize("content", ["[]", "5", "null", '"text"'])
-def test_a_manifest_that_is_not_an_object_is_refused(bundle_copy: Path, content: str) -> None:
-    (bundle_copy / MANIFEST).write_text(content)
-    assert "format_version is None" in refusal(bundle_copy)
 
 
 CHANGES: dict[str, tuple[Change, str]] = {
@@ -225,10 +222,6 @@ def test_an_index_of_another_model_or_tokenizer_is_refused(bundle_copy: Path, na
 
 def test_a_model_without_texts_is_refused_with_the_command_that_adds_them(bundle_copy: Path) -> None:
     rewrite(bundle_copy, lambda found: found.update(index=None))
+    assert read_manifest(bundle_copy).index is None
     expected = f"holds a model and no texts; run `python -m export corpus --corpus FILE --out {bundle_copy}`"
     assert refusal(bundle_copy) == f"{bundle_copy}: {expected}"
-
-
-def test_the_manifest_of_a_model_without_texts_can_be_read(bundle_copy: Path) -> None:
-    rewrite(bundle_copy, lambda found: found.update(index=None))
-    assert read_manifest(bundle_copy).index is None

@@ -87,26 +87,13 @@ def test_text_beyond_max_tokens_changes_nothing(embedder: Embedder) -> None:
 
 
 @given(lengths=st.lists(st.integers(1, 300), max_size=80))
-def test_every_row_is_in_one_batch_once(lengths: list[int]) -> None:
+def test_every_row_is_in_one_batch_of_texts_of_its_length_and_the_longest_come_first(lengths: list[int]) -> None:
     batches = plan_batches(lengths)
     assert sorted(row for batch in batches for row in batch) == list(range(len(lengths)))
-
-
-@given(lengths=st.lists(st.integers(1, 300), max_size=80))
-def test_a_batch_exceeds_its_tokens_only_for_one_long_text(lengths: list[int]) -> None:
-    for batch in plan_batches(lengths):
+    assert all(len({lengths[row] for row in batch}) == 1 for batch in batches)
+    for batch in batches:
         assert sum(lengths[row] for row in batch) <= TOKENS_PER_BATCH or len(batch) == 1
-
-
-@given(lengths=st.lists(st.integers(1, 300), max_size=80))
-def test_the_texts_of_a_batch_have_the_same_length(lengths: list[int]) -> None:
-    assert all(len({lengths[row] for row in batch}) == 1 for batch in plan_batches(lengths))
-
-
-@given(lengths=st.lists(st.integers(1, 300), max_size=80))
-def test_batches_go_from_the_longest_text_to_the_shortest(lengths: list[int]) -> None:
-    planned = [lengths[row] for batch in plan_batches(lengths) for row in batch]
-    assert planned == sorted(lengths, reverse=True)
+    assert [lengths[row] for batch in batches for row in batch] == sorted(lengths, reverse=True)
 
 
 @given(length=st.integers(1, TOKENS_PER_BATCH), count=st.integers(1, 400))
@@ -124,14 +111,6 @@ def test_a_text_gets_the_prompt_of_its_role(
     prompted = Embedder.open(bundle, replace(manifest.model, prompts=prompts))
     texts = ["the baker", *others]
     assert prompted.tokenize(texts, role) == embedder.tokenize([prompt + text for text in texts])
-
-
-def test_a_model_without_prompts_reads_every_role_alike(embedder: Embedder) -> None:
-    assert (
-        embedder.tokenize(["goose"], "query")
-        == embedder.tokenize(["goose"], "document")
-        == embedder.tokenize(["goose"])
-    )
 
 
 def test_the_tokens_are_those_of_the_tokenizer_itself(bundle: Path, embedder: Embedder) -> None:

@@ -43,6 +43,10 @@ SIMILAR: dict[str, tuple[bytes, list[str]]] = {
     "num_results 1e400": (b'{"text": "a", "num_results": 1e400}', ["num_results: ", "inf"]),
     "num_results null": (b'{"text": "a", "num_results": null}', ["num_results: ", "integer"]),
     "num_results NaN": (b'{"text": "a", "num_results": NaN}', ["num_results: ", "nan"]),
+    "another mode": (
+        b'{"text": "a", "mode": "exact"}',
+        ["mode: input should be 'semantic', 'keyword' or 'hybrid', found 'exact'"],
+    ),
     "two mistakes": (b'{"text": "", "num_results": 0}', ["text: ", "; num_results: "]),
     "no body": (b"", ["body: field required"]),
     "a list as body": (b'["a"]', ["body: ", "found ['a']"]),

@@ -46,14 +46,6 @@ def test_the_keyword_mode_ignores_endings(codes: httpx.Client) -> None:
     assert {hit["id"] for hit in ask(codes, "orders", "keyword")} == {"a", "b", "c"}
 
 
-@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
-def test_scores_fall_and_are_above_zero(client: httpx.Client, mode: str) -> None:
-    scores = [hit["score"] for hit in ask(client, "the angry goose on the ferry", mode, num_results=100)]
-    assert scores == sorted(scores, reverse=True)
-    assert len(scores) > 10
-    assert scores[0] > 0
-
-
 def test_a_hybrid_hit_shows_both_scores_that_its_own_is_made_from(client: httpx.Client) -> None:
     text = "the angry goose on the ferry"
     semantic = {hit["index"]: hit["score"] for hit in ask(client, text, "semantic", num_results=100)}
@@ -92,13 +84,6 @@ def test_a_query_that_is_too_long_for_one_of_both_searches_is_truncated(client: 
         assert client.post("/similar", json={"text": text, "mode": mode}).json()["truncated"] is expected
 
 
-def test_another_mode_is_refused(client: httpx.Client) -> None:
-    reply = client.post("/similar", json={"text": "goose", "mode": "exact"})
-    assert reply.status_code == 422
-    expected = "mode: input should be 'semantic', 'keyword' or 'hybrid', found 'exact'"
-    assert reply.json() == {"error": expected, "error_type": "invalid"}
-
-
 @pytest.mark.parametrize("mode", ["keyword", "hybrid"])
 def test_a_bundle_without_keywords_refuses_modes_that_need_them(
     connect: Callable[..., httpx.Client], corpus: Corpus, tmp_path: Path, mode: str
@@ -111,20 +96,15 @@ def test_a_bundle_without_keywords_refuses_modes_that_need_them(
     assert len(ask(client, "goose", "semantic")) == 5
 
 
-def test_info_describes_the_keywords(client: httpx.Client) -> None:
-    found = client.get("/info").json()["index"]["keywords"]
-    assert found.keys() == {"terms", "postings", "stemming", "k1", "b", "fusion", "fusion_weight"}
-    assert (found["stemming"], found["fusion"], found["fusion_weight"]) == ("english", "convex", 0.6)
-
-
+@pytest.mark.parametrize("opened_late", [{"mode": "keyword"}, {"filter": {"chapter": 5}}])
 def test_a_bundle_that_was_replaced_is_not_mixed_with_the_loaded_one(
-    connect: Callable[..., httpx.Client], bundle_copy: Path
+    connect: Callable[..., httpx.Client], bundle_copy: Path, opened_late: dict[str, Any]
 ) -> None:
     client = connect(bundle=bundle_copy)
     changed = json.loads((bundle_copy / MANIFEST).read_text())
     changed["index"]["corpus"] = "other.csv"
     (bundle_copy / MANIFEST).write_text(json.dumps(changed))
-    assert client.post("/similar", json={"text": "goose", "mode": "keyword"}).status_code == 500
+    assert client.post("/similar", json={"text": "goose"} | opened_late).status_code == 500
     assert len(ask(client, "goose", "semantic")) == 5
 
 

@@ -29,6 +29,7 @@ def test_info_shows_the_manifest(client: httpx.Client, manifest: Manifest) -> No
     }
     assert {key: info[key] for key in as_tei_says} == as_tei_says
     assert info.keys() == {*stated, *as_tei_says, "limits", "versions", "archive", "cold_start_milliseconds"}
+    assert "x-bundle" not in client.get("/health").headers  # only bundles in S3 have versions
 
 
 def test_info_shows_the_limits_that_are_set(connect: Callable[..., httpx.Client]) -> None:

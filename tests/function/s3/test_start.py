@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from export.index.indexer import write_manifest
@@ -166,23 +165,16 @@ def test_two_processes_share_what_is_fetched_and_the_last_one_removes_it(
     assert left(environment) == [versions[1]]
 
 
-def test_a_local_bundle_of_another_release_does_not_hinder_a_start(
-    start: Start, publish: Publish, bundle: Path, own_bundle: Path
-) -> None:
-    version = publish(bundle)
-    manifest = own_bundle / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"format_version": 4', '"format_version": 3'))
-    _, client = start(own_bundle)
-    assert ask(client)[0] == version[:12]
-
-
-def test_a_local_bundle_without_its_model_does_not_hinder_a_start(
+def test_a_local_bundle_of_another_release_or_without_its_model_does_not_hinder_a_start(
     start: Start, publish: Publish, bundle: Path, own_bundle: Path
 ) -> None:
     version = publish(bundle)
     (own_bundle / "model.ort").unlink()
-    _, client = start(own_bundle)
-    assert ask(client)[0] == version[:12]
+    for _ in range(2):
+        _, client = start(own_bundle)
+        assert ask(client)[0] == version[:12]
+        manifest = own_bundle / "manifest.json"
+        manifest.write_text(manifest.read_text().replace('"format_version": 4', '"format_version": 3'))
 
 
 def test_what_a_killed_process_had_fetched_in_part_is_removed(
@@ -235,11 +227,11 @@ def test_a_process_that_ends_removes_what_it_fetched(
 def test_a_folder_of_others_is_not_used(environment: dict[str, str], tmp_path: Path) -> None:
     folder = folders.own_folder(environment)
     folder.chmod(0o777)
-    with pytest.raises(BundleError, match="others may write there"):
+    with pytest.raises(BundleError, match="other users can write there"):
         folders.own_folder(environment)
     folder.rmdir()
     folder.symlink_to(tmp_path)
-    with pytest.raises(BundleError, match="others may write there"):
+    with pytest.raises(BundleError, match="other users can write there"):
         folders.own_folder(environment)
 
 
@@ -250,8 +242,3 @@ def test_every_reply_names_its_bundle(start: Start, publish: Publish, bundle: Pa
         assert reply.headers["x-bundle"] == version[:12]
     schema = client.get("/openapi.json").json()
     assert "chapter" in schema["components"]["schemas"]["Filter"]["properties"]
-
-
-def test_a_folder_is_served_without_the_header(client: httpx.Client) -> None:
-    assert "x-bundle" not in client.get("/health").headers
-    assert "bundle" not in client.get("/info").json()

@@ -55,20 +55,14 @@ def test_it_searches_the_bundle_it_has_opened_after_the_folder_was_replaced(
     assert reply.json() == client.post("/similar", json=body).json()
 
 
-def test_ctrl_c_stops_it_without_a_trace(server: subprocess.Popen[str]) -> None:
-    address_of(server)
+def test_it_logs_each_request_as_a_line_of_json_and_stops_without_a_trace(server: subprocess.Popen[str]) -> None:
+    assert server.stdout is not None
+    first = server.stdout.readline()
+    reply = httpx.get(f"{address_of(server)}/health", trust_env=False)
     server.send_signal(signal.SIGINT)
     output, _ = server.communicate(timeout=30)
     assert server.returncode == 0
     assert "Traceback" not in output
-
-
-def test_it_logs_each_request_as_a_line_of_json(server: subprocess.Popen[str]) -> None:
-    assert server.stdout is not None
-    first = server.stdout.readline()
-    reply = httpx.get(f"{address_of(server)}/health", trust_env=False)
-    server.send_signal(signal.SIGTERM)
-    output, _ = server.communicate(timeout=30)
     assert '"message":"start"' in first
     assert '"message":"start"' not in output
     assert "init-" not in reply.headers["server-timing"]  # no request waited for the start
@@ -99,21 +93,22 @@ def test_a_wrong_bundle_ends_it_with_1_and_the_reason(tmp_path: Path) -> None:
     assert (failed.returncode, failed.stdout, failed.stderr) == (1, "", f"error: {reason}\n")
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [("MAX_BODY_BYTES", "lots", "'lots', expected a whole number"), ("MAX_TOKENS", "23", "23, expected 24 or more")],
+)
 def test_a_wrong_setting_ends_it_with_1_and_the_reason(
-    bundle: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    bundle: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    value: str,
+    expected: str,
 ) -> None:
-    monkeypatch.setenv("MAX_BODY_BYTES", "lots")
-    assert main(["--bundle", str(bundle)]) == 1
-    assert capsys.readouterr().err.startswith("error: MAX_BODY_BYTES: 'lots', expected a whole number")
-
-
-def test_fewer_tokens_than_one_text_may_have_end_it_with_1_and_the_reason(
-    bundle: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("MAX_TOKENS", "23")
+    monkeypatch.setenv(name, value)
     monkeypatch.setattr("uvicorn.run", lambda *_, **__: pytest.fail("it serves"))
     assert main(["--bundle", str(bundle)]) == 1
-    assert capsys.readouterr().err.startswith("error: MAX_TOKENS: 23, expected 24 or more")
+    assert capsys.readouterr().err.startswith(f"error: {name}: {expected}")
 
 
 def test_the_bundle_of_the_environment_is_served_unless_another_is_named(

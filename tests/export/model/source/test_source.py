@@ -256,13 +256,6 @@ def test_a_package_with_other_weights_than_upstreams_is_refused(monkeypatch: pyt
         find_model(None, None)
 
 
-def test_without_its_package_the_default_model_comes_from_the_hub(monkeypatch: pytest.MonkeyPatch, hub: Hub) -> None:
-    monkeypatch.setattr(source, "DEFAULT_MODEL_PACKAGE", "no_such_package")
-    asked = hub(TINY_BERT)
-    assert find_model(None, None)[:2] == (TINY_BERT, DEFAULT_MODEL)
-    assert asked[0][0] == DEFAULT_MODEL
-
-
 @pytest.mark.usefixtures("no_network")
 def test_a_model_in_a_folder_has_the_name_of_the_folder(tiny_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_model(str(tiny_copy), None) == (tiny_copy, "tiny-bert", None)
@@ -270,12 +263,23 @@ def test_a_model_in_a_folder_has_the_name_of_the_folder(tiny_copy: Path, monkeyp
     assert find_model(".", None) == (Path(), "tiny-bert", None)
 
 
-def test_a_name_on_the_hub_is_downloaded_at_its_revision_and_without_files_that_run_code(hub: Hub) -> None:
+@pytest.mark.parametrize(
+    ("asked_for", "revision", "package", "name"),
+    [
+        ("intfloat/e5-small-v2", "a1b2c3", source.DEFAULT_MODEL_PACKAGE, "intfloat/e5-small-v2"),
+        (None, "a1b2c3", source.DEFAULT_MODEL_PACKAGE, DEFAULT_MODEL),
+        (None, None, "no_such_package", DEFAULT_MODEL),
+    ],
+)
+def test_a_name_a_revision_and_a_default_model_without_its_package_are_asked_of_the_hub(
+    asked_for: str | None, revision: str | None, package: str, name: str, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "DEFAULT_MODEL_PACKAGE", package)
     asked = hub(TINY_BERT)
-    assert find_model("intfloat/e5-small-v2", "a1b2c3")[:2] == (TINY_BERT, "intfloat/e5-small-v2")
-    ((name, options),) = asked
-    assert (name, options["revision"]) == ("intfloat/e5-small-v2", "a1b2c3")
-    patterns = options["allow_patterns"]
+    assert find_model(asked_for, revision)[:2] == (TINY_BERT, name)
+    ((found, options),) = asked
+    assert (found, options["revision"]) == (name, revision)
+    patterns = options["allow_patterns"]  # no files that run code
     wanted = {str(path.relative_to(TINY_BERT)) for path in TINY_BERT.rglob("*") if path.is_file()}
     assert all(any(fnmatch.fnmatch(path, pattern) for pattern in patterns) for path in wanted)
     for refused in ("pytorch_model.bin", "rust_model.ot", "modeling.py", "onnx/model.onnx"):
@@ -287,14 +291,6 @@ def test_the_commit_that_the_hub_gave_is_recorded_whatever_was_asked_for(hub: Hu
     commit = "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
     hub(Path("hub") / "models--intfloat--e5-small-v2" / "snapshots" / commit)
     assert find_model("intfloat/e5-small-v2", asked_for)[2] == commit
-
-
-@needs_package
-def test_a_revision_of_the_default_model_is_asked_of_the_hub(hub: Hub) -> None:
-    asked = hub(TINY_BERT)
-    find_model(None, "a1b2c3")
-    ((name, options),) = asked
-    assert (name, options["revision"]) == (DEFAULT_MODEL, "a1b2c3")
 
 
 @pytest.mark.usefixtures("no_network")

@@ -1,6 +1,5 @@
 """Keyword search ranks as BM25 does: compared with a slow dictionary, with bm25s and with SQLite."""
 
-import itertools
 import math
 import os
 import random
@@ -160,20 +159,6 @@ def test_a_query_of_very_many_words_is_cut_and_says_so_but_quoted_words_stay(fil
     assert [hit.row for hit in matches.best(3)] == [0]
 
 
-# 8 bit
-
-
-def test_8_bit_keeps_the_order_of_all_scores_that_are_further_apart_than_its_steps(file: Path) -> None:
-    texts = random_texts(7, 500)
-    keywords = make(file, [" ".join(text) for text in texts])
-    for query in (["w2"], ["w5", "w11"], WORDS[20:26]):
-        exact, step = np.array(exact_scores(texts, query)), steps(texts, query)
-        rows = [hit.row for hit in keywords.match(" ".join(query)).best(10)]
-        for better, worse in itertools.pairwise(rows):
-            assert exact[better] > exact[worse] - 2 * step
-        assert exact[rows].min() > np.sort(exact)[-10] - 2 * step
-
-
 # Damaged files
 
 
@@ -201,15 +186,6 @@ def test_a_file_that_holds_something_else_is_refused(
     assert info is not None
     with pytest.raises(TensorsError, match=rf"^{path}: .* expected .*; run `python -m export` again$"):
         Keywords(path, info, 2)
-
-
-def test_a_cut_file_is_refused(file: Path) -> None:
-    tensors, info = keyword_tensors(["angry goose", "old ferry"], UNSTEMMED)
-    assert info is not None
-    save_file(tensors, file)
-    file.write_bytes(file.read_bytes()[:-1])
-    with pytest.raises(TensorsError, match="expected a whole safetensors file"):
-        Keywords(file, info, 2)
 
 
 # The export

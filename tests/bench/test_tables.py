@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import documents
+from bench import tables
 
 
 @pytest.fixture
@@ -23,27 +23,27 @@ def results(tmp_path: Path) -> Path:
 def test_a_table_replaces_what_stood_between_its_markers(results: Path) -> None:
     text = "before\n<!-- warm -->\n| old |\n<!-- /warm -->\nafter\n"
     expected = "before\n<!-- warm -->\n| ms |\n| --- |\n| 4.3 |\n<!-- /warm -->\nafter\n"
-    assert documents.fill(text, results) == expected
-    assert documents.fill(expected, results) == expected
+    assert tables.fill(text, results) == expected
+    assert tables.fill(expected, results) == expected
 
 
 def test_a_document_shows_ten_rows_of_a_table_and_a_link_to_all(results: Path) -> None:
     rows = [f"| {number} | {number % 2} |\n" for number in range(25)]
     (results / "long.md").write_text("".join(["| n | odd |\n| --- | --- |\n", *rows, "\n<sub>commit</sub>\n"]))
-    filled = documents.fill("<!-- long -->\n<!-- /long -->\n", results, "../").splitlines(keepends=True)
+    filled = tables.fill("<!-- long -->\n<!-- /long -->\n", results, "../").splitlines(keepends=True)
     assert filled[3:13] == rows[:10]
     assert "".join(filled[13:]) == "\n[All 25 rows](../bench/results/long.md)\n\n<sub>commit</sub>\n<!-- /long -->\n"
-    odd = documents.fill("<!-- long odd=1 -->\n<!-- /long -->\n", results)
+    odd = tables.fill("<!-- long odd=1 -->\n<!-- /long -->\n", results)
     assert odd.splitlines(keepends=True)[3:13] == rows[1:20:2]
     assert "[All 25 rows](bench/results/long.md)" in odd
-    one = documents.fill("<!-- long odd=1 n=7 -->\n<!-- /long -->\n", results)
+    one = tables.fill("<!-- long odd=1 n=7 -->\n<!-- /long -->\n", results)
     assert one.splitlines(keepends=True)[3:5] == [rows[7], "\n"]
-    with pytest.raises(documents.DocumentError, match=r"long: no row has \{'odd': '2'\}"):
-        documents.fill("<!-- long odd=2 -->\n<!-- /long -->", results)
+    with pytest.raises(tables.DocumentError, match=r"long: no row has \{'odd': '2'\}"):
+        tables.fill("<!-- long odd=2 -->\n<!-- /long -->", results)
 
 
 def test_a_table_that_was_not_measured_yet_is_empty(results: Path) -> None:
-    assert documents.fill("<!-- cold -->\nold\n<!-- /cold -->", results) == "<!-- cold -->\n<!-- /cold -->"
+    assert tables.fill("<!-- cold -->\nold\n<!-- /cold -->", results) == "<!-- cold -->\n<!-- /cold -->"
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_table_that_was_not_measured_yet_is_empty(results: Path) -> None:
 )
 def test_a_figure_is_read_from_the_result_and_formatted(results: Path, path: str, layout: str, expected: str) -> None:
     opening = f"It takes <!-- figure {path} {layout} -->"
-    assert documents.fill(f"{opening}9<!-- /figure --> ms.", results) == f"{opening}{expected}<!-- /figure --> ms."
+    assert tables.fill(f"{opening}9<!-- /figure --> ms.", results) == f"{opening}{expected}<!-- /figure --> ms."
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_a_figure_is_read_from_the_result_and_formatted(results: Path, path: str
     ids=["no result", "no key", "too deep", "words", "keys", "no numbers", "open figure", "open table", "remark"],
 )
 def test_a_marker_that_cannot_be_filled_is_refused(results: Path, text: str, message: str) -> None:
-    with pytest.raises(documents.DocumentError) as caught:
-        documents.fill(text, results)
+    with pytest.raises(tables.DocumentError) as caught:
+        tables.fill(text, results)
     assert message in str(caught.value)
 
 
@@ -90,9 +90,9 @@ def test_the_command_rewrites_every_document(
     (project / "README.md").write_text("<!-- warm -->\n<!-- /warm -->\n")
     page = project / "docs" / "speed.md"
     page.write_text("<!-- figure warm/init .0f -->0<!-- /figure --> ms\n")
-    monkeypatch.setattr(documents, "PROJECT", project)
-    monkeypatch.setattr(documents, "RESULTS", results)
-    assert documents.run(argparse.Namespace()) == 0
+    monkeypatch.setattr(tables, "PROJECT", project)
+    monkeypatch.setattr(tables, "RESULTS", results)
+    assert tables.run(argparse.Namespace()) == 0
     assert "| 4.3 |" in (project / "README.md").read_text()
     assert page.read_text() == "<!-- figure warm/init .0f -->300<!-- /figure --> ms\n"
     printed = capsys.readouterr().out.splitlines()
@@ -102,4 +102,4 @@ def test_the_command_rewrites_every_document(
     ]
     page.write_text("<!-- figure warm/none .0f -->0<!-- /figure -->\n")
     with pytest.raises(SystemExit, match=r"^error: docs/speed\.md: figure warm/none: "):
-        documents.run(argparse.Namespace())
+        tables.run(argparse.Namespace())
