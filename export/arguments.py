@@ -187,7 +187,7 @@ def _add_corpus(parser: argparse.ArgumentParser, is_required: bool) -> None:
         default=[],
         metavar="NAME=TYPE",
         help=f"type of another column for filters, one of {', '.join(TYPES)}; none leaves it out (default: the type "
-        "that all its values have); may be repeated",
+        "that all its values have); can be repeated",
     )
 
 

@@ -34,7 +34,7 @@ from export.model.source.source import find_model, read_source
 from export.progress import OnProgress
 from export.shell import python_module
 from export.subprocess_call import in_own_process
-from export.summary import Rows, corpus_rows, print_bundle_summary, print_checks, print_model_summary
+from export.summary import Rows, corpus_rows, print_checks, print_summary
 from export.terminal import ProgressLines, TerminalConsole, showing_progress
 from function.engine.bundle import CONVEX, MANIFEST, PASSAGES, TOKENIZER, BundleError, Manifest, read_manifest
 from function.engine.tensors import TensorsError
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         is_unchanged = _manifest_bytes(options) == manifest_before
         state = "nothing was changed" if is_unchanged else f"{options.out} was replaced before that, and is complete"
         if options.command in PUBLISHING:
-            state = "run the command again; what it has done already is not done twice"
+            state = "run the command again; it continues where it was stopped"
         errors.print(f"[red]interrupted:[/] {escape(state + (_kept(options) if is_unchanged else ''))}")
         if isinstance(stop, SystemExit):
             raise
@@ -94,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _kept(options: argparse.Namespace) -> str:
-    """Return the end of a message about an export that was stopped: where its finished pieces are, if it has any."""
+    """Return the end of a message about a stopped export: where its finished pieces are, "" if it has none."""
     try:
         kept = None if options.command in CHANGE_NO_BUNDLE else find_kept(options.out)
     except OSError:  # there is no folder, or it cannot be read
@@ -105,7 +105,7 @@ def _kept(options: argparse.Namespace) -> str:
 
 
 def _manifest_bytes(options: argparse.Namespace) -> bytes | None:
-    """Return the manifest of the bundle that the command replaces, None if there is none. It differs by bundle."""
+    """Return the manifest of the bundle that the command replaces, None if there is none."""
     try:
         return None if options.command in CHANGE_NO_BUNDLE else (options.out / MANIFEST).read_bytes()
     except OSError:  # the command itself reports what is wrong with the folder
@@ -138,12 +138,10 @@ def _export(options: argparse.Namespace) -> int:
             manifest = made or model(corpus)
             if keeps_model or made:
                 _check_space(options, fresh, corpus, manifest.model.dim)
+        rows = None
         if corpus is not None:
             manifest, rows = _write_corpus(fresh, manifest, corpus, options)
-    if corpus is None:
-        print_model_summary(console, options.out, manifest)
-    else:
-        print_bundle_summary(console, options.out, manifest, rows, time.perf_counter() - started)
+    print_summary(console, options.out, manifest, rows, time.perf_counter() - started)
     return 0
 
 
@@ -163,9 +161,9 @@ def _make_model(options: argparse.Namespace, fresh: Path, corpus: Corpus | None,
 
 
 def _check_space(options: argparse.Namespace, fresh: Path, corpus: Corpus | None, dim: int, model: int = 0) -> None:
-    """Raise DiskError unless there is room for what has not been written yet.
+    """Raise DiskError unless there is room for everything that is not written yet.
 
-    model is the bytes of the model, once finished and once in the bundle, and of its temporary files.
+    model is the number of bytes of the model, finished and copied into the bundle, and of its temporary files.
     """
     bundle = model - folder_bytes(fresh / FINISHED)
     if corpus is not None:
@@ -201,7 +199,7 @@ def _read_corpus(
 ) -> tuple[Corpus, Manifest | None]:
     """Return the texts that --corpus names, or else Python's own documentation.
 
-    They are written into the unfinished bundle, which the texts of a file are read from again.
+    They are written into the unfinished bundle, and the texts of a file are read from there again.
     Passages are measured with the model's tokenizer: in that case `model` writes the model first, and its manifest is
     returned too.
     """
@@ -231,7 +229,7 @@ def _read_corpus(
                 corpus = read_documents(path, fresh / PASSAGES, reading, on_progress)
             else:
                 split = splitter.split if options.split else None
-                corpus = read_corpus(path, *named, fresh / PASSAGES, on_progress, split)
+                corpus = read_corpus(path, fresh / PASSAGES, *named, on_progress, split)
     columns = choose_types(corpus, dict(options.column), options.corpus or Path(NAME))
     corpus = replace(corpus, columns=columns, title=options.title, description=options.description)
     on_progress(step, 1)
@@ -283,7 +281,7 @@ def _write_corpus(
         errors.print(f"[yellow]warning:[/] {escape(warning)}")
     embedder = Embedder.open(fresh, manifest.model)
     cluster = None if options.ray is None else Cluster(options.ray, fresh)
-    # Ray shows bars of its own, which would write over ours
+    # Ray displays its own bars, which would overwrite ours
     with showing_progress(console) if cluster is None else nullcontext(ProgressLines(console)) as on_progress:
         older = None
         if options.update is not None:

@@ -4,8 +4,8 @@ Ray Data hands each shard to a pool of actors, one worker for each core of the c
 the nodes through Ray, so they need neither a shared disk nor a hub; they need the packages of requirements.txt. A
 shard carries its number, because Ray returns them in any order. Ray repeats the shards of a killed worker or node.
 
-Ray Data's own readers are left out: they guess types (the id 007 becomes 7), and the bytes would not be those of an
-export on one machine. The machine that runs the export reads the corpus, as it does without Ray.
+Ray Data's own readers are left out: they guess types (the id 007 becomes 7), and the bundle would differ from that of
+an export on one machine. The machine that runs the export reads the corpus, as it does without Ray.
 """
 
 import os

@@ -48,7 +48,7 @@ def keywords_bytes(passages: Path, heading_prefix: bool = False) -> int:
     """Return how many bytes keywords.safetensors takes for a corpus, overestimated by half or more.
 
     The headings before a passage are in its metadata. The postings of headlines take about as many bytes as the
-    headlines, those of longer texts fewer.
+    headlines, the postings of longer texts fewer.
     """
     tensors = map_tensors(passages)
     return 2 * (len(tensors["texts"]) + (len(tensors["metadata"]) if heading_prefix else 0))

@@ -1,9 +1,9 @@
-"""Keep an export from removing the user's own texts unless --remove-corpus says so: their file may be gone."""
+"""Keep an export from removing the user's own texts without --remove-corpus: their file can be gone."""
 
 from pathlib import Path
 
 from export.corpus.python_documentation import NAME as DOCUMENTATION
-from function.engine.bundle import INDEX, PASSAGES, BundleError, IndexInfo, read_manifest
+from function.engine.bundle import INDEX, PASSAGES, BundleError, read_manifest
 
 
 def refuse_to_remove_texts(out: Path, brings_documentation: bool) -> None:
@@ -12,7 +12,10 @@ def refuse_to_remove_texts(out: Path, brings_documentation: bool) -> None:
     If brings_documentation is true, the new bundle holds Python's own documentation, and may replace a bundle with the
     same. Files of texts without a readable manifest count as the user's own.
     """
-    index = _read_index_info(out)
+    try:
+        index = read_manifest(out).index
+    except BundleError:  # the files are checked instead
+        index = None
     files = [name for name in (INDEX, PASSAGES) if (out / name).exists()]
     if index is not None:
         if brings_documentation and index.corpus == DOCUMENTATION:
@@ -27,11 +30,3 @@ def refuse_to_remove_texts(out: Path, brings_documentation: bool) -> None:
         f"{out}: holds {found}; this command would remove them, expected a folder without texts; {name_them}choose "
         "another folder with --out, or add --remove-corpus"
     )
-
-
-def _read_index_info(out: Path) -> IndexInfo | None:
-    """Return the manifest's entry for the texts, None if the manifest has none or cannot be read."""
-    try:
-        return read_manifest(out).index
-    except BundleError:  # the caller checks the files instead
-        return None

@@ -1,4 +1,4 @@
-"""Run a function in a process of its own, so that the memory of what it imports and makes is free again afterwards.
+"""Run a function in a process of its own, so that all its memory, imports included, is free again afterwards.
 
 torch and transformers alone keep half a gigabyte for as long as a process lives.
 """

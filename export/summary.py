@@ -25,7 +25,7 @@ Rows = list[tuple[str, str]]  # name and value
 
 
 def print_checks(console: Console, checks: Callable[[OnProgress], "Iterable[Check]"]) -> bool:
-    """Run the checks and show their on_progress, print a table of the results, return whether all passed."""
+    """Run the checks and show their progress, print a table of the results, return whether all passed."""
     table = Table("check", "found", "expected", "", box=None, pad_edge=False)
     passed = True
     try:
@@ -40,18 +40,36 @@ def print_checks(console: Console, checks: Callable[[OnProgress], "Iterable[Chec
     return passed
 
 
-def print_model_summary(console: Console, out: Path, manifest: Manifest) -> None:
-    """Print the summary of a bundle without texts, and the command that adds texts to it."""
-    _print_rows(console, [*_model_rows(manifest), *_size_rows(manifest)])
-    command = python_module("export", "corpus", "--corpus", "FILE", "--out", out)
-    console.print(f"Next: {command}", markup=False)
+def print_summary(
+    console: Console, out: Path, manifest: Manifest, corpus_rows: Rows | None = None, seconds: float = 0
+) -> None:
+    """Print the summary of a bundle, and the command that serves it or, if it has no texts, adds texts to it.
 
-
-def print_bundle_summary(console: Console, out: Path, manifest: Manifest, corpus_rows: Rows, seconds: float) -> None:
-    """Print the summary of a bundle, made in this number of seconds, and the command that serves it."""
-    took = ("took", f"{seconds:.0f} s")
-    _print_rows(console, [*_model_rows(manifest), *corpus_rows, *_size_rows(manifest), took])
-    console.print(f"{out}/ is ready. Try it: {python_module('function', '--bundle', out)}", markup=False)
+    corpus_rows are None for a bundle without texts; seconds is how long it took to make another bundle.
+    """
+    model = manifest.model
+    language = ", trained with English" if model.source_sha256 == DEFAULT_MODEL_SHA256 else ""
+    shape = f"{model.dim} dimensions, {model.pooling} pooling, {model.max_tokens} tokens{language}"
+    accuracy = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in model.accuracy.items())
+    sizes = ", ".join(f"{name} {info.bytes / 1e6:.1f} MB" for name, info in manifest.files.items())
+    rows = [
+        ("model", f"{model.name}, {shape}"),
+        (model.quantization, f"against float32: {accuracy}"),
+        *(corpus_rows or []),
+        ("size", sizes),
+        *([("took", f"{seconds:.0f} s")] if corpus_rows else []),
+    ]
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column()
+    for name, value in rows:
+        table.add_row(name, escape(value))
+    console.print(table)
+    if corpus_rows:
+        end = f"{out}/ is ready. Try it: {python_module('function', '--bundle', out)}"
+    else:
+        end = f"Next: {python_module('export', 'corpus', '--corpus', 'FILE', '--out', out)}"
+    console.print(end, markup=False)
 
 
 def corpus_rows(out: Path, manifest: Manifest, corpus: Corpus, rows: "EmbeddedCorpus", seconds: float) -> Rows:
@@ -115,30 +133,3 @@ def _describe_keywords(keywords: KeywordsInfo | None) -> str:
     stems = f"{keywords.stemming} stems" if keywords.stemming else "no stems"
     fusion = f"convex, weight {keywords.fusion_weight:g}" if keywords.fusion == CONVEX else keywords.fusion
     return f"{keywords.terms:,} terms with {keywords.postings:,} postings, {stems}; hybrid: {fusion}"
-
-
-def _model_rows(manifest: Manifest) -> Rows:
-    model = manifest.model
-    language = ", trained with English" if model.source_sha256 == DEFAULT_MODEL_SHA256 else ""
-    accuracy = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in model.accuracy.items())
-    return [
-        (
-            "model",
-            f"{model.name}, {model.dim} dimensions, {model.pooling} pooling, {model.max_tokens} tokens{language}",
-        ),
-        (model.quantization, f"against float32: {accuracy}"),
-    ]
-
-
-def _size_rows(manifest: Manifest) -> Rows:
-    sizes = [f"{name} {info.bytes / 1e6:.1f} MB" for name, info in manifest.files.items()]
-    return [("size", ", ".join(sizes))]
-
-
-def _print_rows(console: Console, rows: Rows) -> None:
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(style="bold")
-    table.add_column()
-    for name, value in rows:
-        table.add_row(name, escape(value))
-    console.print(table)

@@ -47,12 +47,12 @@ class TerminalConsole(Console):
             raise DiskError(f"{name}: {error.strerror}; {advice}") from error
 
     def on_broken_pipe(self) -> None:
-        """End the command because nobody reads what it prints. Raises SystemExit."""
+        """End the command, because the reader of its output has ended. Raises SystemExit."""
         self._write_no_more()
         raise SystemExit(NO_READER)
 
     def _write_no_more(self) -> None:
-        """Discard all further output, since what is still in a buffer would fail again when Python ends."""
+        """Discard all further output: the rest of a buffer would fail again when Python ends."""
         self.quiet = True
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
 

@@ -70,7 +70,7 @@ def make_searches(bundle: LoadedBundle, queries: Embeddings, texts: Sequence[str
 def take_turns(searches: dict[str, Search], count: int) -> dict[str, list[float]]:
     """Return the milliseconds of each search for queries 0 to `count`, by kind; a round has an equal part of them."""
     size = count // ROUNDS
-    for search in searches.values():  # so that the first round finds everything in memory
+    for search in searches.values():  # the first measured round then finds everything in memory
         time_all(search, range(size))
     milliseconds: dict[str, list[float]] = {kind: [] for kind in searches}
     for number in range(ROUNDS):

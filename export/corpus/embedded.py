@@ -12,7 +12,7 @@ PREFIX_CHARACTERS = 300  # maximum length of a path; the end of a longer one is 
 
 
 def heading_prefix(metadata: Mapping[str, Any]) -> str:
-    """Return what is embedded before a passage: lines with its title and headings, and with its table's header."""
+    """Return the prefix of a passage: a line with its title and headings, and one with its table's header."""
     path = list(metadata.get("headings", ()))
     if metadata.get("title") and metadata["title"] not in path[:1]:
         path.insert(0, metadata["title"])

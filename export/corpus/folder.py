@@ -17,7 +17,7 @@ SPECIAL = "neither a file nor a folder"
 
 
 def find_files(folder: Path) -> tuple[list[Path], tuple[Skipped, ...]]:
-    """Return the files of a folder and of its folders in the order of their paths, and what was skipped, by reason.
+    """Return the files of a folder and of its folders in the order of their paths, and the skipped entries by reason.
 
     Symbolic links are followed. A file or folder with several paths is read once, under the path without a link if
     there is one, so a link to a folder above it is no endless loop.
@@ -44,7 +44,7 @@ def find_files(folder: Path) -> tuple[list[Path], tuple[Skipped, ...]]:
 
     take(folder, folder.resolve())
     while folders or links:
-        if not folders:  # links come last, so that each file has its own path rather than that of a link
+        if not folders:  # links come last, so that each file is read under its own path
             link = links.popleft()
             take(link, _target(link))
             continue

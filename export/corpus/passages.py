@@ -45,7 +45,7 @@ def writing_passages(path: Path) -> Iterator[Append]:
 class StoredColumn(Sequence[str]):
     """One column of a passages.safetensors.
 
-    The file is mapped anew for each use and then released, so that its pages do not count as this process's memory.
+    The file is mapped again for each use and then released, so that its pages do not count as this process's memory.
     """
 
     def __init__(self, path: Path, column: str) -> None:

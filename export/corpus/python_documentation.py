@@ -49,16 +49,13 @@ def python_documentation() -> Corpus:
         if entry.doc.strip():
             entries.setdefault(entry.id, entry)
     ordered = [entries[key] for key in sorted(entries)]
+    metadata = [{"kind": entry.kind, "module": entry.module, "signature": entry.signature} for entry in ordered]
     return Corpus(
         texts=[f"{entry.id}: {_summary(entry.doc)}" for entry in ordered],
         ids=[entry.id for entry in ordered],
-        metadata=[_metadata(entry) for entry in ordered],
+        metadata=[compact_json(each) for each in metadata],
         empty_texts=0,
     )
-
-
-def _metadata(entry: Entry) -> str:
-    return compact_json({"kind": entry.kind, "module": entry.module, "signature": entry.signature})
 
 
 def _summary(doc: str) -> str:

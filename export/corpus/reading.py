@@ -1,7 +1,7 @@
 """Read a corpus from a file, in the format that its suffix says, or from the files of a folder."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import astuple
 from functools import partial
 from pathlib import Path
@@ -24,17 +24,16 @@ Split = Callable[[str], list[tuple[int, int]]]  # returns the start and the end 
 
 def read_corpus(
     path: Path,
+    passages: Path,
     text_column: str | None = None,
     id_column: str | None = None,
-    passages: Path | None = None,
     on_progress: OnProgress = no_progress,
     split: Split | None = None,
 ) -> Corpus:
-    """Return the passages of a file whose suffix says its format, after writing them into `passages` if that is named.
+    """Return the texts of a file whose suffix says its format, after writing them into `passages`.
 
-    A passages.safetensors is written while the file is read, so that no more than some rows of the corpus are in
-    memory, and the returned corpus reads from it. Without one the corpus is in memory. `split` divides each text into
-    passages.
+    That passages.safetensors is written while the file is read, so that no more than some rows of the corpus are in
+    memory, and the returned corpus reads from it. `split` divides each text into passages.
 
     The path may also be a folder: its files are read in the order of their paths, and row numbers go on from one to the
     next. export/corpus/folder.py says which are skipped.
@@ -43,25 +42,17 @@ def read_corpus(
     Raises CorpusError for a missing, unknown or broken file or column, with the line (from 1, in the
     uncompressed file) where it can be known, for a file without a single text, and for one that changes meanwhile.
     """
-    requested = Columns(text_column, id_column)
-    texts: Sequence[str]
-    ids: Sequence[str]
-    metadata: Sequence[str]
     divided = 0
-    if passages is None:
-        rows: list[tuple[str, str, str]] = []
-        counts, files, skipped = _read(path, requested, lambda *row: rows.append(row), on_progress)
-        texts, ids, metadata = ([row[column] for row in rows] for column in range(3))
-    else:
-        with writing_passages(passages) as append:
+    with writing_passages(passages) as append:
 
-            def append_split(text: str, id: str, metadata: str) -> None:
-                nonlocal divided
-                assert split is not None
-                divided += _append_passages(append, split(text), text, id, metadata)
+        def append_split(text: str, id: str, metadata: str) -> None:
+            nonlocal divided
+            assert split is not None
+            divided += _append_passages(append, split(text), text, id, metadata)
 
-            counts, files, skipped = _read(path, requested, append_split if split else append, on_progress)
-        texts, ids, metadata = stored_columns(passages)
+        requested = Columns(text_column, id_column)
+        counts, files, skipped = _read(path, requested, append_split if split else append, on_progress)
+    texts, ids, metadata = stored_columns(passages)
     found = counts.empty_texts, counts.blank_ids, counts.non_finite
     return Corpus(texts, ids, metadata, *found, files, skipped, split_texts=divided)
 

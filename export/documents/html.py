@@ -1,6 +1,6 @@
 """HTML: the text of a page without navigation and other boilerplate, a line for each row of a table.
 
-The text is extracted, so offsets count its characters and not those of the file.
+The text is extracted, so offsets count characters of the text and not of the file.
 """
 
 import re
@@ -174,7 +174,7 @@ def _line(node: "LexborNode") -> str:
 
 
 def _anchor(node: "LexborNode") -> str:
-    """Return the id of a heading: its own, that of the section which it begins, or one within it."""
+    """Return the id of a heading: its own, the id of the section that it begins, or one within it."""
     parent = node.parent
     if not node.id and parent is not None and parent.id and parent.tag in ("section", "div"):
         first = next((child for child in parent.iter() if child.tag != "span"), None)

@@ -21,7 +21,7 @@ class Passage:
     text: str
     start: int
     end: int
-    headings: tuple[str, ...]  # from the highest to that of the section
+    headings: tuple[str, ...]  # from the highest to the section's own
     anchor: str  # anchor of the section, or of the nearest one around it that has any
     page: int | None
     table: str  # the header of the table that the passage continues

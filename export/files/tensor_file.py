@@ -1,4 +1,4 @@
-"""Write safetensors files of any size with little memory, and let go of memory-mapped arrays.
+"""Write safetensors files of any size with little memory, and release memory-mapped arrays.
 
 The library's own writer copies all tensors of a file into one string of bytes. This one copies a block at a time, and
 the bytes it writes are the library's. function/engine/tensors.py reads the files and describes the format.
@@ -50,7 +50,7 @@ Tensor = AnyArray | Gathered
 def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     """Write a safetensors file that every user may read, with the same bytes as the library's save_file.
 
-    An array has one dimension or more and may be memory-mapped; its pages are released when they are written. No more
+    An array has one dimension or more and can be memory-mapped; its pages are released when they are written. No more
     than BLOCK bytes, or one row, are copied at a time. Raises ValueError for a dtype that no bundle has, OSError if the
     file cannot be written.
     """

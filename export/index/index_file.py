@@ -31,7 +31,7 @@ SLACK = 0.0005  # recall that is left for each stage that is chosen later
 def write_index_file(path: Path, codes: Codes, scales: Scales) -> tuple[StagesInfo | None, float]:
     """Write the rows of a corpus, and return the stages of a search and their recall.
 
-    codes is (rows, dim) int8 and scales (rows,) float32, in the order of the corpus; both may be memory-mapped.
+    codes is (rows, dim) int8 and scales (rows,) float32, in the order of the corpus; both can be memory-mapped.
     """
     exact = search_exactly(own_queries(codes, scales), codes, scales)
     if len(codes) > EXHAUSTIVE_ROWS:

@@ -1,4 +1,4 @@
-"""The files of a bundle, written into a folder: those of the model, those of the corpus, and the manifest last."""
+"""Write the files of a bundle into a folder: first the model, then the corpus, and the manifest last."""
 
 import json
 import shutil
@@ -40,7 +40,7 @@ def write_index(
     """Write the index, columns and keywords beside the model and the passages, then the manifest, and return that.
 
     A truncated.jsonl that is in the folder is listed in the manifest.
-    codes (rows, dim) int8 and scales (rows,) float32 are in the corpus's order, and may be memory-mapped.
+    codes (rows, dim) int8 and scales (rows,) float32 are in the corpus's order, and can be memory-mapped.
     keywords is None for a bundle without them.
     """
     stages, recall = write_index_file(folder / layout.INDEX, codes, scales)

@@ -2,10 +2,9 @@
 
 Spherical k-means (Dhillon and Modha, 2001): rows and centroids have unit length, and a row belongs to the centroid with
 the largest product. It learns from a sample of the rows, because more rows would move the centroids little. There are
-thousands of centroids, so they are grouped by k-means too: a row is compared with those of the groups nearest to it.
+thousands of centroids, so they are grouped by k-means too, and a row is compared only with the centroids
+of the nearest groups.
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,20 +21,13 @@ ROWS_AT_ONCE = 16_384
 SEED = 7
 
 Numbers = Array[np.intp]
-
-
-@dataclass(frozen=True, slots=True)
-class _Groups:
-    """Groups of similar centroids: centres (groups, dim) float32, and the numbers of each group's centroids."""
-
-    centres: Embeddings
-    members: list[Numbers]
+Groups = tuple[Embeddings, list[Numbers]]  # centres (groups, dim), and the numbers of each group's centroids
 
 
 def group_rows(codes: Codes, scales: Scales) -> tuple[Embeddings, Numbers]:
     """Return centroids (lists, dim) float32 of unit length and the number of each row's list, (rows,) intp.
 
-    codes is (rows, dim) int8 and scales (rows,) float32, both may be memory-mapped. No list is empty. Lists with
+    codes is (rows, dim) int8 and scales (rows,) float32, both can be memory-mapped. No list is empty. Lists with
     similar centroids have numbers that are near each other.
     """
     generator = np.random.default_rng(SEED)
@@ -47,11 +39,10 @@ def group_rows(codes: Codes, scales: Scales) -> tuple[Embeddings, Numbers]:
     for _ in range(ROUNDS):
         nearest = _find_nearest(sample, sample_scales, centroids, _group(centroids))
         centroids = _means(sample, sample_scales, nearest, len(centroids))
-    groups = _group(centroids)
-    near = [groups.members[group] for group in _chain(groups.centres)]
+    centres, groups = _group(centroids)
+    near = [groups[number] for number in _chain(centres)]
     centroids = centroids[np.concatenate([members[_chain(centroids[members])] for members in near])]
-    groups = _group(centroids)
-    used, numbers = np.unique(_find_nearest(codes, scales, centroids, groups), return_inverse=True)
+    used, numbers = np.unique(_find_nearest(codes, scales, centroids, _group(centroids)), return_inverse=True)
     return centroids[used], numbers
 
 
@@ -64,27 +55,28 @@ def principal_axes(centroids: Embeddings) -> Embeddings:
     return np.ascontiguousarray(vectors[:, ::-1][:, :AXES], np.float32)
 
 
-def _group(centroids: Embeddings) -> _Groups:
+def _group(centroids: Embeddings) -> Groups:
     """Group similar centroids by k-means: there are about as many groups as a group has members."""
     centres = centroids[:: max(1, round(len(centroids) ** 0.5))]
     codes, scales = quantize(centroids)
     for _ in range(ROUNDS):
         centres = _means(codes, scales, np.argmax(centroids @ centres.T, axis=1), len(centres))
     nearest = np.argmax(centroids @ centres.T, axis=1)
-    return _Groups(centres, [np.flatnonzero(nearest == number) for number in range(len(centres))])
+    return centres, [np.flatnonzero(nearest == number) for number in range(len(centres))]
 
 
-def _find_nearest(codes: Codes, scales: Scales, centroids: Embeddings, groups: _Groups) -> Numbers:
+def _find_nearest(codes: Codes, scales: Scales, centroids: Embeddings, groups: Groups) -> Numbers:
     """Return the number of the centroid nearest to each row, of those in the GROUPS_COMPARED groups nearest to it."""
     found = np.empty(len(codes), np.intp)
+    centres, members_of = groups
     for begin in range(0, len(codes), ROWS_AT_ONCE):
         block = dequantize(codes[begin : begin + ROWS_AT_ONCE], scales[begin : begin + ROWS_AT_ONCE])
         release(codes)
-        products = block @ groups.centres.T
-        rank = max(0, len(groups.centres) - GROUPS_COMPARED)
+        products = block @ centres.T
+        rank = max(0, len(centres) - GROUPS_COMPARED)
         is_near = products >= np.partition(products, rank, axis=1)[:, rank, np.newaxis]
         best, nearest = np.full(len(block), -np.inf, np.float32), found[begin : begin + ROWS_AT_ONCE]
-        for number, members in enumerate(groups.members):
+        for number, members in enumerate(members_of):
             near = np.flatnonzero(is_near[:, number])
             if not (len(near) and len(members)):
                 continue

@@ -21,7 +21,7 @@ Scores = Array[np.float32]  # (queries, texts)
 def recall(hits: Scores, least: Scores) -> float:
     """Return the share of the hits that are among the best, 0 to 1.
 
-    hits is (queries, top_k) float32, the exact scores of what was found; least is (queries,) float32, the lowest exact
+    hits is (queries, top_k) float32, the exact scores of the hits; least is (queries,) float32, the lowest exact
     score among each query's top_k best. Texts with equal scores may therefore come in any order.
     """
     return float(np.mean(hits >= least[:, np.newaxis]))

@@ -96,7 +96,7 @@ def _add_pooling(model: ModelProto, pooling: str) -> None:
     if pooling == "cls":
         first = add_constant(model, "pooling_first", np.array(0, np.int64))
         pooled = add_node(model, "Gather", [tokens, first], "pooled", attributes={"axis": 1})
-    elif pooling == "mean":  # the sum: normalization makes its length that of the mean
+    elif pooling == "mean":  # the sum, which normalization scales to the same unit vector as the mean
         mask = add_node(model, "Cast", ["attention_mask"], "pooling_mask", attributes={"to": TensorProto.FLOAT})
         axis = add_constant(model, "pooling_axis_1", np.array([1], np.int64))
         row = add_node(model, "Unsqueeze", [mask, axis], "pooling_mask_row")

@@ -6,8 +6,6 @@ sorted by name; the bytes of the model stay as they are.
 Source: onnxruntime/core/flatbuffers/schema/ort.fbs, and https://flatbuffers.dev/internals
 """
 
-from dataclasses import dataclass
-
 from flatbuffers import Builder, encode, packer
 from flatbuffers.number_types import Int8Flags, Uint32Flags
 from flatbuffers.table import Table
@@ -17,28 +15,15 @@ IDENTIFIER = b"ORTM"
 ALIGNMENT = 8  # bytes
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
-    """The name of a type with the places that it describes, or an operator's name with its types."""
-
-    name: str
-    entries: list["_Named"]
-    places: list[tuple[int, int]]  # kind (input or output) and number
-
-
 def sort_operators(content: bytes) -> bytes:
     """Return the content of an .ort file with its table of operators sorted by name."""
     root = Table(content, encode.Get(packer.uoffset, content, 0))
     model = Table(content, _target(root, MODEL))
     # where the bytes of the model and of its parts begin
     begin = min(model.Pos, model.Pos - encode.Get(packer.soffset, content, model.Pos))
-    operators = [
-        _Named(_name(each), [_Named(_name(part), [], _places(part)) for part in _tables(each, 1)], [])
-        for each in _tables(Table(content, _target(root, TYPES)), 0)
-    ]
     builder = Builder(0)  # it writes from the end to the beginning: the model's bytes are at the end already
     builder.Bytes, builder.head, builder.minalign = bytearray(content[begin:]), 0, ALIGNMENT
-    types = _write(builder, [_write_named(builder, each) for each in sorted(operators, key=lambda each: each.name)])
+    types = _write(builder, [_copy(builder, each, True) for each in _by_name(Table(content, _target(root, TYPES)), 0)])
     builder.StartObject(1)
     builder.PrependUOffsetTRelativeSlot(0, types, 0)
     types = builder.EndObject()
@@ -67,19 +52,23 @@ def _tables(table: Table, field: int) -> list[Table]:
     return [Table(table.Bytes, table.Indirect(begin + 4 * number)) for number in range(count)]
 
 
-def _places(table: Table) -> list[tuple[int, int]]:
-    return [(each.GetSlot(4, 0, Int8Flags), each.GetSlot(6, 0, Uint32Flags)) for each in _tables(table, 1)]
+def _by_name(table: Table, field: int) -> list[Table]:
+    return sorted(_tables(table, field), key=_name)
 
 
-def _write_named(builder: Builder, named: _Named) -> int:
-    """Write an operator or one of its entries; return its place from the end."""
-    parts = [_write_named(builder, each) for each in sorted(named.entries, key=lambda each: each.name)]
-    for kind, number in sorted(named.places):
-        builder.StartObject(2)
-        builder.PrependInt8Slot(0, kind, 0)
-        builder.PrependUint32Slot(1, number, 0)
-        parts.append(builder.EndObject())
-    vector, name = _write(builder, parts), builder.CreateString(named.name)
+def _copy(builder: Builder, named: Table, is_operator: bool) -> int:
+    """Write an operator with its types, or a type with the places in the operator; return its place from the end."""
+    if is_operator:
+        parts = [_copy(builder, each, False) for each in _by_name(named, 1)]
+    else:
+        parts = []
+        places = [(each.GetSlot(4, 0, Int8Flags), each.GetSlot(6, 0, Uint32Flags)) for each in _tables(named, 1)]
+        for kind, number in sorted(places):  # the kind is input or output
+            builder.StartObject(2)
+            builder.PrependInt8Slot(0, kind, 0)
+            builder.PrependUint32Slot(1, number, 0)
+            parts.append(builder.EndObject())
+    vector, name = _write(builder, parts), builder.CreateString(_name(named))
     builder.StartObject(2)
     builder.PrependUOffsetTRelativeSlot(0, name, 0)
     builder.PrependUOffsetTRelativeSlot(1, vector, 0)

@@ -8,8 +8,8 @@ This is outlier channel splitting (Zhao et al., https://arxiv.org/abs/1901.09504
 matrices only, where a copy is one more column of the first matrix and one more row of the second.
 """
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +21,6 @@ COPIES = 8  # most neurons that are added to a layer; many more gain little and 
 ACTIVATIONS = {"FastGelu", "Gelu", "QuickGelu", "Relu", "Sigmoid", "Tanh"}  # each output depends on one neuron alone
 
 
-@dataclass(frozen=True, slots=True)
-class FeedForward:
-    """A product, its bias if it has one, and the only product that reads their activation."""
-
-    up: NodeProto
-    bias: NodeProto | None
-    down: NodeProto
-
-
 def split_outliers(model: ModelProto, copies: int = COPIES) -> None:
     """Add at most `copies` neurons to each feed-forward layer by splitting others; the graph computes the same."""
 
@@ -37,16 +28,16 @@ def split_outliers(model: ModelProto, copies: int = COPIES) -> None:
         name = f"{node.name or node.output[0]}/split_{what}"  # a new name, because layers may share their weights
         node.input[position] = add_constant(model, name, values)
 
-    for layer in list(_feed_forward_layers(model)):
+    for up, bias, down in list(_feed_forward_layers(model)):
         tensors = initializers(model)  # an earlier layer can have replaced some
-        outgoing = numpy_helper.to_array(tensors[layer.down.input[1]])
+        outgoing = numpy_helper.to_array(tensors[down.input[1]])
         counts = count_copies(outgoing, copies)
         neurons = np.repeat(np.arange(len(outgoing)), counts)
-        replace(layer.down, 1, (outgoing / counts[:, np.newaxis]).astype(np.float32)[neurons], "inputs")
-        replace(layer.up, 1, numpy_helper.to_array(tensors[layer.up.input[1]])[:, neurons], "outputs")
-        if layer.bias is not None:
-            position = 0 if layer.bias.input[0] in tensors else 1
-            replace(layer.bias, position, numpy_helper.to_array(tensors[layer.bias.input[position]])[neurons], "bias")
+        replace(down, 1, (outgoing / counts[:, np.newaxis]).astype(np.float32)[neurons], "inputs")
+        replace(up, 1, numpy_helper.to_array(tensors[up.input[1]])[:, neurons], "outputs")
+        if bias is not None:
+            position = 0 if bias.input[0] in tensors else 1
+            replace(bias, position, numpy_helper.to_array(tensors[bias.input[position]])[neurons], "bias")
 
 
 def count_copies(weights: NDArray[np.float32], copies: int) -> NDArray[np.int64]:
@@ -75,14 +66,12 @@ def count_copies(weights: NDArray[np.float32], copies: int) -> NDArray[np.int64]
     return counts
 
 
-def _feed_forward_layers(model: ModelProto) -> Iterator[FeedForward]:
+def _feed_forward_layers(model: ModelProto) -> Iterator[tuple[NodeProto, NodeProto | None, NodeProto]]:
+    """Yield each product, its bias if it has one, and the only product that reads their activation."""
     graph = model.graph
     constants = {tensor.name: len(tensor.dims) for tensor in graph.initializer}
     makers = {output: node for node in graph.node for output in node.output}
-    reads: dict[str, int] = {value.name: 1 for value in graph.output}
-    for node in graph.node:
-        for name in node.input:
-            reads[name] = reads.get(name, 0) + 1
+    reads = Counter([*(value.name for value in graph.output), *(name for node in graph.node for name in node.input)])
 
     def maker(name: str, *kinds: str) -> NodeProto | None:
         """Return the node that makes a value if the node has one of these kinds and the value one reader, else None."""
@@ -105,4 +94,4 @@ def _feed_forward_layers(model: ModelProto) -> Iterator[FeedForward]:
             summand = bias.input[vectors.index(False)]
         up = maker(summand, "MatMul")
         if up is not None and is_product(up):
-            yield FeedForward(up, bias, down)
+            yield up, bias, down

@@ -17,8 +17,8 @@ writes a second, small bundle: the model, and where the texts are. Deploy that o
 
   python -m export publish bundle/ --to s3vectors BUCKET/INDEX
 
-What is there already is not sent again, so a publish that was stopped goes on when you run it again.
-`python -m export history`, `rollback` and `prune` manage what was published to S3.
+Files and vectors that were sent already are not sent again, so a stopped publish continues when you run it again.
+`python -m export history`, `rollback` and `prune` manage the versions in S3.
 """
 HISTORY = """\
 List the versions of a bundle in S3, the one that was published last first.

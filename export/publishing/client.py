@@ -13,7 +13,7 @@ class PublishError(BundleError):
 
 
 def connect(service: str, endpoint: str | None = None, profile: str | None = None, region: str | None = None) -> Any:
-    """Return a client of a service, such as "s3". What is None is found as the AWS CLI finds it.
+    """Return a client of a service, such as "s3". An option that is None is found as the AWS CLI finds it.
 
     Raises PublishError if boto3 is not installed, or if it takes no such profile, region or endpoint.
     """

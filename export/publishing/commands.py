@@ -34,11 +34,20 @@ def run(options: argparse.Namespace, console: Console) -> int:
             case "publish":
                 _publish(store, options, console)
             case "history":
-                _history(store, console)
+                for version in store.versions():
+                    mark = "current" if version.is_current else ""
+                    when = version.published.strftime("%Y-%m-%d %H:%M:%S UTC")
+                    console.print(f"{version.name[:12]}  {when}  {version.bytes / MEGABYTE:10,.1f} MB  {mark}".rstrip())
             case "rollback":
-                _rollback(store, options, console)
+                before = store.pointer()
+                name = store.find(options.version, before).name
+                store.make_current(name, before)
+                console.print(f"{name[:12]} is the current version of {store.url}")
             case _:
-                _prune(store, options, console)
+                deleted, freed = store.prune(options.keep)
+                for name in deleted:
+                    console.print(f"deleted {name[:12]}")
+                console.print(f"{len(deleted)} versions were deleted, {freed / MEGABYTE:,.1f} MB")
     return 0
 
 
@@ -65,24 +74,3 @@ def _publish_vectors(options: argparse.Namespace, console: Console) -> None:
     console.print(f"{place}: {sent.sent:,} vectors sent, {sent.there:,} were there; {calls}", markup=False)
     command = python_module("function", "--bundle", options.out)
     console.print(f"{options.out}/ is ready. Try it: {command}", markup=False)
-
-
-def _history(store: "Store", console: Console) -> None:
-    for version in store.versions():
-        mark = "current" if version.is_current else ""
-        when = version.published.strftime("%Y-%m-%d %H:%M:%S UTC")
-        console.print(f"{version.name[:12]}  {when}  {version.bytes / MEGABYTE:10,.1f} MB  {mark}".rstrip())
-
-
-def _rollback(store: "Store", options: argparse.Namespace, console: Console) -> None:
-    before = store.pointer()
-    version = store.find(options.version, before)
-    store.make_current(version.name, before)
-    console.print(f"{version.name[:12]} is the current version of {store.url}")
-
-
-def _prune(store: "Store", options: argparse.Namespace, console: Console) -> None:
-    deleted, freed = store.prune(options.keep)
-    for name in deleted:
-        console.print(f"deleted {name[:12]}")
-    console.print(f"{len(deleted)} versions were deleted, {freed / MEGABYTE:,.1f} MB")

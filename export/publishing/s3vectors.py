@@ -100,7 +100,7 @@ def _make_index(client: Any, info: VectorsInfo, dim: int) -> None:
 def _rows_there(client: Any, info: VectorsInfo, rows: int, on_progress: OnProgress) -> set[int]:
     """Return the rows that the index has. Raises PublishError if it has vectors of another bundle."""
     there: set[int] = set()
-    step = "look what is there"
+    step = "list vectors"
     on_progress(step, 0)
     pages = client.get_paginator("list_vectors").paginate(vectorBucketName=info.bucket, indexName=info.index)
     for page in pages:

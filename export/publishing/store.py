@@ -34,7 +34,7 @@ SECONDS_UNFINISHED = 24 * 60 * 60  # an unfinished version that is older counts 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One published bundle; its files are those of its manifest."""
+    """One published bundle."""
 
     name: str  # SHA-256 of its manifest.json, in hexadecimal
     published: datetime
@@ -60,7 +60,7 @@ class Store:
         self.url = self._bucket.url
 
     def pointer(self) -> Current:
-        """Return what the pointer names. Raises PublishError if it cannot be read, BundleError if it is not one."""
+        """Return what the pointer names. Raises PublishError if it cannot be read, BundleError if it is damaged."""
         reply = self._bucket.read(POINTER)
         if reply is None:
             return Current()
@@ -85,9 +85,8 @@ class Store:
                 self._bucket.send_file(bundle / name, _key(version, name), manifest.files[name].sha256, on_progress)
                 files, size = files + 1, size + manifest.files[name].bytes
             if (bundle / MANIFEST).read_bytes() != content:
-                raise BundleError(
-                    f"{bundle}: was replaced while it was published; publish it again when no export runs"
-                )
+                advice = "publish it again when no export runs"
+                raise BundleError(f"{bundle}: was replaced while it was published; {advice}")
             # sent again even if it is there: history orders versions by the time of this object
             self._bucket.write(_key(version, MANIFEST), content)
             missing = self._missing(version, manifest)
@@ -122,9 +121,8 @@ class Store:
         Raises PublishError if another command has switched it to another version since.
         """
         try:
-            return self._write_pointer(
-                version, before.previous if before.version == version else before.version, before.etag
-            )
+            previous = before.previous if before.version == version else before.version
+            return self._write_pointer(version, previous, before.etag)
         except ChangedError:
             winner = self.pointer().version
             if winner == version:  # another command published the same, or our own first try arrived after all

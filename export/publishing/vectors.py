@@ -1,7 +1,7 @@
 """The rows of a bundle as vectors of Amazon S3 Vectors, checked against the limits of the service.
 
 The limits are those of https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-vectors-limitations.html. That page
-does not say how bytes of metadata are counted; here they are those of compact JSON in UTF-8.
+does not say how bytes of metadata are counted; here the bytes of compact JSON in UTF-8 count.
 """
 
 import json
@@ -79,9 +79,7 @@ class BundleVectors:
             raise BundleError(f"{self._bundle}: {len(self.kinds)} columns, expected at most {most}; {advice}")
         for name in self.kinds:
             if name in (*NOT_FILTERED, EMPTY) or name.startswith("$") or len(name) > LONGEST_NAME:
-                expected = (
-                    f"at most {LONGEST_NAME} characters, no $ at its beginning, and none of the names that are used"
-                )
+                expected = f"at most {LONGEST_NAME} characters, no $ at its beginning, and no name that is in use"
                 raise BundleError(f"{self._bundle}: the column {name!r}, expected {expected}; {advice}")
 
     def _check_row(self, row: int) -> None:

@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from export.corpus import CorpusError, corpus_place, fetching_corpus, read_corpus
+from export.corpus import CorpusError, corpus_place, fetching_corpus
+from tests.export.corpus.files import read_corpus
 
 
 @pytest.fixture

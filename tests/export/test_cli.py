@@ -385,7 +385,7 @@ def test_a_stop_after_the_replacement_says_that_the_new_bundle_is_there(
         raise stop
 
     before = read_manifest(story_bundle)
-    monkeypatch.setattr("export.cli.print_bundle_summary", fail)
+    monkeypatch.setattr("export.cli.print_summary", fail)
     done = run("corpus", "--corpus", stories, "--text-column", "title", "--out", story_bundle)
     replaced = f"{story_bundle} was replaced before that, and is complete"
     assert done.code == code

@@ -22,7 +22,7 @@ OTHER_FORMATS = (
     (b"PK\x03\x04", "a zip file or an Excel workbook", "unpack it, or save the sheet as CSV UTF-8"),
     (b"PAR1", "Parquet data", "name the file .parquet"),
 )
-# UTF-32 comes first, because its byte order mark begins with that of UTF-16
+# UTF-32 comes first, because its byte order mark begins with the one of UTF-16
 OTHER_ENCODINGS = (
     (codecs.BOM_UTF32_LE, "UTF-32LE"),
     (codecs.BOM_UTF32_BE, "UTF-32BE"),

@@ -13,9 +13,7 @@ from typing import Any
 from export.error_text import first_line
 from export.files.disk_errors import DISK_ERRORS
 from export.model.source.architecture import Architecture, read_architecture
-from export.model.source.model_files import ModelError, read_json, whole_number
-from export.model.source.modules import read_modules
-from export.model.source.prompts import read_prompts
+from export.model.source.model_files import ModelError, read_json, read_modules, read_prompts, whole_number
 from export.model.source.weights import hash_weights
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"

@@ -1,12 +1,16 @@
 """Files that the tests of the corpus write, and how those tests look at the errors."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import polars as pl
 import pytest
 
-from export.corpus import CorpusError, read_corpus
+import export.corpus
+from export.corpus import Corpus, CorpusError
+from export.progress import OnProgress, no_progress
 
 
 def write(folder: Path, name: str, content: bytes | str) -> Path:
@@ -27,6 +31,19 @@ def write_each_format(folder: Path, rows: list[dict[str, str | None]]) -> list[P
     frame.write_parquet(folder / "a.parquet")
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     return [folder / "a.csv", write(folder, "a.jsonl", lines), folder / "a.parquet"]
+
+
+def read_corpus(
+    path: Path, text_column: str | None = None, id_column: str | None = None, on_progress: OnProgress = no_progress
+) -> Corpus:
+    """Return a corpus whose texts, ids and metadata are lists."""
+    with TemporaryDirectory() as folder:
+        passages = Path(folder) / "passages.safetensors"
+        return in_lists(export.corpus.read_corpus(path, passages, text_column, id_column, on_progress))
+
+
+def in_lists(corpus: Corpus) -> Corpus:
+    return replace(corpus, texts=list(corpus.texts), ids=list(corpus.ids), metadata=list(corpus.metadata))
 
 
 def complaint(path: Path, text_column: str | None = None, id_column: str | None = None) -> str:

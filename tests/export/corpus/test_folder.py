@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from export.corpus import read_corpus
 from export.corpus.corpus import Skipped
 from export.corpus.folder import HIDDEN, REPEATED, SPECIAL
-from tests.export.corpus.files import complaint, write, write_parquet
+from tests.export.corpus.files import complaint, read_corpus, write, write_parquet
 
 
 def test_the_files_of_a_folder_are_one_corpus_in_the_order_of_their_paths(tmp_path: Path) -> None:

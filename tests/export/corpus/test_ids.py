@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from export.corpus import CorpusError, read_corpus, read_texts
-from tests.export.corpus.files import complaint, write, write_each_format, write_parquet
+from export.corpus import CorpusError, read_texts
+from tests.export.corpus.files import complaint, read_corpus, write, write_each_format, write_parquet
 
 Rows = list[dict[str, str | None]]
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from export.corpus import Corpus, read_corpus
-from tests.export.corpus.files import complaint, write, write_each_format, write_parquet
+from export.corpus import Corpus
+from tests.export.corpus.files import complaint, read_corpus, write, write_each_format, write_parquet
 
 Rows = list[dict[str, str | None]]
 ENDINGS = "ending in .csv, .tsv, .jsonl, .ndjson or .json (each also as .gz), or .parquet; check the path"

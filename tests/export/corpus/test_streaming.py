@@ -8,26 +8,18 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from export.corpus import Corpus, CorpusError, read_corpus
+from export.corpus import CorpusError, read_corpus
 from export.corpus.formats import parquet as parquet_module
 from export.corpus.passages import ROWS_AT_ONCE, StoredColumn, stored_columns
 from export.index import embed
 from export.index.embed import embed_corpus
 from function.engine.embedder import Embedder
-from tests.export.corpus.files import write
+from tests.export.corpus import files
+from tests.export.corpus.files import in_lists, write
 from tests.export.memory import peak_of
 from tests.passage_files import write_passages
 
 LINES = "".join(f'{{"text":"story {row}","id":"s{row}","chapter":{row}}}\n' for row in range(5_000))
-
-
-def in_lists(corpus: Corpus) -> Corpus:
-    return Corpus(
-        list(corpus.texts),
-        list(corpus.ids),
-        list(corpus.metadata),
-        *(corpus.empty_texts, corpus.blank_ids, corpus.non_finite),
-    )
 
 
 def formats(folder: Path) -> Iterator[Path]:
@@ -40,13 +32,13 @@ def formats(folder: Path) -> Iterator[Path]:
     yield from sorted(folder.glob("a.*"))
 
 
-def test_a_corpus_in_a_file_is_the_corpus_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole_parquet = {path.name: read_corpus(path) for path in formats(tmp_path)}
+def test_a_corpus_is_the_same_for_any_number_of_rows_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole_parquet = {path.name: files.read_corpus(path) for path in formats(tmp_path)}
     monkeypatch.setattr(parquet_module, "ROWS_AT_ONCE", 64)
     passages, shares = tmp_path / "passages.safetensors", list[float]()
     for path in formats(tmp_path):
         shares.clear()
-        corpus = read_corpus(path, passages=passages, on_progress=lambda step, share, texts=0: shares.append(share))
+        corpus = read_corpus(path, passages, on_progress=lambda step, share, texts=0: shares.append(share))
         assert isinstance(corpus.texts, StoredColumn)
         assert in_lists(corpus) == whole_parquet[path.name], path.name
         assert shares == sorted(shares)
@@ -72,7 +64,7 @@ def test_reading_takes_much_less_memory_than_the_texts(tmp_path: Path) -> None:
     del content
 
     def read_all() -> None:
-        corpus = read_corpus(path, passages=tmp_path / "passages.safetensors")
+        corpus = read_corpus(path, tmp_path / "passages.safetensors")
         assert list(corpus.ids) == [str(row) for row in range(4_000)]
 
     assert peak_of(read_all) < size / 4
@@ -142,7 +134,7 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(change: Callable[[Path
         steps.append(step)
 
     with pytest.raises(CorpusError) as caught:
-        read_corpus(path, passages=tmp_path / "passages.safetensors", on_progress=change_once)
+        read_corpus(path, tmp_path / "passages.safetensors", on_progress=change_once)
     found = "no file any more" if change is Path.unlink else "another file of "
     assert str(caught.value).startswith(f"{path}: found {found}")
     assert f"expected the same {len(LINES):,} bytes until all rows are read; run the command again" in str(caught.value)

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from export.corpus import read_corpus
-from tests.export.corpus.files import complaint, write
+from tests.export.corpus.files import complaint, read_corpus, write
 
 NO_NAME = (
     "expected a name for each; name it in the header, or leave the column out (pandas writes its index without a name: "

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from export.corpus import read_corpus
-from tests.export.corpus.files import complaint, write
+from tests.export.corpus.files import complaint, read_corpus, write
 
 ONE_OBJECT_A_LINE = "expected one whole JSON object on each line"
 KEY_ONCE = "times in one object, expected each key once; remove or rename all but one of them"

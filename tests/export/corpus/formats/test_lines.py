@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from export.corpus import CorpusError, read_corpus
-from tests.export.corpus.files import complaint, write
+from export.corpus import CorpusError
+from tests.export.corpus.files import complaint, read_corpus, write
 
 DAMAGED = ": found damaged gzip data, expected a whole gzip file; fetch or write the file again"
 CUT_OFF = ": found gzip data that breaks off, expected a whole gzip file; fetch or write the file again"

@@ -8,8 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from export.corpus import read_corpus
-from tests.export.corpus.files import complaint, write, write_parquet
+from tests.export.corpus.files import complaint, read_corpus, write, write_parquet
 
 NAN, INFINITY = float("nan"), float("inf")
 MAGIC = b"PAR1"
