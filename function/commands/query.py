@@ -227,6 +227,8 @@ def _finish(work: Awaitable[Result]) -> Result:
 
 def _print_table(found: Found) -> None:
     """Print a line for each hit, then the facets. On a terminal, a line is a snippet in which the answer is bold."""
+    for word, corrections in found.reply().get("corrected", {}).items():
+        print(visible(f"no text has {word!r}; searched for {' and '.join(corrections)}"))
     if not found.results:
         print("no text was found")
     lines = []

@@ -68,3 +68,6 @@ class SimilarReply(BaseModel):
     truncated: bool
     facets: dict[str, list[FacetValue]] | None = None
     total: int | None = None
+    corrected: dict[str, list[str]] | None = Field(
+        default=None, description="the words that replaced those words of the text that no text of the corpus has"
+    )

@@ -11,6 +11,7 @@ from function.engine.semantic.index import Hit
 from function.executor import Executor
 
 if TYPE_CHECKING:
+    from function.engine.keyword.corrections import Correction
     from function.engine.metadata.columns import Mask
     from function.engine.metadata.filters import FilterError
     from function.engine.ranking import Find
@@ -80,12 +81,14 @@ class Found:
     """The results as /similar returns them, best first, and whether the text was longer than the search reads.
 
     With facets, `facets` has the values of each column with their counts, and `total` is the number of texts counted.
+    `corrected` has the terms that replace each misspelled word of the text.
     """
 
     results: list[dict[str, Any]]
     is_truncated: bool = False
     facets: dict[str, list[dict[str, Any]]] | None = None
     total: int | None = None
+    corrected: "Mapping[str, Correction] | None" = None
 
     def reply(self) -> dict[str, Any]:
         """Return the reply of /similar."""
@@ -94,6 +97,8 @@ class Found:
             content["facets"] = self.facets
         if self.total is not None:
             content["total"] = self.total
+        if self.corrected:
+            content["corrected"] = {word: list(terms.values()) for word, terms in self.corrected.items()}
         return content
 
 
@@ -104,12 +109,13 @@ Search = Callable[[Query, Lap], Awaitable[Found]]
 class Ranking:
     """All texts in the order of a query's mode: a function that finds the first, and which texts it can find.
 
-    `matching` returns (rows,) bool, or None if every text can be found.
+    `matching` returns (rows,) bool, or None if every text can be found. `corrected` is that of `Found`.
     """
 
     find: "Find"
     matching: "Callable[[], Mask | None]"
     is_truncated: bool
+    corrected: "Mapping[str, Correction] | None" = None
 
 
 def show_hit(passages: Passages, hit: Hit, include: Sequence[str]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 Imported by the first query that asks for one of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -95,7 +95,7 @@ class RefinedQuery:
                 find, self._group_by, ranking.matching(), query.offset, query.num_results, query.group_size
             )
             hits = [hit for group in groups for hit in group.hits]
-            shown = iter(self._show_all(hits))
+            shown = iter(self._show_all(hits, ranking))
             results = []
             for group in groups:
                 best, *others = [next(shown) for _ in group.hits]
@@ -105,14 +105,14 @@ class RefinedQuery:
             by_row = {hit.row: hit for hit in hits}
             rows = sort_rows(np.array(list(by_row), np.intp), self._sort)
             page = rows[query.offset : query.offset + query.num_results]
-            results = self._show_all([by_row[int(row)] for row in page])
+            results = self._show_all([by_row[int(row)] for row in page], ranking)
         else:
-            results = self._show_all(find_page(find, query.offset, query.num_results))
+            results = self._show_all(find_page(find, query.offset, query.num_results), ranking)
         if not self._facets:
-            return Found(results, ranking.is_truncated)
+            return Found(results, ranking.is_truncated, corrected=ranking.corrected)
         counted = ranking.matching()
         total = len(self._bundle.index) if counted is None else int(np.count_nonzero(counted))
-        return Found(results, ranking.is_truncated, self._count(counted), total)
+        return Found(results, ranking.is_truncated, self._count(counted), total, ranking.corrected)
 
     def _count(self, allowed: Mask | None) -> dict[str, list[dict[str, Any]]] | None:
         if not self._facets:
@@ -125,7 +125,7 @@ class RefinedQuery:
     def _show(self, hit: Hit) -> dict[str, Any]:
         return show_hit(self._bundle.passages, hit, self._query.include)
 
-    def _show_all(self, hits: Sequence[Hit]) -> list[dict[str, Any]]:
+    def _show_all(self, hits: Sequence[Hit], ranking: Ranking) -> list[dict[str, Any]]:
         """Return hits as a reply shows them, with their highlights if the query wants them."""
         results = [self._show(hit) for hit in hits]
         if not self._query.highlights or not hits:
@@ -133,7 +133,8 @@ class RefinedQuery:
         assert self.text is not None
         passages = self._bundle.passages
         texts = [result.get("text") or passages.text(hit.row) for hit, result in zip(hits, results, strict=True)]
-        return add_highlights(self._bundle, results, texts, self.text, self._query.mode)
+        terms = frozenset[str]().union(*(ranking.corrected or {}).values())
+        return add_highlights(self._bundle, results, texts, self.text, self._query.mode, terms)
 
 
 def refine_hits(bundle: Loaded, hits: list[dict[str, Any]], query: Query) -> list[dict[str, Any]]:
@@ -161,11 +162,20 @@ def refine_hits(bundle: Loaded, hits: list[dict[str, Any]], query: Query) -> lis
 
 
 def add_highlights(
-    bundle: Loaded, results: Sequence[dict[str, Any]], texts: Sequence[str], query: str, mode: str
+    bundle: Loaded,
+    results: Sequence[dict[str, Any]],
+    texts: Sequence[str],
+    query: str,
+    mode: str,
+    corrected: Set[str] = frozenset(),
 ) -> list[dict[str, Any]]:
-    """Return results with `highlights` and `snippet`; texts are theirs."""
+    """Return results with `highlights` and `snippet`; texts are theirs.
+
+    corrected: the terms that replace misspelled words of the query.
+    """
     info = bundle.manifest.index and bundle.manifest.index.keywords
-    found = highlight(texts, query, find_stemmer(info.stemming) if info else None, marks_words=mode != "semantic")
+    stem = find_stemmer(info.stemming) if info else None
+    found = highlight(texts, query, stem, marks_words=mode != "semantic", corrected=corrected)
     return [
         result
         | {

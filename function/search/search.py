@@ -39,7 +39,8 @@ def make_search(bundle: Loaded, executor: Executor) -> Search:
             ranking = await _rank(bundle, executor, query, query.text, allowed, lap)
             hits = await executor.run(lambda: ranking.find(query.num_results, None), is_long=is_large)
             lap("keyword" if query.mode == "keyword" else "search")
-            return Found([show_hit(passages, hit, query.include) for hit in hits], ranking.is_truncated)
+            results = [show_hit(passages, hit, query.include) for hit in hits]
+            return Found(results, ranking.is_truncated, corrected=ranking.corrected)
         from function.search.refinements import RefinedQuery  # most queries do not need it
 
         refined = await executor.run(lambda: RefinedQuery(bundle, query, allowed), is_long=True)
@@ -87,7 +88,7 @@ async def _rank(
     is_long = len(index) > FEW_ROWS or len(text) > SHORT_QUERY
     matches = await executor.run(lambda: keywords.match(text, allowed), is_long=is_long)
     if mode == "keyword":
-        return Ranking(matches.best, lambda: matches.scores > 0, matches.is_truncated)
+        return Ranking(matches.best, lambda: matches.scores > 0, matches.is_truncated, matches.corrected)
     from function.engine.hybrid import fuse  # only a hybrid search needs it
 
     lap("keyword")
@@ -96,7 +97,7 @@ async def _rank(
     def find_both(count: int, mask: "Mask | None") -> list[Hit]:
         return fuse(index, embedding, matches, keywords.info, count, mask, exact=query.exact)
 
-    return Ranking(find_both, lambda: matches.allowed, is_truncated | matches.is_truncated)
+    return Ranking(find_both, lambda: matches.allowed, is_truncated | matches.is_truncated, matches.corrected)
 
 
 def _filtered_rows(condition: dict[str, Any], columns: "Columns") -> "Mask":

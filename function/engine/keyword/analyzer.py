@@ -13,7 +13,7 @@ Left out: stop words (frequent words count little in BM25 anyway), synonyms, and
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from unicodedata import combining, normalize
 
 MOST_MARKS = 30  # maximum marks in a run, as in https://www.unicode.org/reports/tr15/#Stream_Safe_Text_Format
@@ -40,17 +40,22 @@ def split_terms(text: str, stem: Stem | None = None) -> list[str]:
 
     stem is what `find_stemmer` returns, None for none.
     """
-    if len(text) > MOST_MARKS and not text.isascii() and _MAYBE_RUN.search(text[::_STEP]):
-        text = _RUN.sub(_cut_marks, text)
     terms = []
-    for code in CODE.findall(normalize("NFKC", text).casefold()):
-        words = WORD.findall(code)
+    for code, words in find_codes(text):
         if words != [code]:
             terms.append(code)
         if stem is not None:
             words = [stem(word) if word.isalpha() and len(word) <= LONGEST_STEMMED else word for word in words]
         terms += words
     return terms
+
+
+def find_codes(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield each code of a text in the one form, and its words; a word by itself is a code of one word."""
+    if len(text) > MOST_MARKS and not text.isascii() and _MAYBE_RUN.search(text[::_STEP]):
+        text = _RUN.sub(_cut_marks, text)
+    for code in CODE.findall(normalize("NFKC", text).casefold()):
+        yield code, WORD.findall(code)
 
 
 def _cut_marks(run: re.Match[str]) -> str:

@@ -8,7 +8,7 @@ longer than the search. Imported by the first query that asks for highlights.
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from function.engine.keyword.analyzer import WORD, Stem, split_terms
@@ -31,12 +31,15 @@ class Highlight:
     snippet: Range
 
 
-def highlight(texts: Sequence[str], query: str, stem: Stem | None, *, marks_words: bool) -> list[Highlight]:
+def highlight(
+    texts: Sequence[str], query: str, stem: Stem | None, *, marks_words: bool, corrected: Set[str] = frozenset()
+) -> list[Highlight]:
     """Return the highlights of each text.
 
     marks_words: the ranges are the words of the query; otherwise, or if there are none, the best sentence.
+    corrected: terms that replace misspelled words of the query.
     """
-    known = _TermsOfWords(split_terms(query, stem), stem)
+    known = _TermsOfWords([*split_terms(query, stem), *corrected], stem)
     words = [[(*word.span(), found) for word in WORD.finditer(text) if (found := known[word[0]])] for text in texts]
     sentences = [[match.span() for match in SENTENCE.finditer(text)] or [(0, len(text))] for text in texts]
     shared_terms = [

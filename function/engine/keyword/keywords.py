@@ -15,9 +15,11 @@ A query reads the postings of its own terms and no others: a term is found by bi
 
 from bisect import bisect_left
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,6 +28,9 @@ from function.engine.bundle import KeywordsInfo
 from function.engine.keyword.analyzer import find_stemmer, quoted_parts, split_terms
 from function.engine.semantic.index import DECIMALS, Hit, Mask, Rows
 from function.engine.tensors import TensorsError, map_tensors
+
+if TYPE_CHECKING:
+    from function.engine.keyword.corrections import Correction
 
 K1 = 1.2  # saturation: the higher, the more a repeated term counts; K1 and B are Lucene's defaults
 B = 0.75  # length normalization: 0 ignores the length of a text, 1 divides by it
@@ -45,16 +50,18 @@ class Matches:
     """The BM25 score of every row for one query.
 
     scores is (rows,) float32: 0 where no term of the query occurs, or where `allowed` is false. allowed is (rows,)
-    bool, None where every row may be found. is_truncated: the query had more than MOST_TERMS terms.
+    bool, None where every row may be found. is_truncated: the query had more than MOST_TERMS terms. corrected has the
+    terms that replace each misspelled word.
     """
 
     scores: Array[np.float32]
     allowed: Mask | None
     is_truncated: bool
+    corrected: "Mapping[str, Correction]"
 
     def within(self, allowed: Mask) -> "Matches":
         """Return the matches among these rows alone; allowed is (rows,) bool."""
-        return Matches(np.where(allowed, self.scores, np.float32(0)), allowed, self.is_truncated)
+        return replace(self, scores=np.where(allowed, self.scores, np.float32(0)), allowed=allowed)
 
     def best(self, top_k: int, allowed: Mask | None = None) -> list[Hit]:
         """Return the top_k rows with the highest score above 0, best first, or fewer if there are fewer.
@@ -124,17 +131,37 @@ class Keywords:
         required = {term for part in quoted_parts(text) for term in split_terms(part, self._stem)}
         # required terms come first, so that MOST_TERMS never removes one
         terms = sorted(Counter(split_terms(text, self._stem)).items(), key=lambda term: term[0] not in required)
-        scores = np.zeros(self._rows, np.float32)
+        scores, unknown = np.zeros(self._rows, np.float32), set[str]()
         for term, repeats in terms[:MOST_TERMS]:
             rows, impacts, scale = self._postings(term)
+            if not len(rows):
+                unknown.add(term)
             scores[rows] += impacts * np.float32(scale * repeats)
             if term in required:
                 holds = np.zeros(self._rows, np.bool_)
                 holds[rows] = True
                 allowed = holds if allowed is None else allowed & holds
+        corrected = self._correct(text, unknown - required, scores) if unknown - required else {}
         if allowed is not None:
             scores[~allowed] = 0
-        return Matches(scores, allowed, is_truncated=len(terms) > MOST_TERMS)
+        return Matches(scores, allowed, len(terms) > MOST_TERMS, corrected)
+
+    def _correct(self, text: str, unknown: set[str], scores: Array[np.float32]) -> "dict[str, Correction]":
+        """Add the scores of the terms nearest to the misspelled words of a text, and return these terms for each word.
+
+        Of the terms of a word, a row counts the one that scores most.
+        """
+        from function.engine.keyword.corrections import find_corrections  # only a misspelled word needs it
+
+        corrected = {}
+        for word, repeats, correction in find_corrections(text, unknown, self._tensors, self._stem):
+            best = np.zeros_like(scores)
+            for term in correction:
+                rows, impacts, scale = self._postings(term)
+                best[rows] = np.maximum(best[rows], impacts * np.float32(scale * repeats))
+            scores += best
+            corrected[word] = correction
+        return corrected
 
     def rows_of(self, term: str) -> AnyArray:
         """Return the rows that have a term, ascending: (n,) uint32."""

@@ -180,6 +180,13 @@ def test_a_dash_reads_standard_input(ask: Callable[..., str], monkeypatch: pytes
     assert json.loads(ask("--file", "-", "--json"))["query"] == "silver key"
 
 
+def test_a_misspelled_word_is_shown_with_what_replaces_it(ask: Callable[..., str]) -> None:
+    first, *hits = ask("the gooze", "--mode", "keyword").splitlines()
+    assert first == "no text has 'gooze'; searched for goose"
+    assert hits == ask("the goose", "--mode", "keyword").splitlines()
+    assert json.loads(ask("the gooze", "--mode", "keyword", "--json"))["corrected"] == {"gooze": ["goose"]}
+
+
 def test_no_hit_and_a_text_that_was_cut_are_told(ask: Callable[..., str]) -> None:
     assert ask("zeppelin", "--mode", "keyword") == "no text was found\n"
     assert ask("goose " * 30).endswith("the text is longer than the search reads; its end was left out\n")

@@ -46,6 +46,27 @@ def test_the_keyword_mode_ignores_endings(codes: httpx.Client) -> None:
     assert {hit["id"] for hit in ask(codes, "orders", "keyword")} == {"a", "b", "c"}
 
 
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+@pytest.mark.parametrize("more", [{}, {"highlights": True}, {"facets": []}, {"offset": 0, "min_score": 0.0}])
+def test_a_misspelled_word_is_replaced_and_the_reply_says_so(
+    codes: httpx.Client, mode: str, more: dict[str, Any]
+) -> None:
+    reply = codes.post("/similar", json={"text": "an angri gooes", "mode": mode, "num_results": 1, **more}).json()
+    assert reply["corrected"] == {"gooes": ["goose"]}
+    (hit,) = reply["results"]
+    assert hit["id"] == "c"
+    if "highlights" in more:
+        assert [hit["text"][start:end] for start, end in hit["highlights"]] == ["angry", "goose"]
+    right = codes.post("/similar", json={"text": "an angry goose", "mode": mode, "num_results": 1, **more}).json()
+    assert "corrected" not in right
+    if mode == "keyword":
+        assert right["results"] == reply["results"]
+
+
+def test_the_semantic_mode_corrects_nothing(codes: httpx.Client) -> None:
+    assert codes.post("/similar", json={"text": "an angri gooes"}).json().keys() == {"results", "truncated"}
+
+
 def test_a_hybrid_hit_shows_both_scores_that_its_own_is_made_from(client: httpx.Client) -> None:
     text = "the angry goose on the ferry"
     semantic = {hit["index"]: hit["score"] for hit in ask(client, text, "semantic", num_results=100)}

@@ -1,0 +1,203 @@
+"""A word that no text has is replaced by its nearest terms: compared with brute force over all terms."""
+
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.numpy import save_file
+
+from export.index.keywords import KeywordOptions, keyword_tensors
+from function.engine.arrays import AnyArray
+from function.engine.keyword import corrections
+from function.engine.keyword.corrections import MOST_COMPARED, MOST_CORRECTED, MOST_NEAREST
+from function.engine.keyword.highlights import highlight
+from function.engine.keyword.keywords import Keywords
+
+Make = Callable[..., Keywords]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """Return what makes the keywords of some texts."""
+
+    def make_keywords(texts: list[str], stemming: str | None = None) -> Keywords:
+        tensors, info = keyword_tensors(texts, KeywordOptions(stemming))
+        assert info is not None
+        save_file(tensors, tmp_path / "keywords.safetensors")
+        return Keywords(tmp_path / "keywords.safetensors", info, len(texts))
+
+    return make_keywords
+
+
+def corrected(keywords: Keywords, text: str) -> dict[str, list[str]]:
+    """Return the words that replace those of a text, as a reply has them."""
+    return {word: list(terms.values()) for word, terms in keywords.match(text).corrected.items()}
+
+
+def errors(left: str, right: str) -> int:
+    """Return the distance of two words, from the recurrence of the optimal string alignment in a table."""
+    table = [
+        [row + column if not row * column else 0 for column in range(len(right) + 1)] for row in range(len(left) + 1)
+    ]
+    for row, one in enumerate(left, 1):
+        for column, other in enumerate(right, 1):
+            table[row][column] = min(
+                table[row - 1][column] + 1, table[row][column - 1] + 1, table[row - 1][column - 1] + (one != other)
+            )
+            if row > 1 and column > 1 and one == right[column - 2] and other == left[row - 2]:
+                table[row][column] = min(table[row][column], table[row - 2][column - 2] + 1)
+    return table[-1][-1]
+
+
+words = st.text(st.sampled_from("abcdж\U00010400"), min_size=1, max_size=9)
+
+
+@given(words, st.lists(words, min_size=1, max_size=9))
+def test_the_distances_are_those_of_the_table(word: str, terms: list[str]) -> None:
+    lengths = np.array([len(term) for term in terms], np.intp)
+    codes = np.minimum([ord(letter) for term in terms for letter in term], corrections.LAST_CODE).astype(np.uint32)
+    found = corrections._distances(word, codes, np.cumsum(lengths) - lengths, lengths)
+    assert found.tolist() == [errors(word, term) for term in terms]
+
+
+def edits(word: str, letter: str) -> set[str]:
+    """Return all words with one error."""
+    parts = [(word[:place], word[place:]) for place in range(len(word) + 1)]
+    swapped = {head + tail[1] + tail[0] + tail[2:] for head, tail in parts if len(tail) > 1}
+    return (
+        {head + letter + tail for head, tail in parts}
+        | swapped
+        | {head + new + tail[1:] for head, tail in parts if tail for new in ("", letter)}
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "letter"), [("four", "x"), ("ferry", "x"), ("ferryboat", "q"), ("медведь", "ш"), ("żółwica", "ö")]
+)
+def test_a_word_with_one_error_anywhere_is_found(make: Make, word: str, letter: str) -> None:
+    keywords = make([word, "goose", "angry", "лебедь"])
+    for wrong in edits(word, letter) - {word}:
+        assert corrected(keywords, wrong) == ({wrong: [word]} if len(wrong) >= 4 else {})
+        assert [hit.row for hit in keywords.match(f"zebra {wrong}").best(10)] == [0]
+
+
+@pytest.mark.parametrize("text", ["searching", "a library", "classification of searches"])
+def test_a_word_with_one_error_anywhere_finds_the_stem(make: Make, text: str) -> None:
+    keywords = make([text, "goose and ferry", "zebra"], "english")
+    word = text.split()[-1]
+    for wrong in (word[:place] + "x" + word[place + 1 :] for place in range(len(word))):
+        assert 0 in [hit.row for hit in keywords.match(wrong).best(10)], wrong
+
+
+def test_a_reply_shows_words_instead_of_stems(make: Make) -> None:
+    keywords = make(["information on libraries", "they study antibodies"], "english")
+    assert corrected(keywords, "informatiom libary antibdies stuty") == {
+        "informatiom": ["information"],
+        "libary": ["library"],
+        "antibdies": ["antibodies"],
+        "stuty": ["study"],
+    }
+
+
+def test_of_words_as_near_the_most_frequent_replace_it_and_a_row_counts_one_of_them(make: Make) -> None:
+    texts = ["word", "wood", "wood", "wond wood word", "wold", "word", "word"]
+    keywords = make([*texts, "weird words wander"])
+    assert corrected(keywords, "woqd") == {"woqd": ["word", "wood"]}
+    assert MOST_NEAREST == 2
+    both = np.maximum(keywords.match("word").scores, keywords.match("wood").scores)
+    np.testing.assert_array_equal(keywords.match("woqd").scores, both)
+
+
+def test_two_errors_are_corrected_in_longer_words_if_none_has_one(make: Make) -> None:
+    keywords = make(["ferryboat", "goose", "gander", "ganders"])
+    assert corrected(keywords, "fexxyboat") == {"fexxyboat": ["ferryboat"]}
+    assert corrected(keywords, "gxxse") == {}
+    assert corrected(keywords, "ganxxrs") == {"ganxxrs": ["ganders"]}
+    assert corrected(keywords, "gandxrs") == {"gandxrs": ["ganders"]}
+
+
+@pytest.mark.parametrize(
+    "text", ["gos", "ab-1235", "gooze7", "gooze-12", "1235", "3.12", '"gooze" ferry', "goose", "🦆", "東京"]
+)
+def test_short_words_codes_numbers_and_quoted_words_stay(make: Make, text: str) -> None:
+    assert corrected(make(["goose ferry", "order ab-1234", "python 3.11", "goose7"]), text) == {}
+
+
+def test_a_word_is_not_replaced_by_a_code(make: Make) -> None:
+    assert corrected(make(["word1 wor-d", "goose"]), "wordz") == {}
+
+
+def test_quoted_words_must_occur_beside_a_misspelled_one(make: Make) -> None:
+    keywords = make(["angry goose", "goose ferry", "ferry"])
+    assert [hit.row for hit in keywords.match('"goose" fery').best(10)] == [1, 0]
+    assert corrected(keywords, '"goose" fery') == {"fery": ["ferry"]}
+
+
+def test_a_misspelled_word_counts_as_often_as_it_should_and_only_in_allowed_rows(make: Make) -> None:
+    keywords = make(["angry goose", "goose ferry", "ferry"])
+    allowed = np.array([False, True, True])
+    np.testing.assert_array_equal(keywords.match("gooze", allowed).scores, keywords.match("goose", allowed).scores)
+    twice = keywords.match("gooze gooze", allowed).scores
+    np.testing.assert_array_equal(twice, keywords.match("goose goose", allowed).scores)
+
+
+def test_queries_without_an_unknown_word_do_not_load_the_module(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    keywords = make(["angry goose", "goose ferry"])
+    monkeypatch.setitem(sys.modules, "function.engine.keyword.corrections", None)  # an import raises
+    assert len(keywords.match('goose "angry" "zebra"').scores) == 2
+    with pytest.raises(ImportError):
+        keywords.match("gooze")
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of terms that each word was compared with."""
+    numbers: list[int] = []
+    real = corrections._distances
+
+    def count(word: str, codes: AnyArray, begins: AnyArray, lengths: AnyArray) -> AnyArray:
+        numbers.append(len(begins))
+        return real(word, codes, begins, lengths)
+
+    monkeypatch.setattr(corrections, "_distances", count)
+    return numbers
+
+
+def random_words(count: int, seed: int) -> list[str]:
+    choose = random.Random(seed)
+    return ["".join(choose.choices("abcdefgh", k=choose.randint(5, 9))) for _ in range(count)]
+
+
+def test_a_thousand_unknown_words_are_compared_with_a_bounded_number_of_terms(
+    make: Make, compared: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keywords = make([" ".join(random_words(20_000, 1)), "goose"])
+    keywords.match(" ".join(random_words(1_000, 2)))
+    assert len(compared) == MOST_CORRECTED
+    assert sum(compared) <= MOST_COMPARED
+    compared.clear()
+    monkeypatch.setattr(corrections, "MOST_COMPARED", 3_000)
+    keywords.match(" ".join(random_words(1_000, 2)))
+    assert sum(compared) == 3_000
+
+
+def test_near_the_bound_the_terms_that_begin_like_the_word_are_compared(
+    make: Make, compared: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keywords = make([" ".join(random_words(5_000, 3)), "cabbagehead"])
+    monkeypatch.setattr(corrections, "MOST_COMPARED", 100)
+    assert corrected(keywords, "cabbagehxad") == {"cabbagehxad": ["cabbagehead"]}
+    assert compared == [100]
+
+
+def test_highlights_mark_the_corrected_word() -> None:
+    texts = ["They went. The angry goose slept."]
+    (found,) = highlight(texts, "gooze", None, marks_words=True, corrected={"goose"})
+    assert [texts[0][start:end] for start, end in found.ranges] == ["goose"]
+    (found,) = highlight(texts, "gooze", None, marks_words=False, corrected={"goose"})
+    assert [texts[0][start:end] for start, end in found.ranges] == ["The angry goose slept."]
