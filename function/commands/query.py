@@ -83,6 +83,12 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     count = number_option(1, MOST_HITS)
     parser.add_argument("--num-results", type=count, default=5, metavar="N", help=f"1 to {MOST_HITS} (default: 5)")
     parser.add_argument("--mode", choices=MODES, default="semantic", help="search by meaning, by words or by both")
+    parser.add_argument(
+        "--fusion-weight",
+        type=_weight,
+        metavar="WEIGHT",
+        help="with --mode hybrid: share of the meaning in the score, from 0 (words alone) to 1 (default: the bundle's)",
+    )
     parser.add_argument("--filter", type=_filter, metavar="JSON", help="only texts whose metadata pass this filter")
     parser.add_argument("--like", metavar="ID", help="texts that are similar to the text with this id, without a text")
     number = number_option(0, MOST_OFFSET)
@@ -123,6 +129,12 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
             'into quotation marks, "like this"'
         )
     return options
+
+
+def _weight(text: str) -> float:
+    if not 0 <= (weight := float(text)) <= 1:
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a number from 0 to 1")
+    return weight
 
 
 def _sort(text: str) -> tuple[str, str]:
@@ -187,6 +199,7 @@ def _search_all(options: argparse.Namespace, bundle: Loaded, texts: Iterable[str
             group_size=options.group_size,
             sort=dict(options.sort) or None,
             facets=options.facet,
+            fusion_weight=options.fusion_weight,
             highlights=options.highlights if options.json else _is_terminal(),
         )
         found = _finish(search(query, lambda phase: None))

@@ -74,6 +74,12 @@ class SimilarRequest(StrictRequest):
         description="Return for each result a snippet of its text, and which characters of it answer the query.",
     )
 
+    fusion_weight: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        default=None,
+        description="In mode hybrid: the share of the meaning in the score, from 0 (words alone) to 1, instead of the "
+        "share that the corpus was exported with.",
+    )
+
     def query(self) -> Query:
         """Return the request as the search takes it."""
         return Query(
@@ -91,6 +97,7 @@ class SimilarRequest(StrictRequest):
             sort=self.sort,
             facets=self.facets,
             highlights=self.highlights,
+            fusion_weight=self.fusion_weight,
         )
 
 

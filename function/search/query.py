@@ -60,6 +60,7 @@ class Query:
     sort: Mapping[str, str] | None = None
     facets: Sequence[str] = ()
     highlights: bool = False
+    fusion_weight: float | None = None
 
     @property
     def is_plain(self) -> bool:

@@ -59,7 +59,11 @@ class RefinedQuery:
         if self.text is None:
             if query.filter is None and query.sort is None and not query.facets:
                 raise SearchError("text: missing; expected a text, an id, or a filter, sort or facets to list texts")
-            for name, value in (("group_by", query.group_by), ("min_score", query.min_score)):
+            for name, value in (
+                ("group_by", query.group_by),
+                ("min_score", query.min_score),
+                ("fusion_weight", query.fusion_weight),
+            ):
                 if value is not None:
                     raise SearchError(f"{name}: found {value!r} without a text; add a text, or leave it out")
         if query.group_by is not None and query.sort is not None:

@@ -22,6 +22,8 @@ def make_vectors_search(bundle: LoadedModel, executor: Executor) -> Search:
     async def search(query: Query, lap: Lap) -> Found:
         if query.mode != "semantic":
             raise SearchError(f"mode: found {query.mode!r}, expected 'semantic'; {IN_S3_VECTORS}")
+        if query.fusion_weight is not None:
+            raise SearchError(f"fusion_weight: found {query.fusion_weight}, expected none; {IN_S3_VECTORS}")
         for field in ("exact", "id", "sort", "facets"):
             if value := getattr(query, field):
                 raise SearchError(f"{field}: found {value!r}, expected none; {IN_S3_VECTORS}")

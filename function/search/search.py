@@ -1,7 +1,9 @@
 """The search of a bundle with its texts: from a query to results."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from function.engine.bundle import CONVEX
 from function.engine.loading import Loaded, LoadedBundle, LoadedModel
 from function.engine.quantization import Embeddings
 from function.engine.semantic.index import Hit
@@ -12,6 +14,8 @@ if TYPE_CHECKING:
     from function.engine.metadata.columns import Columns, Mask
 
 NO_KEYWORDS = "this bundle has no keywords; expected 'semantic', or export the texts again without --no-keywords"
+HYBRID_ALONE = "expected it in the mode 'hybrid' alone; leave it out, or set the mode"
+ONLY_RANKS = "this bundle combines ranks (rrf); leave it out, or export the texts again with --fusion convex"
 FEW_ROWS = 100_000  # number of rows that are searched in about a millisecond
 SHORT_QUERY = 200  # characters of a text whose words are looked up in about a millisecond
 
@@ -69,7 +73,9 @@ async def _rank(
     With a row of the corpus, its stored embedding takes the place of the text's.
     Raises SearchError if the mode needs keywords and there are none.
     """
-    index, mode = bundle.index, query.mode
+    index, mode, weight = bundle.index, query.mode, query.fusion_weight
+    if weight is not None and mode != "hybrid":
+        raise SearchError(f"fusion_weight: found {weight} in the mode {mode!r}, {HYBRID_ALONE}")
 
     async def embed() -> tuple[Embeddings, bool]:
         return await embed_query(executor, text, lap) if row is None else (index.embedding(row), False)
@@ -85,6 +91,11 @@ async def _rank(
         return Ranking(find_similar, lambda: allowed, is_truncated)
     if (keywords := bundle.keywords) is None:
         raise SearchError(f"mode: found {mode!r}, but {NO_KEYWORDS}")
+    info = keywords.info
+    if weight is not None:
+        if info.fusion != CONVEX:
+            raise SearchError(f"fusion_weight: found {weight}, but {ONLY_RANKS}")
+        info = replace(info, fusion_weight=weight)
     is_long = len(index) > FEW_ROWS or len(text) > SHORT_QUERY
     matches = await executor.run(lambda: keywords.match(text, allowed), is_long=is_long)
     if mode == "keyword":
@@ -95,7 +106,7 @@ async def _rank(
     embedding, is_truncated = await embed()
 
     def find_both(count: int, mask: "Mask | None") -> list[Hit]:
-        return fuse(index, embedding, matches, keywords.info, count, mask, exact=query.exact)
+        return fuse(index, embedding, matches, info, count, mask, exact=query.exact)
 
     return Ranking(find_both, lambda: matches.allowed, is_truncated | matches.is_truncated, matches.corrected)
 

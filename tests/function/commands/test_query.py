@@ -187,6 +187,15 @@ def test_a_misspelled_word_is_shown_with_what_replaces_it(ask: Callable[..., str
     assert json.loads(ask("the gooze", "--mode", "keyword", "--json"))["corrected"] == {"gooze": ["goose"]}
 
 
+def test_a_weight_combines_the_scores_of_a_hybrid_search(ask: Callable[..., str]) -> None:
+    for weight in ("0", "1"):
+        (line,) = ask(
+            "goose", "--mode", "hybrid", "--fusion-weight", weight, "--num-results", "1", "--json"
+        ).splitlines()
+        (hit,) = json.loads(line)["results"]
+        assert hit["score"] == pytest.approx(hit["scores"]["semantic"] if weight == "1" else 1, abs=1e-5)
+
+
 def test_no_hit_and_a_text_that_was_cut_are_told(ask: Callable[..., str]) -> None:
     assert ask("zeppelin", "--mode", "keyword") == "no text was found\n"
     assert ask("goose " * 30).endswith("the text is longer than the search reads; its end was left out\n")

@@ -10,7 +10,8 @@ import httpx
 import pytest
 
 from export.corpus import Corpus
-from function.engine.bundle import KEYWORDS, MANIFEST
+from export.index.keywords import KeywordOptions
+from function.engine.bundle import KEYWORDS, MANIFEST, RRF
 from tests.conftest import write_bundle
 from tests.project import ROOT
 
@@ -81,6 +82,53 @@ def test_a_hybrid_hit_shows_both_scores_that_its_own_is_made_from(client: httpx.
         assert keyword.get(hit["index"], scores["keyword"]) == pytest.approx(scores["keyword"], abs=1e-6)
         both += hit["index"] in semantic and hit["index"] in keyword
     assert both > 5
+
+
+@pytest.mark.parametrize("weight", [0, 0.25, 1, 1.0])
+@pytest.mark.parametrize("more", [{}, {"highlights": True}])
+def test_a_request_can_weigh_the_two_scores(client: httpx.Client, weight: float, more: dict[str, Any]) -> None:
+    best = ask(client, "the angry goose", "keyword", num_results=1)[0]["score"]
+    hits = ask(client, "the angry goose", "hybrid", num_results=20, fusion_weight=weight, **more)
+    for hit in hits:
+        parts = hit["scores"]
+        expected = weight * parts["semantic"] + (1 - weight) * parts["keyword"] / best
+        assert hit["score"] == pytest.approx(expected, abs=1e-5)
+    assert hits == sorted(hits, key=lambda hit: -hit["score"])
+    in_bundle = ask(client, "the angry goose", "hybrid", fusion_weight=0.6)
+    assert in_bundle == ask(client, "the angry goose", "hybrid")
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ({"mode": "semantic"}, "fusion_weight: found 0.5 in the mode 'semantic', expected it in the mode 'hybrid'"),
+        ({"mode": "keyword"}, "fusion_weight: found 0.5 in the mode 'keyword', expected it in the mode 'hybrid'"),
+        ({"mode": "keyword", "offset": 1}, "fusion_weight: found 0.5 in the mode 'keyword'"),
+        ({"mode": "hybrid", "text": None, "facets": ["chapter"]}, "fusion_weight: found 0.5 without a text"),
+        ({"mode": "hybrid", "fusion_weight": 1.01}, "fusion_weight: input should be less than or equal to 1"),
+        ({"mode": "hybrid", "fusion_weight": -0.1}, "fusion_weight: input should be greater than or equal to 0"),
+        ({"mode": "hybrid", "fusion_weight": "much"}, "fusion_weight: input should be a valid number"),
+    ],
+)
+def test_a_weight_that_no_search_can_use_is_refused(client: httpx.Client, body: dict[str, Any], error: str) -> None:
+    reply = client.post("/similar", json={"text": "goose", "fusion_weight": 0.5} | body)
+    assert reply.status_code == 422
+    assert reply.json()["error"].startswith(error)
+
+
+def test_nan_is_no_weight(client: httpx.Client) -> None:
+    body = '{"text": "goose", "mode": "hybrid", "fusion_weight": NaN}'
+    assert client.post("/similar", content=body, headers={"content-type": "application/json"}).status_code in (400, 422)
+
+
+def test_ranks_have_no_weight(connect: Callable[..., httpx.Client], corpus: Corpus, tmp_path: Path) -> None:
+    client = connect(bundle=write_bundle(tmp_path / "bundle", corpus, keywords=KeywordOptions(fusion=RRF)))
+    reply = client.post("/similar", json={"text": "goose", "mode": "hybrid", "fusion_weight": 0.5})
+    assert reply.status_code == 422
+    assert reply.json()["error"] == (
+        "fusion_weight: found 0.5, but this bundle combines ranks (rrf); leave it out, or export the texts again "
+        "with --fusion convex"
+    )
 
 
 def test_the_semantic_mode_is_what_is_done_without_a_mode(client: httpx.Client) -> None:

@@ -83,7 +83,7 @@ def test_a_word_with_one_error_anywhere_is_found(make: Make, word: str, letter: 
     keywords = make([word, "goose", "angry", "лебедь"])
     for wrong in edits(word, letter) - {word}:
         assert corrected(keywords, wrong) == ({wrong: [word]} if len(wrong) >= 4 else {})
-        assert [hit.row for hit in keywords.match(f"zebra {wrong}").best(10)] == [0]
+        assert [hit.row for hit in keywords.match(f"zebra {wrong}").best(10)] == ([0] if len(wrong) >= 4 else [])
 
 
 @pytest.mark.parametrize("text", ["searching", "a library", "classification of searches"])
