@@ -13,7 +13,7 @@ import numpy as np
 
 from function.engine.arrays import AnyArray, Array
 from function.engine.bundle import CONVEX, KeywordsInfo
-from function.engine.keyword.analyzer import Stem, find_stemmer, split_terms
+from function.engine.keyword.analyzer import VERSION, Stem, find_stemmer, split_terms
 from function.engine.keyword.keywords import K1, B
 
 STEMMING = "english"  # the language of the default model
@@ -39,7 +39,7 @@ def keyword_tensors(texts: Iterable[str], options: KeywordOptions) -> tuple[dict
     The texts are read once, and only one of them is in memory. Each of a text's words takes 9 bytes, each different
     term some 200.
     """
-    numbers, occurrences, lengths = _read_terms(texts, find_stemmer(options.stemming))
+    numbers, occurrences, lengths, version = _read_terms(texts, find_stemmer(options.stemming))
     if not numbers:
         return {}, None
     terms = sorted(numbers)  # by code point, which is the order of their bytes too
@@ -62,19 +62,28 @@ def keyword_tensors(texts: Iterable[str], options: KeywordOptions) -> tuple[dict
         b=B,
         fusion=options.fusion,
         fusion_weight=options.fusion_weight,
+        analyzer=version,
     )
 
 
-def _read_terms(texts: Iterable[str], stem: Stem | None) -> tuple[dict[str, int], Array[np.uint32], Array[np.uint32]]:
+def _read_terms(
+    texts: Iterable[str], stem: Stem | None
+) -> tuple[dict[str, int], Array[np.uint32], Array[np.uint32], int]:
     """Return a number for each different term, the number of each term of all texts, and how many terms each text has.
 
     Terms are numbered in the order in which they first occur. Blanks separate terms, so the terms of a word are cached.
+    The last value is the version of the terms: 1, which older functions read, if that has the same.
     """
     numbers: dict[str, int] = {}
+    version = 1
     occurrences, lengths = array("I"), array("I")
 
     def number(word: str) -> tuple[int, ...]:
-        return tuple([numbers.setdefault(term, len(numbers)) for term in split_terms(word, stem)])
+        nonlocal version
+        terms = split_terms(word, stem)
+        if version == 1 and not word.isascii() and terms != split_terms(word, stem, 1):
+            version = VERSION
+        return tuple([numbers.setdefault(term, len(numbers)) for term in terms])
 
     cached = lru_cache(REMEMBERED_WORDS)(number)
     for text in texts:
@@ -82,7 +91,7 @@ def _read_terms(texts: Iterable[str], stem: Stem | None) -> tuple[dict[str, int]
         for word in text.split():
             occurrences.extend(cached(word) if len(word) <= LONGEST_REMEMBERED else number(word))
         lengths.append(len(occurrences) - before)
-    return numbers, np.frombuffer(occurrences, np.uint32), np.frombuffer(lengths, np.uint32)
+    return numbers, np.frombuffer(occurrences, np.uint32), np.frombuffer(lengths, np.uint32), version
 
 
 def _postings(occurrences: Array[np.uint32], lengths: Array[np.uint32], terms: int) -> dict[str, AnyArray]:

@@ -180,7 +180,7 @@ def _check_keywords(bundle: Path, info: IndexInfo, sample: list[int], texts: lis
     stem = find_stemmer(info.keywords.stemming)
     rows_by_term: dict[str, list[int]] = {}
     for row, text in zip(sample, texts, strict=True):
-        for term in split_terms(text, stem):
+        for term in split_terms(text, stem, info.keywords.analyzer):
             rows_by_term.setdefault(term, []).append(row)
     missing = [term for term, rows in rows_by_term.items() if not np.isin(rows, keywords.rows_of(term)).all()]
     name = f"terms of {len(texts):,} texts without their postings"

@@ -67,6 +67,7 @@ class KeywordsInfo:
     b: float
     fusion: str  # one of FUSIONS
     fusion_weight: float  # weight of the cosine, 0 to 1; the rest is the weight of BM25
+    analyzer: int = 1  # version of the terms: see function/engine/keyword/analyzer.py
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,8 @@ class Manifest:
         ):  # most bundles have none, and older functions read them
             if content["index"] is not None and not content["index"][name]:
                 del content["index"][name]
+        if content["index"] is not None and (keywords := content["index"]["keywords"]) and keywords["analyzer"] == 1:
+            del keywords["analyzer"]
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -170,7 +173,7 @@ def _read_index(values: dict[str, Any]) -> IndexInfo:
     stages, keywords, vectors = values["stages"], values["keywords"], values.get("vectors")
     parts = {
         "stages": None if stages is None else _read(StagesInfo, stages),
-        "keywords": None if keywords is None else _read(KeywordsInfo, keywords),
+        "keywords": None if keywords is None else _read(KeywordsInfo, {"analyzer": 1} | keywords),
         "vectors": None if vectors is None else _read(VectorsInfo, vectors),
         "heading_prefix": values.get("heading_prefix", False),
         "title": values.get("title", ""),

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from function.engine.keyword.analyzer import find_stemmer
-from function.engine.keyword.highlights import highlight
+from function.engine.keyword.analyzer import VERSION, find_stemmer
+from function.engine.keyword.highlights import TermsOfWords, highlight
 from function.engine.loading import Loaded, LoadedBundle
 from function.engine.metadata.columns import Column, Mask
 from function.engine.metadata.facets import count_values, sort_rows
@@ -178,8 +178,10 @@ def add_highlights(
     corrected: the terms that replace misspelled words of the query.
     """
     info = bundle.manifest.index and bundle.manifest.index.keywords
-    stem = find_stemmer(info.stemming) if info else None
-    found = highlight(texts, query, stem, marks_words=mode != "semantic", corrected=corrected)
+    terms = TermsOfWords(
+        query, find_stemmer(info.stemming) if info else None, info.analyzer if info else VERSION, corrected
+    )
+    found = highlight(texts, terms, marks_words=mode != "semantic")
     return [
         result
         | {

@@ -3,21 +3,28 @@
 A text is brought into one form first (Unicode NFKC and case folding: "STRASSE" and "straße" are equal). NFKC takes time
 quadratic in the length of a run of combining marks, so only the first MOST_MARKS of a run are read. The terms are
 
-- each word: letters and digits up to anything else. Chinese, Japanese and Thai put no blanks between words, so each of
-  their characters is a word.
+- each word: letters and digits up to anything else, and the word without its accents, so that "zurich" finds "Zürich"
+  and "Zürich" finds that spelling first. Chinese, Japanese and Thai put no blanks between words: a text has each of
+  their characters and each pair of neighbours, and a query has the pairs, or the character if it stands alone.
 - each code as a whole: words joined by a hyphen, an underscore, a point, a slash, a colon, an at sign or an ampersand,
   with the plus or number signs after them. "AB-1234" has the terms "ab", "1234" and "ab-1234", "C++" has "c" and "c++".
 
 Words of letters alone may be stemmed, which brings "searches" and "searching" to "search". A code never is.
-Left out: stop words (frequent words count little in BM25 anyway), synonyms, and accents, which stay.
+Left out: stop words (frequent words count little in BM25 anyway) and synonyms.
+
+A bundle keeps the version of the terms it was made with. In version 1, accents stay, and the characters of Chinese,
+Japanese and Thai are words without pairs. In other texts both versions have the same terms.
 """
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from unicodedata import combining, normalize
 
 MOST_MARKS = 30  # maximum marks in a run, as in https://www.unicode.org/reports/tr15/#Stream_Safe_Text_Format
 LONGEST_STEMMED = 1_000  # letters; no word of a language is as long, and some stemmers take quadratic time
+
+VERSION = 2  # the version of the terms that an export writes
 
 Stem = Callable[[str], str]
 
@@ -30,32 +37,72 @@ CODE = re.compile(rf"{_WORD}(?:[-_./:@&]{_WORD})*[+#]*")
 # This class has all combining marks. NFKC turns U+FF9E and U+FF9F into marks, although Python calls them letters.
 _MAYBE_MARK = r"[\W\uff9e\uff9f]"
 _STEP = 5  # a run of more than 30 characters has at least 6 of every fifth character of the text
-_MAYBE_RUN = re.compile(_MAYBE_MARK + rf"{{{(MOST_MARKS + 1) // _STEP}}}")
-_RUN = re.compile(_MAYBE_MARK + rf"{{{MOST_MARKS + 1},}}")
+_MAYBE_MARKS = re.compile(_MAYBE_MARK + rf"{{{(MOST_MARKS + 1) // _STEP}}}")
+_MARKS = re.compile(_MAYBE_MARK + rf"{{{MOST_MARKS + 1},}}")
+_RUN = re.compile(rf"[{_SINGLE}]+")
+_CODE_WITH_RUNS = re.compile(CODE.pattern.replace(f"[{_SINGLE}]|", f"[{_SINGLE}]+|"))
+_WORD_WITH_RUNS = re.compile(WORD.pattern.replace(f"[{_SINGLE}]|", f"[{_SINGLE}]+|"))
+PAIR = re.compile(rf"(?=([{_SINGLE}]{{2}}))")  # each pair of neighbours, which overlap
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+_BARE = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "\u0131": "i", "æ": "ae", "œ": "oe", "þ": "th"}
+)
 QUOTED = re.compile(r'(?<!\S)["“„]([^"“”„]+)["”“]')
 
 
-def split_terms(text: str, stem: Stem | None = None) -> list[str]:
+def split_terms(text: str, stem: Stem | None = None, version: int = VERSION, *, is_query: bool = False) -> list[str]:
     """Return the terms of a text, repeated as often as they occur; each code comes before its words.
 
-    stem is what `find_stemmer` returns, None for none.
+    stem is what `find_stemmer` returns, None for none. version is the bundle's. Only the terms of a query leave out the
+    characters of pairs.
     """
     terms = []
-    for code, words in find_codes(text):
+    is_plain = version == 1 or text.isascii()
+    for code, words in find_codes(text, version):
         if words != [code]:
-            terms.append(code)
-        if stem is not None:
-            words = [stem(word) if word.isalpha() and len(word) <= LONGEST_STEMMED else word for word in words]
-        terms += words
+            terms += [code] if is_plain else _spellings(code, None)
+        if is_plain:
+            if stem is not None:
+                words = [_stem(word, stem) for word in words]
+            terms += words
+            continue
+        for word in words:
+            if _RUN.fullmatch(word):
+                terms += [f"{left}{right}" for left, right in pairwise(word)]
+                terms += word if len(word) == 1 or not is_query else ""
+            else:
+                terms += _spellings(word, stem)
     return terms
 
 
-def find_codes(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield each code of a text in the one form, and its words; a word by itself is a code of one word."""
-    if len(text) > MOST_MARKS and not text.isascii() and _MAYBE_RUN.search(text[::_STEP]):
-        text = _RUN.sub(_cut_marks, text)
-    for code in CODE.findall(normalize("NFKC", text).casefold()):
-        yield code, WORD.findall(code)
+def find_codes(text: str, version: int = VERSION) -> Iterator[tuple[str, list[str]]]:
+    """Yield each code of a text in the one form, and its words; a word by itself is a code of one word.
+
+    From version 2 on, a run of Chinese, Japanese or Thai characters is one word here.
+    """
+    if len(text) > MOST_MARKS and not text.isascii() and _MAYBE_MARKS.search(text[::_STEP]):
+        text = _MARKS.sub(_cut_marks, text)
+    code_pattern, word_pattern = (CODE, WORD) if version == 1 else (_CODE_WITH_RUNS, _WORD_WITH_RUNS)
+    for code in code_pattern.findall(normalize("NFKC", text).casefold()):
+        yield code, word_pattern.findall(code)
+
+
+def fold_accents(word: str) -> str:
+    """Return a word of Latin, Greek or Cyrillic letters without their accents; "ø" and the like become letters."""
+    return normalize("NFC", _ACCENTS.sub("", normalize("NFD", word)).translate(_BARE))
+
+
+def _spellings(word: str, stem: Stem | None) -> list[str]:
+    """Return a word and, if that differs, the word without accents, both stemmed."""
+    spelled = word if stem is None else _stem(word, stem)
+    if word.isascii() or not WORD.search(bare := fold_accents(word)):
+        return [spelled]
+    folded = bare if stem is None else _stem(bare, stem)
+    return [spelled] if folded == spelled else [spelled, folded]
+
+
+def _stem(word: str, stem: Stem) -> str:
+    return stem(word) if word.isalpha() and len(word) <= LONGEST_STEMMED else word
 
 
 def _cut_marks(run: re.Match[str]) -> str:

@@ -23,7 +23,7 @@ from string import ascii_lowercase
 import numpy as np
 
 from function.engine.arrays import AnyArray, Array
-from function.engine.keyword.analyzer import Stem, find_codes
+from function.engine.keyword.analyzer import Stem, find_codes, split_terms
 
 SHORTEST = 4  # letters of a word that is corrected
 TWO_ERRORS = 6  # letters from which a word can have two errors instead of one
@@ -41,18 +41,18 @@ Correction = Mapping[str, str]  # the terms that replace a word, each with a wor
 
 
 def find_corrections(
-    text: str, unknown: Collection[str], tensors: Mapping[str, AnyArray], stem: Stem | None
+    text: str, unknown: set[str], tensors: Mapping[str, AnyArray], stem: Stem | None, version: int
 ) -> Iterator[tuple[str, int, Correction]]:
-    """Yield each word of a text whose term is `unknown`, how often it occurs, and its nearest terms if it has any.
+    """Yield each word of a text whose terms are `unknown`, how often it occurs, and its nearest terms if it has any.
 
-    tensors are those of a keywords.safetensors, and stem is the stemmer of its terms.
+    tensors are those of a keywords.safetensors, and stem and version are those of its terms.
     """
     words = Counter(
         word
-        for code, parts in find_codes(text)
+        for code, parts in find_codes(text, version)
         if not any(map(str.isdigit, code))
         for word in parts
-        if SHORTEST <= len(word) <= LONGEST and word.isalpha() and (stem(word) if stem else word) in unknown
+        if SHORTEST <= len(word) <= LONGEST and word.isalpha() and unknown.issuperset(split_terms(word, stem, version))
     )
     vocabulary = Vocabulary(tensors, stem) if words else None
     for word, repeats in islice(words.items(), MOST_CORRECTED):

@@ -8,10 +8,10 @@ longer than the search. Imported by the first query that asks for highlights.
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
-from function.engine.keyword.analyzer import WORD, Stem, split_terms
+from function.engine.keyword.analyzer import PAIR, WORD, Stem, split_terms
 
 SNIPPET = 240  # maximum characters of a snippet
 # A sentence ends at a line break, at a full stop of Chinese or Japanese, or at a mark, with closing quotation marks or
@@ -31,16 +31,14 @@ class Highlight:
     snippet: Range
 
 
-def highlight(
-    texts: Sequence[str], query: str, stem: Stem | None, *, marks_words: bool, corrected: Set[str] = frozenset()
-) -> list[Highlight]:
+def highlight(texts: Sequence[str], terms: "TermsOfWords", *, marks_words: bool) -> list[Highlight]:
     """Return the highlights of each text.
 
     marks_words: the ranges are the words of the query; otherwise, or if there are none, the best sentence.
-    corrected: terms that replace misspelled words of the query.
     """
-    known = _TermsOfWords([*split_terms(query, stem), *corrected], stem)
-    words = [[(*word.span(), found) for word in WORD.finditer(text) if (found := known[word[0]])] for text in texts]
+    words = [
+        [(start, end, found) for start, end in terms.words(text) if (found := terms[text[start:end]])] for text in texts
+    ]
     sentences = [[match.span() for match in SENTENCE.finditer(text)] or [(0, len(text))] for text in texts]
     shared_terms = [
         [frozenset[str]().union(*(found for start, _, found in hits if begin <= start < end)) for begin, end in spans]
@@ -53,26 +51,46 @@ def highlight(
     for text, hits, spans, shared in zip(texts, words, sentences, shared_terms, strict=True):
         scores = [sum(sorted(weights[term] for term in terms)) for terms in shared]
         best = scores.index(max(scores))
-        inside = [(start, end) for start, end, _ in hits]
+        inside = _merge((start, end) for start, end, _ in hits)
         ranges = inside if marks_words and inside else [spans[best]]
         first = next((start for start, _ in inside if start >= spans[best][0]), spans[best][0])
         highlights.append(Highlight(ranges, _snippet(text, spans[best], first)))
     return highlights
 
 
-class _TermsOfWords(dict[str, frozenset[str]]):
+def _merge(ranges: Iterable[Range]) -> list[Range]:
+    """Return ascending ranges with those that overlap as one."""
+    merged: list[Range] = []
+    for start, end in ranges:
+        if merged and start < merged[-1][1]:
+            start = merged.pop()[0]
+        merged.append((start, end))
+    return merged
+
+
+class TermsOfWords(dict[str, frozenset[str]]):
     """The terms of the query that each word has; a word is read once."""
 
-    def __init__(self, terms: Sequence[str], stem: Stem | None) -> None:
-        self._terms = frozenset(terms)
+    def __init__(self, query: str, stem: Stem | None, version: int, corrected: Set[str] = frozenset()) -> None:
+        """Take the query, the stemmer and the version of the terms, and the terms that replace misspelled words."""
+        self._terms = frozenset(split_terms(query, stem, version, is_query=True)) | corrected
         self._stem = stem
+        self._version = version
+
+    def words(self, text: str) -> list[Range]:
+        """Return where the words of a text are, and the pairs of Chinese, Japanese or Thai characters; ascending."""
+        words = [word.span() for word in WORD.finditer(text)]
+        if self._version > 1 and not text.isascii():
+            words = sorted(words + [pair.span(1) for pair in PAIR.finditer(text)])
+        return words
 
     def __missing__(self, word: str) -> frozenset[str]:
         if word.isascii() and word.isalpha() and len(word) <= SNIPPET:  # what split_terms does, in a tenth of its time
             lowered = word.lower()
             found = self._terms.intersection((self._stem(lowered) if self._stem else lowered,))
         else:
-            found = self._terms.intersection(split_terms(word, self._stem))
+            # read as a query, a pair is no character of it
+            found = self._terms.intersection(split_terms(word, self._stem, self._version, is_query=True))
         self[word] = found
         return found
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from function.engine.arrays import AnyArray, Array
 from function.engine.bundle import KeywordsInfo
-from function.engine.keyword.analyzer import find_stemmer, quoted_parts, split_terms
+from function.engine.keyword.analyzer import VERSION, find_stemmer, quoted_parts, split_terms
 from function.engine.semantic.index import DECIMALS, Hit, Mask, Rows
 from function.engine.tensors import TensorsError, map_tensors
 
@@ -94,8 +94,13 @@ class Keywords:
     def __init__(self, path: Path, info: KeywordsInfo, rows: int) -> None:
         """Map a keywords.safetensors; info describes it, and rows is the number of rows of the corpus.
 
-        Raises TensorsError if the file is not whole or holds something else.
+        Raises TensorsError if the file is not whole, holds something else or is of a newer version.
         """
+        if info.analyzer > VERSION:
+            raise TensorsError(
+                f"{path}: terms of version {info.analyzer}, this code reads versions up to {VERSION}; deploy a newer "
+                "function, or export the texts with this version"
+            )
         tensors = map_tensors(path)
         found = {name: (tensor.dtype.name, *tensor.shape) for name, tensor in tensors.items()}
         lengths = {
@@ -128,9 +133,9 @@ class Keywords:
         Every word between quotation marks must occur in a row, in any order. allowed is (rows,) bool: rows where it is
         false are not found; None allows every row.
         """
-        required = {term for part in quoted_parts(text) for term in split_terms(part, self._stem)}
+        required = {term for part in quoted_parts(text) for term in self._split(part)}
         # required terms come first, so that MOST_TERMS never removes one
-        terms = sorted(Counter(split_terms(text, self._stem)).items(), key=lambda term: term[0] not in required)
+        terms = sorted(Counter(self._split(text)).items(), key=lambda term: term[0] not in required)
         scores, unknown = np.zeros(self._rows, np.float32), set[str]()
         for term, repeats in terms[:MOST_TERMS]:
             rows, impacts, scale = self._postings(term)
@@ -154,7 +159,7 @@ class Keywords:
         from function.engine.keyword.corrections import find_corrections  # only a misspelled word needs it
 
         corrected = {}
-        for word, repeats, correction in find_corrections(text, unknown, self._tensors, self._stem):
+        for word, repeats, correction in find_corrections(text, unknown, self._tensors, self._stem, self.info.analyzer):
             best = np.zeros_like(scores)
             for term in correction:
                 rows, impacts, scale = self._postings(term)
@@ -162,6 +167,9 @@ class Keywords:
             scores += best
             corrected[word] = correction
         return corrected
+
+    def _split(self, text: str) -> list[str]:
+        return split_terms(text, self._stem, self.info.analyzer, is_query=True)
 
     def rows_of(self, term: str) -> AnyArray:
         """Return the rows that have a term, ascending: (n,) uint32."""

@@ -1,10 +1,11 @@
 """What an export's options make of the keywords; tests/function/engine/keyword tests the postings."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from function.engine.bundle import KEYWORDS, KeywordsInfo, open_bundle
+from function.engine.bundle import KEYWORDS, MANIFEST, KeywordsInfo, open_bundle
 from function.engine.keyword.keywords import Keywords
 from tests.export.command_line import export_texts, summary
 
@@ -35,7 +36,7 @@ def test_stems_are_english_unless_another_language_or_none_is_named(bundle_copy:
     info = export(bundle_copy, texts, "--stem", "german")
     assert found(bundle_copy, info, "Haus") == [0, 2]
     info = export(bundle_copy, texts, "--stem", "none")
-    assert found(bundle_copy, info, "search") == []
+    assert found(bundle_copy, info, '"search"') == []
 
 
 @pytest.mark.parametrize(
@@ -58,8 +59,8 @@ def test_the_manifest_remembers_the_fusion(
 @pytest.mark.parametrize(
     ("options", "shown"),
     [
-        (["--stem", "none"], "6 terms with 6 postings, no stems; hybrid: convex, weight 0.6"),
-        (["--fusion", "rrf"], "5 terms with 6 postings, english stems; hybrid: rrf"),
+        (["--stem", "none"], "7 terms with 7 postings, no stems; hybrid: convex, weight 0.6"),
+        (["--fusion", "rrf"], "6 terms with 7 postings, english stems; hybrid: rrf"),
         (["--no-keywords"], "none: no keyword and no hybrid search"),
     ],
 )
@@ -67,6 +68,21 @@ def test_the_summary_describes_the_keywords(bundle_copy: Path, texts: Path, opti
     assert (bundle_copy / KEYWORDS).exists()
     assert summary(export_texts(texts, bundle_copy, *options), "keywords") == shown
     assert (bundle_copy / KEYWORDS).exists() == (options != ["--no-keywords"])
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "version"), [("Zürich", "zurich", 2), ("東京都", "京都", 2), ("Zurich €5", "ZURICH", 1)]
+)
+def test_only_a_manifest_of_accents_or_pairs_says_so(
+    bundle_copy: Path, tmp_path: Path, text: str, query: str, version: int
+) -> None:
+    (tmp_path / "texts.csv").write_text(f"text\n{text}\ngoose\n", encoding="utf-8")
+    info = export(bundle_copy, tmp_path / "texts.csv")
+    assert info is not None
+    written = json.loads((bundle_copy / MANIFEST).read_text())["index"]["keywords"]
+    assert written.get("analyzer", 1) == info.analyzer == version
+    assert ("analyzer" in written) == (version > 1)  # functions from before it refuse the field
+    assert [hit.row for hit in Keywords(bundle_copy / KEYWORDS, info, 2).match(query).best(9)] == [0]
 
 
 def test_texts_without_a_word_have_no_keywords(bundle_copy: Path, tmp_path: Path) -> None:

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from function.engine.keyword.analyzer import LONGEST_STEMMED, MOST_MARKS, find_stemmer, quoted_parts, split_terms
+from function.engine.keyword.analyzer import (
+    LONGEST_STEMMED,
+    MOST_MARKS,
+    WORD,
+    find_stemmer,
+    fold_accents,
+    quoted_parts,
+    split_terms,
+)
 
 
 @pytest.mark.parametrize(
@@ -24,14 +32,52 @@ from function.engine.keyword.analyzer import LONGEST_STEMMED, MOST_MARKS, find_s
         ("AT&T, me@example.org", ["at&t", "at", "t", "me@example.org", "me", "example", "org"]),
         ("end. Next - and/or", ["end", "next", "and/or", "and", "or"]),
         ("the dog's", ["the", "dog", "s"]),
-        ("Żółć naïve", ["żółć", "naïve"]),
-        ("東京タワー", ["東", "京", "タ", "ワ", "ー"]),
+        ("Żółć naïve", ["żółć", "zolc", "naïve", "naive"]),
+        ("café-bar", ["café-bar", "cafe-bar", "café", "cafe", "bar"]),
+        (
+            "Ёлка λόγος Œuvre Ångström İzmir",
+            [
+                *("ёлка", "елка", "λόγοσ", "λογοσ", "œuvre", "oeuvre", "ångström", "angstrom", "i̇zmir", "izmir"),
+            ],
+        ),
+        ("한국어 काफ़ी", ["한국어", "काफ़ी"]),
+        ("東京タワー 東", ["東京", "京タ", "タワ", "ワー", *"東京タワー", "東"]),
+        ("Tokyo東京-AB", ["tokyo", "東京-ab", "東京", "東", "京", "ab"]),
         ("हिन्दी में", ["हिन्दी", "में"]),
         ("🦆 … -- +", []),
     ],
 )
 def test_a_text_has_these_terms(text: str, terms: list[str]) -> None:
     assert split_terms(text) == terms
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"), [("東京タワー", ["東京", "京タ", "タワ", "ワー"]), ("東 x京", ["東", "x", "京"])]
+)
+def test_a_query_has_pairs_and_only_characters_that_stand_alone(text: str, terms: list[str]) -> None:
+    assert split_terms(text, is_query=True) == terms
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"), [("Żółć naïve", ["żółć", "naïve"]), ("東京タワー", ["東", "京", "タ", "ワ", "ー"])]
+)
+def test_version_1_has_neither_folded_accents_nor_pairs(text: str, terms: list[str]) -> None:
+    assert split_terms(text, None, 1) == split_terms(text, None, 1, is_query=True) == terms
+
+
+@given(st.text(st.characters(codec="utf-8")))
+def test_every_term_of_a_query_is_one_of_the_text_and_version_1_differs_only_beyond_ascii(text: str) -> None:
+    terms = split_terms(text)
+    assert set(split_terms(text, is_query=True)) <= set(terms)
+    if text.isascii():
+        assert split_terms(text, None, 1) == terms
+
+
+@given(st.text(st.characters(codec="utf-8")))
+def test_the_folded_terms_of_a_text_are_found_without_accents(text: str) -> None:
+    for word in WORD.findall(normalize("NFKC", text).casefold()):
+        folded = fold_accents(word)
+        assert not folded or set(split_terms(folded)) <= {*split_terms(word), *split_terms(text)}
 
 
 def test_letters_are_stemmed_and_codes_are_not() -> None:
@@ -115,13 +161,13 @@ def test_a_long_run_of_marks_is_cut_before_it_is_normalized(run: str, monkeypatc
 @pytest.mark.parametrize("place", range(10))
 def test_as_many_marks_as_unicode_allows_stay(place: int) -> None:
     allowed = normalize("NFKC", "é" * place + "q" + "\u0316\u0301" * (MOST_MARKS // 2))
-    assert split_terms(allowed) == [allowed]
-    assert split_terms(allowed + "\u0301") == [allowed]
+    assert split_terms(allowed, None, 1) == [allowed]
+    assert split_terms(allowed + "\u0301", None, 1) == [allowed]
 
 
 @pytest.mark.parametrize(("character", "terms"), [("🦆", []), ("…", []), ("㎏", ["kg" * 100]), ("①", ["1" * 100])])
 def test_a_long_run_of_other_characters_loses_none(character: str, terms: list[str]) -> None:
-    assert split_terms(f"żółw {character * 100} goose") == ["żółw", *terms, "goose"]
+    assert split_terms(f"żółw {character * 100} goose") == ["żółw", "zolw", *terms, "goose"]
 
 
 def test_only_words_of_a_possible_length_are_stemmed() -> None:

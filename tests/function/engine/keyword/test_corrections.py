@@ -15,7 +15,7 @@ from export.index.keywords import KeywordOptions, keyword_tensors
 from function.engine.arrays import AnyArray
 from function.engine.keyword import corrections
 from function.engine.keyword.corrections import MOST_COMPARED, MOST_CORRECTED, MOST_NEAREST
-from function.engine.keyword.highlights import highlight
+from function.engine.keyword.highlights import TermsOfWords, highlight
 from function.engine.keyword.keywords import Keywords
 
 Make = Callable[..., Keywords]
@@ -77,7 +77,7 @@ def edits(word: str, letter: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("word", "letter"), [("four", "x"), ("ferry", "x"), ("ferryboat", "q"), ("медведь", "ш"), ("żółwica", "ö")]
+    ("word", "letter"), [("four", "x"), ("ferry", "x"), ("ferryboat", "q"), ("медведь", "ш"), ("żółwica", "ę")]
 )
 def test_a_word_with_one_error_anywhere_is_found(make: Make, word: str, letter: str) -> None:
     keywords = make([word, "goose", "angry", "лебедь"])
@@ -195,9 +195,15 @@ def test_near_the_bound_the_terms_that_begin_like_the_word_are_compared(
     assert compared == [100]
 
 
+def test_an_accent_is_no_misspelling_but_its_word_can_be_misspelled(make: Make) -> None:
+    keywords = make(["Zurich", "Málaga", "goose"])
+    assert corrected(keywords, "zürich malaga málagá") == {}
+    assert corrected(keywords, "zürixh mxlaga") == {"zürixh": ["zurich"], "mxlaga": ["malaga", "málaga"]}
+
+
 def test_highlights_mark_the_corrected_word() -> None:
     texts = ["They went. The angry goose slept."]
-    (found,) = highlight(texts, "gooze", None, marks_words=True, corrected={"goose"})
+    (found,) = highlight(texts, TermsOfWords("gooze", None, 1, {"goose"}), marks_words=True)
     assert [texts[0][start:end] for start, end in found.ranges] == ["goose"]
-    (found,) = highlight(texts, "gooze", None, marks_words=False, corrected={"goose"})
+    (found,) = highlight(texts, TermsOfWords("gooze", None, 1, {"goose"}), marks_words=False)
     assert [texts[0][start:end] for start, end in found.ranges] == ["The angry goose slept."]
