@@ -84,7 +84,7 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     if command == "evaluate":
         check_evaluation(parser, options)
     if named.get("no_keywords"):
-        for option in ("stem", "fusion", "fusion_weight"):
+        for option in ("stem", "title_column", "fusion", "fusion_weight"):
             if named[option] is not None:
                 parser.error(f"--{option.replace('_', '-')} is about keywords, and --no-keywords leaves them out")
     if named.get("fusion_weight") is not None and named["fusion"] not in (None, CONVEX):
@@ -226,6 +226,11 @@ def _add_keywords(parser: argparse.ArgumentParser) -> None:
         type=_language,
         metavar="LANGUAGE",
         help="whose endings keyword search ignores, such as german; none: words must be equal (default: english)",
+    )
+    parser.add_argument(
+        "--title-column",
+        metavar="COLUMN",
+        help="column with the titles of the texts; keyword search finds its words too and counts them more",
     )
     parser.add_argument(
         "--fusion",

@@ -203,6 +203,7 @@ def _read_corpus(
     Passages are measured with the model's tokenizer: in that case `model` writes the model first, and its manifest is
     returned too.
     """
+    from export.corpus.columns import require_column
     from export.corpus.python_documentation import NAME, python_documentation
     from export.index.columns import choose_types
 
@@ -230,7 +231,10 @@ def _read_corpus(
             else:
                 split = splitter.split if options.split else None
                 corpus = read_corpus(path, fresh / PASSAGES, *named, on_progress, split)
-    columns = choose_types(corpus, dict(options.column), options.corpus or Path(NAME))
+    name = options.corpus or Path(NAME)
+    columns = choose_types(corpus, dict(options.column), name)
+    if options.title_column is not None:
+        require_column(name, columns, options.title_column, "--title-column")
     corpus = replace(corpus, columns=columns, title=options.title, description=options.description)
     on_progress(step, 1)
     return corpus, manifest
@@ -275,7 +279,11 @@ def _write_corpus(
     name = NAME if options.corpus is None else options.corpus.name
     stemming = None if options.stem == NO_STEMS else options.stem or STEMMING
     weight = FUSION_WEIGHT if options.fusion_weight is None else options.fusion_weight
-    keywords = None if options.no_keywords else KeywordOptions(stemming, options.fusion or CONVEX, weight)
+    keywords = (
+        None
+        if options.no_keywords
+        else KeywordOptions(stemming, options.fusion or CONVEX, weight, options.title_column)
+    )
     has_default_stems = keywords is not None and options.stem is None
     if warning := warn_of_language(corpus.texts, name, manifest.model, has_default_stems):
         errors.print(f"[yellow]warning:[/] {escape(warning)}")

@@ -31,7 +31,7 @@ def find_text_column(path: Path, columns: Collection[str], requested: Columns) -
     Raises CorpusError if there is no such column.
     """
     if requested.text is not None:
-        _require_column(path, columns, requested.text, requested.text_option)
+        require_column(path, columns, requested.text, requested.text_option)
         return requested.text
     if "text" in columns:
         return "text"
@@ -47,13 +47,13 @@ def find_id_column(path: Path, columns: Collection[str], text: str, requested: C
     If none was requested, it is "id" even if columns lacks it: later rows can have keys that the first rows lack.
     """
     if requested.id is not None:
-        _require_column(path, columns, requested.id, "--id-column")
+        require_column(path, columns, requested.id, "--id-column")
         return requested.id
     return "id" if requested.has_ids and text != "id" else None
 
 
-def _require_column(path: Path, columns: Collection[str], requested: str, option: str) -> None:
-    """Raise CorpusError, which suggests the most similar name, if a column is missing."""
+def require_column(path: Path, columns: Collection[str], requested: str, option: str) -> None:
+    """Raise CorpusError, which names the option and suggests the most similar name, if a column is missing."""
     if requested not in columns:
         by_lower = {column.lower(): column for column in columns}
         close = get_close_matches(requested.lower(), by_lower, n=1)

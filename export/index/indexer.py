@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import compress
 from pathlib import Path
@@ -49,10 +49,13 @@ def write_index(
     if columns:
         save_tensors(folder / layout.COLUMNS, column_tensors(map(json.loads, corpus.metadata), columns))
         written.append(layout.COLUMNS)
-    postings, described = keyword_tensors(corpus.embedded_texts, keywords) if keywords is not None else ({}, None)
-    if described is not None:
-        save_tensors(folder / layout.KEYWORDS, postings)
-        written.append(layout.KEYWORDS)
+    described = None
+    if keywords is not None:
+        titles = _titles(corpus, keywords.title_column)
+        postings, described = keyword_tensors(corpus.embedded_texts, keywords, titles)
+        if described is not None:
+            save_tensors(folder / layout.KEYWORDS, postings)
+            written.append(layout.KEYWORDS)
     if (folder / layout.TRUNCATED).exists():
         written.append(layout.TRUNCATED)
     files = {file: describe_file(folder / file) for file in written}
@@ -72,6 +75,14 @@ def write_index(
     manifest = replace(manifest, index=index, files=manifest.files | files)
     write_manifest(folder, manifest)
     return manifest
+
+
+def _titles(corpus: Corpus, column: str | None) -> Iterator[str] | None:
+    """Return the title of each text, "" for a text without one; None if no column has titles."""
+    if column is None:
+        return None
+    values = (json.loads(metadata).get(column) for metadata in corpus.metadata)
+    return (value if isinstance(value, str) else "" for value in values)
 
 
 def write_truncated(folder: Path, ids: Sequence[str], is_truncated: Truncated) -> None:

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, repeat
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from function.engine.keyword.keywords import K1, B
 
 STEMMING = "english"  # the language of the default model
 FUSION_WEIGHT = 0.6  # weight of the cosine in hybrid search
+TITLE_WEIGHT = 2  # number of times that a word of a title counts
 LARGEST_IMPACT = 255  # largest impact in 8 bit
 BLOCK = 1 << 20  # occurrences of terms that are sorted at a time: about 70 MB
 REMEMBERED_WORDS = 1 << 17  # words whose terms are cached: about 40 MB
@@ -26,20 +27,27 @@ LONGEST_REMEMBERED = 32  # characters of a cached word; a language without blank
 
 @dataclass(frozen=True, slots=True)
 class KeywordOptions:
-    """The options of an export: the language of the stems, None for none, and how hybrid search adds two scores."""
+    """The options of an export: the language of the stems, how hybrid search adds two scores, the column of titles.
+
+    stemming and title_column are None for none.
+    """
 
     stemming: str | None = STEMMING
     fusion: str = CONVEX
     fusion_weight: float = FUSION_WEIGHT
+    title_column: str | None = None
 
 
-def keyword_tensors(texts: Iterable[str], options: KeywordOptions) -> tuple[dict[str, AnyArray], KeywordsInfo | None]:
+def keyword_tensors(
+    texts: Iterable[str], options: KeywordOptions, titles: Iterable[str] | None = None
+) -> tuple[dict[str, AnyArray], KeywordsInfo | None]:
     """Return the tensors of a keywords.safetensors and their description; none if no text has a word.
 
+    A title counts as if its text began with it TITLE_WEIGHT times; titles has one for each text.
     The texts are read once, and only one of them is in memory. Each of a text's words takes 9 bytes, each different
     term some 200.
     """
-    numbers, occurrences, lengths, version = _read_terms(texts, find_stemmer(options.stemming))
+    numbers, occurrences, lengths, version = _read_terms(texts, titles, find_stemmer(options.stemming))
     if not numbers:
         return {}, None
     terms = sorted(numbers)  # by code point, which is the order of their bytes too
@@ -67,7 +75,7 @@ def keyword_tensors(texts: Iterable[str], options: KeywordOptions) -> tuple[dict
 
 
 def _read_terms(
-    texts: Iterable[str], stem: Stem | None
+    texts: Iterable[str], titles: Iterable[str] | None, stem: Stem | None
 ) -> tuple[dict[str, int], Array[np.uint32], Array[np.uint32], int]:
     """Return a number for each different term, the number of each term of all texts, and how many terms each text has.
 
@@ -86,8 +94,10 @@ def _read_terms(
         return tuple([numbers.setdefault(term, len(numbers)) for term in terms])
 
     cached = lru_cache(REMEMBERED_WORDS)(number)
-    for text in texts:
+    for text, title in zip(texts, repeat("") if titles is None else titles, strict=False):
         before = len(occurrences)
+        for word in title.split():
+            occurrences.extend(number(word) * TITLE_WEIGHT)
         for word in text.split():
             occurrences.extend(cached(word) if len(word) <= LONGEST_REMEMBERED else number(word))
         lengths.append(len(occurrences) - before)

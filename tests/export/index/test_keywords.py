@@ -3,11 +3,14 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
+from export.index.keywords import KeywordOptions, keyword_tensors
 from function.engine.bundle import KEYWORDS, MANIFEST, KeywordsInfo, open_bundle
 from function.engine.keyword.keywords import Keywords
-from tests.export.command_line import export_texts, summary
+from tests.export.command_line import contents, error_line, export_texts, run, summary
 
 
 @pytest.fixture
@@ -83,6 +86,36 @@ def test_only_a_manifest_of_accents_or_pairs_says_so(
     assert written.get("analyzer", 1) == info.analyzer == version
     assert ("analyzer" in written) == (version > 1)  # functions from before it refuse the field
     assert [hit.row for hit in Keywords(bundle_copy / KEYWORDS, info, 2).match(query).best(9)] == [0]
+
+
+TITLED = "title,text\nThe angry goose,It sleeps on a ferry.\nThe ferry,A goose and a goose.\n,A baker\n7,goose ferry\n"
+
+
+def test_words_of_a_title_are_found_and_count_more(bundle_copy: Path, tmp_path: Path) -> None:
+    (tmp_path / "texts.csv").write_text(TITLED, encoding="utf-8")
+    info = export(bundle_copy, tmp_path / "texts.csv", "--column", "title=string")
+    assert found(bundle_copy, info, "angry") == []
+    info = export(bundle_copy, tmp_path / "texts.csv", "--title-column", "title", "--column", "title=string")
+    assert found(bundle_copy, info, '"angry"') == [0]
+    assert info is not None
+    with_titles = [TITLED.splitlines()[row + 1].partition(",") for row in range(4)]
+    by_hand, expected = keyword_tensors([f"{title} {title} {text}" for title, _, text in with_titles], KeywordOptions())
+    assert info == expected
+    written = load_file(bundle_copy / KEYWORDS)
+    assert written.keys() == by_hand.keys()
+    assert all(np.array_equal(written[name], by_hand[name]) for name in by_hand)
+    verified = run("verify", bundle_copy)
+    assert (verified.code, verified.err) == (0, "")
+
+
+def test_a_column_of_titles_that_the_texts_lack_is_refused(bundle_copy: Path, tmp_path: Path) -> None:
+    (tmp_path / "texts.csv").write_text(TITLED, encoding="utf-8")
+    before = contents(bundle_copy)
+    done = run("corpus", "--corpus", tmp_path / "texts.csv", "--out", bundle_copy, "--title-column", "titel")
+    assert error_line(done).endswith(
+        "texts.csv: found the columns 'title', expected a column 'titel'; did you mean --title-column 'title'?"
+    )
+    assert contents(bundle_copy) == before
 
 
 def test_texts_without_a_word_have_no_keywords(bundle_copy: Path, tmp_path: Path) -> None:
