@@ -80,20 +80,21 @@ class Vocabulary:
         places = self._candidates(own)
         codes, begins, lengths = self._letters(places)
         distances = _distances(own, codes, begins, lengths)
-        least = int(distances.min(initial=LONGEST))
-        nearest = dict[int, str | None]()
-        if least <= 1 + (len(word) >= TWO_ERRORS):
-            nearest = dict.fromkeys(places[distances == least].tolist())
-        if self._stem is not None and (own == word or least > 1):
-            other_endings = self._other_endings(word, codes, self._stem)
-            if other_endings:
-                nearest = {**(nearest if least == 1 else {}), **other_endings}
-        correction: dict[str, str] = {}
-        for place in sorted(nearest, key=lambda place: int(self._holders[place]) - int(self._holders[place + 1])):
+        nearest: dict[int, str | None] = self._words_among(places[distances == 1])
+        if self._stem is not None and (own == word or not nearest):
+            nearest |= self._other_endings(word, codes, self._stem)
+        if not nearest and len(word) >= TWO_ERRORS:
+            nearest = self._words_among(places[distances == 2])
+        by_use = sorted(nearest, key=lambda place: int(self._holders[place]) - int(self._holders[place + 1]))
+        correction = {}
+        for place in by_use[:MOST_NEAREST]:
             term = self._term(place).decode()
-            if term.isalpha() and len(correction) < MOST_NEAREST:
-                correction[term] = nearest[place] or self._with_ending(term, word, own)
+            correction[term] = nearest[place] or self._with_ending(term, word, own)
         return correction
+
+    def _words_among(self, places: Terms) -> dict[int, str | None]:
+        """Return the terms that are words and no codes, without a word that has this stem."""
+        return {place: None for place in places.tolist() if self._term(place).decode().isalpha()}
 
     def _candidates(self, own: str) -> Terms:
         """Return the terms of a similar length that begin or end like a term, ascending; no more than remain."""

@@ -91,6 +91,13 @@ def test_an_exact_search_is_refused(ask: Ask) -> None:
     assert reply.json()["error"].startswith("exact: found True, expected False; the texts are in S3 Vectors")
 
 
+def test_a_weight_of_words_is_refused(ask: Ask) -> None:
+    reply = ask("goose", fusion_weight=0.0)
+    assert reply.status_code == 422
+    assert reply.json()["error"].startswith("fusion_weight: found 0.0, expected none; the texts are in S3 Vectors")
+    assert not StandIn.queries
+
+
 @pytest.mark.parametrize(("column", "value"), [("who", "the baker"), ("true", False), ("places", "sea")])
 def test_comparing_what_s3_vectors_does_not_compare_is_refused(ask: Ask, column: str, value: object) -> None:
     reply = ask("goose", filter={"$and": [{column: {"$gt": value}}]})

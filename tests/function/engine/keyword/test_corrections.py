@@ -128,6 +128,10 @@ def test_short_words_codes_numbers_and_quoted_words_stay(make: Make, text: str) 
     assert corrected(make(["goose ferry", "order ab-1234", "python 3.11", "goose7"]), text) == {}
 
 
+def test_a_code_with_one_error_does_not_hide_a_word_with_two(make: Make) -> None:
+    assert corrected(make(["ferrybxat1", "ferryboats", "goose"]), "ferrybxaty") == {"ferrybxaty": ["ferryboats"]}
+
+
 def test_a_word_is_not_replaced_by_a_code(make: Make) -> None:
     assert corrected(make(["word1 wor-d", "goose"]), "wordz") == {}
 
