@@ -242,6 +242,25 @@ def check_answer(reply: httpx.Response) -> None:
         assert reply.json().keys() == {"error", "error_type"}
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "place"),
+    [
+        ("/predict", {"text": [1] * 200_000}, "text.0"),
+        ("/similar", {"text": "goose", "include": [1] * 200_000}, "include.0"),
+        ("/embed", {"inputs": [1] * 200_000}, "inputs.0"),
+        ("/similarity", {"inputs": {"source_sentence": "a", "sentences": [1] * 200_000}}, "inputs.sentences.0"),
+        ("/v1/embeddings", {"input": [{}] * 200_000}, "input.0"),
+    ],
+)
+def test_of_a_long_list_only_the_first_wrong_item_is_described(
+    client: httpx.Client, path: str, body: dict[str, Any], place: str
+) -> None:
+    found = client.post(path, json=body).json()["error"]
+    error = found["message"] if path.startswith("/v1/") else found
+    assert error.startswith(f"{place}: ")
+    assert ".1: " not in error
+
+
 @pytest.mark.parametrize("path", ["/similar", "/predict", "/embed"])
 @pytest.mark.parametrize("content_type", ["application/json", "Application/JSON", "application/ld+json"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])

@@ -55,8 +55,9 @@ def test_prompt_name_puts_the_models_prompt_before_each_text(
     assert predict(prompted, text=TEXTS, prompt_name=prompt_name) == expected
 
 
-def test_as_many_tokens_are_taken_as_the_settings_say(connect: Callable[..., httpx.Client]) -> None:
-    client = connect(settings=Settings(max_tokens=30))
+def test_as_many_texts_and_tokens_are_taken_as_the_settings_say(connect: Callable[..., httpx.Client]) -> None:
+    client = connect(settings=Settings(max_tokens=30, max_texts=2))
+    assert client.post("/predict", json={"text": ["goose"] * 3}).status_code == 422
     # each word is a token, and each text has [CLS] and [SEP] around it: 12 + 18, and one more
     taken = ["goose " * 10, "goose " * 16]
     assert len(predict(client, text=taken)["embeddings"]) == 2
