@@ -176,8 +176,8 @@ def test_routes_of_other_clients_are_imported_by_the_first_request_for_one(
 ) -> None:
     asked = ASK.replace('"/similar"', f'"{path}"').replace("""'{"text": "angry goose"}'""", repr(json.dumps(body)))
     seen = start(asked)
-    late = {f"function.routes.clients.{name}" for name in ("openai", "tei", "mcp", "mcp_search")}
-    late.add("function.routes.filtering")
+    late = {f"function.routes.clients.{name}" for name in ("openai", "tei", "mcp", "mcp_tools")}
+    late |= {"function.routes.filtering", "function.routes.documents", "function.search.documents"}
     assert not late & set(seen["init"])
     assert late <= set(seen["later"])
     assert not {name.partition(".")[0] for name in seen["later"]} & STRANGERS

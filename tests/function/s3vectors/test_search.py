@@ -146,8 +146,8 @@ def test_as_many_constraints_as_s3_vectors_takes_are_sent(ask: Ask, condition: d
 )
 def test_a_wrong_filter_gets_the_error_that_the_bundle_gives(ask: Ask, condition: dict[str, Any]) -> None:
     here, there = ask("goose", local=True, filter=condition), ask("goose", filter=condition)
-    assert (there.status_code, there.json()) == (here.status_code, here.json())
-    assert there.status_code == 422
+    assert there.status_code == here.status_code == 422
+    assert there.json()["error"] == here.json()["error"].replace("id (string), ", "")
 
 
 def test_a_filter_is_translated_as_long_work(published: Path, embedder: Embedder) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from export.corpus import Corpus
 from function.routes.clients.mcp import VERSION
+from function.routes.similar import SimilarRequest
 from function.settings import Settings
 from tests.conftest import STORY_COLUMNS, write_bundle
 from tests.function.events.event_makers import MAKERS, Event
@@ -20,7 +21,8 @@ from tests.project import ROOT
 META = "io.modelcontextprotocol/"
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
 JSON = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
-SEARCH = {"name": "search", "arguments": {"text": "angry goose", "num_results": 2}}
+OWN = "search_stories"  # the tool named after the corpus
+SEARCH = {"name": OWN, "arguments": {"text": "angry goose", "num_results": 2}}
 
 
 def message(method: str, params: dict[str, Any] | None = None, **fields: object) -> dict[str, Any]:
@@ -122,7 +124,7 @@ def test_discover_says_which_revisions_there_are(client: httpx.Client) -> None:
     assert (found["ttlMs"], found["cacheScope"]) == (300_000, "private")
 
 
-def test_both_eras_list_the_same_tool(client: httpx.Client) -> None:
+def test_both_eras_list_the_same_tools(client: httpx.Client) -> None:
     now, before = result(ask(client, *modern("tools/list"))), result(ask(client, message("tools/list")))
     assert now["tools"] == before["tools"]
     assert now.keys() - before.keys() == {"resultType", "_meta", "ttlMs", "cacheScope"}
@@ -173,7 +175,7 @@ def test_a_header_that_is_missing_or_differs_from_the_message_is_refused(
 
 def test_a_header_in_base64_is_decoded(client: httpx.Client) -> None:
     body, headers = modern("tools/call", SEARCH)
-    assert result(ask(client, body, headers | {"mcp-name": "=?base64?c2VhcmNo?="}))["isError"] is False
+    assert result(ask(client, body, headers | {"mcp-name": "=?base64?c2VhcmNoX3N0b3JpZXM=?="}))["isError"] is False
 
 
 @pytest.mark.parametrize("missing", ["protocolVersion", "clientCapabilities"])
@@ -247,18 +249,19 @@ def test_a_web_page_may_ask_if_the_settings_say_so(
 
 
 def tool_of(client: httpx.Client) -> dict[str, Any]:
-    (tool,) = result(ask(client, message("tools/list")))["tools"]
-    found: dict[str, Any] = tool
+    """Return the tool that is named after the corpus."""
+    found: dict[str, Any] = result(ask(client, message("tools/list")))["tools"][0]
     return found
 
 
 def test_the_tool_names_the_corpus_and_its_columns(client: httpx.Client) -> None:
     tool = tool_of(client)
-    assert tool["name"] == "search"
+    assert tool["name"] == OWN
     assert "200 texts of stories.csv" in tool["description"]
     for name, kind in STORY_COLUMNS.items():
-        assert f"{name} ({kind})" in tool["description"]
-    assert tool["inputSchema"]["properties"].keys() == {"text", "num_results", "mode", "exact", "filter", "include"}
+        assert f"{name} ({kind}" in tool["description"]
+    assert "; places (list: sea, village); told (date); " in tool["description"]  # with frequent values
+    assert tool["inputSchema"]["properties"].keys() == SimilarRequest.model_fields.keys()
     assert all(each["description"] for each in tool["inputSchema"]["properties"].values())
 
 
@@ -280,7 +283,7 @@ def test_the_tools_schemas_hold_for_calls_and_results(client: httpx.Client, argu
     for schema in (tool["inputSchema"], tool["outputSchema"]):
         jsonschema_rs.meta.validate(schema)
     jsonschema_rs.validate(tool["inputSchema"], arguments)
-    found = result(ask(client, message("tools/call", {"name": "search", "arguments": arguments})))
+    found = result(ask(client, message("tools/call", {"name": OWN, "arguments": arguments})))
     assert found["isError"] is False
     jsonschema_rs.validate(tool["outputSchema"], found["structuredContent"])
 
@@ -288,7 +291,7 @@ def test_the_tools_schemas_hold_for_calls_and_results(client: httpx.Client, argu
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ({}, "text: field required"),
+        ({}, "text: missing; expected a text or an id"),
         ({"text": " "}, "text: expected words, not an empty or blank text"),
         ({"text": "a", "num_results": 101}, "num_results: input should be less than or equal to 100, found 101"),
         ({"text": "a", "top_k": 3}, "top_k: extra inputs are not permitted"),
@@ -300,7 +303,7 @@ def test_the_tools_schemas_hold_for_calls_and_results(client: httpx.Client, argu
 def test_wrong_arguments_are_told_to_the_language_model(
     client: httpx.Client, arguments: dict[str, Any], expected: str
 ) -> None:
-    found = result(ask(client, message("tools/call", {"name": "search", "arguments": arguments})))
+    found = result(ask(client, message("tools/call", {"name": OWN, "arguments": arguments})))
     assert found["isError"] is True
     assert expected in found["content"][0]["text"]
     assert "structuredContent" not in found
@@ -315,7 +318,7 @@ def test_another_tool_or_arguments_of_another_form_are_invalid_parameters(
 
 def test_too_large_a_result_is_told_to_the_language_model(connect: Callable[..., httpx.Client]) -> None:
     client = connect(settings=Settings(max_reply_bytes=2_000))
-    found = result(ask(client, message("tools/call", {"name": "search", "arguments": {"text": "goose"}})))
+    found = result(ask(client, message("tools/call", {"name": OWN, "arguments": {"text": "goose"}})))
     assert found["isError"] is True
     assert found["content"][0]["text"].startswith("num_results: the reply with 5 is ")
 
@@ -327,10 +330,11 @@ def test_a_corpus_without_columns_and_keywords_offers_neither(
     client = connect(bundle=write_bundle(tmp_path / "bundle", corpus, keywords=None))
     tool = tool_of(client)
     assert "columns" not in tool["description"]
-    assert "filter" not in tool["inputSchema"]["properties"]
+    assert tool["inputSchema"]["properties"]["group_by"]["anyOf"] == [{"type": "null"}]
+    assert tool["inputSchema"]["$defs"]["Filter"]["properties"].keys() == {"id", "$and", "$or"}
     assert tool["inputSchema"]["properties"]["mode"]["enum"] == ["semantic"]
     arguments = {"text": "goose", "mode": "hybrid"}
-    found = result(ask(client, message("tools/call", {"name": "search", "arguments": arguments})))
+    found = result(ask(client, message("tools/call", {"name": OWN, "arguments": arguments})))
     assert "mode: found 'hybrid', but this bundle has no keywords" in found["content"][0]["text"]
 
 
@@ -349,5 +353,5 @@ def test_ten_calls_in_a_row_are_answered_in_lambda(
 
 def test_a_direct_invocation_may_ask_too(answer: Callable[[object], dict[str, Any]]) -> None:
     reply = answer({"path": "/mcp", "body": message("tools/list")})
-    assert json.loads(reply["body"])["result"]["tools"][0]["name"] == "search"
+    assert json.loads(reply["body"])["result"]["tools"][0]["name"] == OWN
     assert answer({"path": "/mcp", "body": {"jsonrpc": "2.0", "method": "n"}})["statusCode"] == 202
