@@ -1,7 +1,8 @@
 """The bundle: a folder that export writes and the function trusts, with `manifest.json` as the contract.
 
-Opening checks the format version, file names, file sizes, and that the index was embedded by the bundle's own model.
-Only `python -m export verify` compares checksums, because a cold start has no time to read every byte.
+Opening checks the format version, that the files are there with their sizes, and that the index was embedded by the
+bundle's own model. Only `python -m export verify` compares checksums, because a cold start has no time to read every
+byte.
 """
 
 import functools
@@ -124,7 +125,7 @@ class Manifest:
             "heading_prefix",
             "title",
             "description",
-        ):  # most bundles have none, and older functions read them
+        ):  # left out if empty: functions from before these fields refuse unknown ones
             if content["index"] is not None and not content["index"][name]:
                 del content["index"][name]
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
