@@ -5,7 +5,7 @@ search is twice as deep as the one before, so that even a corpus of one huge doc
 first query that needs it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,23 +66,23 @@ def find_groups(find: Find, column: Column, allowed: Mask | None, offset: int, c
         best |= new
         if len(best) >= offset + count or len(hits) < depth:
             break
-        remaining = ~np.isin(numbers, list(new))
+        remaining = ~_rows_of(new, numbers, column)
         mask = remaining if mask is None else mask & remaining
         depth *= 2
     chosen = dict(list(best.items())[offset : offset + count])
-    others = _other_hits(find, numbers, chosen, allowed, size - 1)
+    others = _other_hits(find, numbers, column, chosen, allowed, size - 1)
     return [Group(_string(column, number), [hit, *others[number]]) for number, hit in chosen.items()]
 
 
 def _other_hits(
-    find: Find, numbers: AnyArray, best: dict[int, Hit], allowed: Mask | None, size: int
+    find: Find, numbers: AnyArray, column: Column, best: dict[int, Hit], allowed: Mask | None, size: int
 ) -> dict[int, list[Hit]]:
     """Return up to `size` hits of each group besides its best one, best first, by the number of the group."""
     others: dict[int, list[Hit]] = {number: [] for number in best}
     complete = {number for number in best if number < 0 or size == 0}  # groups of which no more hits are needed
     seen, depth = [hit.row for hit in best.values()], HITS_PER_GROUP * (size + 1) * len(best)
     while len(complete) < len(best):
-        mask = np.isin(numbers, [number for number in best if number not in complete])
+        mask = _rows_of(best.keys() - complete, numbers, column)
         mask[seen] = False
         if allowed is not None:
             mask &= allowed
@@ -96,6 +96,13 @@ def _other_hits(
         seen += [hit.row for hit in hits]
         depth *= 2
     return others
+
+
+def _rows_of(groups: Iterable[int], numbers: AnyArray, column: Column) -> Mask:
+    """Return the rows of some groups; numbers is (rows,), the group of each row, negative for one without a value."""
+    wanted = np.zeros(len(column.values) + column.count, np.bool_)  # a negative number is a place from the end
+    wanted[list(groups)] = True
+    return wanted[numbers]
 
 
 def _string(column: Column, number: int) -> str | None:

@@ -41,12 +41,16 @@ def add_documents(app: FastAPI, current: Callable[[], Loaded], executor: Executo
         bundle = current()
         if isinstance(bundle, LoadedBundle):
             return bundle
-        raise HTTPException(404, "the texts are in S3 Vectors, expected them in the bundle; use POST /similar")
+        raise HTTPException(
+            404, "corpus: found in S3 Vectors, expected in the bundle; search for the texts with POST /similar"
+        )
 
     def checked(content: Any, advice: str) -> Response:
         reply = json_reply(content)
         if beyond := bytes_beyond(reply, settings.max_reply_bytes):
-            raise HTTPException(413, f"reply: found {beyond} bytes, expected {settings.max_reply_bytes}; {advice}")
+            raise HTTPException(
+                413, f"reply: found {beyond} bytes, expected at most {settings.max_reply_bytes}; {advice}"
+            )
         return reply
 
     @app.get(

@@ -112,7 +112,8 @@ class RefinedQuery:
         passages, query = self._bundle.passages, self._query
         results = [show_hit(passages, hit, query.include) for hit in hits]
         if query.highlights:
-            texts = [passages.text(hit.row) for hit in hits]
+            is_read = "text" in query.include
+            texts = [result["text"] if is_read else passages.text(result["index"]) for result in results]
             add_highlights(self._bundle, results, texts, self.text, query.mode)
         return results
 

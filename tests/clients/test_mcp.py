@@ -61,7 +61,7 @@ def test_a_filter_limits_the_texts(ask: Callable[..., Any]) -> None:
 def test_a_wrong_call_is_a_result_that_says_why(ask: Callable[..., Any]) -> None:
     found = ask(lambda client: client.call_tool(OWN, {"text": "goose", "filter": {"year": 1}}))
     assert found.is_error
-    assert "the columns are: chapter (number)" in found.content[0].text
+    assert "the columns are: id (string), chapter (number)" in found.content[0].text
 
 
 def test_an_unknown_tool_is_an_error(ask: Callable[..., Any]) -> None:

@@ -14,6 +14,7 @@ Left out: stop words (frequent words count little in BM25 anyway), synonyms, and
 
 import re
 from collections.abc import Callable
+from functools import cache
 from unicodedata import combining, normalize
 
 MOST_MARKS = 30  # maximum marks in a run, as in https://www.unicode.org/reports/tr15/#Stream_Safe_Text_Format
@@ -69,6 +70,7 @@ def quoted_parts(text: str) -> list[str]:
     return found
 
 
+@cache  # a stemmer remembers the stems of 10,000 words
 def find_stemmer(language: str | None) -> Stem | None:
     """Return the Snowball stemmer of a language such as "english", or None for None.
 

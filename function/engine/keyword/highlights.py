@@ -16,10 +16,12 @@ from function.engine.keyword.analyzer import WORD, Stem, split_terms
 SNIPPET = 240  # maximum characters of a snippet
 # A sentence ends at a line break, at a full stop of Chinese or Japanese, or at a mark, with closing quotation marks or
 # brackets, before white space.
+_MARK, _CLOSING, _FULL_STOP = r"[.!?\u2026]", r"[\"'\u201d\u2019\u00bb)\]]*", r"\u3002\uff01\uff1f"
 SENTENCE = re.compile(
-    r"\S(?:[^\n]*?(?:[.!?\u2026][\"'\u201d\u2019\u00bb)\]]*(?=\s)|(?=\n)|[\u3002\uff01\uff1f]|$)|[^\n]*)"
+    rf"(?=\S)(?:[^\n.!?\u2026{_FULL_STOP}]++|{_MARK}(?!{_CLOSING}(?:\s|$)))*+(?:{_MARK}{_CLOSING}|[{_FULL_STOP}])?"
 )
 
+NOTHING = frozenset[str]()
 Range = tuple[int, int]  # start and end in characters (Unicode code points) of the text
 
 
@@ -73,9 +75,11 @@ class _TermsOfWords(dict[str, frozenset[str]]):
         self._stem = stem
 
     def __missing__(self, word: str) -> frozenset[str]:
-        if word.isascii() and word.isalpha() and len(word) <= SNIPPET:  # what split_terms does, in a tenth of its time
-            term = self._stem(word.lower()) if self._stem else word.lower()
-            found = self._terms & {term}
+        if word.isascii() and len(word) <= SNIPPET:  # what split_terms does, in a tenth of its time
+            term = word.lower()
+            if self._stem is not None and term.isalpha():
+                term = self._stem(term)
+            found = frozenset((term,)) if term in self._terms else NOTHING
         else:
             found = self._terms.intersection(split_terms(word, self._stem))
         self[word] = found

@@ -214,7 +214,8 @@ class Index:
         if allowed is not None:  # half of what these lists hold on average: lists differ in size
             count = int(np.count_nonzero(allowed))
             least = min(count, max(top_k, count * stages.probed // stages.lists // 2))
-        probed = stages.probed
+        # the recall of so few lists is measured for few hits; deep pages need more lists
+        probed = min(stages.probed * -(-top_k // (2 * MOST_HITS)), stages.lists)
         while True:
             places = lists.nearest(query, probed)
             mask = None if allowed is None else allowed[lists.rows[places]]

@@ -204,7 +204,7 @@ def test_pages_and_groups_of_an_approximate_search_continue_each_other(index: In
     assert rows[:40] == [hit.row for hit in find(40, None)]
     assert len(set(rows)) == len(rows) == 400
     exact = {hit.row for hit in index.search(queries[0], 400, exact=True)}
-    assert len(exact.intersection(rows)) >= len(exact.intersection(hit.row for hit in find(400, None)))
+    assert len(exact.intersection(rows)) > 0.8 * len(exact)
     groups = [group for offset in range(0, 100, 20) for group in find_groups(find, column, None, offset, 20, 3)]
     assert len({group.value for group in groups}) == len(groups) == 100
     assert {f"document {hit.row % 900}" for hit in groups[7].hits} == {groups[7].value}

@@ -1,8 +1,10 @@
 """POST /mcp, message by message: what each revision of the protocol asks of a server without sessions."""
 
 import json
+import re
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,9 @@ import jsonschema_rs
 import pytest
 
 from export.corpus import Corpus
+from function.engine.bundle import read_manifest
 from function.routes.clients.mcp import VERSION
+from function.routes.clients.mcp_tools import tool_name
 from function.routes.similar import SimilarRequest
 from function.settings import Settings
 from tests.conftest import STORY_COLUMNS, write_bundle
@@ -355,3 +359,131 @@ def test_a_direct_invocation_may_ask_too(answer: Callable[[object], dict[str, An
     reply = answer({"path": "/mcp", "body": message("tools/list")})
     assert json.loads(reply["body"])["result"]["tools"][0]["name"] == OWN
     assert answer({"path": "/mcp", "body": {"jsonrpc": "2.0", "method": "n"}})["statusCode"] == 202
+
+
+# --- the tools that assistants such as ChatGPT expect
+
+
+def call(client: httpx.Client, name: str, path: str = "/mcp", **arguments: object) -> dict[str, Any]:
+    body = message("tools/call", {"name": name, "arguments": arguments})
+    return result(client.post(path, content=json.dumps(body), headers=JSON))
+
+
+def tools_of(client: httpx.Client, path: str = "/mcp") -> list[dict[str, Any]]:
+    tools: list[dict[str, Any]] = result(client.post(path, content=json.dumps(message("tools/list")), headers=JSON))[
+        "tools"
+    ]
+    return tools
+
+
+DOCUMENTS = Corpus(
+    ["The baker opened the door.", "The baker sold apples.", "An angry goose " * 20],
+    ["a#1", "a#2", "goose"],
+    [
+        json.dumps({"path": "a", "passage": 0, "title": "About", "url": "https://example.org/a#1"}),
+        json.dumps({"path": "a", "passage": 1, "headings": ["Top", "Apples"], "url": "https://example.org/a#2"}),
+        "{}",
+    ],
+    empty_texts=0,
+    columns={"passage": "number", "path": "string", "title": "string", "url": "string"},
+)
+
+
+@pytest.fixture(scope="module")
+def library(connect: Callable[..., httpx.Client], tmp_path_factory: pytest.TempPathFactory) -> httpx.Client:
+    return connect(bundle=write_bundle(tmp_path_factory.mktemp("library") / "bundle", DOCUMENTS))
+
+
+def test_each_tool_has_a_valid_name_and_schemas_that_hold(library: httpx.Client) -> None:
+    tools = tools_of(library)
+    assert [tool["name"] for tool in tools] == [OWN, "search", "fetch"]
+    calls = [{"text": "goose", "group_by": "path"}, {"query": "goose"}, {"id": "a#1"}]
+    for tool, arguments in zip(tools, calls, strict=True):
+        assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", tool["name"])
+        assert tool["annotations"]["readOnlyHint"] is True
+        jsonschema_rs.validate(tool["inputSchema"], arguments)
+        found = call(library, tool["name"], **arguments)
+        jsonschema_rs.validate(tool["outputSchema"], found["structuredContent"])
+        (content,) = found["content"]
+        assert (content["type"], json.loads(content["text"])) == ("text", found["structuredContent"])
+
+
+def test_search_returns_the_id_title_and_address_of_a_passage_of_each_document(library: httpx.Client) -> None:
+    found = call(library, "search", query="the baker sold apples")["structuredContent"]["results"]
+    assert found[0] == {"id": "a#2", "title": "Apples", "url": "https://example.org/a#2"}
+    goose = " ".join(["An angry goose"] * 6)[:79]
+    assert found[1:] == [{"id": "goose", "title": f"{goose}…", "url": ""}]
+
+
+def test_fetch_returns_the_whole_document_of_a_passage(library: httpx.Client) -> None:
+    metadata = json.loads(DOCUMENTS.metadata[1])
+    text = "The baker opened the door.\n\nThe baker sold apples."
+    expected = {"id": "a#2", "title": "Apples", "url": "https://example.org/a#2", "text": text, "metadata": metadata}
+    assert call(library, "fetch", id="a#2")["structuredContent"] == expected
+    found = call(library, "fetch", id="goose")["structuredContent"]
+    assert (found["text"], found["metadata"], found["url"]) == (DOCUMENTS.texts[2], {}, "")
+
+
+def test_fetch_returns_the_passages_around_one_of_a_long_document(
+    library: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("function.routes.clients.mcp_tools.LONGEST_TEXT", 30)
+    assert call(library, "fetch", id="a#2")["structuredContent"]["text"] == "The baker sold apples."
+
+
+@pytest.mark.parametrize("kind", ["none", "list"])
+def test_a_path_that_is_no_column_of_strings_names_no_document(
+    connect: Callable[..., httpx.Client], tmp_path: Path, kind: str
+) -> None:
+    metadata = {"path": "a"} if kind == "none" else {"path": ["a", "b"]}
+    columns = {"path": kind} if kind != "none" else {}
+    corpus = Corpus(["The baker", "The goose"], ["1", "2"], [json.dumps(metadata)] * 2, empty_texts=0, columns=columns)
+    client = connect(bundle=write_bundle(tmp_path / "bundle", corpus))
+    assert call(client, "fetch", id="2")["structuredContent"]["text"] == "The goose"
+    assert len(call(client, "search", query="goose")["structuredContent"]["results"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "error"),
+    [
+        ("search", {"text": "goose"}, "query: field required; text: extra inputs are not permitted"),
+        ("search", {"query": " "}, "query: expected words, not an empty or blank text, found ' '"),
+        ("fetch", {}, "id: field required"),
+        ("fetch", {"id": "nothing"}, "id: found 'nothing', expected the id of a result; search for one"),
+    ],
+)
+def test_wrong_arguments_of_search_and_fetch_are_told_to_the_language_model(
+    client: httpx.Client, name: str, arguments: dict[str, Any], error: str
+) -> None:
+    found = call(client, name, **arguments)
+    assert (found["isError"], found["content"][0]["text"]) == (True, error)
+
+
+def test_a_server_beside_others_offers_only_the_tool_of_its_corpus(client: httpx.Client) -> None:
+    alone = "/mcp?tools=corpus"
+    assert [tool["name"] for tool in tools_of(client, alone)] == [OWN]
+    assert call(client, OWN, alone, text="goose")["isError"] is False
+    reply = client.post(alone, content=json.dumps(message("tools/call", {"name": "search"})), headers=JSON)
+    found = error(reply, 200, -32602)
+    assert found["message"] == f"params.name: found 'search', expected one of ['{OWN}']"
+
+
+@pytest.mark.parametrize(
+    ("title", "file", "name"),
+    [
+        ("Python documentation", "docs", "search_python_documentation"),
+        ("", "texts.jsonl.gz", "search_texts"),
+        ("", "my.v2 data.csv", "search_my_v2_data"),
+        ("Café Zürich's menu", "x", "search_cafe_zurichs_menu"),
+        ("東京", "x", "search_texts"),
+        ("a" * 39 + " b", "x", f"search_{'a' * 39}"),
+    ],
+)
+def test_the_tool_is_named_after_the_title_or_the_file(bundle: Path, title: str, file: str, name: str) -> None:
+    info = read_manifest(bundle).index
+    assert info is not None
+    assert tool_name(replace(info, title=title, corpus=file)) == name
+
+
+def test_frequent_values_are_listed_only_if_they_are_those_of_most_texts(client: httpx.Client) -> None:
+    assert "; who (string)." in tool_of(client)["description"]  # 20 equally frequent ones
