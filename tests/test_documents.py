@@ -16,8 +16,8 @@ import pytest
 from fastapi import FastAPI
 from starlette.routing import Route
 
-from bench.tables import TABLE, documents, fill
 from bench.report import RESULTS
+from bench.tables import TABLE, documents, fill
 from export.arguments import COMMANDS, parse_arguments
 from export.corpus import Corpus
 from function.commands import query

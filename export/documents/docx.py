@@ -11,18 +11,8 @@ from export.documents.html import read_html_text
 
 LARGEST = 25_000_000  # bytes of XML in the archive, unpacked; they take 40 times as much memory
 # what mammoth, zipfile and expat raise for damaged files; an encrypted ZIP is a RuntimeError
-BROKEN = (
-    BadZipFile,
-    ExpatError,
-    LookupError,
-    AttributeError,
-    ValueError,
-    TypeError,
-    OSError,
-    EOFError,
-    RuntimeError,
-    zlib.error,
-)
+BROKEN = (BadZipFile, ExpatError, LookupError, AttributeError, ValueError, TypeError, OSError, EOFError, RuntimeError,
+          zlib.error)  # fmt: skip
 OLE = b"\xd0\xcf\x11\xe0"  # how an encrypted file begins, and one of Word before 2007
 
 
