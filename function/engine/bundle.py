@@ -120,12 +120,8 @@ class Manifest:
     def to_json(self) -> str:
         """Return the text of manifest.json, indented so that people can read and compare it."""
         content = asdict(self)
-        for name in (
-            "vectors",
-            "heading_prefix",
-            "title",
-            "description",
-        ):  # left out if empty: functions from before these fields refuse unknown ones
+        # left out if empty: functions from before these fields refuse unknown ones
+        for name in ("vectors", "heading_prefix", "title", "description"):
             if content["index"] is not None and not content["index"][name]:
                 del content["index"][name]
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
