@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
             with ProcessPoolExecutor(1, get_context("spawn")) as process:  # its peak memory is that of one format
                 measured.append((format, len(own), *process.submit(read, splitter, own).result()))
     names: Sequence[str] = ("format", "files", "passages", "passages/s", "peak MB")
-    report("formats", names, measured, {"results": measured}, make_provenance(f"documents of {options.folder}"))
+    report("formats", names, measured, {"results": measured}, make_provenance(f"documents of {options.folder.name}"))
     for name, words in SETS:
         test, groups = join(read_scifact(options.data, name), words)
         for method, texts in make_texts(groups, splitter):
