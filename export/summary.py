@@ -120,11 +120,14 @@ def _describe_keywords(keywords: KeywordsInfo | None) -> str:
 def _model_rows(manifest: Manifest) -> Rows:
     model = manifest.model
     language = ", trained with English" if model.source_sha256 == DEFAULT_MODEL_SHA256 else ""
+    full = f" of {model.full_dim}" if model.full_dim else ""
+    documents = ", another model for the passages" if model.documents else ""
     accuracy = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in model.accuracy.items())
     return [
         (
             "model",
-            f"{model.name}, {model.dim} dimensions, {model.pooling} pooling, {model.max_tokens} tokens{language}",
+            f"{model.name}, {model.dim}{full} dimensions, {model.pooling} pooling, {model.max_tokens} tokens{language}"
+            f"{documents}",
         ),
         (model.quantization, f"against float32: {accuracy}"),
     ]
