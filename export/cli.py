@@ -122,15 +122,14 @@ def _export(options: argparse.Namespace) -> int:
         errors.print("note: model is a command here, and the default model is exported; for the folder, write ./model")
     if options.command == "corpus" and not options.out.is_dir():
         read_manifest(options.out)  # raises the error that says how to make a bundle
-    if keeps_model and with_texts:
-        from export.model.documents_model import require_own_documents_model
-
-        require_own_documents_model(older)
 
     from export.index.indexer import take_model
+    from export.model.documents_model import require_own_documents_model
     from export.overwrite_guard import refuse_to_remove_texts
 
     with replacing(options.out) as fresh:
+        if keeps_model and with_texts:
+            require_own_documents_model(older)
         if options.corpus is None and not options.remove_corpus:
             refuse_to_remove_texts(options.out, brings_documentation=with_texts)
         with showing_progress(console) as on_progress:
@@ -308,7 +307,7 @@ def _write_corpus(
         on_progress("write the index", 1)
 
     def checks(on_progress: OnProgress) -> "Iterator[Check]":
-        return verify_export(fresh, rows.codes, rows.scales, on_progress, embedder=embedder)
+        return verify_export(fresh, rows.codes, rows.scales, on_progress, None if folder == fresh else embedder)
 
     if not print_checks(console, checks):
         shutil.rmtree(fresh / FINISHED, ignore_errors=True)  # a piece may be wrong: the next export makes all again

@@ -65,10 +65,7 @@ def verify(
         Embedder.open(bundle, manifest.model)
         return
     embed_again = partial(_embed_again, at_once=TEXTS_AT_ONCE, seconds=seconds, clock=clock, on_progress=on_progress)
-    embedder = Embedder.open(bundle, manifest.model)
-    yield from _check_corpus(
-        bundle, None, SAMPLE, None if manifest.model.documents else embedder, embed_again, on_progress
-    )
+    yield from _check_corpus(bundle, None, SAMPLE, None, embed_again, on_progress)
 
 
 def verify_export(
@@ -76,9 +73,9 @@ def verify_export(
     codes: Codes,
     scales: Scales,
     on_progress: OnProgress = no_progress,
+    embedder: Embedder | None = None,
     seconds: float = SECONDS_AFTER_EXPORT,
     clock: Clock = time.monotonic,
-    embedder: Embedder | None = None,
 ) -> Iterator[Check]:
     """Check a newly written bundle against the rows of the index that it was written from; yield each check's result.
 
@@ -87,10 +84,8 @@ def verify_export(
     embedder is the one that embedded the passages, None for the bundle's own.
     Raises BundleError or TensorsError if the bundle does not open.
     """
-    manifest = open_bundle(bundle)
-    yield from _check_files(bundle, manifest, on_progress)
+    yield from _check_files(bundle, open_bundle(bundle), on_progress)
     embed_again = partial(_embed_again, at_once=1, seconds=seconds, clock=clock, on_progress=on_progress)
-    embedder = embedder or Embedder.open(bundle, manifest.model)
     yield from _check_corpus(bundle, (codes, scales), SAMPLE_AFTER_EXPORT, embedder, embed_again, on_progress)
 
 
@@ -113,8 +108,8 @@ def _check_corpus(
 ) -> Iterator[Check]:
     """Check the corpus, and embed `sample` of its texts.
 
-    `embedded` are the rows that the index must hold, if known. embedder is None if the bundle lacks the model of its
-    passages; then none are embedded, and stored rows are the queries of recall.
+    `embedded` are the rows that the index must hold, if known. embedder is None for the bundle's own. If the bundle
+    lacks the model that embedded its passages, none are embedded, and stored rows are the queries of recall.
     """
     manifest = open_bundle(bundle)
     info = manifest.index
@@ -142,6 +137,8 @@ def _check_corpus(
         return
     yield from _check_keywords(bundle, info, rows, texts)
     queries = None
+    if embedder is None and not manifest.model.documents:
+        embedder = Embedder.open(bundle, manifest.model)
     if embedder is not None:
         again = embed_again(embedder, texts)
         stored = dequantize(*index.codes_of(np.array(rows[: len(again)])))
