@@ -55,6 +55,8 @@ class ModelInfo:
     prompts: dict[str, str]  # "query" and "document": put before a text of that role
     quantization: str
     accuracy: dict[str, float] = field(default_factory=dict)  # against float32: see export/model/export_model.py
+    full_dim: int | None = None  # values of the model's embeddings, if the bundle keeps only the first ones
+    documents: str = ""  # what export/index/shards.py calls the other model that embeds passages; "" if none does
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,9 @@ class Manifest:
         for name in ("vectors", "heading_prefix", "title", "description"):
             if content["index"] is not None and not content["index"][name]:
                 del content["index"][name]
+        for name in ("full_dim", "documents"):
+            if not content["model"][name]:
+                del content["model"][name]
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -155,7 +160,7 @@ def parse_manifest(content: bytes, where: str) -> Manifest:
     try:
         index = found["index"]
         return Manifest(
-            model=_read(ModelInfo, found["model"]),
+            model=_read(ModelInfo, {"full_dim": None, "documents": ""} | found["model"]),
             index=None if index is None else _read_index(index),
             files={name: _read(FileInfo, entry) for name, entry in found["files"].items()},
         )
@@ -196,6 +201,7 @@ _field_types = functools.cache(get_type_hints)
 _IS_VALID: dict[object, Callable[[Any], bool]] = {  # by the type of a field
     bool: lambda value: type(value) is bool,
     int: lambda value: type(value) is int and value > 0,  # a bool is an int too
+    int | None: lambda value: value is None or (type(value) is int and value > 0),
     float: lambda value: type(value) in (int, float),
     float | None: lambda value: value is None or type(value) in (int, float),
     str: lambda value: isinstance(value, str),
