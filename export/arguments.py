@@ -92,9 +92,10 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     if options.ray is not None and options.corpus is None:
         parser.error("--ray embeds texts of your own on a cluster; name them with --corpus FILE")
     if options.update is not None and command == "export" and options.model is None:
-        for option in ("revision", "pooling", "calibration"):
+        for option in ("revision", "pooling", "dimensions", "query_prompt", "document_prompt", "calibration"):
             if named[option] is not None:
-                parser.error(f"--{option} is about exporting a model; --update without MODEL keeps the bundle's model")
+                name = option.replace("_", "-")
+                parser.error(f"--{name} is about exporting a model; --update without MODEL keeps the bundle's model")
     if named.get("overlap", 0) >= named.get("passage_tokens", 1):
         parser.error(f"--overlap is {named['overlap']}, expected less than --passage-tokens {named['passage_tokens']}")
     if named.get("split") and options.corpus is None:
@@ -155,6 +156,15 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--revision", help="branch, tag or commit of a model on the hub")
     parser.add_argument("--pooling", choices=POOLINGS, help="instead of the pooling the model was trained with")
+    parser.add_argument(
+        "--dimensions",
+        type=number_option(1, 10**6),
+        metavar="N",
+        help="keep only the first N values of an embedding, for a Matryoshka model (default: all)",
+    )
+    for role, texts in (("query", "query"), ("document", "passage")):
+        help_text = f'text before each {texts}; "" for none (default: the one that the model\'s files state)'
+        parser.add_argument(f"--{role}-prompt", metavar="TEXT", help=help_text)
     parser.add_argument(
         "--calibration",
         type=Path,

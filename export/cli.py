@@ -124,9 +124,12 @@ def _export(options: argparse.Namespace) -> int:
         read_manifest(options.out)  # raises the error that says how to make a bundle
 
     from export.index.indexer import take_model
+    from export.model.documents_model import require_own_documents_model
     from export.overwrite_guard import refuse_to_remove_texts
 
     with replacing(options.out) as fresh:
+        if keeps_model and with_texts:
+            require_own_documents_model(older)
         if options.corpus is None and not options.remove_corpus:
             refuse_to_remove_texts(options.out, brings_documentation=with_texts)
         with showing_progress(console) as on_progress:
@@ -151,9 +154,10 @@ def _make_model(options: argparse.Namespace, fresh: Path, corpus: Corpus | None,
 
     documentation = corpus if corpus is not None and options.corpus is None else None
     folder, name, revision = find_model(options.model, options.revision)
-    source = read_source(folder, name, revision, options.pooling)
+    prompts = {"query": options.query_prompt, "document": options.document_prompt}
+    source = read_source(folder, name, revision, options.pooling, options.dimensions, prompts)
     calibration = _read_calibration(options, on_progress, documentation)
-    _check_space(options, fresh, corpus, source.hidden_size, 2 * model_bytes(source) + temporary_bytes(source))
+    _check_space(options, fresh, corpus, source.dim, 2 * model_bytes(source) + temporary_bytes(source))
     manifest, is_kept = make_model(source, calibration, fresh, on_progress)
     if is_kept:
         console.print("The model is taken over from an export that was stopped.")
@@ -206,6 +210,7 @@ def _read_corpus(
     from export.corpus.columns import require_column
     from export.corpus.python_documentation import NAME, python_documentation
     from export.index.columns import choose_types
+    from export.model.documents_model import find_documents_model
 
     step = "read texts"
     on_progress(step, 0)
@@ -222,8 +227,9 @@ def _read_corpus(
             if has_documents or options.split:
                 require_packages()
                 manifest = model()
+                folder, documents = find_documents_model(fresh, manifest)
                 splitter = Splitter(
-                    read_tokenizer(fresh / TOKENIZER), manifest.model, options.passage_tokens, options.overlap
+                    read_tokenizer(folder / TOKENIZER), documents.model, options.passage_tokens, options.overlap
                 )
             if has_documents:
                 reading = Reading(splitter, options.base_url, options.anchors, options.strict)
@@ -273,6 +279,7 @@ def _write_corpus(
     from export.index.shards import name_model
     from export.index.update import open_older_rows
     from export.index.verify import verify_export
+    from export.model.documents_model import find_documents_model
     from export.model.language import warn_of_language
     from function.engine.embedder import Embedder
 
@@ -287,8 +294,9 @@ def _write_corpus(
     has_default_stems = keywords is not None and options.stem is None
     if warning := warn_of_language(corpus.texts, name, manifest.model, has_default_stems):
         errors.print(f"[yellow]warning:[/] {escape(warning)}")
-    embedder = Embedder.open(fresh, manifest.model)
-    cluster = None if options.ray is None else Cluster(options.ray, fresh)
+    folder, documents = find_documents_model(fresh, manifest)
+    embedder = Embedder.open(folder, documents.model)
+    cluster = None if options.ray is None else Cluster(options.ray, folder)
     # Ray displays its own bars, which would overwrite ours
     with showing_progress(console) if cluster is None else nullcontext(ProgressLines(console)) as on_progress:
         older = None
@@ -304,7 +312,11 @@ def _write_corpus(
         write_truncated(fresh, corpus.ids, rows.is_truncated)
         manifest = write_index(fresh, manifest, corpus, rows.codes, rows.scales, name, keywords)
         on_progress("write the index", 1)
-    if not print_checks(console, lambda on_progress: verify_export(fresh, rows.codes, rows.scales, on_progress)):
+
+    def checks(on_progress: OnProgress) -> "Iterator[Check]":
+        return verify_export(fresh, rows.codes, rows.scales, on_progress, None if folder == fresh else embedder)
+
+    if not print_checks(console, checks):
         shutil.rmtree(fresh / FINISHED, ignore_errors=True)  # a piece may be wrong: the next export makes all again
         raise BundleError(f"{options.out}: the new bundle failed a check above; what was there before stays as it was")
     on_cluster = [] if cluster is None else [("cluster", cluster.describe())]

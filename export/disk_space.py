@@ -18,6 +18,7 @@ COLUMN_BYTES = 16  # bytes of a value in columns.safetensors beside its text: co
 def model_bytes(source: Source) -> int:
     """Return how many bytes the model's part of a bundle takes, overestimated by some percent.
 
+    If passages have another model, its bytes count too: it is beside the bundle until the export is complete.
     Each weight becomes a byte. The estimate assumes float32 weights; 16-bit weights will take twice as many bytes.
     """
     return _weights_bytes(source) // 4 + MODEL_MARGIN
@@ -29,7 +30,9 @@ def temporary_bytes(source: Source) -> int:
 
 
 def _weights_bytes(source: Source) -> int:
-    return sum(path.stat().st_size for path in source.folder.glob("*.safetensors"))
+    folders = [source.folder, *(step.folder for step in source.steps)]
+    own = sum(path.stat().st_size for folder in folders for path in folder.glob("*.safetensors"))
+    return own + (_weights_bytes(source.documents) if source.documents is not None else 0)
 
 
 def corpus_bytes(corpus: Corpus, passages: Path, dim: int) -> int:

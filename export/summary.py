@@ -49,7 +49,9 @@ def print_summary(
     """
     model = manifest.model
     language = ", trained with English" if model.source_sha256 == DEFAULT_MODEL_SHA256 else ""
-    shape = f"{model.dim} dimensions, {model.pooling} pooling, {model.max_tokens} tokens{language}"
+    full = f" of {model.full_dim}" if model.full_dim else ""
+    language += ", another model for the passages" if model.documents else ""
+    shape = f"{model.dim}{full} dimensions, {model.pooling} pooling, {model.max_tokens} tokens{language}"
     accuracy = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in model.accuracy.items())
     sizes = ", ".join(f"{name} {info.bytes / 1e6:.1f} MB" for name, info in manifest.files.items())
     rows = [

@@ -9,7 +9,7 @@ Lambda. Some archived modules replace libraries' modules that take long to impor
     4 bytes     CRC-32 of the head
     head        marshal: Python's version, the folder of the packages, the names of their *.dist-info folders, which
                 hold their versions, the modules {name: (offset, bytes, CRC-32, source file, is a package)} and the
-                snippets {source: (offset, bytes, CRC-32)}
+                snippets {source: (offset, bytes, CRC-32)}, sources that libraries compile at run time
     code        of each module, as marshal writes it: what a .pyc holds after its header; then of each snippet
 
 Without an archive, as in development, Python imports as usual.

@@ -1,7 +1,7 @@
 """The entry point in Lambda. Importing it loads everything, measures the phases, and creates `handler`.
 
-In INIT, the time of this import, a function has a full core with any memory size. So everything that can be done
-once is done here. A thread opens the model while FastAPI is imported, because ONNX Runtime releases Python's global
+In INIT, the time of this import, a function has a full core, whatever its memory size. So everything that can be done
+once is done here. A thread opens the bundle while FastAPI is imported, because ONNX Runtime releases Python's global
 lock while it works.
 """
 

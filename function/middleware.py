@@ -98,7 +98,8 @@ class RequestLimits:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; one with a message in `scope["refusal"]` gets that as its error.
 
-        The status is `scope["refusal_status"]`, or 400. Both are set before the body is received or with its end.
+        The status is `scope["refusal_status"]`, or 400. A server can set both while the body arrives, so they are read
+        again after it.
         Raises ClientDisconnect if the caller leaves before the body is whole.
         """
         if scope["type"] != "http":

@@ -1,4 +1,5 @@
-"""The settings of an operator. Only this module reads them from the environment."""
+"""The settings of an operator, read from the environment. AWS's own variables are read in function/aws/, and TMPDIR
+in function/s3/folders.py."""
 
 import os
 import re

@@ -38,10 +38,13 @@ def no_garbage_collection() -> Iterator[None]:
 
 
 class ColdStart:
-    """The phases of this process's start. The first request afterwards reports them, once."""
+    """The phases of this process's start. The first request afterwards reports them, once.
+
+    Requests before `end` are warm-ups: they are answered and not logged.
+    """
 
     def __init__(self, report: Report) -> None:
-        """Until `end`, requests are warm-ups: they are answered and not logged."""
+        """Let `report` receive the phases."""
         self.report = report
         self.phases: Mapping[str, float] = {}  # milliseconds
         self.is_over = False

@@ -47,7 +47,7 @@ class Stopwatch:
 
 
 def stopwatch_of(request: "Request") -> Stopwatch:
-    """Return a request's stopwatch. The phases that a route laps are logged."""
+    """Return a request's stopwatch. Each phase that a route ends with `lap` is logged and sent in Server-Timing."""
     stopwatch: Stopwatch = request.scope["stopwatch"]
     return stopwatch
 
@@ -63,8 +63,8 @@ def make_logger(settings: "Settings") -> "Logger":
     import logging
     import sys
 
-    # If botocore is installed, powertools imports it to put its own name into boto3's headers. Nothing here uses boto3,
-    # and an entry of None makes the import fail.
+    # If botocore is installed, powertools imports it to put its own name into boto3's headers. Nothing here uses boto3.
+    # None in sys.modules makes `import botocore` fail, which powertools accepts.
     sys.modules.setdefault("botocore", None)  # type: ignore[arg-type]
     from aws_lambda_powertools.logging import Logger  # not above: a stopwatch starts before this import
 

@@ -128,12 +128,20 @@ def make_requests(corpus: Sequence[str], max_tokens: int, settings: Settings, em
         for mode in ("semantic", "keyword", "hybrid"):
             arguments = {"text": text, "mode": mode, "num_results": 100}
             yield Request("POST", "/similar", mode, content, arguments)
-            params = {"name": "search", "arguments": arguments}
-            message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-            yield Request("POST", "/mcp", mode, content, message)
+        params = {"name": "search", "arguments": {"query": text}}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        yield Request("POST", "/mcp", "search", content, message)
+        marked = {"text": text, "mode": "hybrid", "num_results": 100, "highlights": True}
+        yield Request("POST", "/similar", "highlights", content, marked)
         yield Request("POST", "/predict", "one text", content, {"text": text})
         yield Request("POST", "/tokenize", "one text", content, {"inputs": text})
-    yield Request("POST", "/similar", "exact", "", {"text": "word", "exact": True, "num_results": 100})
+    others: dict[str, dict[str, Any]] = {
+        "exact": {"exact": True},
+        "facets": {"facets": ["lot"]},
+        "offset": {"offset": 10_000},
+    }
+    for name, fields in (others | {"sort": {"sort": {"lot": "desc"}, "mode": "keyword"}}).items():
+        yield Request("POST", "/similar", name, "", {"text": "word", "num_results": 100} | fields)
     numbers = list(range(min(LOTS, MOST_VALUES - 3)))  # the filter, the operator and the list count too
     conditions: list[Any] = [{"lot": {"$ne": number}} for number in range((MOST_VALUES - 2) // 3)]
     for content, condition in (("one list", {"lot": {"$in": numbers}}), ("many comparisons", {"$or": conditions})):

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from bench.model.models import EXACT, NAIVE, make_models, open_embedder
+from bench.model.mpnet import make_mpnet
 from bench.report import Missing, console, make_provenance, report
 from bench.texts import TOP_K, Retrieval, add_data_argument, ndcg, read_headlines, read_scifact, read_sts, read_texts
 from export.index.embed import embed_texts
@@ -65,11 +66,11 @@ def measure_accuracy(options: argparse.Namespace) -> None:
         raise Missing(f"{QEMU} is not installed; install Debian's qemu-user, or pass --emulated-texts 0")
     results: dict[str, dict[str, Any]] = {}
     exact: Embeddings | None = None
-    for name, path in make_models(options.work).items():
+    for name, path in (make_models(options.work) | make_mpnet(options.work)).items():
         console.print(f"measuring {name} ...")
         embedder = open_embedder(path)
         found = embed_texts(embedder, headlines)
-        exact = found if exact is None else exact
+        exact = found if exact is None or name.endswith(EXACT) else exact
         scores = exact[:QUERIES] @ exact[QUERIES:].T
         results[name] = {
             "megabytes": round(path.stat().st_size / 1e6, 1),
@@ -80,7 +81,7 @@ def measure_accuracy(options: argparse.Namespace) -> None:
             "recall_query_alone": round(neighbour_recall(scores, found[:QUERIES] @ exact[QUERIES:].T, TOP_K), 4),
             "alone_or_in_a_batch": alone_or_in_a_batch(embedder, headlines[:ALONE]),
         }
-        if options.emulated_texts and name != EXACT:
+        if options.emulated_texts and not name.endswith(EXACT):
             results[name]["avx2_cosine_to_here"] = on_avx2(path, options)
     columns = ["weights", "MB", "SciFact nDCG@10", "STSb dev Spearman", "cosine to float32", "recall@10 both sides"]
     columns += ["recall@10 query alone", "1 - cosine alone / in a batch", "1 - cosine AVX2 / here"]

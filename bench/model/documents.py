@@ -1,7 +1,4 @@
-"""How well passages of documents rank, beside pieces of 1,000 characters, and how fast they are read.
-
-The documents are abstracts, alone or put together to 2,000 words, and count as found at their best passage.
-"""
+"""How well passages of documents rank, beside pieces of 1,000 characters, and how fast each format is read."""
 
 import argparse
 import hashlib
@@ -18,7 +15,6 @@ from bench.texts import CISI, SCIFACT, TOP_K, Retrieval, add_data_argument, ndcg
 from export.corpus.embedded import heading_prefix
 from export.corpus.folder import find_files
 from export.documents import Splitter
-from export.documents.addresses import GITHUB
 from export.documents.document import Block, Document, Heading, Part
 from export.documents.passages import divide
 from export.documents.reading import FORMATS
@@ -34,10 +30,9 @@ from function.engine.tokenizer import read_tokenizer
 
 WRITES: tuple[str, ...] = ("documents", "formats")
 MEASURES: tuple[str, ...] = ("export.model.export_model", "requirements.txt")
-
-LONG = 2_000  # words of a document of several abstracts
+SETS = ((SCIFACT, 1), (SCIFACT, 2_000), (CISI, 1), (CISI, 2_000))  # words of a document: of one abstract, or of several
 NAIVE, OVERLAP = 1_000, 200  # characters of a piece
-DEPTH = 500  # passages in which the documents of a query are looked for
+DEPTH = 500  # texts in which the documents of a query are looked for
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,107 +40,79 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data_argument(parser)
     parser.add_argument("--bundle", type=Path, default=Path("bundle"), help="the bundle whose model is measured")
     parser.add_argument("--passage-tokens", type=int, default=PASSAGE_TOKENS, help="tokens of a passage")
-    parser.add_argument(
-        "--folder", type=Path, default=Path("docs"), help="documents to measure the speed of reading on"
-    )
+    parser.add_argument("--folder", type=Path, default=Path("docs"), help="documents for the speed of reading")
 
 
 def run(options: argparse.Namespace) -> int:
     """Measure and report."""
-    formats: dict[str, list[Path]] = {}
-    for path in find_files(options.folder)[0]:
-        if path.suffix.lower() in FORMATS:
-            formats.setdefault(FORMATS[path.suffix.lower()][0], []).append(path)
-    measured = []
-    for format, files in formats.items():
-        with ProcessPoolExecutor(1, get_context("spawn")) as process:
-            measured.append(process.submit(read, options.bundle, format, files).result())
-    columns: Sequence[str] = ("format", "files", "passages", "passages/s", "peak MB")
-    report("formats", columns, measured, {"results": measured}, make_provenance(f"documents of {options.folder}"))
-    embedder = Embedder.open(options.bundle, read_manifest(options.bundle).model)
-    splitter = make_splitter(options.bundle, options.passage_tokens)
-    rows = []
-    for name, words in ((SCIFACT, 0), (SCIFACT, LONG), (CISI, 0), (CISI, LONG)):
-        test = read_scifact(options.data, name)
-        groups = group(test, words)
-        for method, texts in make_texts(test, groups, splitter):
-            found = rank(options.work / "documents", embedder, test, groups, texts)
+    model = read_manifest(options.bundle).model
+    embedder = Embedder.open(options.bundle, model)
+    splitter = Splitter(read_tokenizer(options.bundle / TOKENIZER), model, options.passage_tokens, 0)
+    files, measured, rows = find_files(options.folder)[0], [], []
+    for format in dict.fromkeys(name for name, _ in FORMATS.values()):
+        if own := [path for path in files if FORMATS.get(path.suffix.lower(), ("",))[0] == format]:
+            with ProcessPoolExecutor(1, get_context("spawn")) as process:  # its peak memory is that of one format
+                measured.append((format, len(own), *process.submit(read, splitter, own).result()))
+    names: Sequence[str] = ("format", "files", "passages", "passages/s", "peak MB")
+    report("formats", names, measured, {"results": measured}, make_provenance(f"documents of {options.folder.name}"))
+    for name, words in SETS:
+        test, groups = join(read_scifact(options.data, name), words)
+        for method, texts in make_texts(groups, splitter):
+            found = rank(options.work, embedder, test, texts)
             rows.append((Path(name).name, len(groups), method, len(texts), *(f"{value:.4f}" for value in found)))
-    columns = ("set", "documents", "texts", "number", "semantic nDCG@10", "hybrid nDCG@10")
-    report("documents", columns, rows, {"results": rows}, make_provenance("SciFact and CISI, ranked by document"))
+    names = ("set", "documents", "texts", "number", "semantic nDCG@10", "hybrid nDCG@10")
+    report("documents", names, rows, {"results": rows}, make_provenance("SciFact and CISI, ranked by document"))
     return 0
 
 
-def group(test: Retrieval, words: int) -> list[list[str]]:
-    """Return the ids of the abstracts in each document: in their order, until a document has that many words."""
-    groups: list[list[str]] = []
-    length = words
+def read(splitter: Splitter, paths: Sequence[Path]) -> tuple[int, int, int]:
+    """Return the passages of documents, how many were read in a second of processor time, and the peak memory in MB."""
+    begin = time.process_time()
+    passages = sum(len(list(divide(FORMATS[path.suffix.lower()][1](path, "github"), splitter))) for path in paths)
+    peak = re.findall(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
+    return passages, round(passages / (time.process_time() - begin)), int(peak[0]) // 1000
+
+
+def join(test: Retrieval, words: int) -> tuple[Retrieval, list[Document]]:
+    """Return a test of documents with at least so many words, and the documents: a section for each abstract."""
+    texts, blocks, place = [""], list[list[Heading | Block]]([[]]), {}
     for id, text in test.documents.items():
-        if length >= words:
-            groups.append([])
-            length = 0
-        groups[-1].append(id)
-        length += len(text.split())
-    return groups
+        if len(texts[-1].split()) >= words:
+            texts.append("")
+            blocks.append([])
+        start, middle, end = (len(texts[-1]) + length for length in (0, len(test.titles[id]), len(text)))
+        blocks[-1] += [Heading(start, middle, 1, test.titles[id], "")] if test.titles[id] else []
+        blocks[-1] += [Block(middle, end)]
+        texts[-1] += text + "\n\n"
+        place[id] = str(len(texts) - 1)
+    relevant = {query: {place[id] for id in ids} for query, ids in test.relevant.items()}
+    documents = [Document("", [Part(*each)]) for each in zip(texts, blocks, strict=True)]
+    return Retrieval(dict.fromkeys(place.values(), ""), test.queries, relevant), documents
 
 
-def make_texts(
-    test: Retrieval, groups: list[list[str]], splitter: Splitter
-) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+def make_texts(documents: Sequence[Document], splitter: Splitter) -> Iterator[tuple[str, list[tuple[int, str]]]]:
     """Yield each way to make texts of documents, and its texts with the numbers of their documents."""
-    whole = ["\n\n".join(test.documents[id] for id in ids) for ids in groups]
+    whole = ["".join(part.text for part in each.parts).strip() for each in documents]
     yield "whole, truncated", list(enumerate(whole))
-    ends = [max(len(text) - OVERLAP, 1) for text in whole]
-    starts = [(number, at) for number, end in enumerate(ends) for at in range(0, end, NAIVE - OVERLAP)]
-    yield "pieces of 1,000 characters", [(number, whole[number][at : at + NAIVE]) for number, at in starts]
-    passages = [(number, each) for number, ids in enumerate(groups) for each in divide(sections(test, ids), splitter)]
+    pieces = [(n, at) for n, text in enumerate(whole) for at in range(0, max(len(text) - OVERLAP, 1), NAIVE - OVERLAP)]
+    yield "pieces of 1,000 characters", [(number, whole[number][at : at + NAIVE]) for number, at in pieces]
+    passages = [(number, each) for number, document in enumerate(documents) for each in divide(document, splitter)]
     yield "passages without headings", [(number, each.text) for number, each in passages]
-    prefixes = (heading_prefix({"headings": each.headings}) for _, each in passages)
-    yield "passages", [(number, prefix + each.text) for prefix, (number, each) in zip(prefixes, passages, strict=True)]
+    yield "passages", [(number, heading_prefix({"headings": each.headings}) + each.text) for number, each in passages]
 
 
-def sections(test: Retrieval, ids: list[str]) -> Document:
-    """Return abstracts as a document: each is a section under its title, or a paragraph if it has none."""
-    text, blocks = "", list[Heading | Block]()
-    for id in ids:
-        middle, end = len(text) + len(test.titles[id]), len(text) + len(test.documents[id])
-        blocks += [Heading(len(text), middle, 1, test.titles[id], "")] if test.titles[id] else []
-        blocks += [Block(middle + bool(test.titles[id]), end)] if middle < end else []
-        text += test.documents[id] + "\n\n"
-    return Document("", [Part(text, blocks)])
-
-
-def rank(
-    work: Path, embedder: Embedder, test: Retrieval, groups: list[list[str]], texts: list[tuple[int, str]]
-) -> list[float]:
+def rank(work: Path, embedder: Embedder, test: Retrieval, texts: Sequence[tuple[int, str]]) -> list[float]:
     """Return the nDCG@10 of semantic and of hybrid search, each document at its best text."""
     work.mkdir(parents=True, exist_ok=True)
-    numbers, content = zip(*texts, strict=True)
-    name = hashlib.sha256("\0".join(content).encode()).hexdigest()[:12]
-    index = Index(*quantize(embed_once(work / f"{name}.npy", embedder, list(content))))
-    stored = Retrieval(dict(zip(map(str, range(len(content))), content, strict=True)), {}, {})
-    keywords = make_keywords(work / "keywords.safetensors", stored, KeywordOptions().stemming)
-    place = {id: str(number) for number, ids in enumerate(groups) for id in ids}
-    relevant = {query: {place[id] for id in ids} for query, ids in test.relevant.items()}
+    contents = [text for _, text in texts]
+    name = hashlib.sha256("\0".join(contents).encode()).hexdigest()[:12]
+    index = Index(*quantize(embed_once(work / f"documents-{name}.npy", embedder, contents)))
+    stored = Retrieval({str(row): text for row, text in enumerate(contents)}, {}, {})
+    keywords = make_keywords(work / "documents.safetensors", stored, KeywordOptions().stemming)
     queries = list(zip(embed_texts(embedder, list(test.queries.values())), test.queries.values(), strict=True))
-    hits = [[index.search(query, DEPTH) for query, _ in queries]]
-    hits.append([fuse(index, query, keywords.match(text), keywords.info, DEPTH) for query, text in queries])
-    grouped = [[list(dict.fromkeys(numbers[hit.row] for hit in own))[:TOP_K] for own in mode] for mode in hits]
-    joined = Retrieval({str(number): "" for number in range(len(groups))}, test.queries, relevant)
-    return [ndcg(mode, joined) for mode in grouped]
-
-
-def read(bundle: Path, format: str, files: list[Path]) -> tuple[object, ...]:
-    """Return the row of a format; run it in a process of its own, because it reports the peak memory of the process."""
-    splitter = make_splitter(bundle)
-    begin = time.process_time()
-    passages = sum(sum(1 for _ in divide(FORMATS[each.suffix.lower()][1](each, GITHUB), splitter)) for each in files)
-    speed = passages / (time.process_time() - begin)
-    peak = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
-    assert peak is not None
-    return format, len(files), passages, f"{speed:,.0f}", f"{int(peak[1]) / 1000:.0f}"
-
-
-def make_splitter(bundle: Path, passage_tokens: int = PASSAGE_TOKENS) -> Splitter:
-    """Return a splitter with the tokenizer of a bundle."""
-    return Splitter(read_tokenizer(bundle / TOKENIZER), read_manifest(bundle).model, passage_tokens, 0)
+    semantic = [index.search(query, DEPTH) for query, _ in queries]
+    hybrid = [fuse(index, query, keywords.match(text), keywords.info, DEPTH) for query, text in queries]
+    best = (
+        [list(dict.fromkeys(texts[hit.row][0] for hit in own))[:TOP_K] for own in each] for each in (semantic, hybrid)
+    )
+    return [ndcg(each, test) for each in best]

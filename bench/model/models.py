@@ -1,4 +1,4 @@
-"""The default model in several precisions, to compare them with each other.
+"""A model in several precisions, to compare them with each other.
 
 `python -m bench.model.models` embeds headlines one by one: `accuracy` runs it on an emulated CPU, where every import
 takes twenty times as long. So the imports that only the making of models needs are inside `make_models`.
@@ -11,6 +11,7 @@ import sys
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from bench.texts import add_data_argument, read_headlines
 from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
 from function.engine.embedder import Embedder, open_session
 from function.engine.tokenizer import read_tokenizer
+
+if TYPE_CHECKING:
+    from export.model.source.source import Source
 
 EXACT, NAIVE, BLOCKS, SHIPPED = "float32", "naive dynamic int8", "MatMulNBits 8 bit, block 32", "w8a14 (shipped)"
 FILES = {EXACT: "float32.onnx", NAIVE: "naive.onnx", BLOCKS: "blocks.onnx", SHIPPED: MODEL}
@@ -36,27 +40,39 @@ def make_models(work: Path) -> dict[str, Path]:
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.quantization.matmul_nbits_quantizer import DefaultWeightOnlyQuantConfig, MatMulNBitsQuantizer
 
-    from export.corpus.python_documentation import python_documentation
-    from export.model.calibration_texts import split_documentation
-    from export.model.export_model import export_model
-    from export.model.graph import export_graph
     from export.model.source.source import find_model, read_source
-    from export.model.source.tokenizer import write_tokenizer
 
-    logging.getLogger().setLevel(logging.ERROR)
-    console.print("making the models ...")
-    folder = paths[SHIPPED].parent
-    folder.mkdir(parents=True, exist_ok=True)
-    source = read_source(*find_model(None, None))
-    with tempfile.TemporaryDirectory() as scratch:
-        graph = export_graph(source, Path(scratch))
-    onnx.save(graph, paths[EXACT])
+    make_exact_and_shipped(read_source(*find_model(None, None)), mark.parent)
+    graph = onnx.load(paths[EXACT])
     extra = {"DefaultTensorType": onnx.TensorProto.FLOAT}
     quantize_dynamic(paths[EXACT], paths[NAIVE], weight_type=QuantType.QInt8, extra_options=extra)
     config = DefaultWeightOnlyQuantConfig(block_size=32, is_symmetric=True, accuracy_level=4, bits=8)
     blocks = MatMulNBitsQuantizer(graph, algo_config=config)
     blocks.process()
     blocks.model.save_model_to_file(str(paths[BLOCKS]), False)
+    mark.write_text(made_from(), encoding="utf-8")
+    return paths
+
+
+def make_exact_and_shipped(source: "Source", folder: Path) -> dict[str, Path]:
+    """Return the float32 and the shipped file of a model, made in the folder unless today's code made them before."""
+    paths = {name: folder / FILES[name] for name in (EXACT, SHIPPED)}
+    mark = folder / "exact-made-from.txt"
+    if is_current(mark):
+        return paths
+    import onnx
+
+    from export.corpus.python_documentation import python_documentation
+    from export.model.calibration_texts import split_documentation
+    from export.model.export_model import export_model
+    from export.model.graph import export_graph
+    from export.model.source.tokenizer import write_tokenizer
+
+    logging.getLogger().setLevel(logging.ERROR)
+    console.print(f"making the models of {source.name} ...")
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        onnx.save(export_graph(source, Path(scratch)), paths[EXACT])
     info = export_model(source, split_documentation(python_documentation()), folder)
     (folder / INFO).write_text(json.dumps(asdict(info)), encoding="utf-8")
     write_tokenizer(source, folder / TOKENIZER)

@@ -54,12 +54,9 @@ def divide(document: Document, splitter: Splitter) -> Iterator[Passage]:
         root, path = _sections(part, path)
         for text, section, anchor, table in _divide(part, root, splitter, document.title):
             for block in trimmed(part.text, text.start, text.stop):
-                words, begin, end = (
-                    part.text[block.start : block.end],
-                    part.offset + block.start,
-                    part.offset + block.end,
-                )
-                yield Passage(words, begin, end, section.path, anchor, part.page, table)
+                start, end = part.offset + block.start, part.offset + block.end
+                words = part.text[block.start : block.end]
+                yield Passage(words, start, end, section.path, anchor, part.page, table)
 
 
 def _sections(part: Part, path: list[Heading]) -> tuple[_Section, list[Heading]]:

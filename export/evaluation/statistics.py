@@ -1,4 +1,4 @@
-"""What chance alone would do to figures of a few questions. Every call draws the same random numbers."""
+"""How much the figures of a few questions vary by chance. Every call draws the same random numbers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

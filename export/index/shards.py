@@ -38,6 +38,8 @@ class KnownRows:
 def name_model(manifest: Manifest) -> str:
     """Return a short name for everything except its text that an embedding depends on: model files and settings."""
     model = manifest.model
+    if model.documents:
+        return model.documents
     files = [manifest.files[name].sha256 for name in (MODEL, TOKENIZER)]
     stated = json.dumps([*files, model.prompts.get("document", ""), model.max_tokens])
     return hashlib.sha256(stated.encode()).hexdigest()[:16]

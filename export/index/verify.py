@@ -65,7 +65,7 @@ def verify(
         Embedder.open(bundle, manifest.model)
         return
     embed_again = partial(_embed_again, at_once=TEXTS_AT_ONCE, seconds=seconds, clock=clock, on_progress=on_progress)
-    yield from _check_corpus(bundle, None, SAMPLE, embed_again, on_progress)
+    yield from _check_corpus(bundle, None, SAMPLE, None, embed_again, on_progress)
 
 
 def verify_export(
@@ -73,6 +73,7 @@ def verify_export(
     codes: Codes,
     scales: Scales,
     on_progress: OnProgress = no_progress,
+    embedder: Embedder | None = None,
     seconds: float = SECONDS_AFTER_EXPORT,
     clock: Clock = time.monotonic,
 ) -> Iterator[Check]:
@@ -80,11 +81,12 @@ def verify_export(
 
     codes is (rows, dim) int8 and scales (rows,) float32, as the export quantized them. Texts are embedded again for
     this number of seconds, at least one and at most SAMPLE_AFTER_EXPORT of them. Stored rows are the queries of recall.
+    embedder is the one that embedded the passages, None for the bundle's own.
     Raises BundleError or TensorsError if the bundle does not open.
     """
     yield from _check_files(bundle, open_bundle(bundle), on_progress)
     embed_again = partial(_embed_again, at_once=1, seconds=seconds, clock=clock, on_progress=on_progress)
-    yield from _check_corpus(bundle, (codes, scales), SAMPLE_AFTER_EXPORT, embed_again, on_progress)
+    yield from _check_corpus(bundle, (codes, scales), SAMPLE_AFTER_EXPORT, embedder, embed_again, on_progress)
 
 
 def _check_files(bundle: Path, manifest: Manifest, on_progress: OnProgress) -> Iterator[Check]:
@@ -100,10 +102,15 @@ def _check_corpus(
     bundle: Path,
     embedded: tuple[Codes, Scales] | None,
     sample: int,
+    embedder: Embedder | None,
     embed_again: Callable[[Embedder, list[str]], Embeddings],
     on_progress: OnProgress,
 ) -> Iterator[Check]:
-    """Check the corpus, and embed `sample` of its texts; `embedded` are the rows that the index must hold, if known."""
+    """Check the corpus, and embed `sample` of its texts.
+
+    `embedded` are the rows that the index must hold, if known. embedder is None for the bundle's own. If the bundle
+    lacks the model that embedded its passages, none are embedded, and stored rows are the queries of recall.
+    """
     manifest = open_bundle(bundle)
     info = manifest.index
     assert info is not None  # open_bundle checked it
@@ -129,13 +136,18 @@ def _check_corpus(
         yield Check("texts are UTF-8", str(error), "UTF-8", passed=False)
         return
     yield from _check_keywords(bundle, info, rows, texts)
-    again = embed_again(Embedder.open(bundle, manifest.model), texts)
-    stored = dequantize(*index.codes_of(np.array(rows[: len(again)])))
-    least = float((again * stored).sum(axis=1).min())
-    name = f"least cosine of {len(again):,} rows to their texts"
-    yield Check(name, f"{least:.5f}", f">= {LEAST_STORED_COSINE}", least >= LEAST_STORED_COSINE)
+    queries = None
+    if embedder is None and not manifest.model.documents:
+        embedder = Embedder.open(bundle, manifest.model)
+    if embedder is not None:
+        again = embed_again(embedder, texts)
+        stored = dequantize(*index.codes_of(np.array(rows[: len(again)])))
+        least = float((again * stored).sum(axis=1).min())
+        name = f"least cosine of {len(again):,} rows to their texts"
+        yield Check(name, f"{least:.5f}", f">= {LEAST_STORED_COSINE}", least >= LEAST_STORED_COSINE)
+        queries = again[:: max(1, len(again) // QUERIES)] if embedded is None else None
     on_progress("measure recall", 0)
-    queries = again[:: max(1, len(again) // QUERIES)] if embedded is None else own_queries(codes, scales)
+    queries = own_queries(codes, scales) if queries is None else queries
     recall = search_exactly(queries, codes, scales).recall_of(index)
     on_progress("measure recall", 1)
     yield Check(f"recall@{TOP_K} against exact search", f"{recall:.4f}", f">= {LEAST_RECALL}", recall >= LEAST_RECALL)

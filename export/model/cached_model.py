@@ -7,14 +7,17 @@ calibration texts, this code and the versions of the libraries.
 import hashlib
 import json
 import shutil
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
 from export.corpus.digests import digest_texts
-from export.files.resume import FINISHED, finishing
+from export.files.resume import FINISHED, finishing, flush
 from export.index.indexer import take_model, write_model
+from export.index.shards import name_model
 from export.model.calibration_texts import CalibrationTexts
+from export.model.documents_model import DOCUMENTS
 from export.model.export_model import export_model
 from export.model.source.source import Source
 from export.progress import OnProgress, no_progress
@@ -46,19 +49,31 @@ def make_model(
             shutil.rmtree(kept)
     with finishing(fresh, name) as folder:
         folder.mkdir()
-        write_model(folder, export_model(source, texts, folder, on_progress))
+        info = export_model(source, texts, folder, on_progress)
+        if source.documents is not None:
+            (folder / DOCUMENTS).mkdir()
+            made = export_model(source.documents, texts, folder / DOCUMENTS, partial(_report_documents, on_progress))
+            info = replace(info, documents=name_model(write_model(folder / DOCUMENTS, made)))
+            flush(folder / DOCUMENTS)
+        write_model(folder, info)
     return take_model(kept, fresh), False
+
+
+def _report_documents(on_progress: OnProgress, step: str, share: float) -> None:
+    on_progress(f"{step} (documents)", share)
 
 
 def _digest(source: Source, texts: CalibrationTexts) -> str:
     """Return a digest of everything that the model depends on."""
-    stated = asdict(source) | {"folder": None}
-    digest = hashlib.sha256(json.dumps(stated, sort_keys=True).encode())
+    stated = json.dumps(asdict(source), sort_keys=True, default=lambda path: None)  # folders have no influence
+    digest = hashlib.sha256(stated.encode())
     for package in PACKAGES:
         digest.update(f"{package} {version(package)}".encode())
     root = Path(__file__).parents[1]
     code = [path for folder in CODE for path in sorted((root / folder).rglob("*.py"))]
-    for path in [*code, *sorted(source.folder.glob("*.json")), *sorted(source.folder.glob("*.txt"))]:
+    folders = [one.folder for one in (source, source.documents) if one is not None]
+    stated_in = [path for folder in folders for end in ("json", "txt") for path in sorted(folder.glob(f"*.{end}"))]
+    for path in [*code, *stated_in]:
         digest.update(path.read_bytes())
     digest.update(digest_texts([*texts.calibration, *texts.held_out]).tobytes())
     return digest.hexdigest()[:32]

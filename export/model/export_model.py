@@ -72,7 +72,7 @@ def check_closeness(bundle: Path, model: str) -> Check:
     """
     info = read_manifest(bundle).model
     folder, name, revision = find_model(model, None)
-    source = read_source(folder, name, revision, info.pooling)
+    source = read_source(folder, name, revision, info.pooling, info.dim)
     if source.weights_sha256 != info.source_sha256:
         raise ModelError(
             f"{folder}: weights with sha256 {source.weights_sha256[:12]}, those of the bundle's model have "
@@ -100,7 +100,8 @@ def _export_exact(source: Source, tokenizer: Path, workdir: Path) -> tuple[Path,
         revision=source.revision,
         source_sha256=source.weights_sha256,
         pooling=source.pooling,
-        dim=source.hidden_size,
+        dim=source.dim,
+        full_dim=source.full_dim if source.dim < source.full_dim else None,
         max_tokens=source.max_tokens,
         prompts=source.prompts,
         quantization=RECIPE,

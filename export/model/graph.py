@@ -1,8 +1,8 @@
 """Export a sentence-transformer as one float32 ONNX graph: token ids in, unit embeddings out.
 
-Optimum exports the transformer, this module adds pooling and normalization, and ONNX Runtime's optimizer fuses
-attention and Gelu. SkipLayerNormalization stays unfused, because in onnxruntime 1.31.1 the fused kernel is slower than
-an addition and a LayerNormalization.
+Optimum exports the transformer, this module adds pooling, the modules after it and a normalization, and ONNX Runtime's
+optimizer fuses attention and Gelu. SkipLayerNormalization stays unfused, because in onnxruntime 1.31.1 the fused kernel
+is slower than an addition and a LayerNormalization.
 """
 
 import logging
@@ -19,6 +19,7 @@ from export.model.load_model import silence_transformers
 from export.model.onnx_helpers import add_constant, add_node, initializers
 from export.model.source.model_files import ModelError
 from export.model.source.source import Source
+from export.model.source.steps import ACTIVATIONS, load_tensors
 
 OPSET = 18  # what optimum-onnx 0.1 chooses for BERT
 DOMAIN = "com.microsoft"  # domain of ONNX Runtime's own operators
@@ -32,7 +33,7 @@ def export_graph(source: Source, workdir: Path) -> ModelProto:
     """
     raw = _export_transformer(source, workdir)
     _fix_token_types(raw)
-    _add_pooling(raw, source.pooling)
+    _add_normalization(raw, source, _add_steps(raw, source, _add_pooling(raw, source.pooling)))
     path = workdir / "pooled.onnx"
     onnx.save(raw, path)
     return _fuse(path, source)
@@ -88,11 +89,9 @@ def _fix_token_types(model: ModelProto) -> None:
     del graph.input[names.index("token_type_ids")]
 
 
-def _add_pooling(model: ModelProto, pooling: str) -> None:
-    """Add pooling and normalization to the end of the graph, so that it returns unit embeddings."""
-    graph = model.graph
-    tokens = graph.output[0].name  # (n, tokens, dim)
-    dim = graph.output[0].type.tensor_type.shape.dim[2].dim_value
+def _add_pooling(model: ModelProto, pooling: str) -> str:
+    """Add pooling to the end of the graph, and return the name of its result; mean pooling returns the sum."""
+    tokens = model.graph.output[0].name  # (n, tokens, hidden size)
     if pooling == "cls":
         first = add_constant(model, "pooling_first", np.array(0, np.int64))
         pooled = add_node(model, "Gather", [tokens, first], "pooled", attributes={"axis": 1})
@@ -112,9 +111,52 @@ def _add_pooling(model: ModelProto, pooling: str) -> None:
         pooled = add_node(model, "ReduceMax", [seen, axis], "pooled", attributes={"keepdims": 0})
     else:
         raise ModelError(f"pooling {pooling}: expected mean, cls or max; choose one with --pooling")
-    add_node(model, "LpNormalization", [pooled], EMBEDDINGS, attributes={"axis": 1, "p": 2})
+    return pooled
+
+
+def _add_steps(model: ModelProto, source: Source, pooled: str) -> str:
+    """Add the modules after pooling, and return the name of the result, (n, source.full_dim).
+
+    A Dense is a MatMul, which `quantize_graph` replaces. Its products of integers are the same for a text alone and in
+    a batch, and those of a float32 Gemm are not.
+    """
+    if not source.steps:
+        return pooled
+    if source.pooling == "mean":
+        axis = add_constant(model, "pooling_axis_2", np.array([2], np.int64))
+        count = add_node(model, "ReduceSum", ["pooling_mask_row", axis], "pooling_count", attributes={"keepdims": 0})
+        pooled = add_node(model, "Div", [pooled, count], "pooled_mean")
+    inputs = source.hidden_size
+    for number, step in enumerate(source.steps):
+        name = f"step_{number}"
+        tensors = {key: tensor.numpy() for key, tensor in load_tensors(step, inputs).items()}
+        if step.kind == "Dense":
+            weight = add_constant(model, f"{name}/weight", tensors["weight"].T)
+            pooled = add_node(model, "MatMul", [pooled, weight], f"{name}/product")
+            if step.has_bias:
+                pooled = add_node(model, "Add", [pooled, add_constant(model, f"{name}/bias", tensors["bias"])], name)
+            operator, attributes = ACTIVATIONS[step.activation]
+            domain = DOMAIN if operator == "Gelu" else ""
+            pooled = add_node(model, operator, [pooled], f"{name}/activation", domain, attributes)
+        elif step.kind == "LayerNorm":
+            constants = [add_constant(model, f"{name}/{key}", tensors[key]) for key in ("weight", "bias")]
+            pooled = add_node(model, "LayerNormalization", [pooled, *constants], name)
+        else:
+            pooled = add_node(model, "LpNormalization", [pooled], name, attributes={"axis": 1, "p": 2})
+        inputs = step.outputs
+    return pooled
+
+
+def _add_normalization(model: ModelProto, source: Source, result: str) -> None:
+    """Make the first source.dim values of the result, normalized, the only output of the graph."""
+    graph = model.graph
+    if source.dim < source.full_dim:
+        parts = {"start": 0, "end": source.dim, "axis": 1}
+        constants = [add_constant(model, f"slice_{key}", np.array([at], np.int64)) for key, at in parts.items()]
+        result = add_node(model, "Slice", [result, *constants], "first_values")
+    add_node(model, "LpNormalization", [result], EMBEDDINGS, attributes={"axis": 1, "p": 2})
     del graph.output[:]
-    graph.output.append(helper.make_tensor_value_info(EMBEDDINGS, TensorProto.FLOAT, ["n", dim]))
+    graph.output.append(helper.make_tensor_value_info(EMBEDDINGS, TensorProto.FLOAT, ["n", source.dim]))
 
 
 def _fuse(path: Path, source: Source) -> ModelProto:

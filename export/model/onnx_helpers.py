@@ -24,7 +24,7 @@ def add_node(
     inputs: list[str],
     output: str,
     domain: str = "",
-    attributes: Mapping[str, int] | None = None,
+    attributes: Mapping[str, int | float] | None = None,
 ) -> str:
     """Add a node, named like its one output, at the end of the graph; return the output's name."""
     node = helper.make_node(operator, inputs, [output], name=output, domain=domain)

@@ -1,17 +1,19 @@
 """Run the original model with transformers on a few texts, and check that the exported graph agrees with it.
 
 Every export does this. The check shares no code with the export: transformers tokenizes and runs the model, one text
-at a time without padding, and NumPy does the pooling.
+at a time without padding, NumPy does the pooling, and torch the modules after it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from export.error_text import first_line
 from export.model.load_model import load_model
 from export.model.source.model_files import ModelError
 from export.model.source.source import Source
+from export.model.source.steps import Step, load_tensors
 from function.engine.embedder import Embedder
 from function.engine.quantization import Embeddings
 
@@ -24,7 +26,7 @@ TEXTS = (
     "An earthquake shook the capital early on Sunday, but no buildings were damaged and nobody was hurt. " * 2,
 )
 LONG_TEXT = "every model cuts off the end of this "  # repeated until it is longer than the model can read
-LONGEST_RUN = 1024  # tokens; for longer inputs attention takes too much memory, so only the ids are compared
+LONGEST_RUN = 1024  # tokens; for longer inputs attention takes too much memory, so only their beginning is embedded
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class Original:
 
     texts: list[str]
     ids: list[list[int]]  # special tokens included, at most max_tokens
-    embeddings: Embeddings  # (n, dim) float32 of unit length, for the first n texts or for all
+    embeddings: Embeddings  # (n, dim) float32 of unit length, of the first LONGEST_RUN ids of each text
 
 
 def run_original(source: Source) -> Original:
@@ -47,7 +49,7 @@ def run_original(source: Source) -> Original:
     model = load_model(source)
     ids = _tokenize(source, texts)
     embeddings = []
-    for text in ids if source.max_tokens <= LONGEST_RUN else ids[: len(TEXTS)]:
+    for text in (one[:LONGEST_RUN] for one in ids):
         try:
             with torch.no_grad():
                 tokens = model(input_ids=torch.tensor([text])).last_hidden_state[0].numpy().astype(np.float64)
@@ -57,8 +59,26 @@ def run_original(source: Source) -> Original:
                 f"({first_line(error)}); expected the config it was trained with; download the model again"
             ) from error
         pooled = {"mean": tokens.mean(axis=0), "cls": tokens[0], "max": tokens.max(axis=0)}[source.pooling]
-        embeddings.append(pooled / np.linalg.norm(pooled))
+        for step in source.steps:
+            pooled = _apply(step, pooled)
+        kept = pooled[: source.dim]
+        embeddings.append(kept / np.linalg.norm(kept))
     return Original(texts, ids, np.array(embeddings, np.float32))
+
+
+def _apply(step: Step, embedding: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what a module after pooling makes of one embedding, (n,), computed by torch in float64."""
+    import torch
+
+    tensors = {name: tensor.double() for name, tensor in load_tensors(step, len(embedding)).items()}
+    x = torch.from_numpy(embedding)
+    if step.kind == "Dense":
+        x = getattr(torch.nn, step.activation)()(torch.nn.functional.linear(x, **tensors))
+    elif step.kind == "LayerNorm":
+        x = torch.nn.functional.layer_norm(x, x.shape, **tensors)
+    else:
+        x = torch.nn.functional.normalize(x, dim=0)
+    return np.asarray(x.numpy(), np.float64)
 
 
 def _tokenize(source: Source, texts: list[str]) -> list[list[int]]:
@@ -88,7 +108,8 @@ def check_agreement(source: Source, original: Original, exported: Embedder) -> N
                 f"{expected[:8]}; expected the same ids; tokenizer.json contradicts tokenizer_config.json: save the "
                 "model again with its own fast tokenizer"
             )
-    cosines = (exported.embed(tokens[: len(original.embeddings)]) * original.embeddings).sum(axis=1)
+    embeddings = exported.embed([replace(one, ids=one.ids[:LONGEST_RUN]) for one in tokens])
+    cosines = (embeddings * original.embeddings).sum(axis=1)
     if not cosines.min() >= LEAST_ORIGINAL_COSINE:  # refuses NaN too
         raise ModelError(
             f"{source.folder}: the exported graph and the original model agree to a cosine of {cosines.min():.6f} "

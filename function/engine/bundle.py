@@ -1,7 +1,8 @@
 """The bundle: a folder that export writes and the function trusts, with `manifest.json` as the contract.
 
-Opening checks the format version, file names, file sizes, and that the index was embedded by the bundle's own model.
-Only `python -m export verify` compares checksums, because a cold start has no time to read every byte.
+Opening checks the format version, that the files are there with their sizes, and that the index was embedded by the
+bundle's own model. Only `python -m export verify` compares checksums, because a cold start has no time to read every
+byte.
 """
 
 import functools
@@ -54,6 +55,8 @@ class ModelInfo:
     prompts: dict[str, str]  # "query" and "document": put before a text of that role
     quantization: str
     accuracy: dict[str, float] = field(default_factory=dict)  # against float32: see export/model/export_model.py
+    full_dim: int | None = None  # values of the model's embeddings, if the bundle keeps only the first ones
+    documents: str = ""  # what export/index/shards.py calls the other model that embeds passages; "" if none does
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +123,13 @@ class Manifest:
     def to_json(self) -> str:
         """Return the text of manifest.json, indented so that people can read and compare it."""
         content = asdict(self)
-        for name in (
-            "vectors",
-            "heading_prefix",
-            "title",
-            "description",
-        ):  # most bundles have none, and older functions read them
+        # left out if empty: functions from before these fields refuse unknown ones
+        for name in ("vectors", "heading_prefix", "title", "description"):
             if content["index"] is not None and not content["index"][name]:
                 del content["index"][name]
+        for name in ("full_dim", "documents"):
+            if not content["model"][name]:
+                del content["model"][name]
         if content["index"] is not None and (keywords := content["index"]["keywords"]) and keywords["analyzer"] == 1:
             del keywords["analyzer"]
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
@@ -161,7 +163,7 @@ def parse_manifest(content: bytes, where: str) -> Manifest:
     try:
         index = found["index"]
         return Manifest(
-            model=_read(ModelInfo, found["model"]),
+            model=_read(ModelInfo, {"full_dim": None, "documents": ""} | found["model"]),
             index=None if index is None else _read_index(index),
             files={name: _read(FileInfo, entry) for name, entry in found["files"].items()},
         )
@@ -202,6 +204,7 @@ _field_types = functools.cache(get_type_hints)
 _IS_VALID: dict[object, Callable[[Any], bool]] = {  # by the type of a field
     bool: lambda value: type(value) is bool,
     int: lambda value: type(value) is int and value > 0,  # a bool is an int too
+    int | None: lambda value: value is None or (type(value) is int and value > 0),
     float: lambda value: type(value) in (int, float),
     float | None: lambda value: value is None or type(value) in (int, float),
     str: lambda value: isinstance(value, str),

@@ -144,7 +144,7 @@ class Embedder:
         return embeddings
 
     def embed_batch(self, ids: list[list[int]]) -> Embeddings:
-        """Return the unit embeddings of one batch, padded to its longest text: (n, dim) float32."""
+        """Return the unit embeddings of one batch, (n, dim) float32. Texts that are shorter than others are padded."""
         longest = max(map(len, ids))
         input_ids = np.zeros((len(ids), longest), np.int64)
         attention_mask = np.zeros((len(ids), longest), np.int64)

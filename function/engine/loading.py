@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LoadedBundle:
-    """The bundle's four parts, which stay open as long as the process lives, and the folder they came from.
+    """The bundle's four parts, which stay open as long as this object lives, and the folder they came from.
 
     Columns and keywords are opened by the first request that needs them, or by `open_all`.
     """
@@ -103,7 +103,7 @@ Loaded = LoadedBundle | LoadedModel
 def load(bundle: Path, embedder: Embedder | None = None) -> Loaded:
     """Open a bundle and warm it up. The corpus is opened too, unless it is in S3 Vectors.
 
-    An embedder with the bundle's own model may be open already.
+    `embedder` is the bundle's own, if it is open already.
     Raises BundleError or TensorsError if it cannot be used.
     """
     manifest = open_bundle(bundle)

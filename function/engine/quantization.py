@@ -20,10 +20,10 @@ LARGEST_CODE = 127  # symmetric: -128 stays unused, so that the codes of -x are 
 def quantize(embeddings: Embeddings) -> tuple[Codes, Scales]:
     """Return each row as int8 codes and the float32 scale that turns them back.
 
-    embeddings is (n, dim) float32; the result is (n, dim) int8 and (n,) float32. A value's code is the nearest of 127
-    steps to the row's largest absolute value. The scale restores the length of the row, so that a unit embedding
-    has length 1 again, and the score of a text with itself is 1.
-    A row of zeros has scale 0. Raises ValueError if a value is not finite.
+    embeddings is (n, dim) float32; the result is (n, dim) int8 and (n,) float32. The row's largest absolute value gets
+    the code 127 or -127, and the others the nearest multiple of 1/127 of it. The scale restores the length of the row,
+    so that a unit embedding has length 1 again, and the score of a text with itself is 1. A row of zeros has scale 0.
+    Raises ValueError if a value is not finite.
     """
     finite = np.isfinite(embeddings).all(axis=1)
     if not finite.all():
@@ -38,7 +38,7 @@ def quantize(embeddings: Embeddings) -> tuple[Codes, Scales]:
 
 
 def quantize_query(query: Embeddings) -> Codes:
-    """Return a query's codes without their scale, which would change no order: all rows share it.
+    """Return a query's codes without their scale, which would multiply the scores of all rows alike.
 
     query is (dim,) float32; the result is (1, dim) int8, the codes that `quantize` returns for this row.
     Raises ValueError if a value is not finite.

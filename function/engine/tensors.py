@@ -37,8 +37,8 @@ class TensorsError(ValueError):
 def map_tensors(path: Path, *, scattered: bool = False) -> dict[str, AnyArray]:
     """Return the tensors by name, as read-only views of one memory map.
 
-    The first use of a row also pays for reading it from disk. If the rows that are used lie scattered, say so: the
-    kernel then reads their pages alone, and not up to megabytes around each.
+    The first use of a row also pays for reading it from disk. If the rows that are used lie scattered, pass
+    scattered=True: the kernel then reads their pages alone, and not up to megabytes around each.
     Raises TensorsError if the file is not whole or holds a dtype that no bundle has, OSError if it cannot be opened.
     """
     with path.open("rb") as file:

@@ -37,9 +37,9 @@ def make_handler(app: ASGI, base_path: str) -> Handler:
 class CheckedEvent:
     """A Mangum handler for one format of events. A subclass reads the event, and inherits how to format a reply.
 
-    `scope` is the ASGI scope of the request, and `body` its body. Most scopes have none of three fields of our own:
-    `refusal` is the message of a 400 to answer with, `log_as` is the message of the log line, and `is_direct` is True
-    if the event came without HTTP, from a caller with permission to invoke the function.
+    `scope` is the ASGI scope of the request, and `body` its body. A scope can have three fields of our own: `refusal`
+    is the message of a 400 to answer with, and `log_as` is the message of the log line. `is_direct` is True if no API
+    key is needed: the event came without HTTP, from a caller with permission to invoke the function, or it is refused.
     """
 
     scope: Any = None  # hides Mangum's property of this name, which would read the event unchecked
@@ -77,9 +77,9 @@ class CheckedEvent:
         """Return the ASGI scope of a request. Its path does not contain the stage, nor the base path.
 
         An HTTP API's paths begin with its stage, with a custom domain too
-        (https://github.com/CodeGenieApp/serverless-express/issues/465), so the stage alone is the API's root. The base
-        path can be missing, because the same API has an address without it. It is removed only if a path follows.
-        Mangum's strip_api_gateway_path is not used: with the base path /p it would turn /predict into redict.
+        (https://github.com/CodeGenieApp/serverless-express/issues/465): with the stage `prod`, `/prod` means `/`. The
+        base path is removed if it is there and a path follows; the same API has an address without it. Mangum's
+        strip_api_gateway_path is not used: with the base path /p it would turn /predict into redict.
         """
         path = unquote(path) or "/"
         if stage != "$default" and f"{path}/".startswith(f"/{stage}/"):
@@ -130,7 +130,7 @@ class LoadBalancer(CheckedEvent, ALB):
     """An Application Load Balancer. Mangum replies with lists of headers if the event has such lists."""
 
     def _read(self) -> Scope:
-        if self.event.get("multiValueHeaders", {}) is None:  # Mangum would reply with lists of headers
+        if self.event.get("multiValueHeaders", {}) is None:  # Mangum tests only whether the key is there
             self.event = {name: value for name, value in self.event.items() if value is not None}
         method, path, headers, query = _payload_1(self.event)
         source_ip = headers.get(b"x-forwarded-for", b"").decode()

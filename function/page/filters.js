@@ -3,10 +3,7 @@
 // The filter builder: conditions over the corpus's columns, made of what each column's type can be asked.
 // A condition is [column, operator, value, …], as in the address; operators are "is", "in", "starts" and "range".
 
-let columns = {}; // type of each column, by name
 const conditions = byId("conditions");
-const seenValues = new Map(); // values of each column in the results so far, to suggest
-let lists = 0; // of suggestions, for their ids
 
 const OPERATORS = {
   string: { is: "is", in: "is one of", starts: "starts with" },
@@ -25,7 +22,7 @@ function toFilter(list) {
 }
 
 function toPart([column, operator, ...values]) {
-  const kind = columns[column];
+  const kind = corpus.columns[column];
   const filled = values.filter((value) => value.trim() !== "");
   if (!kind || !filled.length) return null;
   if (operator === "in") return { [column]: { $in: filled } };
@@ -54,17 +51,17 @@ function dayOf(text) {
 
 // Return the condition that a value among the metadata stands for, null if the column cannot be filtered by it.
 function conditionOf(column, value) {
-  const kind = columns[column];
+  const kind = corpus.columns[column];
   if (!kind || typeof value === "object") return null;
   const text = kind === "date" ? dayOf(String(value)) : String(value);
   return kind === "number" || kind === "date" ? [column, "range", text, text] : [column, "is", text];
 }
 
-function readConditions() {
-  return [...conditions.children].map((row) => {
-    const part = (name) => row.querySelector(`.${name}`).value;
-    return [part("column"), part("operator"), ...readValues(row)];
-  });
+const readConditions = () => [...conditions.children].map(readCondition);
+
+function readCondition(row) {
+  const part = (name) => row.querySelector(`.${name}`).value;
+  return [part("column"), part("operator"), ...readValues(row)];
 }
 
 function readValues(row) {
@@ -72,9 +69,9 @@ function readValues(row) {
 }
 
 // Add a row for a condition; without one, for the first column. Returns the row, null if there is no such column.
-function addCondition([column, operator, ...values] = [Object.keys(columns)[0]]) {
-  if (!Object.hasOwn(columns, column)) return null;
-  const names = Object.fromEntries(Object.keys(columns).map((name) => [name, name]));
+function addCondition([column, operator, ...values] = [Object.keys(corpus.columns)[0]]) {
+  if (!Object.hasOwn(corpus.columns, column)) return null;
+  const names = Object.fromEntries(Object.keys(corpus.columns).map((name) => [name, name]));
   const row = make(
     "div",
     { class: "condition", role: "group", "aria-label": "Filter" },
@@ -91,6 +88,10 @@ function addCondition([column, operator, ...values] = [Object.keys(columns)[0]])
   return row;
 }
 
+// Return the row of a condition, if there is one.
+const findCondition = (condition) =>
+  [...conditions.children].find((row) => JSON.stringify(readCondition(row)) === JSON.stringify(condition));
+
 function remove(row) {
   const next = row.nextElementSibling ?? row.previousElementSibling;
   row.remove();
@@ -99,7 +100,7 @@ function remove(row) {
 }
 
 function drawOperators(row, operator, values = []) {
-  const known = OPERATORS[columns[row.querySelector(".column").value]];
+  const known = OPERATORS[corpus.columns[row.querySelector(".column").value]];
   const select = choose(row.querySelector(".operator"), known, Object.hasOwn(known, operator) ? operator : undefined);
   select.disabled = select.length === 1; // nothing to choose
   drawValues(row, values);
@@ -108,7 +109,7 @@ function drawOperators(row, operator, values = []) {
 function drawValues(row, values) {
   const column = row.querySelector(".column").value;
   const operator = row.querySelector(".operator").value;
-  row.querySelector(".values").replaceChildren(...fields(column, columns[column], operator, values));
+  row.querySelector(".values").replaceChildren(...fields(column, corpus.columns[column], operator, values));
 }
 
 // Return the fields for a condition's values.
@@ -127,9 +128,7 @@ function fields(column, kind, operator, [first = "", second = "", ...others]) {
     area.value = [first, second, ...others].filter(Boolean).join("\n");
     return [area];
   }
-  const list = make("datalist", { id: `values-of-${Object.keys(columns).indexOf(column)}-${(lists += 1)}` });
-  list.append(...[...(seenValues.get(column) ?? [])].slice(0, 100).map((text) => make("option", { value: text })));
-  return [make("input", { type: "text", "aria-label": column, list: list.id, value: first }), list];
+  return [make("input", { type: "text", "aria-label": column, list: suggestionsOf(column), value: first })];
 }
 
 // Give a select these options {value: what is shown} and choose one, the first unless told otherwise.
@@ -137,14 +136,4 @@ function choose(select, options, chosen) {
   select.replaceChildren(...Object.entries(options).map(([name, shown]) => make("option", { value: name }, shown)));
   if (chosen !== undefined) select.value = chosen;
   return select;
-}
-
-// Remember the values of the results' metadata, so that the builder can suggest them.
-function rememberValues(results) {
-  for (const result of results) {
-    for (const [column, found] of Object.entries(result.metadata ?? {})) {
-      if (!seenValues.has(column)) seenValues.set(column, new Set());
-      for (const one of Array.isArray(found) ? found : [found]) seenValues.get(column).add(String(one));
-    }
-  }
 }

@@ -1,74 +1,89 @@
 "use strict";
 
-// The list of results: a score with its bar, the text with the query's words marked, the metadata.
+// The list of results: a score with its bar, the source, the best part of the text, the metadata.
 
 const hits = byId("hits");
+const FOLDED = 240; // characters of a text that are shown if the server chose no part of it
 
 // Return the score that fills a bar. A cosine is at most 1, and so is a weighted sum; other scores have no limit.
-function fullScore(results, mode, keywords) {
-  const isBounded = mode === "semantic" || (mode === "hybrid" && keywords?.fusion === "convex");
+function fullScore(results, mode) {
+  const isBounded = mode === "semantic" || (mode === "hybrid" && corpus.keywords?.fusion === "convex");
   return isBounded ? 1 : Math.max(...results.map((result) => result.score));
 }
 
-// Draw the results of a request to a corpus with these keywords; onMetadata returns what a click on a value does.
-function drawHits(results, request, keywords, onMetadata) {
-  const words = queryWords(request.text);
-  const full = fullScore(results, request.mode, keywords);
-  const weight = keywords?.fusion === "convex" ? keywords.fusion_weight : null;
-  hits.replaceChildren(...results.map((result) => drawHit(result, { words, full, weight, onMetadata })));
-  for (const hit of hits.children) foldLongText(hit);
+// Return the element of a result, whose bar is filled by the score `full`. `actions` has what its buttons do:
+// filterBy(column, value) returns the function for a click on a value, like(result) searches for similar texts.
+function drawHit(result, full, actions) {
+  const { score, metadata = {}, other_passages: others = [] } = result;
+  const content = make("div", { class: "content" }, ...drawSource(metadata), ...drawText(result));
+  content.append(drawMetadata(result, actions));
+  if (others.length) content.append(drawOthers(others));
+  return make("li", { class: "hit", tabindex: "-1" }, ...(score === null ? [] : [drawScore(result, full)]), content);
 }
 
-function drawHit(result, { words, full, weight, onMetadata }) {
-  const share = (score) => Math.min(1, Math.max(0, score / full || 0));
-  const byMeaning = result.scores && weight !== null ? Math.max(0, weight * result.scores.semantic) : result.score;
+function drawScore({ score, scores }, full) {
+  const weight = corpus.keywords?.fusion === "convex" ? corpus.keywords.fusion_weight : null;
+  const share = (part) => Math.min(1, Math.max(0, part / full || 0));
+  const byMeaning = scores && weight !== null ? Math.max(0, weight * scores.semantic) : score;
   const track = make("span", { class: "track", "aria-hidden": "true" }, bar("fill", share(byMeaning)));
-  if (byMeaning < result.score) track.append(bar("fill keyword", share(result.score - byMeaning)));
-  const number = result.score.toFixed(Math.abs(result.score) < 10 ? 2 : 1);
-  const score = make("p", { class: "score" }, make("span", { class: "unseen" }, "Score "), number, track);
-  const text = make("p", { class: "text" }, ...markWords(result.text, words));
-  const content = make("div", { class: "content" }, text, drawMetadata(result, onMetadata));
-  return make("li", { class: "hit", tabindex: "-1" }, score, content);
+  if (byMeaning < score) track.append(bar("fill keyword", share(score - byMeaning)));
+  const number = score.toFixed(Math.abs(score) < 10 ? 2 : 1);
+  return make("p", { class: "score" }, make("span", { class: "unseen" }, "Score "), number, track);
 }
 
-function drawMetadata(result, onMetadata) {
-  const list = make("ul", { class: "metadata" }, make("li", { class: "id", title: `id ${result.id}` }, result.id));
-  if (result.scores) {
-    const { semantic, keyword } = result.scores;
-    list.append(make("li", {}, swatch("fill"), `meaning ${semantic.toFixed(2)}`));
-    list.append(make("li", {}, swatch("keyword"), `words ${keyword.toFixed(2)}`));
+// Return a paragraph with the best part of a text, and a button that shows all of it if there is more.
+function drawText({ text, highlights, snippet }) {
+  const first = () => [...text.slice(0, 2 * FOLDED)].slice(0, FOLDED).join("");
+  const part = snippet ?? { start: 0, text: first() };
+  const paragraph = make("p", { class: "text" });
+  const isWhole = part.text.length >= text.trim().length;
+  const button = make("button", { type: "button", class: "more", click: () => show(!paragraph.matches(".open")) });
+  function show(isOpen) {
+    paragraph.replaceChildren(
+      ...(isOpen ? markRanges(text, highlights) : markRanges(part.text, highlights, part.start)),
+    );
+    paragraph.classList.toggle("open", isOpen);
+    paragraph.classList.toggle("later", !isOpen && part.start > 0);
+    paragraph.classList.toggle("sooner", !isOpen && !text.trimEnd().endsWith(part.text));
+    button.setAttribute("aria-expanded", String(isOpen));
+    button.textContent = isOpen ? "Show less" : "Show all";
   }
-  for (const [name, value] of Object.entries(result.metadata ?? {})) {
+  show(isWhole);
+  return isWhole ? [paragraph] : [paragraph, button];
+}
+
+function drawMetadata(result, actions) {
+  const { id, scores, metadata = {} } = result;
+  const list = make("ul", { class: "metadata" });
+  if (!corpus.isDocuments) list.append(make("li", { class: "id", title: `id ${id}` }, id));
+  if (scores) {
+    list.append(make("li", {}, swatch("fill"), `meaning ${scores.semantic.toFixed(2)}`));
+    list.append(make("li", {}, swatch("keyword"), `words ${scores.keyword.toFixed(2)}`));
+  }
+  const drawn = sourceNames(metadata);
+  for (const [name, value] of Object.entries(metadata)) {
+    if (drawn.includes(name)) continue;
     for (const one of Array.isArray(value) ? value : [value]) {
-      if (one === null || one === "") continue;
-      const shown = typeof one === "object" ? JSON.stringify(one) : String(one);
-      const label = [make("span", { class: "name" }, `${name} `), shown];
-      const filter = onMetadata(name, one);
-      const chip = filter && make("button", { type: "button", title: "Filter by this", click: filter }, ...label);
-      list.append(chip ? make("li", {}, chip) : make("li", {}, ...label));
+      if (one !== null && one !== "") list.append(make("li", {}, drawValue(name, one, actions.filterBy)));
     }
+  }
+  if (!corpus.isRemote) {
+    const click = () => actions.like(result);
+    list.append(make("li", {}, make("button", { type: "button", class: "like", click }, "More like this")));
   }
   return list;
 }
 
-// Give a text of more lines than are shown a button that shows all of it.
-function foldLongText(hit) {
-  const text = hit.querySelector(".text");
-  if (text.scrollHeight <= text.clientHeight + 1) return;
-  const button = make(
-    "button",
-    { type: "button", class: "more", "aria-expanded": "false", click: () => toggleHit(hit) },
-    "Show all",
-  );
-  text.after(button);
-}
-
-function toggleHit(hit) {
-  const button = hit.querySelector(".more");
-  if (!button) return;
-  const isOpen = hit.classList.toggle("open");
-  button.setAttribute("aria-expanded", String(isOpen));
-  button.textContent = isOpen ? "Show less" : "Show all";
+// Return a value among the metadata: an address is a link, any other value filters if it can.
+function drawValue(name, value, filterBy) {
+  const shown = typeof value === "object" ? JSON.stringify(value) : String(value);
+  const label = make("span", { class: "name" }, `${name} `);
+  const address = toLink(value);
+  if (address) return make("span", {}, label, link(address, shown));
+  const filter = filterBy(name, value);
+  return filter
+    ? make("button", { type: "button", title: "Filter by this", click: filter }, label, shown)
+    : make("span", {}, label, shown);
 }
 
 // Focus the hit that is `step` further; before the first is `above`.

@@ -1,81 +1,31 @@
 "use strict";
 
-// The search itself: what is asked, when it is asked, and what is shown of the reply.
+// The search itself: when it is asked, and what is shown of the reply.
 
 const PAUSE = 150; // milliseconds without a key before a search
-const query = byId("query");
-const count = byId("count");
 const status = byId("status");
-// the address of the routes, also behind a stage or another prefix and without a slash at the end
-const base = location.origin + location.pathname.replace(/\/?$/, "/");
-let keywords = null; // of the corpus: how words are scored; null if the bundle has none
-let key = readKey();
+const more = byId("more");
+const MOST_OFFSET = 10_000; // results that the server skips at most
+const MOST_REMOTE = 100; // results that S3 Vectors finds at most
+let shown = null; // {request, total, full} of the results: full is the score that fills a bar
 let timer = 0;
 let running = new AbortController();
-
-function readKey() {
-  try {
-    return sessionStorage.getItem("api-key") ?? "";
-  } catch {
-    return ""; // a browser that keeps nothing for pages: the key is asked for again
-  }
-}
-
-function keepKey(value) {
-  key = value;
-  try {
-    sessionStorage.setItem("api-key", value);
-  } catch {
-    // then it lasts until the page is left
-  }
-}
-
-// Fetch a route. Returns its reply's content and headers; throws an Error with the server's own message.
-async function ask(path, options = {}) {
-  const headers = { ...options.headers, ...(key && { authorization: `Bearer ${key}` }) };
-  let reply;
-  try {
-    reply = await fetch(base + path, { ...options, headers });
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new Error("The server cannot be reached.");
-  }
-  const content = await reply.json().catch((error) => {
-    if (error.name === "AbortError") throw error;
-    return null;
-  });
-  if (reply.status === 401) askForKey();
-  if (!reply.ok || content === null) {
-    const said = content?.error?.message ?? content?.error ?? content?.message; // the last is API Gateway's
-    throw new Error(said ?? `The server answered ${reply.status} without saying why.`);
-  }
-  return { content, phases: readTiming(reply.headers.get("server-timing")) };
-}
-
-function askForKey() {
-  byId("key").hidden = false;
-  if (document.activeElement !== query || !query.value) byId("key-value").focus();
-}
-
-function readRequest() {
-  const mode = document.querySelector("input[name=mode]:checked").value;
-  const filter = toFilter(readConditions());
-  return { text: query.value, num_results: Number(count.value), mode, ...(filter && { filter }) };
-}
 
 function searchSoon(pause = PAUSE) {
   clearTimeout(timer);
   timer = setTimeout(search, pause);
 }
 
-async function search() {
+// Search for what the page's fields say, or for more results of the request that is shown.
+async function search({ isMore = false } = {}) {
   clearTimeout(timer);
   running.abort(); // a reply that is still under way is out of date
   running = new AbortController();
   const { signal } = running;
-  const request = readRequest();
-  writeAddress(request);
-  if (!request.text.trim()) {
+  const request = isMore ? { ...shown.request, offset: hits.children.length, facets: undefined } : readRequest();
+  writeAddress();
+  showChoices();
+  if (!request) {
     showNothing();
     return;
   }
@@ -95,22 +45,72 @@ async function search() {
   hits.removeAttribute("aria-busy");
 }
 
-function showReply(request, { results, truncated }, phases, roundTrip) {
-  const number = `${results.length} ${results.length === 1 ? "result" : "results"}`;
-  status.textContent = results.length ? number : `No results${request.filter ? " pass the filters" : ""}`;
+function showReply(request, { results, truncated, facets, total }, phases, roundTrip) {
+  const before = request.offset ?? 0;
+  if (!before) shown = { request, total, full: fullScore(results, request.mode) };
+  const drawn = results.map((result) => drawHit(result, shown.full, { filterBy, like: searchLike }));
+  if (before) hits.append(...drawn);
+  else hits.replaceChildren(...drawn);
+  if (before) (drawn[0] ?? hits.lastElementChild).focus();
+  if (facets) drawFacets(facets, total, findCondition, toggleCondition);
+  showNumber();
+  const next = before + request.num_results;
+  const reach = corpus.isRemote ? MOST_REMOTE - request.num_results : MOST_OFFSET;
+  more.hidden = results.length < request.num_results || next > reach || next >= shown.total;
   byId("took").textContent = `${roundTrip.toFixed(0)} ms`;
   byId("truncated").hidden = !truncated;
   byId("problem").hidden = byId("empty").hidden = true;
-  rememberValues(results);
-  drawHits(results, request, keywords, filterBy);
   drawPhases(phases, roundTrip);
   const start = startIn(phases);
   if (start) drawStart(start, true);
 }
 
+// Show how many results there are, and of how many. A search by meaning finds every text, so its total is left out.
+function showNumber() {
+  const { total } = shown;
+  const { mode, group_by: group, filter } = shown.request;
+  const number = hits.children.length;
+  const name = `${group ? "document" : "result"}${number === 1 ? "" : "s"}`;
+  const isOfAll = total > number && !group && (!mode || mode === "keyword");
+  const all = isOfAll ? ` of ${total.toLocaleString("en")}` : "";
+  status.textContent = number ? `${number}${all} ${name}` : `No results${filter ? " pass the filters" : ""}`;
+}
+
+// Show the number of filters, and the text to which the results are similar.
+function showChoices() {
+  const number = filledConditions().length;
+  byId("filters-toggle").textContent = number ? `Filters (${number})` : "Filters";
+  byId("modes").hidden = !corpus.keywords || Boolean(like);
+  byId("like").hidden = !like;
+  byId("like-label").textContent = like?.label ?? "";
+}
+
+function searchLike({ id, text, metadata }) {
+  like = { id, label: [metadata.title, text.slice(0, 200)].filter((part) => typeof part === "string").join(": ") };
+  query.value = "";
+  writeAddress({ isNew: true });
+  query.focus();
+  scrollTo(0, 0);
+  search();
+}
+
+function stopLike() {
+  like = null;
+  query.focus();
+  search();
+}
+
+function toggleCondition(condition) {
+  const row = findCondition(condition);
+  if (row) row.remove();
+  else addCondition(condition);
+  search();
+}
+
 function showNothing() {
   hits.removeAttribute("aria-busy");
   hits.replaceChildren();
+  more.hidden = true;
   status.textContent = byId("took").textContent = "";
   byId("problem").hidden = byId("phases").hidden = byId("truncated").hidden = byId("curl").hidden = true;
   byId("empty").hidden = false;
@@ -136,7 +136,6 @@ function filterBy(column, value) {
 function showFilters(isShown) {
   byId("filters").hidden = !isShown;
   byId("filters-toggle").setAttribute("aria-expanded", String(isShown));
-  if (isShown && !conditions.children.length) addCondition();
 }
 
 const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`; // for a shell
@@ -149,37 +148,17 @@ function showCurl(body) {
   byId("curl").hidden = false;
 }
 
-// Put the search into the address, so that it can be shared; what is as at the start is left out.
-function writeAddress({ text, mode, num_results: number }) {
-  const list = readConditions().filter((condition) => toFilter([condition]));
-  const state = new URLSearchParams();
-  if (text) state.set("q", text);
-  if (mode !== "semantic") state.set("mode", mode);
-  if (number !== 10) state.set("n", number);
-  if (list.length) state.set("filters", JSON.stringify(list));
-  const address = state.size ? `?${state}` : "";
-  if (address !== location.search) history.replaceState(null, "", location.pathname + address);
-  const toggle = byId("filters-toggle");
-  toggle.textContent = list.length ? `Filters (${list.length})` : "Filters";
-}
-
-function readAddress() {
-  const state = new URLSearchParams(location.search);
-  if (!query.value) query.value = state.get("q") ?? ""; // what was typed while the page loaded stays
-  if ([...count.options].some((option) => option.value === state.get("n"))) count.value = state.get("n");
-  if (keywords && ["keyword", "hybrid"].includes(state.get("mode"))) {
-    document.querySelector(`input[value=${state.get("mode")}]`).checked = true;
-  }
-  let list = [];
-  try {
-    list = JSON.parse(state.get("filters") ?? "[]");
-  } catch {
-    return; // an address that was cut: without filters
-  }
-  const isCondition = (one) => Array.isArray(one) && one.length > 1 && one.every((part) => typeof part === "string");
-  conditions.replaceChildren(); // begin() runs again when a key is entered
-  const rows = Array.isArray(list) ? list.filter(isCondition).map(addCondition) : [];
-  if (rows.some(Boolean)) showFilters(true);
+// Offer to order the results by the columns that have an order.
+function offerSorts() {
+  const options = corpus.sorts.flatMap((name) => {
+    const [most, least] = corpus.columns[name] === "date" ? ["newest", "oldest"] : ["highest", "lowest"];
+    return [
+      make("option", { value: `desc ${name}` }, `${name}, ${most} first`),
+      make("option", { value: `asc ${name}` }, `${name}, ${least} first`),
+    ];
+  });
+  byId("sort").replaceChildren(byId("sort").options[0], ...options);
+  byId("sort").hidden = !options.length;
 }
 
 // Learn what the bundle has, then search for what the address says.
@@ -189,28 +168,39 @@ async function begin() {
   try {
     const { content, phases } = await ask("info");
     const { index, model } = content;
-    columns = index.columns;
-    keywords = index.keywords;
+    readCorpus(index);
     byId("corpus").textContent = `${index.rows.toLocaleString("en")} texts of ${index.corpus}, ${model.name}`;
-    byId("modes").hidden = !keywords;
-    byId("filters-toggle").hidden = !Object.keys(columns).length;
+    byId("filters-toggle").hidden = !Object.keys(corpus.columns).length;
+    offerSorts();
     drawStart(content.cold_start_milliseconds, Boolean(startIn(phases)));
     byId("problem").hidden = true;
   } catch (error) {
     showProblem(error.message);
     return;
   }
+  const typed = query.value; // while the page loaded
   readAddress();
-  if (query.value) search();
+  query.value ||= typed;
+  search();
 }
 
-query.addEventListener("input", () => searchSoon());
-count.addEventListener("change", search);
-byId("modes").addEventListener("change", search);
-conditions.addEventListener("change", search);
+query.addEventListener("input", () => {
+  like = null;
+  searchSoon();
+});
+for (const id of ["count", "sort", "modes", "conditions"]) byId(id).addEventListener("change", search);
+more.addEventListener("click", () => search({ isMore: true }));
+byId("like-stop").addEventListener("click", stopLike);
 conditions.addEventListener("input", () => searchSoon());
 byId("add-condition").addEventListener("click", () => addCondition().querySelector(".column").focus());
-byId("filters-toggle").addEventListener("click", () => showFilters(byId("filters").hidden));
+byId("filters-toggle").addEventListener("click", () => {
+  showFilters(byId("filters").hidden);
+  if (!byId("filters").hidden && corpus.facets.length) search(); // for the counts
+});
+addEventListener("popstate", () => {
+  readAddress();
+  search();
+});
 byId("search").addEventListener("submit", (event) => {
   event.preventDefault();
   search();
@@ -241,11 +231,10 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "/" && !target.matches("input, textarea, select")) query.focus();
   else if (event.key === "ArrowDown" && (hit || target === query)) moveFocus(1, query);
   else if (event.key === "ArrowUp" && hit) moveFocus(-1, query);
-  else if (event.key === "Enter" && target === hit) toggleHit(hit);
+  else if (event.key === "Enter" && target === hit) hit.querySelector(".more")?.click();
   else if (event.key === "Escape" && (hit || target === query)) {
     query.value = "";
-    query.focus();
-    search();
+    stopLike();
   } else return;
   event.preventDefault();
 });

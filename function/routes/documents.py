@@ -10,7 +10,7 @@ from function.engine.loading import Loaded, LoadedBundle
 from function.errors import MISSING, ErrorReply, Replies, echo
 from function.executor import Executor
 from function.routes.replies import bytes_beyond, json_reply
-from function.search.documents import PATH, document_rows, find_passage, show_passage
+from function.search.documents import PATH, document_rows, show_passage
 from function.settings import Settings
 
 MOST_PASSAGES = 1_000  # maximum passages of one reply
@@ -41,12 +41,16 @@ def add_documents(app: FastAPI, current: Callable[[], Loaded], executor: Executo
         bundle = current()
         if isinstance(bundle, LoadedBundle):
             return bundle
-        raise HTTPException(404, "the texts are in S3 Vectors, expected them in the bundle; use POST /similar")
+        raise HTTPException(
+            404, "corpus: found in S3 Vectors, expected in the bundle; search for the texts with POST /similar"
+        )
 
     def checked(content: Any, advice: str) -> Response:
         reply = json_reply(content)
         if beyond := bytes_beyond(reply, settings.max_reply_bytes):
-            raise HTTPException(413, f"reply: found {beyond} bytes, expected {settings.max_reply_bytes}; {advice}")
+            raise HTTPException(
+                413, f"reply: found {beyond} bytes, expected at most {settings.max_reply_bytes}; {advice}"
+            )
         return reply
 
     @app.get(
@@ -57,7 +61,7 @@ def add_documents(app: FastAPI, current: Callable[[], Loaded], executor: Executo
     )
     async def passage(id: str) -> Response:
         bundle = texts()
-        row = await executor.run(lambda: find_passage(bundle, id), is_long=True)
+        row = await executor.run(lambda: bundle.ids.find(id), is_long=True)
         if row is None:
             raise HTTPException(404, f"id: found {echo(id)}, expected the id of a text; search for one")
         return checked(show_passage(bundle, row), "split the long texts of the corpus")

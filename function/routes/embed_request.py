@@ -28,7 +28,13 @@ class TextEmbedding:
     settings: Settings
 
     async def tokenize(self, texts: Sequence[str], field: str, role: str = "") -> list[TokenIds]:
-        """Return the tokens of each text, with the model's prompt for that role. Limits the characters."""
+        """Return the tokens of each text, with the model's prompt for that role. Limits the characters.
+
+        Raises HTTPException with status 422 for documents, if the bundle has a model for queries alone.
+        """
+        if role == "document" and self.embedder.model.documents:
+            message = "prompt_name: found document, expected query: the model for documents is not in this bundle"
+            raise HTTPException(422, message)
         refuse_characters(texts, self.settings, field)
         return await self.executor.tokenize(texts, role=role)
 

@@ -16,8 +16,6 @@ from function.telemetry import stopwatch_of
 MOST_COLUMNS = 10  # maximum columns of `sort` and of `facets`
 
 Part = Literal["text", "metadata"]
-
-
 ColumnName = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -54,7 +52,9 @@ class SimilarRequest(StrictRequest):
     offset: Annotated[int, Field(ge=0, le=MOST_OFFSET), BeforeValidator(whole_number)] = Field(
         default=0, description="How many results to skip. Use the same num_results for all pages."
     )
-    min_score: float | None = Field(default=None, description="Leave out results with a lower score.")
+    min_score: Annotated[float, Field(allow_inf_nan=False)] | None = Field(
+        default=None, description="Leave out results with a lower score."
+    )
     group_by: ColumnName | None = Field(
         default=None,
         description="Return one result for each value of this column of strings, such as `path` for documents; further "
@@ -82,23 +82,7 @@ class SimilarRequest(StrictRequest):
 
     def query(self) -> Query:
         """Return the request as the search takes it."""
-        return Query(
-            text=self.text,
-            num_results=self.num_results,
-            mode=self.mode,
-            exact=self.exact,
-            filter=self.filter,
-            include=self.include,
-            id=self.id,
-            offset=self.offset,
-            min_score=self.min_score,
-            group_by=self.group_by,
-            group_size=self.group_size,
-            sort=self.sort,
-            facets=self.facets,
-            highlights=self.highlights,
-            fusion_weight=self.fusion_weight,
-        )
+        return Query(**dict(self))  # their fields have the same names
 
 
 def add_similar(app: FastAPI, search: Search, settings: Settings) -> None:

@@ -53,7 +53,7 @@ def fetch(
     check: Check = lambda manifest: None,
     use_model: UseModel = lambda folder, manifest: None,
 ) -> None:
-    """Fetch the files of a version that a function reads into an empty folder and verify them.
+    """Fetch into an empty folder the files of a version that a function needs, and verify them.
 
     `at_once` is the maximum number of simultaneous requests.
 

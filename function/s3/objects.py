@@ -72,8 +72,8 @@ class Objects:
         self._in_use: set[TimedConnection] = set()
         self._is_aborted = False
 
-    def read(self, name: str, newer_than: str | None = None) -> Answer | None:
-        """Return an object, or None if its ETag is still newer_than. Raises RemoteError."""
+    def read(self, name: str, unless_etag: str | None = None) -> Answer | None:
+        """Return an object, or None if it has this ETag. Raises RemoteError."""
 
         def read_document(reply: HTTPResponse) -> Answer:
             content = reply.read(LARGEST_DOCUMENT + 1)
@@ -84,7 +84,7 @@ class Objects:
                 raise _TransientError(f"ended after {len(content)} of {len(content) + reply.length} bytes")
             return Answer(content, reply.headers.get("etag", ""))
 
-        return self._get(name, {"if-none-match": newer_than} if newer_than else {}, 200, read_document)
+        return self._get(name, {"if-none-match": unless_etag} if unless_etag else {}, 200, read_document)
 
     def copy_part(self, name: str, begin: int, length: int, file: int) -> None:
         """Write `length` bytes of an object, from `begin` on, to the same place of an open file. Raises RemoteError.

@@ -83,11 +83,14 @@ class BundleReloader:
         self._opening: Future[Embedder] | None = None
         self._unused: deque[SharedFolder] = deque()
         self._shared = None if by_requests else SharedVersion()  # in Lambda no process is forked
-        # Runs when the process ends. Finalizers run newest first, so each ActiveBundle has queued its folder by then.
+        # Runs last at exit, because the newest finalizers run first: by then each ActiveBundle has queued its folder.
         weakref.finalize(self, _leave_nothing, self._unused, self._own_folder)
 
     def fetch(self) -> None:
-        """Fetch the first bundle, and begin to open its model as soon as that is complete. Raises BundleError."""
+        """Fetch the first bundle, and open its model as soon as that is complete. Raises BundleError.
+
+        If another process has fetched the bundle, `load` opens the model.
+        """
         began = perf_counter()
         remove_unused(self._own_folder)
         try:
@@ -105,7 +108,7 @@ class BundleReloader:
         return parse_version(answer.content, self._objects.url), answer.etag
 
     def _fill(self, version: str, folder: Path) -> None:
-        """Fetch a version and open its model meanwhile. Both end before this returns: then the folder is renamed."""
+        """Fetch a version and open its model meanwhile. Wait for both, because the caller then renames the folder."""
         with ThreadPoolExecutor(1, "model") as opener:
 
             def open_model(folder: Path, manifest: Manifest) -> None:
@@ -157,10 +160,9 @@ class BundleReloader:
         self.polls.stop()
 
     def catch_up(self) -> None:
-        """Switch to the version that the other processes of this server serve, which were forked earlier.
+        """Switch to the version that the other workers of this server serve, in a worker that was forked later.
 
-        Its files are in a shared folder, so this needs no answer of S3. If no process has them any more, this process
-        starts like a server: with the version that the pointer names.
+        Its files are in a shared folder. S3 is asked only if they are gone; then the version of the pointer is served.
         Raises BundleError, TensorsError or OSError if it cannot be opened.
         """
         while self._shared is not None and (version := self._shared.get()) not in (None, self.served.version):
@@ -201,7 +203,7 @@ class BundleReloader:
             _remove_all(self._unused)
 
     def _switch(self, version: str, fill: Callable[[Path], None] | None = None) -> None:
-        """Serve another version. `fill` gets an empty folder if no process has its files; the default fetches them."""
+        """Serve another version. `fill` is called if its files are not on this machine; the default fetches them."""
         if version != self.served.version:
             began = perf_counter()
             self.served = self._open_beside(version, fill or partial(self._fill_beside, version))

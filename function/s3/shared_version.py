@@ -39,7 +39,8 @@ class SharedVersion:
 
     @contextmanager
     def _locked(self, kind: int) -> Iterator[None]:
-        # unlike flock's, this lock excludes processes that share the descriptor; it ends with its process
+        # A POSIX lock belongs to the process and ends with it. A lock of flock belongs to the descriptor, which forked
+        # processes share.
         fcntl.lockf(self._memory, kind)
         try:
             yield

@@ -2,8 +2,7 @@
 
 import os
 from collections.abc import Callable
-
-from fastapi import FastAPI
+from typing import TYPE_CHECKING
 
 from function.engine.loading import Loaded
 from function.executor import Executor
@@ -12,6 +11,9 @@ from function.s3.reloader import BundleReloader, Report, Status
 from function.search.query import Search
 from function.settings import Settings
 from function.telemetry import Log
+
+if TYPE_CHECKING:  # importing FastAPI takes longer than all else here, and the fetch should begin before that
+    from fastapi import FastAPI
 
 
 def make_reloader(settings: Settings, by_requests: bool) -> BundleReloader:
@@ -25,7 +27,7 @@ def make_reloader(settings: Settings, by_requests: bool) -> BundleReloader:
 
 
 def connect(
-    app: FastAPI, reloader: BundleReloader, executor: Executor, settings: Settings, logger: Log
+    app: "FastAPI", reloader: BundleReloader, executor: Executor, settings: Settings, logger: Log
 ) -> tuple[Search, Callable[[], Loaded]]:
     """Assign one bundle to each request of the app; return the search over it, and a function that returns it."""
     reloader.connect(executor, _report(settings, logger, reloader.by_requests))

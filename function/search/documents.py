@@ -1,4 +1,4 @@
-"""Passages by their ids, and the passages of a document. Imported by the first request for one."""
+"""A passage as replies show it, and the passages of a document. Imported by the first request for one."""
 
 from typing import Any
 
@@ -16,12 +16,6 @@ def show_passage(bundle: LoadedBundle, row: int) -> dict[str, Any]:
     """Return a passage as replies show it."""
     passage = bundle.passages[row]
     return {"index": row, "id": passage.id, "text": passage.text, "metadata": passage.metadata}
-
-
-def find_passage(bundle: LoadedBundle, id: str) -> int | None:
-    """Return the first row that has an id, None if there is none."""
-    rows = bundle.ids.rows_of(id)
-    return int(rows[0]) if len(rows) else None
 
 
 def document_rows(bundle: LoadedBundle, path: str) -> Array[np.intp]:

@@ -81,9 +81,7 @@ async def _rank(
         return await embed_query(executor, text, lap) if row is None else (index.embedding(row), False)
 
     if mode == "semantic":
-        embedding, is_truncated = (
-            await embed_query(executor, text, lap) if row is None else (index.embedding(row), False)
-        )
+        embedding, is_truncated = await embed()
 
         def find_similar(count: int, mask: "Mask | None") -> list[Hit]:
             return index.search(embedding, count, allowed if mask is None else mask, exact=query.exact)

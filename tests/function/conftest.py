@@ -16,9 +16,20 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
+from function.engine.embedder import Embedder, TokenIds
 from function.events import make_handler
 from tests.function.events.event_makers import http_api
 from tests.project import ROOT
+
+
+class BrokenEmbedder(Embedder):
+    """An embedder whose model is gone."""
+
+    def __init__(self, whole: Embedder) -> None:
+        self.model = whole.model
+
+    def tokenize(self, texts: object, role: str = "") -> list[TokenIds]:
+        raise RuntimeError("the model is gone")
 
 
 @pytest.fixture

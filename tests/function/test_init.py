@@ -131,6 +131,26 @@ def test_columns_are_opened_and_their_modules_imported_by_the_first_filter(
     assert ours == [*metadata, "function.routes.repeated_keys"]
 
 
+REFINED = {f"function.engine.{name}" for name in ("ranking", "metadata.facets", "metadata.ids", "keyword.highlights")}
+REFINED |= {"function.search.refinements", "function.search.documents", "function.routes.documents"}
+
+
+def test_refinements_are_imported_and_columns_opened_by_the_first_query_with_one(
+    start: Callable[..., Seen], bundle: Path
+) -> None:
+    plain = start(ASK)  # test_a_request_after_init_imports_nothing: nor does the request
+    assert not REFINED & set(plain["init"])
+    files = [str(bundle / "columns.safetensors"), str(bundle / "keywords.safetensors")]
+    assert not set(files) & set(plain["opened"])
+    seen = start(ASK.replace("\"}'", '", "group_by": "who", "highlights": true}\''))
+    imported = {name for name in seen["later"] if name.startswith("function")}
+    analyzer = {f"function.engine.keyword{name}" for name in ("", ".analyzer", ".highlights")}
+    metadata = {f"function.engine.metadata{name}" for name in ("", ".columns", ".facets")}
+    others = {"function.engine.ranking", "function.search.refinements"}
+    assert imported - {"function.routes.repeated_keys"} == analyzer | metadata | others
+    assert [seen["opened"].count(name) for name in files] == [1, 0]
+
+
 def test_the_page_is_read_by_the_first_request_for_it(start: Callable[..., Seen]) -> None:
     without, with_page = start(ASK), start(ASK.replace('"/similar"', '"/"').replace('"POST"', '"GET"'))
     assert [name for name in with_page["later"] if name.startswith("function")] == ["function.routes.page"]
@@ -176,8 +196,8 @@ def test_routes_of_other_clients_are_imported_by_the_first_request_for_one(
 ) -> None:
     asked = ASK.replace('"/similar"', f'"{path}"').replace("""'{"text": "angry goose"}'""", repr(json.dumps(body)))
     seen = start(asked)
-    late = {f"function.routes.clients.{name}" for name in ("openai", "tei", "mcp", "mcp_search")}
-    late.add("function.routes.filtering")
+    late = {f"function.routes.clients.{name}" for name in ("openai", "tei", "mcp", "mcp_tools")}
+    late |= {"function.routes.filtering", "function.routes.documents", "function.search.documents"}
     assert not late & set(seen["init"])
     assert late <= set(seen["later"])
     assert not {name.partition(".")[0] for name in seen["later"]} & STRANGERS

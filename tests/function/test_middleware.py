@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from function.engine.embedder import Embedder, TokenIds
+from function.engine.embedder import Embedder
+from tests.function.conftest import BrokenEmbedder
 from tests.function.events.event_makers import http_api
 
 PHASES = re.compile(r"([a-z-]+);dur=(\d+\.\d\d)")
@@ -112,16 +113,6 @@ def test_the_cold_start_is_logged_once(connect: Callable[..., httpx.Client], cap
     ]
     (cold_start,) = (vars(record) for record in caplog.records if record.message == "cold start")
     assert cold_start["milliseconds"] == {"imports": 1.0, "model": 2.345678}
-
-
-class BrokenEmbedder(Embedder):
-    """An embedder whose model is gone."""
-
-    def __init__(self, whole: Embedder) -> None:
-        self.model = whole.model
-
-    def tokenize(self, texts: object, role: str = "") -> list[TokenIds]:
-        raise RuntimeError("the model is gone")
 
 
 @pytest.fixture

@@ -12,9 +12,11 @@ import pytest
 from fastapi import FastAPI
 from mangum import Mangum
 
-from function.engine.embedder import Embedder, TokenIds
+from function.engine.embedder import Embedder
 from function.settings import Settings
 from function.startup import ColdStart, no_garbage_collection, warm_up
+from tests.function.conftest import BrokenEmbedder
+from tests.function.events.event_makers import http_api
 
 
 def test_no_garbage_is_collected_in_the_block_and_nothing_that_it_made_afterwards() -> None:
@@ -89,16 +91,6 @@ def test_a_limit_too_small_for_any_request_is_one(make_app: Callable[..., FastAP
         warm_up(starting(make_app(settings=Settings(max_body_bytes=10))))
 
 
-class BrokenEmbedder(Embedder):
-    """An embedder whose model is gone."""
-
-    def __init__(self, whole: Embedder) -> None:
-        self.model = whole.model
-
-    def tokenize(self, texts: object, role: str = "") -> list[TokenIds]:
-        raise RuntimeError("the model is gone")
-
-
 def test_one_that_is_not_answered_is_an_error_with_its_trace_in_the_log(
     make_app: Callable[..., FastAPI], embedder: Embedder, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -122,21 +114,12 @@ with contextlib.redirect_stdout(said):
 timings = [reply["headers"]["server-timing"] for reply in (second, third)]
 print(json.dumps([len(list(get_after_restore())), *timings]))
 """
-EVENT = {
-    "version": "2.0",
-    "routeKey": "GET /health",
-    "rawPath": "/health",
-    "rawQueryString": "",
-    "headers": {},
-    "requestContext": {"http": {"method": "GET", "path": "/health", "sourceIp": "203.0.113.7"}},
-    "isBase64Encoded": False,
-}
 
 
 def test_after_a_restore_the_handler_is_warmed_and_the_next_request_tells_of_it(
     in_a_new_process: Callable[..., Any], bundle: Path
 ) -> None:
-    script = RESTORE.format(event=EVENT)
+    script = RESTORE.format(event=http_api("GET", "/health", None))
     found = in_a_new_process(script, BUNDLE_DIR=str(bundle), AWS_LAMBDA_INITIALIZATION_TYPE="snap-start")
     hooks, after_restore, later = found
     assert hooks == 1
@@ -146,5 +129,5 @@ def test_after_a_restore_the_handler_is_warmed_and_the_next_request_tells_of_it(
 
 
 def test_without_snap_start_there_is_no_hook(in_a_new_process: Callable[..., Any], bundle: Path) -> None:
-    hooks, _, _ = in_a_new_process(RESTORE.format(event=EVENT), BUNDLE_DIR=str(bundle))
+    hooks, _, _ = in_a_new_process(RESTORE.format(event=http_api("GET", "/health", None)), BUNDLE_DIR=str(bundle))
     assert hooks == 0

@@ -14,14 +14,23 @@ import uvicorn
 from fastapi import FastAPI
 
 from export.corpus import Corpus
-from tests.conftest import STORY_COLUMNS, write_bundle
+from tests.conftest import STORY_COLUMNS, WHAT, WHO, write_bundle
 from tests.page.browser import browser_problem, open_browser
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Response
 
 ATTACK = '<img src="x" onerror="window.attacked = true"><script>window.attacked = true</script>'
+DUCKS = "forty ducks"  # a text that has them after emoji
 LONG = " ".join(["An angry goose opened the wooden door before sunrise."] * 40)
+
+SITE = "https://docs.example.com/"
+PASSAGES = 5  # passages of each document
+DOCUMENT_COLUMNS = {
+    **dict.fromkeys(("path", "url", "title", "author"), "string"),
+    **dict.fromkeys(("page", "start", "end", "passage"), "number"),
+    "headings": "list",
+}
 
 Serve = Callable[[FastAPI], str]
 Open = Callable[..., "Page"]
@@ -37,11 +46,14 @@ def browser() -> Iterator["Browser"]:
 
 @pytest.fixture(scope="session")
 def page_corpus(corpus: Corpus) -> Corpus:
-    """The stories of all tests, one that attacks and one that is long."""
+    """The stories of all tests, one that attacks, one that is long and one with emoji."""
+    ducks = (
+        f"🚒👩\u200d🚒 passed. {'The kitchen is 🟡. ' * 20}Forty ducks 🦆🦆 crossed the frozen river. The mayor slept."
+    )
     return Corpus(
-        [*corpus.texts, f"The retired judge {ATTACK} sold forty apples at the market.", LONG],
-        [*corpus.ids, ATTACK, "long"],
-        [*corpus.metadata, json.dumps({"who": ATTACK}), "{}"],
+        [*corpus.texts, f"The retired judge {ATTACK} sold forty apples at the market.", LONG, ducks],
+        [*corpus.ids, ATTACK, "long", "ducks"],
+        [*corpus.metadata, json.dumps({"who": ATTACK}), "{}", "{}"],
         empty_texts=0,
         columns=STORY_COLUMNS,
     )
@@ -74,6 +86,25 @@ def serving(app: FastAPI) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def address(serve: Serve, make_app: Callable[..., FastAPI], page_bundle: Path) -> str:
     return serve(make_app(bundle=page_bundle))
+
+
+def passage(row: int) -> dict[str, object]:
+    """Return the metadata of a passage, as the export of documents writes them."""
+    number = row % PASSAGES
+    path, title = f"stories/{row // PASSAGES}.md", f"Story {row // PASSAGES}"
+    where = {"path": path, "title": title, "headings": [title, f"Part {number}", "End"], "author": "Ann"}
+    return where | {"url": f"{SITE}{path}#part-{number}", "start": 7, "end": 9, "passage": number, "page": number}
+
+
+@pytest.fixture(scope="session")
+def documents(serve: Serve, make_app: Callable[..., FastAPI], tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a server with a corpus of 8 documents."""
+    texts = [f"{who.capitalize()} {what}." for who in WHO[:4] for what in WHAT]
+    ids = [f"passage {row}" for row in range(len(texts))]
+    metadata = [json.dumps(passage(row)) for row in range(len(texts))]
+    corpus = Corpus(texts, ids, metadata, empty_texts=0, columns=DOCUMENT_COLUMNS)
+    folder: Path = tmp_path_factory.mktemp("documents") / "bundle"
+    return serve(make_app(bundle=write_bundle(folder, corpus)))
 
 
 @pytest.fixture
@@ -114,10 +145,15 @@ def page(open_page: Open) -> "Page":
 
 def search(page: "Page", text: str) -> dict[str, Any]:
     """Type a text, wait for the reply to it and return what was sent."""
-    with page.expect_response(lambda reply: reply.url.endswith("/similar")) as seen:
+    with page.expect_response(lambda reply: requested(reply).get("text") == text) as seen:
         page.locator("#query").fill(text)
     page.locator("#hits:not([aria-busy])").wait_for(state="attached")
-    sent: dict[str, Any] = json.loads(seen.value.request.post_data or "")
+    return requested(seen.value)
+
+
+def requested(reply: "Response") -> dict[str, Any]:
+    """Return what was sent to /similar for this reply; {} for a reply of another route."""
+    sent: dict[str, Any] = json.loads(reply.request.post_data or "{}")
     return sent
 
 

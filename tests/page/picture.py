@@ -1,6 +1,6 @@
-"""python -m tests.page.picture: take the README's picture of the page, after `make demo` and `make test-page`.
+"""python -m tests.page.picture: take a picture of the page for the documents, after `make demo` and `make test-page`.
 
-It serves the bundle of Python's documentation, searches it in a browser and writes docs/page.png.
+By default it serves the bundle of Python's documentation and writes the README's docs/page.png.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.page.browser import open_browser
 from tests.project import ROOT
 
-QUESTION = "run another program and read what it prints"
+QUESTION = "run another program and capture its output"
 WIDTH, HEIGHT = 820, 620  # CSS pixels; the picture has twice as many
 COLOURS = 128  # enough for text and bars
 
@@ -25,13 +25,14 @@ def main() -> None:
     parser = argparse.ArgumentParser("python -m tests.page.picture", description=__doc__)
     parser.add_argument("--bundle", type=Path, default=Path("bundle"), help="default: bundle/")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "page.png", help="default: docs/page.png")
+    parser.add_argument("--question", default=QUESTION, help=f"default: {QUESTION}")
     options = parser.parse_args()
     from PIL import Image
 
     with open_browser() as browser, serve(options.bundle) as address:
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, device_scale_factor=2)
         page.goto(address)
-        for text in ("warm up", QUESTION):  # the first request is slower, and its reply reports the start
+        for text in ("warm up", options.question):  # the first request is slower, and its reply reports the start
             with page.expect_response("**/similar"):
                 page.get_by_label("Search for").fill(text)
             page.locator("#hits:not([aria-busy]) li.hit").first.wait_for()

@@ -1,10 +1,16 @@
 """The filter builder: every type of column, what is sent, and what is found."""
 
+import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fastapi import FastAPI
 
-from tests.page.conftest import search, wait_for_text
+from export.corpus import Corpus
+from tests.conftest import write_bundle
+from tests.page.conftest import Open, Serve, requested, search, wait_for_text
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -19,8 +25,7 @@ def add_filter(page: "Page", column: str, operator: str | None = None) -> None:
     """Open the builder and choose a column, and how it is compared."""
     if page.locator("#filters").is_hidden():
         page.get_by_role("button", name="Filters").click()
-    else:
-        page.get_by_role("button", name="Add a filter").click()
+    page.get_by_role("button", name="Add a filter").click()
     page.get_by_label("Column").last.select_option(column)
     if operator:
         page.get_by_label("Comparison").last.select_option(label=operator)
@@ -135,11 +140,74 @@ def test_a_click_on_a_value_filters_by_it(page: "Page") -> None:
     wait_for_text(page, "#status", "9 results")
 
 
-def test_values_that_were_seen_are_suggested(page: "Page") -> None:
-    search(page, "The baker lost a silver key")
-    add_filter(page, "who")
-    suggested = page.locator("datalist option").evaluate_all("all => all.map(one => one.value)")
-    assert "the baker" in suggested
+@pytest.fixture
+def facets(page: "Page") -> "Page":
+    """The page with its filters open and their counts drawn."""
+    page.get_by_role("button", name="Filters").click()
+    page.locator("#facets fieldset").first.wait_for()
+    return page
+
+
+def test_every_value_is_suggested_with_its_count(facets: "Page") -> None:
+    add_filter(facets, "who")
+    field = facets.get_by_label("who", exact=True)
+    suggested = field.evaluate("one => [...one.list.options].map(option => [option.value, option.label])")
+    assert ["the baker", "the baker (9)"] in suggested
+    assert len(suggested) == 21  # those of the stories and the attack
+
+
+def test_values_show_their_counts_and_a_click_filters_by_one(facets: "Page") -> None:
+    assert facets.locator("#facets legend").all_inner_texts() == ["places", "true", "who"]
+    village = facets.locator("#facets").get_by_role("button", name="village")
+    assert village.inner_text().split() == ["village", "60"]
+    with facets.expect_response("**/similar") as seen:
+        village.click()
+    assert requested(seen.value)["filter"] == {"places": "village"}
+    wait_for_text(facets, "#status", "10 of 60 results")
+    pressed = facets.locator("#facets button[aria-pressed=true]")
+    assert pressed.inner_text().split() == ["village", "60"]
+    assert pressed.evaluate("one => one === document.activeElement")  # though it was drawn again
+    assert facets.locator("#facets").get_by_role("button", name="sea").inner_text().split() == [
+        "sea",
+        "60",
+    ]  # those with both
+    pressed.press("Enter")
+    wait_for_text(facets, "#filters-toggle", "Filters")
+    wait_for_text(facets, "#status", "10 of 203 results")
+
+
+def test_a_boolean_is_counted_and_filters_by_its_value(facets: "Page") -> None:
+    with facets.expect_response("**/similar") as seen:
+        facets.locator("#facets").get_by_role("button", name="yes").click()
+    assert requested(seen.value)["filter"] == {"true": True}
+
+
+def test_the_counts_are_those_of_the_texts_that_are_searched(facets: "Page") -> None:
+    facets.get_by_label("Words").check()
+    sent = search(facets, "lost a silver key")
+    assert sent["facets"] == ["places", "true", "who"]
+    total = facets.locator("#status").inner_text()
+    assert 10 < int(total.split()[2]) < 203
+    assert facets.locator("#facets").get_by_role("button", name="an angry goose").is_visible()
+    facets.get_by_role("button", name="More results").click()
+    wait_for_text(facets, "#status", total.replace("10", "20", 1))
+
+
+def test_nothing_is_counted_while_the_filters_are_closed(page: "Page") -> None:
+    assert "facets" not in search(page, "ferry")
+
+
+def test_a_column_whose_values_hardly_repeat_offers_none(
+    open_page: Open, serve: Serve, make_app: Callable[..., FastAPI], tmp_path: Path
+) -> None:
+    texts = [f"Text number {number}" for number in range(300)]
+    metadata = [json.dumps({"code": f"{number // 2}", "half": number % 2 == 0}) for number in range(300)]
+    columns = {"code": "string", "half": "boolean"}
+    corpus = Corpus(texts, [str(number) for number in range(300)], metadata, empty_texts=0, columns=columns)
+    page = open_page(server=serve(make_app(bundle=write_bundle(tmp_path / "bundle", corpus))))
+    page.get_by_role("button", name="Filters").click()
+    page.locator("#facets fieldset").first.wait_for(state="attached")
+    assert [one.inner_text() for one in page.locator("#facets legend").all() if one.is_visible()] == ["half"]
 
 
 def test_a_date_is_filtered_by_its_day_in_utc(page: "Page") -> None:

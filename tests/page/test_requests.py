@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
 
 KEY = "a-key-of-the-tests"
+AS_AT_THE_START = {"num_results": 10, "mode": "hybrid", "highlights": True}
 
 
 def curl(page: "Page") -> list[str]:
@@ -35,7 +36,8 @@ def curl(page: "Page") -> list[str]:
 
 def test_the_address_holds_the_search_and_finds_the_same_again(open_page: Open) -> None:
     page = open_page()
-    page.get_by_label("Both").check()
+    page.get_by_label("Words").check()
+    page.get_by_label("Order").select_option(label="chapter, lowest first")
     page.get_by_label("Number of results").select_option("5")
     search(page, "the baker & his key: 50 %?")
     page.get_by_role("button", name=re.compile("^chapter")).first.click()
@@ -57,12 +59,19 @@ def test_the_address_of_an_empty_field_has_nothing_to_share(page: "Page") -> Non
 
 
 @pytest.mark.parametrize(
-    "state", ["filters=[", "filters=7", 'filters=[["nothing","is","x"],["__proto__","is","x"],7]', "n=7"]
+    "state",
+    [
+        "filters=[",
+        "filters=7",
+        "mode=x&sort=asc nothing",
+        'filters=[["nothing","is","x"],["__proto__","is","x"],7]',
+        "n=7",
+    ],
 )
 def test_an_address_that_was_cut_or_made_up_is_read_as_far_as_it_goes(open_page: Open, state: str) -> None:
     page = open_page(f"/?q=ferry&{state}")
     page.locator("li.hit").first.wait_for()
-    assert json.loads(curl(page)[-1]) == {"text": "ferry", "num_results": 10, "mode": "semantic"}
+    assert json.loads(curl(page)[-1]) == {"text": "ferry"} | AS_AT_THE_START
 
 
 @pytest.mark.parametrize("text", ["angry goose", """it's "5 $HOME `id` \\n!! 100% 東京 <b>"""])
@@ -71,7 +80,7 @@ def test_the_curl_line_sends_what_the_page_sent(page: "Page", text: str) -> None
     command = curl(page)
     assert command[:3] == ["curl", "-s", page.url.partition("?")[0] + "similar"]
     assert command[3:6] == ["-H", "content-type: application/json", "-d"]
-    assert json.loads(command[6]) == sent == {"text": text, "num_results": 10, "mode": "semantic"}
+    assert json.loads(command[6]) == sent == {"text": text} | AS_AT_THE_START
 
 
 def test_the_curl_line_can_be_pasted_into_a_shell(page: "Page") -> None:
@@ -80,7 +89,8 @@ def test_the_curl_line_can_be_pasted_into_a_shell(page: "Page") -> None:
     search(page, "the baker's $HOME is `id`")
     line = page.locator("#curl pre code").text_content() or ""
     printed = subprocess.run(["sh", "-c", f"{line} --noproxy '*'"], capture_output=True, text=True, check=True).stdout
-    assert [result["text"] for result in json.loads(printed)["results"]] == texts(page)
+    shown = page.locator("li.hit .id").all_text_contents()
+    assert [result["id"] for result in json.loads(printed)["results"]] == shown
 
 
 def test_the_curl_line_can_be_copied(open_page: Open) -> None:

@@ -1,5 +1,6 @@
 """A model's architecture, read from config.json: its family, its sizes and how many tokens it can read."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,8 @@ from export.model.source.model_files import ModelError, read_json, whole_number
 
 # model_type in config.json; each is exported and compared with transformers in tests/export/model/test_families.py
 FAMILIES = (
-    *("albert", "bert", "camembert", "deberta-v2", "distilbert", "electra", "mobilebert", "mpnet", "roberta"),
-    *("roformer", "xlm-roberta"),
+    *("albert", "bert", "camembert", "deberta-v2", "distilbert", "electra", "mobilebert", "modernbert", "mpnet"),
+    *("roberta", "roformer", "xlm-roberta"),
 )
 # These families count positions from the padding id + 1 instead of from 0.
 OFFSET_POSITIONS = ("camembert", "mpnet", "roberta", "xlm-roberta")
@@ -30,6 +31,11 @@ def read_architecture(path: Path) -> Architecture:
     """Read a config.json. Raises ModelError for another family, and for missing or impossible sizes."""
     config = read_json(path)
     family = config.get("model_type")
+    if config.get("auto_map"):
+        raise ModelError(
+            f"{path}: auto_map names Python code that comes with the model ({json.dumps(config['auto_map'])[:80]}), "
+            "expected a model of transformers itself; the export runs no code of others: choose another model"
+        )
     if family not in FAMILIES:
         raise ModelError(
             f"{path}: model_type is {family}, expected a model of the BERT family ({', '.join(FAMILIES)}); "

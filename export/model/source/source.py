@@ -2,18 +2,21 @@
 
 A model is a folder laid out by sentence-transformers (modules.json, 1_Pooling/config.json,
 sentence_bert_config.json, config_sentence_transformers.json) or a plain transformers model, which gets mean pooling,
-as in sentence-transformers. Left out: models with further modules (Dense, LSTM, CNN), which the export cannot add to
-the graph.
+as in sentence-transformers. A model with a Router has two sources: the one for queries and, as its `documents`, the one
+for passages. Left out: models with other modules (LSTM, CNN), which the export cannot add to the graph.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from export.error_text import first_line
 from export.files.disk_errors import DISK_ERRORS
 from export.model.source.architecture import Architecture, read_architecture
-from export.model.source.model_files import ModelError, read_json, read_modules, read_prompts, whole_number
+from export.model.source.model_files import ModelError, read_json, read_prompts, whole_number
+from export.model.source.modules import ROUTES, Modules, read_modules
+from export.model.source.steps import Step, read_steps
 from export.model.source.weights import hash_weights
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
@@ -30,6 +33,7 @@ POOLING_KEYS = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_max_tokens": "max",
 }
+LENGTH_OF_MEAN = "pooling_mode_mean_sqrt_len_tokens"
 DIMENSION_KEYS = ("word_embedding_dimension", "embedding_dimension")  # keys in 1_Pooling, older and newer
 
 
@@ -49,6 +53,14 @@ class Source:
     attention_heads: int
     family: str  # model_type in config.json, one of architecture.FAMILIES
     vocabulary_size: int  # rows of the embedding table
+    dim: int  # values of an embedding, after --dimensions
+    steps: tuple[Step, ...] = ()  # between pooling and the normalization at the end
+    documents: "Source | None" = None  # the model for passages, if it is another one
+
+    @property
+    def full_dim(self) -> int:
+        """The values of an embedding before --dimensions."""
+        return self.steps[-1].outputs if self.steps else self.hidden_size
 
 
 def find_model(name: str | None, revision: str | None) -> tuple[Path, str, str | None]:
@@ -109,39 +121,81 @@ def _packaged_model() -> Path | None:
     return folder
 
 
-def read_source(folder: Path, name: str, revision: str | None = None, pooling: str | None = None) -> Source:
-    """Return the properties that a model's files state; `pooling` (mean, cls or max) overrides the model's own.
+def read_source(
+    folder: Path,
+    name: str,
+    revision: str | None = None,
+    pooling: str | None = None,
+    dimensions: int | None = None,
+    prompts: Mapping[str, str | None] | None = None,
+) -> Source:
+    """Return the properties that a model's files state.
 
+    `pooling` (mean, cls or max) overrides the model's own, and so does each of the `prompts` that is not None.
+    `dimensions` is how many values of an embedding are kept, None for all.
     Raises ModelError if a file is missing, contradicts another, or states something that the export does not support.
     """
-    modules = read_modules(folder)
-    transformer = modules.get("Transformer", folder)
+    routes = read_modules(folder)
+    stated = read_prompts(folder / "config_sentence_transformers.json")
+    stated |= {role: text for role, text in (prompts or {}).items() if text is not None}
+    stated = {role: text for role, text in stated.items() if text}
+    sources = [
+        _read_route(folder, name, revision, routes.get(route), pooling, dimensions) for route in routes or ROUTES[:1]
+    ]
+    if len(sources) == 1:
+        return replace(sources[0], prompts=stated)
+    query, document = (
+        replace(source, prompts={role: text for role, text in stated.items() if role == route})
+        for route, source in zip(routes, sources, strict=True)
+    )
+    if query.full_dim != document.full_dim:
+        raise ModelError(
+            f"{folder}: embeddings of queries have {query.full_dim} values, those of documents {document.full_dim}; "
+            "expected as many of both; choose another model"
+        )
+    return replace(query, documents=document)
+
+
+def _read_route(
+    folder: Path, name: str, revision: str | None, modules: Modules | None, pooling: str | None, dimensions: int | None
+) -> Source:
+    """Return the source of one route, without prompts; modules is None for a plain transformers model."""
+    transformer = modules[0][1] if modules else folder
     architecture = read_architecture(transformer / "config.json")
     if not (transformer / "tokenizer.json").is_file():
         raise ModelError(
             f"{transformer}: has no tokenizer.json; expected the file of a fast tokenizer; save the model with its "
             "fast tokenizer"
         )
+    steps = read_steps(modules[2:], architecture.hidden_size) if modules else ()
     if pooling is None:
-        pooling = _pooling(modules["Pooling"] / "config.json", architecture) if modules else "mean"
+        pooling = _pooling(modules[1][1] / "config.json", architecture, bool(steps)) if modules else "mean"
     sentence = read_json(transformer / "sentence_bert_config.json", optional=True)
-    return Source(
+    source = Source(
         folder=transformer,
         name=name,
         revision=revision,
-        weights_sha256=hash_weights(transformer),
+        weights_sha256=hash_weights(transformer, *(step.folder for step in steps if step.kind != "Normalize")),
         pooling=pooling,
         max_tokens=_max_tokens(transformer, architecture, sentence),
         lower_case=_is_true(transformer / "sentence_bert_config.json", sentence, "do_lower_case"),
-        prompts=read_prompts(folder / "config_sentence_transformers.json"),
+        prompts={},
         hidden_size=architecture.hidden_size,
         attention_heads=architecture.attention_heads,
         family=architecture.family,
         vocabulary_size=architecture.vocabulary_size,
+        dim=architecture.hidden_size,
+        steps=steps,
     )
+    if dimensions is not None and dimensions > source.full_dim:
+        raise ModelError(
+            f"--dimensions: found {dimensions}, expected at most {source.full_dim}, the values of the embeddings of "
+            f"{name}; choose a smaller number, or leave it out"
+        )
+    return replace(source, dim=dimensions or source.full_dim)
 
 
-def _pooling(path: Path, architecture: Architecture) -> str:
+def _pooling(path: Path, architecture: Architecture, has_steps: bool) -> str:
     config = read_json(path)
     if isinstance(config.get("pooling_mode"), str):  # as newer releases write it
         asked = [config["pooling_mode"]]
@@ -153,6 +207,11 @@ def _pooling(path: Path, architecture: Architecture) -> str:
         raise ModelError(
             f"{path}: asks for {', '.join(names) or 'no pooling'}; expected one of {', '.join(POOLINGS)}; "
             "choose one with --pooling, if the model was trained with it"
+        )
+    if has_steps and asked == [LENGTH_OF_MEAN]:
+        raise ModelError(
+            f"{path}: asks for {asked[0]} before another module; expected one of {', '.join(POOLINGS)} there; choose "
+            "one with --pooling, if the model was trained with it"
         )
     if config.get("include_prompt") is False:
         raise ModelError(

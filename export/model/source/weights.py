@@ -42,10 +42,10 @@ def weight_files(folder: Path) -> list[Path]:
     return files
 
 
-def hash_weights(folder: Path) -> str:
-    """Return the SHA-256 of the model's weights, over all their files in the order of their names."""
+def hash_weights(*folders: Path) -> str:
+    """Return the SHA-256 of the weights in these folders, over the files of each in the order of their names."""
     digest = hashlib.sha256()
-    for path in weight_files(folder):
+    for path in (path for folder in folders for path in weight_files(folder)):
         try:
             digest.update(path.read_bytes())
         except OSError as error:

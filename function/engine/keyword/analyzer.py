@@ -18,6 +18,7 @@ Japanese and Thai are words without pairs. In other texts both versions have the
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import pairwise
 from unicodedata import combining, normalize
 
@@ -121,6 +122,7 @@ def quoted_parts(text: str) -> list[str]:
     return found
 
 
+@cache  # a stemmer remembers the stems of 10,000 words
 def find_stemmer(language: str | None) -> Stem | None:
     """Return the Snowball stemmer of a language such as "english", or None for None.
 

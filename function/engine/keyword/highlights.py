@@ -16,10 +16,12 @@ from function.engine.keyword.analyzer import PAIR, WORD, Stem, split_terms
 SNIPPET = 240  # maximum characters of a snippet
 # A sentence ends at a line break, at a full stop of Chinese or Japanese, or at a mark, with closing quotation marks or
 # brackets, before white space.
+_MARK, _CLOSING, _FULL_STOP = r"[.!?\u2026]", r"[\"'\u201d\u2019\u00bb)\]]*", r"\u3002\uff01\uff1f"
 SENTENCE = re.compile(
-    r"\S(?:[^\n]*?(?:[.!?\u2026][\"'\u201d\u2019\u00bb)\]]*(?=\s)|(?=\n)|[\u3002\uff01\uff1f]|$)|[^\n]*)"
+    rf"(?=\S)(?:[^\n.!?\u2026{_FULL_STOP}]++|{_MARK}(?!{_CLOSING}(?:\s|$)))*+(?:{_MARK}{_CLOSING}|[{_FULL_STOP}])?"
 )
 
+NOTHING = frozenset[str]()
 Range = tuple[int, int]  # start and end in characters (Unicode code points) of the text
 
 
@@ -32,30 +34,36 @@ class Highlight:
 
 
 def highlight(texts: Sequence[str], terms: "TermsOfWords", *, marks_words: bool) -> list[Highlight]:
-    """Return the highlights of each text.
+    """Return the highlights of each text, in time that is linear in their lengths.
 
     marks_words: the ranges are the words of the query; otherwise, or if there are none, the best sentence.
     """
-    words = [
-        [(start, end, found) for start, end in terms.words(text) if (found := terms[text[start:end]])] for text in texts
-    ]
-    sentences = [[match.span() for match in SENTENCE.finditer(text)] or [(0, len(text))] for text in texts]
-    shared_terms = [
-        [frozenset[str]().union(*(found for start, _, found in hits if begin <= start < end)) for begin, end in spans]
-        for hits, spans in zip(words, sentences, strict=True)
-    ]
-    counts = Counter(term for each in shared_terms for found in each for term in found)
-    total = sum(map(len, sentences))
+    divided = [_divide(text, terms) for text in texts]
+    counts = Counter(term for _, shared, _ in divided for found in shared for term in found)
+    total = sum(len(sentences) for sentences, _, _ in divided)
     weights = {term: math.log1p(total / count) for term, count in counts.items()}
     highlights = []
-    for text, hits, spans, shared in zip(texts, words, sentences, shared_terms, strict=True):
-        scores = [sum(sorted(weights[term] for term in terms)) for terms in shared]
-        best = scores.index(max(scores))
-        inside = _merge((start, end) for start, end, _ in hits)
-        ranges = inside if marks_words and inside else [spans[best]]
-        first = next((start for start, _ in inside if start >= spans[best][0]), spans[best][0])
-        highlights.append(Highlight(ranges, _snippet(text, spans[best], first)))
+    for text, (sentences, shared, words) in zip(texts, divided, strict=True):
+        scores = [math.fsum(weights[term] for term in found) for found in shared]
+        best = sentences[scores.index(max(scores))]
+        first = next((start for start, _ in words if start >= best[0]), best[0])
+        highlights.append(Highlight(words if marks_words and words else [best], _snippet(text, best, first)))
     return highlights
+
+
+def _divide(text: str, terms: "TermsOfWords") -> tuple[list[Range], list[set[str]], list[Range]]:
+    """Return the sentences of a text, the terms of the query in each, and the words that have one."""
+    sentences = [match.span() for match in SENTENCE.finditer(text)] or [(0, len(text))]
+    shared: list[set[str]] = [set() for _ in sentences]
+    words: list[Range] = []
+    place = 0
+    for start, end in terms.words(text):
+        if found := terms[text[start:end]]:
+            words.append((start, end))
+            while sentences[place][1] <= start:
+                place += 1
+            shared[place] |= found
+    return sentences, shared, _merge(words)
 
 
 def _merge(ranges: Iterable[Range]) -> list[Range]:
@@ -108,7 +116,7 @@ def _snippet(text: str, sentence: Range, word: int) -> Range:
         cut = max(text.rfind(" ", start, end), text.rfind("\n", start, end))
         end = cut if cut > start + SNIPPET // 2 else end  # a text without blanks is divided anywhere
     if len(text) - start < SNIPPET:
-        start = _next_word(text, max(0, end - SNIPPET))
+        start = min(start, _next_word(text, max(0, end - SNIPPET)))
     return start, start + len(text[start:end].rstrip())
 
 

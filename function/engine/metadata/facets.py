@@ -1,6 +1,6 @@
 """How many rows have each value of a column. Imported by the first query that asks for facets."""
 
-from datetime import timedelta
+from datetime import timedelta, timezone
 from typing import Any
 
 import numpy as np
@@ -38,13 +38,23 @@ def _json_value(column: Column, value: Any) -> Any:
         value = column.values[int(value)]
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogatepass")
-    number = value.item() if isinstance(value, np.generic) else value
+    number = value.item()
     match column.kind:
         case "boolean":
             return bool(number)
         case "date":
-            return (EPOCH + timedelta(microseconds=number)).isoformat().replace("+00:00", "Z").removesuffix(MIDNIGHT)
+            return _iso_date(number)
     return number
+
+
+def _iso_date(microseconds: int) -> str:
+    """Return a moment, in microseconds since 1970, in UTC, or in another zone if UTC's year is not in 1 to 9999."""
+    try:
+        moment = EPOCH + timedelta(microseconds=microseconds)
+    except OverflowError:
+        zone = timezone((1 if microseconds < 0 else -1) * timedelta(hours=23, minutes=59))
+        moment = EPOCH.astimezone(zone) + timedelta(microseconds=microseconds)
+    return moment.isoformat().replace("+00:00", "Z").removesuffix(MIDNIGHT)
 
 
 def sort_rows(rows: AnyArray, columns: list[tuple[Column, bool]]) -> AnyArray:

@@ -22,11 +22,11 @@ class IdColumn:
         self._offsets = offsets
         self.count = len(offsets) - 1
 
-    def rows_of(self, id: str) -> Array[np.intp]:
-        """Return the rows that have an id, ascending."""
+    def find(self, id: str) -> int | None:
+        """Return the first row that has an id, None if there is none."""
         wanted = id.encode("utf-8", "surrogatepass")
-        rows = np.flatnonzero(np.diff(self._offsets) == len(wanted))
-        return self._begin_with(rows, wanted)
+        rows = self._begin_with(np.flatnonzero(np.diff(self._offsets) == len(wanted)), wanted)
+        return int(rows[0]) if len(rows) else None
 
     def exists(self) -> Mask:
         """Return all rows."""

@@ -12,14 +12,17 @@ The manifest has the number of rows that each stage keeps (StagesInfo): the expo
 A corpus of up to EXHAUSTIVE_ROWS has no stages. Neither has a corpus whose signs distinguish too little: after max
 pooling, most values are positive. Such a corpus is scanned exactly, and so is every other corpus if a search requests
 it. An exact scan multiplies the 8-bit query with all rows. The error of rounding the query is known: all rows within
-that error of the best ones are scored as in step 4.
+twice that error of the last hit are scored as in step 4.
 
 Up to FEW_HITS, no stage depends on the number of hits, and each stage prefers the earlier of two equal rows. So a
 search for one hit returns the first of a search for ten, and equal texts keep the corpus's order.
 
+A row's number in the corpus is its row, and its number in the file is its place. Without lists both are equal.
+
 A search can be limited to some rows, the allowed ones. If they are few, only they are compared. Otherwise step 1
-doubles the lists it reads until they hold enough allowed rows: at least top_k, and half of what `probed` lists hold on
-average. simsimd computes the products and counts the bits, with the widest instructions of the CPU.
+doubles the lists it reads until they hold enough allowed rows: at least top_k, and half of the allowed rows that
+`probed` lists hold on average. simsimd computes the products and counts the bits, with the widest instructions of the
+CPU.
 """
 
 import math
@@ -50,7 +53,7 @@ Mask = Array[np.bool_]  # (rows,)
 EXHAUSTIVE_ROWS = 8_192  # up to here the exact scan takes little longer than the stages, and it misses nothing
 MOST_HITS = 100  # maximum results of one request
 FEW_HITS = 25  # the numbers in StagesInfo are for up to this many hits; for twice as many hits they are doubled
-ROWS_PER_TAKEN = 16  # if at most one row in 16 is allowed, comparing those rows is faster than probing lists
+ROWS_PER_TAKEN = 16  # if at most one row in 16 is allowed, comparing those rows is faster than the stages
 ROWS_AT_ONCE = 16_384  # rows that are scored in float32 at a time: 25 MB at 384 dimensions
 DECIMALS = 6  # decimals of a score; further digits are rounding noise of float32 sums
 
@@ -80,8 +83,9 @@ class Index:
     ) -> None:
         """Take codes (rows, dim) int8 and scales (rows,) float32 as `quantize` returns them, and what stages need.
 
-        With lists, the rows are in their order, and bits are the `signs` of the codes, (rows, words) uint64. Without
-        lists, the rows are in the order of the corpus, and bits are their signs word by word, (words, rows) uint64.
+        With lists, the rows are in the order of the lists, and bits are the `signs` of the codes, (rows, words) uint64.
+        Without lists, the rows are in the order of the corpus, and bits are their signs word by word, (words, rows)
+        uint64.
         """
         self._codes = codes
         self._scales = scales
@@ -210,7 +214,8 @@ class Index:
         if allowed is not None:  # half of what these lists hold on average: lists differ in size
             count = int(np.count_nonzero(allowed))
             least = min(count, max(top_k, count * stages.probed // stages.lists // 2))
-        probed = stages.probed
+        # the recall of so few lists is measured for few hits; deep pages need more lists
+        probed = min(stages.probed * -(-top_k // (2 * MOST_HITS)), stages.lists)
         while True:
             places = lists.nearest(query, probed)
             mask = None if allowed is None else allowed[lists.rows[places]]
@@ -245,7 +250,7 @@ class Index:
         return chosen if places is None else places[chosen]
 
     def _nearest_exactly(self, query: Embeddings, codes: Codes, scales: Scales, top_k: int) -> Places:
-        """Return the numbers of all rows that may be among the top_k, ascending.
+        """Return the numbers of rows, ascending, that include the top_k.
 
         The 8-bit query differs from the query by a vector, so its product with a unit row differs by at most that
         vector's length. Rows that are further below the first top_k than twice this length cannot be among them.

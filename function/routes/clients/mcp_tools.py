@@ -10,23 +10,25 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 from fastapi import HTTPException
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from function.engine.bundle import IndexInfo
 from function.engine.loading import Loaded, LoadedBundle
 from function.engine.metadata.columns import Column
 from function.engine.metadata.facets import count_values
-from function.errors import describe_errors
+from function.engine.metadata.filters import STRINGS
+from function.errors import describe_errors, echo
 from function.executor import Executor
 from function.routes.filtering import describe_columns, filter_schemas
 from function.routes.replies import bytes_beyond, json_reply, json_text
 from function.routes.similar import SimilarRequest, too_large
 from function.routes.similar_reply import SimilarReply
 from function.routes.texts import RequestText, StrictRequest, refuse_characters, refuse_fields
-from function.search.documents import PATH, document_rows, find_passage
+from function.search.documents import PATH, document_rows
 from function.search.query import BackendError, Query, Search, SearchError
 from function.settings import Settings
 from function.telemetry import Stopwatch
@@ -43,15 +45,36 @@ READS = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
 
 
 class SearchArguments(StrictRequest):
-    """The arguments of `search`."""
+    """What to search for."""
 
     query: RequestText = Field(description="What to look for, in a few words or a sentence.")
 
 
 class FetchArguments(StrictRequest):
-    """The arguments of `fetch`."""
+    """Which text to return."""
 
     id: RequestText = Field(description="The id of a result of a search.")
+
+
+class Reference(BaseModel):
+    """A text by its id, title and address, which is empty if the corpus has no column `url`."""
+
+    id: str
+    title: str
+    url: str
+
+
+class References(BaseModel):
+    """The texts that are closest to the query, best first."""
+
+    results: list[Reference]
+
+
+class Document(Reference):
+    """The whole text of a document, and the metadata of the passage that has the id."""
+
+    text: str
+    metadata: dict[str, Any]
 
 
 class Tools:
@@ -79,29 +102,16 @@ class Tools:
         """Return the definitions of the tools in `names`."""
         bundle = self._current()
         info, about = info_of(bundle), await self.describe()
-        own = {
-            "name": tool_name(info),
-            "title": f"Search {info.title or info.corpus}",
-            "description": about,
-            "inputSchema": input_schema(info, bundle.column_kinds),
-            "outputSchema": SimilarReply.model_json_schema(),
-            "annotations": READS,
-        }
-        search = {
-            "name": "search",
-            "title": f"Search {info.title or info.corpus}",
-            "description": f"Find texts by a query; returns ids, titles and addresses for `fetch`. {about}",
-            "inputSchema": SearchArguments.model_json_schema(),
-            "annotations": READS,
-        }
-        fetch = {
-            "name": "fetch",
-            "title": "Fetch a text",
-            "description": "Return the whole text, title and address of a result of `search`, by its id.",
-            "inputSchema": FetchArguments.model_json_schema(),
-            "annotations": READS,
-        }
-        return [own, search, fetch][: len(self.names(is_corpus_alone=is_corpus_alone))]
+        title = f"Search {info.title or info.corpus}"
+        inputs = input_schema(info, bundle.column_kinds)
+        finds = f"Find texts by a query; returns ids, titles and addresses for `fetch`. {about}"
+        fetches = "Return the whole text, title and address of a result of `search`, by its id."
+        own = [
+            _define(tool_name(info), title, about, inputs, SimilarReply),
+            _define("search", title, finds, SearchArguments.model_json_schema(), References),
+            _define("fetch", "Fetch a text", fetches, FetchArguments.model_json_schema(), Document),
+        ]
+        return own[: len(self.names(is_corpus_alone=is_corpus_alone))]
 
     async def call(self, name: str, arguments: Object, stopwatch: Stopwatch) -> Object:
         """Return what a tool returns; wrong arguments get a result that describes the error."""
@@ -124,7 +134,7 @@ class Tools:
         # clients of older revisions read the text
         result = {"content": [{"type": "text", "text": json_text(content)}], "structuredContent": content}
         if beyond := bytes_beyond(json_reply(result), self._settings.max_reply_bytes):
-            return _failed(too_large(len(content.get("results", "1")), beyond, self._settings.max_reply_bytes))
+            return _failed(too_large(len(content.get("results", ())), beyond, self._settings.max_reply_bytes))
         return result | {"isError": False}
 
     async def _search_for_ids(self, text: str, stopwatch: Stopwatch) -> Object:
@@ -139,12 +149,12 @@ class Tools:
     async def _fetch(self, id: str) -> Object:
         bundle = self._current()
         assert isinstance(bundle, LoadedBundle)  # `names` has no `fetch` otherwise
-        row = await self._executor.run(lambda: find_passage(bundle, id), is_long=True)
+        row = await self._executor.run(lambda: bundle.ids.find(id), is_long=True)
         if row is None:
-            raise SearchError(f"arguments.id: found {id[:60]!r}, expected the id of a result; search for one")
+            raise SearchError(f"id: found {echo(id)}, expected the id of a result; search for one")
         passage = bundle.passages[row]
         text = passage.text
-        if isinstance(path := passage.metadata.get(PATH), str):
+        if bundle.column_kinds.get(PATH) == "string" and (path := passage.metadata.get(PATH)) is not None:
             text = await self._executor.run(lambda: _document_text(bundle, path, row), is_long=True)
         return _reference(id, passage.text, passage.metadata) | {"text": text, "metadata": passage.metadata}
 
@@ -158,7 +168,8 @@ def info_of(bundle: Loaded) -> IndexInfo:
 def tool_name(info: IndexInfo) -> str:
     """Return the name of the corpus's own tool, such as `search_python_documentation`."""
     title = info.title or SUFFIX.sub("", info.corpus)
-    name = re.sub(r"[^a-z0-9]+", "_", title.casefold().replace("'", "")).strip("_")[:MOST_NAME].rstrip("_")
+    letters = normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    name = re.sub(r"[^a-z0-9]+", "_", letters.replace("'", "")).strip("_")[:MOST_NAME].rstrip("_")
     return f"search_{name or 'texts'}"
 
 
@@ -175,16 +186,16 @@ def describe_corpus(bundle: Loaded) -> str:
 
 
 def _frequent_values(bundle: Loaded, name: str, kind: str) -> str:
-    """Return the most frequent values of a column, if a few values are those of most texts."""
-    if not isinstance(bundle, LoadedBundle) or kind not in ("string", "list"):
+    """Return the most frequent values of a column, if they are those of at least half of its rows."""
+    if not isinstance(bundle, LoadedBundle) or kind not in STRINGS:
         return ""
     column = bundle.columns[name]
     assert isinstance(column, Column)
     counts = count_values(column, None, MOST_VALUES)
-    if not counts or counts[0][1] == 1:
+    if 2 * sum(count for _, count in counts) < np.count_nonzero(column.exists()):
         return ""
-    shown = [value for value, _ in counts if len(value) <= LONGEST_VALUE]
-    return ": " + ", ".join(shown) if shown else ""
+    shown = ", ".join(value for value, _ in counts if len(value) <= LONGEST_VALUE)
+    return f": {shown}" if shown else ""
 
 
 def input_schema(info: IndexInfo, kinds: Mapping[str, str]) -> Object:
@@ -201,7 +212,7 @@ def input_schema(info: IndexInfo, kinds: Mapping[str, str]) -> Object:
 
 
 def _reference(id: str, text: str, metadata: Mapping[str, Any]) -> Object:
-    """Return the id, title and address of a text; address is empty if the corpus has no column `url`."""
+    """Return the fields of a Reference; a text without a title or headings has its beginning as title."""
     headings = metadata.get("headings")
     title = metadata.get("title") or (headings[-1] if isinstance(headings, list) and headings else None)
     first = " ".join(text.split())
@@ -212,21 +223,30 @@ def _reference(id: str, text: str, metadata: Mapping[str, Any]) -> Object:
 
 def _document_text(bundle: LoadedBundle, path: str, row: int) -> str:
     """Return the passages of a document, or of a long one those around a row, with blank lines between them."""
-    rows = document_rows(bundle, path)
-    texts = [bundle.passages.text(int(each)) for each in rows]
-    first = last = int(np.flatnonzero(rows == row)[0])
-    length = len(texts[first])
-    while True:
-        before = first > 0 and length + len(texts[first - 1]) <= LONGEST_TEXT
-        if before:
-            first -= 1
+    rows = document_rows(bundle, path).tolist()
+    texts = [bundle.passages.text(each) for each in rows]
+    first = last = rows.index(row)
+    length, is_longer = len(texts[first]), True
+    while is_longer:
+        is_longer = False
+        if first > 0 and length + len(texts[first - 1]) <= LONGEST_TEXT:
+            first, is_longer = first - 1, True
             length += len(texts[first])
-        after = last + 1 < len(texts) and length + len(texts[last + 1]) <= LONGEST_TEXT
-        if after:
-            last += 1
+        if last + 1 < len(texts) and length + len(texts[last + 1]) <= LONGEST_TEXT:
+            last, is_longer = last + 1, True
             length += len(texts[last])
-        if not before and not after:
-            return "\n\n".join(texts[first : last + 1])
+    return "\n\n".join(texts[first : last + 1])
+
+
+def _define(name: str, title: str, description: str, inputs: Object, reply: type[BaseModel]) -> Object:
+    return {
+        "name": name,
+        "title": title,
+        "description": description,
+        "inputSchema": inputs,
+        "outputSchema": reply.model_json_schema(),
+        "annotations": READS,
+    }
 
 
 def _failed(message: str) -> Object:

@@ -43,6 +43,8 @@ def test_what_the_manifest_will_say_comes_from_the_model(tiny_export: tuple[Path
         "max_tokens": 32,
         "prompts": {"query": "query: ", "document": "passage: "},
         "quantization": "w8a14",
+        "full_dim": None,
+        "documents": "",
     }
 
 

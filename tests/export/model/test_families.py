@@ -20,10 +20,14 @@ from function.engine.embedder import Embedder, open_session
 from function.engine.tokenizer import read_tokenizer
 from tests.export.conftest import TINY_BERT
 
-pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")  # DeBERTa's code
+# the code of DeBERTa and of ModernBERT
+pytestmark = pytest.mark.filterwarnings(r"ignore:`torch\.jit\.script(_method)?` is deprecated:DeprecationWarning")
 
 SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
 DISTILBERT_SIZES = {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48}
+# the defaults of its special tokens are beyond the vocabulary; the longest text is longer than the window of attention
+MODERNBERT_TOKENS = {"pad_token_id": 0, "bos_token_id": 2, "cls_token_id": 2, "eos_token_id": 3, "sep_token_id": 3}
+MODERNBERT_SIZES = SIZES | MODERNBERT_TOKENS | {"local_attention": 8}
 
 
 @pytest.fixture(params=FAMILIES)
@@ -32,7 +36,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     import torch
     from transformers import AutoConfig, AutoModel
 
-    sizes: dict[str, Any] = DISTILBERT_SIZES if request.param == "distilbert" else SIZES
+    sizes: dict[str, Any] = {"distilbert": DISTILBERT_SIZES, "modernbert": MODERNBERT_SIZES}.get(request.param, SIZES)
     config = AutoConfig.for_model(
         request.param, vocab_size=591, max_position_embeddings=26, initializer_range=0.5, **sizes
     )

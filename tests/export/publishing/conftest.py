@@ -1,5 +1,7 @@
 """The stand-ins for S3 and S3 Vectors, and bundles to publish."""
 
+import pytest
+
 from tests.stand_ins.fixtures import (
     bundles,
     endpoint,
@@ -14,3 +16,9 @@ from tests.stand_ins.fixtures import (
     store,
     url,
 )
+
+
+@pytest.fixture
+def where(url: str, endpoint: str, keys: dict[str, str]) -> list[str]:
+    """The arguments that lead a command to the prefix of the test."""
+    return [url, "--endpoint", endpoint, "--region", keys["AWS_REGION"]]

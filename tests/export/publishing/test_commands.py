@@ -10,11 +10,6 @@ from export.cli import main
 from export.publishing.bucket import Bucket
 
 
-@pytest.fixture
-def where(url: str, endpoint: str, keys: dict[str, str]) -> list[str]:
-    return [url, "--endpoint", endpoint, "--region", keys["AWS_REGION"]]
-
-
 def test_publish_history_rollback_and_prune(
     where: list[str], bundles: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

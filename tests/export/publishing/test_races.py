@@ -21,11 +21,6 @@ Before = Callable[[str, Callable[[], object]], None]
 
 
 @pytest.fixture
-def where(url: str, endpoint: str, keys: dict[str, str]) -> list[str]:
-    return [url, "--endpoint", endpoint, "--region", keys["AWS_REGION"]]
-
-
-@pytest.fixture
 def before(monkeypatch: pytest.MonkeyPatch) -> Before:
     """Return what runs something once, right before the next call of a method of Bucket."""
 

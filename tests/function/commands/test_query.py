@@ -206,10 +206,7 @@ def test_no_hit_and_a_text_that_was_cut_are_told(ask: Callable[..., str]) -> Non
     [
         (["--file", "/"], "error: /: cannot be read (Is a directory); name a file with a text a line"),
         ([""], "error: text: expected words, found none"),
-        (
-            ["goose", "--filter", '{"where": 1}'],
-            "found 'where'; the columns are: id (string), chapter (number), places (list)",
-        ),
+        (["goose", "--filter", '{"where": 1}'], "found 'where'; the columns are: id (string), chapter (number)"),
         (["--file", "/none/queries.txt"], "error: /none/queries.txt: cannot be read (No such file or directory); name"),
         ([" "], "error: text: expected words, found none"),
         (["g\udcffoose"], "error: text: character 1 is not valid Unicode"),

@@ -9,7 +9,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -33,6 +33,7 @@ from function.engine.bundle import (
     FileInfo,
     describe_file,
     open_bundle,
+    parse_manifest,
     read_manifest,
 )
 
@@ -66,6 +67,20 @@ def test_a_manifest_comes_back_from_its_own_text(bundle: Path, bundle_copy: Path
     manifest = open_bundle(bundle)
     (bundle_copy / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
     assert open_bundle(bundle_copy) == manifest
+
+
+def test_the_manifest_states_fewer_dimensions_and_another_model_for_passages_only_where_there_are_any(
+    bundle: Path,
+) -> None:
+    manifest = open_bundle(bundle)
+    assert not {"full_dim", "documents"} & json.loads(manifest.to_json())["model"].keys()
+    changed = replace(manifest, model=replace(manifest.model, full_dim=768, documents="0123456789abcdef"))
+    assert parse_manifest(changed.to_json().encode(), "here") == changed
+    for name, value in (("full_dim", 0), ("full_dim", True), ("documents", None)):
+        content = json.loads(changed.to_json())
+        content["model"][name] = value
+        with pytest.raises(BundleError, match=f"here: {name} .* is missing or wrong"):
+            parse_manifest(json.dumps(content).encode(), "here")
 
 
 def test_the_manifest_states_the_bytes_and_the_checksum_of_each_file(bundle: Path) -> None:

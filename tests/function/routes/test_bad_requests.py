@@ -28,8 +28,8 @@ SIMILAR: dict[str, tuple[bytes, list[str]]] = {
     "blank in other scripts": ('{"text": "\u3000"}'.encode(), ["text: ", "empty or blank"]),
     "text as a number": (b'{"text": 5}', ["text: ", "string", "found 5"]),
     "text as a list": (b'{"text": ["a"]}', ["text: ", "string", "found ['a']"]),
-    "text null": (b'{"text": null}', ["text: ", "string", "found None"]),
-    "no text": (b'{"num_results": 5}', ["text: field required"]),
+    "text null": (b'{"text": null}', ["text: missing; expected a text or an id"]),
+    "no text": (b'{"num_results": 5}', ["text: missing; expected a text or an id"]),
     "half a surrogate pair": (b'{"text": "\\ud800"}', ["text: "]),
     "unknown field": (b'{"text": "a", "top_k": 5}', ["top_k: ", "not permitted"]),
     "unknown surrogate field": (b'{"text": "a", "\\ud800": 5}', ["body: "]),
@@ -46,6 +46,45 @@ SIMILAR: dict[str, tuple[bytes, list[str]]] = {
     "another mode": (
         b'{"text": "a", "mode": "exact"}',
         ["mode: input should be 'semantic', 'keyword' or 'hybrid', found 'exact'"],
+    ),
+    "offset -1": (b'{"text": "a", "offset": -1}', ["offset: ", "to 0", "found -1"]),
+    "offset 10001": (b'{"text": "a", "offset": 10001}', ["offset: ", "10000", "found 10001"]),
+    "min_score NaN": (b'{"text": "a", "min_score": NaN}', ["min_score: ", "finite number", "found nan"]),
+    "min_score infinite": (b'{"text": "a", "min_score": -1e999}', ["min_score: ", "finite number", "found -inf"]),
+    "min_score as a text": (b'{"text": "a", "min_score": "0.5"}', ["min_score: ", "number", "found '0.5'"]),
+    "min_score of 400 digits": (b'{"text": "a", "min_score": 1%s}' % (b"0" * 400), ["min_score: "]),
+    "group_size 0": (b'{"text": "a", "group_by": "who", "group_size": 0}', ["group_size: ", "to 1", "found 0"]),
+    "group_size 21": (b'{"text": "a", "group_by": "who", "group_size": 21}', ["group_size: ", "20", "found 21"]),
+    "group_by of a list": (b'{"text": "a", "group_by": ["who"]}', ["group_by: ", "string", "found ['who']"]),
+    "group_by empty": (b'{"text": "a", "group_by": ""}', ["group_by: ", "at least 1 character"]),
+    "sort as a text": (b'{"text": "a", "sort": "who"}', ["sort: ", "found 'who'"]),
+    "sort empty": (b'{"text": "a", "sort": {}}', ["sort: ", "at least 1 item"]),
+    "sort upwards": (b'{"text": "a", "sort": {"who": "up"}}', ["sort.who: ", "'asc' or 'desc'", "found 'up'"]),
+    "sort by one column twice": (
+        b'{"text": "a", "sort": {"who": "asc", "who": "desc"}}',
+        ["sort.who: found 2 times", "send one of them"],
+    ),
+    "sort by 11 columns": (
+        json.dumps({"text": "a", "sort": {str(number): "asc" for number in range(11)}}).encode(),
+        ["sort: ", "at most 10 items"],
+    ),
+    "sort in groups": (
+        b'{"text": "a", "sort": {"chapter": "asc"}, "group_by": "who"}',
+        ["sort: found with group_by, expected one of them; leave one out"],
+    ),
+    "facets of 11 columns": (json.dumps({"text": "a", "facets": ["who"] * 11}).encode(), ["facets: ", "at most 10"]),
+    "facets as a text": (b'{"text": "a", "facets": "who"}', ["facets: ", "list", "found 'who'"]),
+    "highlights as a text": (b'{"text": "a", "highlights": "yes"}', ["highlights: ", "boolean", "found 'yes'"]),
+    "an id and a text": (
+        b'{"text": "a", "id": "story-001"}',
+        ["id: found 'story-001' with a text, expected one of them; leave one out"],
+    ),
+    "half a surrogate pair as an id": (b'{"id": "\\ud800"}', ["id: "]),
+    "half a surrogate pair as a column": (b'{"text": "a", "group_by": "\\ud800"}', ["group_by: "]),
+    "nothing but a number of results": (b'{"highlights": true}', ["text: missing; expected a text or an id"]),
+    "a minimum score without a text": (
+        b'{"filter": {}, "min_score": 0}',
+        ["min_score: found 0.0 without a text, expected a text or an id; add one of them"],
     ),
     "two mistakes": (b'{"text": "", "num_results": 0}', ["text: ", "; num_results: "]),
     "no body": (b"", ["body: field required"]),
@@ -240,6 +279,25 @@ def check_answer(reply: httpx.Response) -> None:
     if reply.status_code != 200:
         assert reply.status_code in (400, 422)
         assert reply.json().keys() == {"error", "error_type"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "place"),
+    [
+        ("/predict", {"text": [1] * 200_000}, "text.0"),
+        ("/similar", {"text": "goose", "include": [1] * 200_000}, "include.0"),
+        ("/embed", {"inputs": [1] * 200_000}, "inputs.0"),
+        ("/similarity", {"inputs": {"source_sentence": "a", "sentences": [1] * 200_000}}, "inputs.sentences.0"),
+        ("/v1/embeddings", {"input": [{}] * 200_000}, "input.0"),
+    ],
+)
+def test_of_a_long_list_only_the_first_wrong_item_is_described(
+    client: httpx.Client, path: str, body: dict[str, Any], place: str
+) -> None:
+    found = client.post(path, json=body).json()["error"]
+    error = found["message"] if path.startswith("/v1/") else found
+    assert error.startswith(f"{place}: ")
+    assert ".1: " not in error
 
 
 @pytest.mark.parametrize("path", ["/similar", "/predict", "/embed"])

@@ -12,7 +12,7 @@ from export.corpus import Corpus
 from tests.conftest import WHO, write_bundle
 
 WORDS = "The judge lost her yellow radio on the ferry"
-COLUMNS = "; the columns are: chapter (number), places (list), told (date), true (boolean), who (string)"
+COLUMNS = "; the columns are: id (string), chapter (number), places (list), told (date), true (boolean), who (string)"
 
 
 def similar(client: httpx.Client, **more: object) -> list[dict[str, Any]]:
@@ -101,7 +101,7 @@ def test_texts_without_columns_have_nothing_to_filter_by(connect: Callable[..., 
     assert len(similar(client, filter={"$or": [{}]})) == 1
     reply = client.post("/similar", json={"text": WORDS, "filter": {"who": "x"}})
     assert reply.status_code == 422
-    assert reply.json()["error"].endswith("found 'who'; the columns are: none")
+    assert reply.json()["error"].endswith("found 'who'; the columns are: id (string)")
 
 
 def test_only_a_request_with_a_filter_has_that_phase(client: httpx.Client) -> None:

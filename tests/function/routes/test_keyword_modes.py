@@ -177,7 +177,7 @@ def test_a_bundle_that_was_replaced_is_not_mixed_with_the_loaded_one(
     assert len(ask(client, "goose", "semantic")) == 5
 
 
-EXAMPLES = re.findall(r'^{"text": .*}$', (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)
+EXAMPLES = re.findall(r'^{"text": .*"mode": .*}$', (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)
 
 
 def test_the_documentation_has_an_example_of_each_mode() -> None:

@@ -28,6 +28,7 @@ OPERATIONS = {
     *("POST /similar", "POST /predict", "GET /health", "HEAD /health", "GET /info", "HEAD /info"),
     *("POST /v1/embeddings", "GET /v1/models", "HEAD /v1/models", "GET /v1/models/{name}", "HEAD /v1/models/{name}"),
     *("POST /embed", "POST /similarity", "POST /", "POST /tokenize", "POST /mcp", "GET /", "HEAD /"),
+    *("GET /passages/{id}", "HEAD /passages/{id}", "GET /documents/{path}", "HEAD /documents/{path}"),
 }
 
 
@@ -94,7 +95,9 @@ def test_the_server_answers_as_the_document_says(bundle: Path) -> None:
 def test_the_document_says_that_a_text_must_not_be_blank(make_app: Callable[..., FastAPI]) -> None:
     schemas = make_app().openapi()["components"]["schemas"]
     one, several = schemas["PredictRequest"]["properties"]["text"]["oneOf"]
-    for text in (schemas["SimilarRequest"]["properties"]["text"], one, several["items"]):
+    similar, null = schemas["SimilarRequest"]["properties"]["text"]["anyOf"]
+    assert null == {"type": "null"}
+    for text in (similar, one, several["items"]):
         assert (text["type"], text["minLength"], text["pattern"]) == ("string", 1, r"[^\s\x1c-\x1f\x85]")
     assert (several["minItems"], several["maxItems"]) == (1, 2048)
 
@@ -103,11 +106,11 @@ def test_the_document_says_which_columns_a_filter_may_name_and_what_a_result_may
     make_app: Callable[..., FastAPI],
 ) -> None:
     schemas = make_app().openapi()["components"]["schemas"]
-    assert schemas["Filter"]["properties"].keys() == STORY_COLUMNS.keys() | {"$and", "$or"}
+    assert schemas["Filter"]["properties"].keys() == STORY_COLUMNS.keys() | {"id", "$and", "$or"}
     assert schemas["Filter"]["properties"]["chapter"]["anyOf"][0] == {"type": "number"}
     assert schemas["NumberOperators"]["properties"].keys() == set(OPERATORS) - {"$startsWith"}
     assert schemas["StringOperators"]["properties"].keys() == set(OPERATORS)
     assert schemas["ListOperators"]["properties"]["$startsWith"] == {"type": "string"}
     assert schemas["SimilarRequest"]["properties"]["filter"]["anyOf"][0] == {"$ref": "#/components/schemas/Filter"}
     always = set(schemas["Result"]["required"])
-    assert schemas["Result"]["properties"].keys() - always == {"scores", "text", "metadata"}
+    assert schemas["Result"]["properties"].keys() - always == {"scores", "text", "metadata", "highlights", "snippet"}

@@ -55,8 +55,20 @@ def test_prompt_name_puts_the_models_prompt_before_each_text(
     assert predict(prompted, text=TEXTS, prompt_name=prompt_name) == expected
 
 
-def test_as_many_tokens_are_taken_as_the_settings_say(connect: Callable[..., httpx.Client]) -> None:
-    client = connect(settings=Settings(max_tokens=30))
+def test_a_bundle_with_a_model_for_queries_alone_refuses_to_embed_documents(
+    connect: Callable[..., httpx.Client], bundle: Path, manifest: Manifest
+) -> None:
+    client = connect(embedder=Embedder.open(bundle, replace(manifest.model, documents="0123456789abcdef")))
+    assert len(predict(client, text=TEXTS, prompt_name="query")["embeddings"]) == len(TEXTS)
+    for path, field in (("/predict", "text"), ("/embed", "inputs")):
+        refused = client.post(path, json={field: TEXTS, "prompt_name": "document"})
+        assert refused.status_code == 422
+        assert "found document, expected query: the model for documents is not in this bundle" in refused.text
+
+
+def test_as_many_texts_and_tokens_are_taken_as_the_settings_say(connect: Callable[..., httpx.Client]) -> None:
+    client = connect(settings=Settings(max_tokens=30, max_texts=2))
+    assert client.post("/predict", json={"text": ["goose"] * 3}).status_code == 422
     # each word is a token, and each text has [CLS] and [SEP] around it: 12 + 18, and one more
     taken = ["goose " * 10, "goose " * 16]
     assert len(predict(client, text=taken)["embeddings"]) == 2

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ from export.corpus import Corpus
 from function.engine.bundle import INDEX, MANIFEST, Manifest, StagesInfo, describe_file, read_manifest
 from function.engine.embedder import Embedder
 from function.engine.semantic.binary import signs
+from function.routes.similar import SimilarRequest
+from function.search.query import Query
 from tests.conftest import write_bundle
 
 WORDS = "The judge lost her yellow radio on the ferry"
@@ -114,3 +116,24 @@ def test_an_exact_search_returns_what_the_stages_would_miss(
         assert len(similar(client, "music", mode=mode, exact=True, num_results=20)["results"]) == 20
     assert len(similar(client, "music")["results"]) == 1
     assert similar(client, "music", exact=False) == similar(client, "music")
+
+
+def test_an_unknown_id_is_a_404(client: httpx.Client) -> None:
+    reply = client.post("/similar", json={"id": "story-999"})
+    error = "id: found 'story-999', expected the id of a text; search for one"
+    assert (reply.status_code, reply.json()) == (404, {"error": error, "error_type": "not_found"})
+
+
+def test_a_reply_has_what_was_asked_for_and_nothing_else(client: httpx.Client) -> None:
+    reply = similar(client, WORDS, group_by="who", facets=["places"], highlights=True, num_results=2)
+    assert reply.keys() == {"results", "truncated", "facets", "total"}
+    result = reply["results"][0]
+    plain = {"index", "id", "score", "text", "metadata"}
+    assert result.keys() == plain | {"highlights", "snippet", "group", "other_passages"}
+    assert result["other_passages"][0].keys() == plain | {"highlights", "snippet"}
+    assert reply["facets"] == {"places": [{"value": "sea", "count": 120}, {"value": "village", "count": 60}]}
+    assert reply["total"] == 200
+
+
+def test_the_fields_of_a_request_are_those_of_a_query() -> None:
+    assert SimilarRequest.model_fields.keys() == {field.name for field in fields(Query)}

@@ -22,6 +22,7 @@ from tests.stand_ins.fixtures import Publish
 
 Server = subprocess.Popen[str]
 StartServer = Callable[..., tuple[Server, str]]
+Switched = Callable[..., tuple[Server, str, str]]
 
 
 @pytest.fixture
@@ -39,6 +40,20 @@ def start_server(url: str, environment: dict[str, str], monkeypatch: pytest.Monk
             return server, address
 
         yield start
+
+
+@pytest.fixture
+def switched(start_server: StartServer, publish: Publish, bundles: list[Path]) -> Switched:
+    """Return what starts a server and publishes a newer version; it returns them and the address when it is served."""
+
+    def start(workers: int = 2) -> tuple[Server, str, str]:
+        publish(bundles[0])
+        server, address = start_server(workers)
+        version = publish(bundles[1])
+        assert eventually(lambda: serves(address, version))
+        return server, address, version
+
+    return start
 
 
 def ask(address: str, path: str, seconds: float = 30) -> tuple[str, bytes]:
@@ -83,12 +98,9 @@ def kill_all_and_remove(server: Server, folder: Path) -> None:
 
 
 def test_replaced_workers_serve_what_the_others_serve_although_s3_does_not_answer(
-    start_server: StartServer, publish: Publish, bundles: list[Path], proxy: Proxy
+    switched: Switched, proxy: Proxy
 ) -> None:
-    publish(bundles[0])
-    server, address = start_server()
-    version = publish(bundles[1])
-    assert eventually(lambda: serves(address, version))
+    server, address, version = switched()
     proxy.may_pass.clear()
     for killed in (1, 2):
         kill_and_wait(server, workers_of(server)[:killed])
@@ -116,12 +128,9 @@ def test_a_worker_that_is_replaced_after_a_rollback_serves_the_older_version(
 
 
 def test_workers_whose_files_are_gone_wait_for_s3_and_serve_what_the_pointer_names(
-    start_server: StartServer, publish: Publish, bundles: list[Path], environment: dict[str, str], proxy: Proxy
+    switched: Switched, environment: dict[str, str], proxy: Proxy
 ) -> None:
-    publish(bundles[0])
-    server, address = start_server()
-    version = publish(bundles[1])
-    assert eventually(lambda: serves(address, version))
+    server, address, version = switched()
     proxy.fail("", refuse(403, "AccessDenied"))
     folder = fetched(environment)
     kill_all_and_remove(server, folder / version)
@@ -143,16 +152,9 @@ def test_workers_whose_files_are_gone_wait_for_s3_and_serve_what_the_pointer_nam
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_a_server_that_stops_leaves_nothing(
-    start_server: StartServer,
-    publish: Publish,
-    bundles: list[Path],
-    environment: dict[str, str],
-    stop: signal.Signals,
+    switched: Switched, environment: dict[str, str], stop: signal.Signals
 ) -> None:
-    publish(bundles[0])
-    server, address = start_server()
-    version = publish(bundles[1])
-    assert eventually(lambda: serves(address, version))
+    server, address, version = switched()
     if stop == signal.SIGTERM:
         kill_and_wait(server, workers_of(server)[:1])
         assert serves(address, version)
@@ -163,12 +165,9 @@ def test_a_server_that_stops_leaves_nothing(
 
 
 def test_a_server_without_workers_that_stops_in_the_middle_of_a_poll_leaves_nothing(
-    start_server: StartServer, publish: Publish, bundles: list[Path], environment: dict[str, str], proxy: Proxy
+    switched: Switched, publish: Publish, bundles: list[Path], environment: dict[str, str], proxy: Proxy
 ) -> None:
-    publish(bundles[0])
-    server, address = start_server(1)
-    version = publish(bundles[1])
-    assert eventually(lambda: serves(address, version))
+    server, _, _ = switched(1)
     is_asked, may_end = threading.Event(), threading.Event()
 
     def wait(exchange: Exchange) -> None:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,17 @@ from tests.function.s3.asking import Start, ask, fetched, left
 from tests.project import ROOT
 from tests.stand_ins.faults import FAULTS, WRONG, Fault, Proxy, dawdle
 from tests.stand_ins.fixtures import Publish
+
+WIRING = """
+import json, sys
+import function.s3.wiring
+print(json.dumps([name for name in ("fastapi", "pydantic", "mangum") if name in sys.modules]))
+"""
+
+
+def test_the_fetch_can_begin_before_the_http_libraries_are_imported(in_a_new_process: Callable[..., Any]) -> None:
+    assert in_a_new_process(WIRING) == []
+
 
 START_AND_END = """
 import os

@@ -205,7 +205,8 @@ def test_similar_says_that_the_backend_failed(
     assert found.json()["error"].startswith(f"S3 Vectors {BUCKET}/stories: ")
     assert "search;dur=" in found.headers["server-timing"]
     assert app.post("/predict", json={"text": "goose"}).status_code == 200
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search", "arguments": {"text": "x"}}}
+    params = {"name": "search_stories", "arguments": {"text": "x"}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     answer = app.post("/mcp", json=call).json()
     assert answer["result"]["isError"]
     assert answer["result"]["content"][0]["text"].startswith("S3 Vectors")

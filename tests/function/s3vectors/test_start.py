@@ -1,9 +1,6 @@
 """What a start with a corpus in S3 Vectors imports, and that one without it imports none of that."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +8,7 @@ from typing import Any
 import pytest
 
 from function.startup import warm_up
-from tests.project import ROOT
+from tests.function.events.event_makers import http_api
 from tests.stand_ins.s3vectors import StandIn
 
 OURS = {
@@ -20,35 +17,22 @@ OURS = {
     "function.engine.semantic.s3_vectors",
     "function.engine.metadata.vector_filters",
 }
-SCRIPT = """
+SCRIPT = f"""
 import json, sys
 import function.handler
-event = {"version": "2.0", "routeKey": "", "rawPath": "/similar", "rawQueryString": "",
-         "headers": {"content-type": "application/json"}, "isBase64Encoded": False, "body": '{"text": "angry goose"}',
-         "requestContext": {"http": {"method": "POST", "path": "/similar", "sourceIp": "127.0.0.1"}}}
 before = set(sys.modules)
-reply = function.handler.handler(event, None)
-print(json.dumps({"status": reply["statusCode"], "body": reply["body"], "modules": sorted(sys.modules),
-                  "later": sorted(set(sys.modules) - before)}))
+reply = function.handler.handler({http_api("POST", "/similar", '{"text": "angry goose"}')!r}, None)
+print(json.dumps({{"status": reply["statusCode"], "body": reply["body"], "modules": sorted(sys.modules),
+                  "later": sorted(set(sys.modules) - before)}}))
 """
 
 Start = Callable[[Path], dict[str, Any]]
 
 
 @pytest.fixture
-def start(server: str) -> Start:
+def start(server: str, in_a_new_process: Callable[..., dict[str, Any]]) -> Start:
     """Return what starts the handler over a bundle in a new process, sends it a request and tells what was seen."""
-
-    def start_over(bundle: Path) -> dict[str, Any]:
-        environment = os.environ | {"BUNDLE_DIR": str(bundle)}
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", SCRIPT], cwd=ROOT, env=environment, capture_output=True, timeout=120
-        )
-        assert done.returncode == 0, done.stderr.decode()
-        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-        return found
-
-    return start_over
+    return lambda bundle: in_a_new_process(SCRIPT, BUNDLE_DIR=str(bundle))
 
 
 def test_a_start_without_s3_vectors_imports_nothing_of_it(start: Start, bundle: Path) -> None:

@@ -139,6 +139,12 @@ async def test_the_texts_of_a_batch_have_equally_many_tokens_and_no_more_than_fi
     assert gated.batches == [[1], numbers[:fitting], [99], numbers[fitting:]]
 
 
+def test_with_one_token_a_batch_each_text_is_embedded_alone(gated: GatedEmbedder) -> None:
+    gated.gate.set()
+    asyncio.run(BatchingExecutor(gated, 1, 10**6, 1, Counts()).embed([text(1)] * 3))  # type: ignore[arg-type]
+    assert gated.batches == [[1], [1], [1]]
+
+
 def test_a_text_longer_than_a_batch_is_one(gated: GatedEmbedder) -> None:
     gated.gate.set()
     executor = execution_over(gated)

@@ -32,11 +32,19 @@ def accepted(folder: Path) -> Source:
 # config.json
 
 
-@pytest.mark.parametrize("family", ["t5", "gpt2", "modernbert", "clip", "no-such-model", None, 3, ["bert"]])
+@pytest.mark.parametrize("family", ["t5", "gpt2", "clip", "no-such-model", None, 3, ["bert"]])
 def test_a_model_of_another_family_is_refused(tiny_copy: Path, family: object) -> None:
     edit_json(tiny_copy / "config.json", model_type=family)
     found = refusal(tiny_copy)
     assert f"config.json: model_type is {family}, expected a model of the BERT family (albert, bert, " in found
+
+
+@pytest.mark.parametrize("family", ["bert", "new"])
+def test_a_model_with_code_of_its_own_is_refused(tiny_copy: Path, family: str) -> None:
+    edit_json(tiny_copy / "config.json", model_type=family, auto_map={"AutoModel": "modeling.NewModel"})
+    found = refusal(tiny_copy)
+    assert 'config.json: auto_map names Python code that comes with the model ({"AutoModel": "modeling.' in found
+    assert "the export runs no code of others: choose another model" in found
 
 
 SIZES = ["hidden_size", "num_attention_heads", "num_hidden_layers", "max_position_embeddings", "vocab_size"]
@@ -124,7 +132,8 @@ def test_a_module_outside_of_the_models_folder_is_refused(tiny_copy: Path, path:
         ("Pooling", "Transformer"),
         ("Transformer", "Normalize", "Pooling"),
         ("Transformer", "Pooling", "Pooling"),
-        ("Transformer", "Pooling", "Dense", "Normalize"),
+        ("Transformer", "Dense", "Pooling"),
+        ("Transformer", "Pooling", "LSTM", "Normalize"),
     ],
 )
 def test_modules_in_another_order_or_number_are_refused(tiny_copy: Path, kinds: tuple[str, ...]) -> None:

@@ -54,6 +54,7 @@ def test_the_properties_of_the_tiny_model_are_read_from_its_files() -> None:
         attention_heads=4,
         family="bert",
         vocabulary_size=591,
+        dim=32,
     )
 
 

@@ -13,9 +13,11 @@ from export.index.index_file import write_index_file
 from export.index.lists import AXES, principal_axes
 from function.engine.bundle import StagesInfo
 from function.engine.quantization import Embeddings, dequantize, quantize
-from function.engine.semantic.index import FEW_HITS, MOST_HITS, Index
+from function.engine.ranking import find_groups, find_page
+from function.engine.semantic.index import FEW_HITS, MOST_HITS, Hit, Index
 from function.engine.semantic.ivf import Lists, Places
 from function.engine.tensors import TensorsError
+from tests.column_files import column_of
 
 ROWS, DIM = 20_000, 96
 
@@ -190,3 +192,20 @@ def test_a_search_without_a_filter_reads_the_lists_once(
         index.search(query, 10)
     assert len(asked) == len(stored[::200])
     assert len(set(asked)) == 1
+
+
+def test_pages_and_groups_of_an_approximate_search_continue_each_other(index: Index, queries: Embeddings) -> None:
+    column = column_of([f"document {row % 900}" for row in range(ROWS)], "string")
+
+    def find(count: int, mask: NDArray[np.bool_] | None) -> list[Hit]:
+        return index.search(queries[0], count, mask)
+
+    rows = [hit.row for offset in range(0, 400, 40) for hit in find_page(find, offset, 40)]
+    assert rows[:40] == [hit.row for hit in find(40, None)]
+    assert len(set(rows)) == len(rows) == 400
+    exact = {hit.row for hit in index.search(queries[0], 400, exact=True)}
+    assert len(exact.intersection(rows)) > 0.8 * len(exact)
+    groups = [group for offset in range(0, 100, 20) for group in find_groups(find, column, None, offset, 20, 3)]
+    assert len({group.value for group in groups}) == len(groups) == 100
+    assert {f"document {hit.row % 900}" for hit in groups[7].hits} == {groups[7].value}
+    assert [len({hit.row for hit in group.hits}) for group in groups] == [3] * 100

@@ -1,8 +1,10 @@
 """POST /mcp, message by message: what each revision of the protocol asks of a server without sessions."""
 
 import json
+import re
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,10 @@ import jsonschema_rs
 import pytest
 
 from export.corpus import Corpus
+from function.engine.bundle import read_manifest
 from function.routes.clients.mcp import VERSION
+from function.routes.clients.mcp_tools import tool_name
+from function.routes.similar import SimilarRequest
 from function.settings import Settings
 from tests.conftest import STORY_COLUMNS, write_bundle
 from tests.function.events.event_makers import MAKERS, Event
@@ -20,7 +25,8 @@ from tests.project import ROOT
 META = "io.modelcontextprotocol/"
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
 JSON = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
-SEARCH = {"name": "search", "arguments": {"text": "angry goose", "num_results": 2}}
+OWN = "search_stories"  # the tool named after the corpus
+SEARCH = {"name": OWN, "arguments": {"text": "angry goose", "num_results": 2}}
 
 
 def message(method: str, params: dict[str, Any] | None = None, **fields: object) -> dict[str, Any]:
@@ -122,7 +128,7 @@ def test_discover_says_which_revisions_there_are(client: httpx.Client) -> None:
     assert (found["ttlMs"], found["cacheScope"]) == (300_000, "private")
 
 
-def test_both_eras_list_the_same_tool(client: httpx.Client) -> None:
+def test_both_eras_list_the_same_tools(client: httpx.Client) -> None:
     now, before = result(ask(client, *modern("tools/list"))), result(ask(client, message("tools/list")))
     assert now["tools"] == before["tools"]
     assert now.keys() - before.keys() == {"resultType", "_meta", "ttlMs", "cacheScope"}
@@ -173,7 +179,7 @@ def test_a_header_that_is_missing_or_differs_from_the_message_is_refused(
 
 def test_a_header_in_base64_is_decoded(client: httpx.Client) -> None:
     body, headers = modern("tools/call", SEARCH)
-    assert result(ask(client, body, headers | {"mcp-name": "=?base64?c2VhcmNo?="}))["isError"] is False
+    assert result(ask(client, body, headers | {"mcp-name": "=?base64?c2VhcmNoX3N0b3JpZXM=?="}))["isError"] is False
 
 
 @pytest.mark.parametrize("missing", ["protocolVersion", "clientCapabilities"])
@@ -247,18 +253,19 @@ def test_a_web_page_may_ask_if_the_settings_say_so(
 
 
 def tool_of(client: httpx.Client) -> dict[str, Any]:
-    (tool,) = result(ask(client, message("tools/list")))["tools"]
-    found: dict[str, Any] = tool
+    """Return the tool that is named after the corpus."""
+    found: dict[str, Any] = result(ask(client, message("tools/list")))["tools"][0]
     return found
 
 
 def test_the_tool_names_the_corpus_and_its_columns(client: httpx.Client) -> None:
     tool = tool_of(client)
-    assert tool["name"] == "search"
+    assert tool["name"] == OWN
     assert "200 texts of stories.csv" in tool["description"]
     for name, kind in STORY_COLUMNS.items():
-        assert f"{name} ({kind})" in tool["description"]
-    assert tool["inputSchema"]["properties"].keys() == {"text", "num_results", "mode", "exact", "filter", "include"}
+        assert f"{name} ({kind}" in tool["description"]
+    assert "; places (list: sea, village); told (date); " in tool["description"]  # with frequent values
+    assert tool["inputSchema"]["properties"].keys() == SimilarRequest.model_fields.keys()
     assert all(each["description"] for each in tool["inputSchema"]["properties"].values())
 
 
@@ -280,7 +287,7 @@ def test_the_tools_schemas_hold_for_calls_and_results(client: httpx.Client, argu
     for schema in (tool["inputSchema"], tool["outputSchema"]):
         jsonschema_rs.meta.validate(schema)
     jsonschema_rs.validate(tool["inputSchema"], arguments)
-    found = result(ask(client, message("tools/call", {"name": "search", "arguments": arguments})))
+    found = result(ask(client, message("tools/call", {"name": OWN, "arguments": arguments})))
     assert found["isError"] is False
     jsonschema_rs.validate(tool["outputSchema"], found["structuredContent"])
 
@@ -288,7 +295,7 @@ def test_the_tools_schemas_hold_for_calls_and_results(client: httpx.Client, argu
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ({}, "text: field required"),
+        ({}, "text: missing; expected a text or an id"),
         ({"text": " "}, "text: expected words, not an empty or blank text"),
         ({"text": "a", "num_results": 101}, "num_results: input should be less than or equal to 100, found 101"),
         ({"text": "a", "top_k": 3}, "top_k: extra inputs are not permitted"),
@@ -300,7 +307,7 @@ def test_the_tools_schemas_hold_for_calls_and_results(client: httpx.Client, argu
 def test_wrong_arguments_are_told_to_the_language_model(
     client: httpx.Client, arguments: dict[str, Any], expected: str
 ) -> None:
-    found = result(ask(client, message("tools/call", {"name": "search", "arguments": arguments})))
+    found = result(ask(client, message("tools/call", {"name": OWN, "arguments": arguments})))
     assert found["isError"] is True
     assert expected in found["content"][0]["text"]
     assert "structuredContent" not in found
@@ -315,7 +322,7 @@ def test_another_tool_or_arguments_of_another_form_are_invalid_parameters(
 
 def test_too_large_a_result_is_told_to_the_language_model(connect: Callable[..., httpx.Client]) -> None:
     client = connect(settings=Settings(max_reply_bytes=2_000))
-    found = result(ask(client, message("tools/call", {"name": "search", "arguments": {"text": "goose"}})))
+    found = result(ask(client, message("tools/call", {"name": OWN, "arguments": {"text": "goose"}})))
     assert found["isError"] is True
     assert found["content"][0]["text"].startswith("num_results: the reply with 5 is ")
 
@@ -327,10 +334,11 @@ def test_a_corpus_without_columns_and_keywords_offers_neither(
     client = connect(bundle=write_bundle(tmp_path / "bundle", corpus, keywords=None))
     tool = tool_of(client)
     assert "columns" not in tool["description"]
-    assert "filter" not in tool["inputSchema"]["properties"]
+    assert tool["inputSchema"]["properties"]["group_by"]["anyOf"] == [{"type": "null"}]
+    assert tool["inputSchema"]["$defs"]["Filter"]["properties"].keys() == {"id", "$and", "$or"}
     assert tool["inputSchema"]["properties"]["mode"]["enum"] == ["semantic"]
     arguments = {"text": "goose", "mode": "hybrid"}
-    found = result(ask(client, message("tools/call", {"name": "search", "arguments": arguments})))
+    found = result(ask(client, message("tools/call", {"name": OWN, "arguments": arguments})))
     assert "mode: found 'hybrid', but this bundle has no keywords" in found["content"][0]["text"]
 
 
@@ -349,5 +357,133 @@ def test_ten_calls_in_a_row_are_answered_in_lambda(
 
 def test_a_direct_invocation_may_ask_too(answer: Callable[[object], dict[str, Any]]) -> None:
     reply = answer({"path": "/mcp", "body": message("tools/list")})
-    assert json.loads(reply["body"])["result"]["tools"][0]["name"] == "search"
+    assert json.loads(reply["body"])["result"]["tools"][0]["name"] == OWN
     assert answer({"path": "/mcp", "body": {"jsonrpc": "2.0", "method": "n"}})["statusCode"] == 202
+
+
+# --- the tools that assistants such as ChatGPT expect
+
+
+def call(client: httpx.Client, name: str, path: str = "/mcp", **arguments: object) -> dict[str, Any]:
+    body = message("tools/call", {"name": name, "arguments": arguments})
+    return result(client.post(path, content=json.dumps(body), headers=JSON))
+
+
+def tools_of(client: httpx.Client, path: str = "/mcp") -> list[dict[str, Any]]:
+    tools: list[dict[str, Any]] = result(client.post(path, content=json.dumps(message("tools/list")), headers=JSON))[
+        "tools"
+    ]
+    return tools
+
+
+DOCUMENTS = Corpus(
+    ["The baker opened the door.", "The baker sold apples.", "An angry goose " * 20],
+    ["a#1", "a#2", "goose"],
+    [
+        json.dumps({"path": "a", "passage": 0, "title": "About", "url": "https://example.org/a#1"}),
+        json.dumps({"path": "a", "passage": 1, "headings": ["Top", "Apples"], "url": "https://example.org/a#2"}),
+        "{}",
+    ],
+    empty_texts=0,
+    columns={"passage": "number", "path": "string", "title": "string", "url": "string"},
+)
+
+
+@pytest.fixture(scope="module")
+def library(connect: Callable[..., httpx.Client], tmp_path_factory: pytest.TempPathFactory) -> httpx.Client:
+    return connect(bundle=write_bundle(tmp_path_factory.mktemp("library") / "bundle", DOCUMENTS))
+
+
+def test_each_tool_has_a_valid_name_and_schemas_that_hold(library: httpx.Client) -> None:
+    tools = tools_of(library)
+    assert [tool["name"] for tool in tools] == [OWN, "search", "fetch"]
+    calls = [{"text": "goose", "group_by": "path"}, {"query": "goose"}, {"id": "a#1"}]
+    for tool, arguments in zip(tools, calls, strict=True):
+        assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", tool["name"])
+        assert tool["annotations"]["readOnlyHint"] is True
+        jsonschema_rs.validate(tool["inputSchema"], arguments)
+        found = call(library, tool["name"], **arguments)
+        jsonschema_rs.validate(tool["outputSchema"], found["structuredContent"])
+        (content,) = found["content"]
+        assert (content["type"], json.loads(content["text"])) == ("text", found["structuredContent"])
+
+
+def test_search_returns_the_id_title_and_address_of_a_passage_of_each_document(library: httpx.Client) -> None:
+    found = call(library, "search", query="the baker sold apples")["structuredContent"]["results"]
+    assert found[0] == {"id": "a#2", "title": "Apples", "url": "https://example.org/a#2"}
+    goose = " ".join(["An angry goose"] * 6)[:79]
+    assert found[1:] == [{"id": "goose", "title": f"{goose}…", "url": ""}]
+
+
+def test_fetch_returns_the_whole_document_of_a_passage(library: httpx.Client) -> None:
+    metadata = json.loads(DOCUMENTS.metadata[1])
+    text = "The baker opened the door.\n\nThe baker sold apples."
+    expected = {"id": "a#2", "title": "Apples", "url": "https://example.org/a#2", "text": text, "metadata": metadata}
+    assert call(library, "fetch", id="a#2")["structuredContent"] == expected
+    found = call(library, "fetch", id="goose")["structuredContent"]
+    assert (found["text"], found["metadata"], found["url"]) == (DOCUMENTS.texts[2], {}, "")
+
+
+def test_fetch_returns_the_passages_around_one_of_a_long_document(
+    library: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("function.routes.clients.mcp_tools.LONGEST_TEXT", 30)
+    assert call(library, "fetch", id="a#2")["structuredContent"]["text"] == "The baker sold apples."
+
+
+@pytest.mark.parametrize("kind", ["none", "list"])
+def test_a_path_that_is_no_column_of_strings_names_no_document(
+    connect: Callable[..., httpx.Client], tmp_path: Path, kind: str
+) -> None:
+    metadata = {"path": "a"} if kind == "none" else {"path": ["a", "b"]}
+    columns = {"path": kind} if kind != "none" else {}
+    corpus = Corpus(["The baker", "The goose"], ["1", "2"], [json.dumps(metadata)] * 2, empty_texts=0, columns=columns)
+    client = connect(bundle=write_bundle(tmp_path / "bundle", corpus))
+    assert call(client, "fetch", id="2")["structuredContent"]["text"] == "The goose"
+    assert len(call(client, "search", query="goose")["structuredContent"]["results"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "error"),
+    [
+        ("search", {"text": "goose"}, "query: field required; text: extra inputs are not permitted"),
+        ("search", {"query": " "}, "query: expected words, not an empty or blank text, found ' '"),
+        ("fetch", {}, "id: field required"),
+        ("fetch", {"id": "nothing"}, "id: found 'nothing', expected the id of a result; search for one"),
+    ],
+)
+def test_wrong_arguments_of_search_and_fetch_are_told_to_the_language_model(
+    client: httpx.Client, name: str, arguments: dict[str, Any], error: str
+) -> None:
+    found = call(client, name, **arguments)
+    assert (found["isError"], found["content"][0]["text"]) == (True, error)
+
+
+def test_a_server_beside_others_offers_only_the_tool_of_its_corpus(client: httpx.Client) -> None:
+    alone = "/mcp?tools=corpus"
+    assert [tool["name"] for tool in tools_of(client, alone)] == [OWN]
+    assert call(client, OWN, alone, text="goose")["isError"] is False
+    reply = client.post(alone, content=json.dumps(message("tools/call", {"name": "search"})), headers=JSON)
+    found = error(reply, 200, -32602)
+    assert found["message"] == f"params.name: found 'search', expected one of ['{OWN}']"
+
+
+@pytest.mark.parametrize(
+    ("title", "file", "name"),
+    [
+        ("Python documentation", "docs", "search_python_documentation"),
+        ("", "texts.jsonl.gz", "search_texts"),
+        ("", "my.v2 data.csv", "search_my_v2_data"),
+        ("Café Zürich's menu", "x", "search_cafe_zurichs_menu"),
+        ("東京", "x", "search_texts"),
+        ("a" * 39 + " b", "x", f"search_{'a' * 39}"),
+    ],
+)
+def test_the_tool_is_named_after_the_title_or_the_file(bundle: Path, title: str, file: str, name: str) -> None:
+    info = read_manifest(bundle).index
+    assert info is not None
+    assert tool_name(replace(info, title=title, corpus=file)) == name
+
+
+def test_frequent_values_are_listed_only_if_they_are_those_of_most_texts(client: httpx.Client) -> None:
+    assert "; who (string)." in tool_of(client)["description"]  # 20 equally frequent ones

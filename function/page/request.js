@@ -1,0 +1,28 @@
+"use strict";
+
+// The request: what the page's fields ask for.
+
+const query = byId("query");
+let like = null; // {id, label} of the text to which the results are similar; null if the field has the query
+
+const readMode = () => document.querySelector("input[name=mode]:checked").value;
+const defaultMode = () => (corpus.keywords ? "hybrid" : "semantic");
+const filledConditions = () => readConditions().filter((condition) => toFilter([condition]));
+
+// Return the request for what the page's fields say, null if they ask for nothing.
+function readRequest() {
+  const num_results = Number(byId("count").value);
+  const conditions = filledConditions();
+  const [, way, column] = byId("sort").value.match(/^(asc|desc) (.*)$/s) ?? [];
+  const what = like ? { id: like.id } : query.value.trim() ? { text: query.value } : null;
+  const mode = like ? "semantic" : readMode(); // a whole text shares words with nearly every other
+  const request = what ? { ...what, num_results, mode, highlights: true } : { num_results };
+  if (conditions.length) request.filter = toFilter(conditions);
+  if (column) request.sort = { [column]: way };
+  // a filter by one document is for all of its passages
+  const isOfOne = conditions.some(([name]) => name === "path");
+  if (what && corpus.isDocuments && !column && !isOfOne) request.group_by = "path";
+  if (!byId("filters").hidden && corpus.facets.length) request.facets = corpus.facets;
+  const lists = !corpus.isRemote && (request.filter || request.sort || request.facets);
+  return what || lists ? request : null;
+}

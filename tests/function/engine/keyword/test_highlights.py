@@ -1,0 +1,170 @@
+"""Highlights against a reading of the same rules sentence by sentence, and on texts that no one would write."""
+
+import math
+import re
+import time
+from collections import Counter
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from function.engine.keyword import highlights
+from function.engine.keyword.analyzer import VERSION, WORD, Stem, find_stemmer, split_terms
+from function.engine.keyword.highlights import SNIPPET, Highlight, TermsOfWords
+
+STEM = find_stemmer("english")
+
+
+def highlight(texts: list[str], query: str, stem: Stem | None, *, marks_words: bool) -> list[Highlight]:
+    return highlights.highlight(texts, TermsOfWords(query, stem, VERSION), marks_words=marks_words)
+
+
+WORDS = [
+    "goose",
+    "geese",
+    "running",
+    "ran",
+    "AB-1234",
+    "C++",
+    "Straße",
+    "ﬁsh",
+    "東京",
+    "żółw",
+    "🦆",
+    "👩‍👩‍👧",
+    "x" * 300,
+]
+PIECES = [*WORDS, " ", " ", " ", "\n", ". ", "! ", "? ", "。", "…", '."', ".", "-", "\u00a0", "e\u0301", "\t", "'s"]
+texts_of_pieces = st.lists(st.sampled_from(PIECES), max_size=120).map("".join)
+queries = st.lists(st.sampled_from([*WORDS, "fish", "run", "nothing"]), min_size=1, max_size=4).map(" ".join)
+
+
+def check_form(text: str, found: Highlight) -> None:
+    places = [place for each in found.ranges for place in each]
+    assert places == sorted(places)
+    assert all(0 <= place <= len(text) for place in [*places, *found.snippet])
+    start, end = found.snippet
+    assert 0 <= end - start <= SNIPPET
+    assert text[start:end].strip() or not text.strip()
+    assert not text[start:end][-1:].isspace()
+
+
+@given(texts=st.lists(texts_of_pieces, min_size=1, max_size=3), query=queries, marks_words=st.booleans())
+@example(["x" * 300 + "。goose y" + "z" * 200], "goose", True)  # the snippet begins before the sentence
+@example(["", " \n "], "goose", False)
+def test_a_snippet_has_the_best_sentences_beginning_or_its_first_word_of_the_query(
+    texts: list[str], query: str, marks_words: bool
+) -> None:
+    wanted = set(split_terms(query, STEM))
+    plain = highlight(texts, query, STEM, marks_words=False)  # its range is the best sentence
+    for text, best, found in zip(texts, plain, highlight(texts, query, STEM, marks_words=marks_words), strict=True):
+        check_form(text, found)
+        assert found.snippet == best.snippet
+        ((start, end),) = best.ranges
+        words = [word.start() for word in WORD.finditer(text, start, end) if wanted & set(split_terms(word[0], STEM))]
+        assert found.snippet[0] <= start <= found.snippet[1] or found.snippet[0] <= words[0] < found.snippet[1]
+        if len(text) <= SNIPPET:
+            assert text[slice(*found.snippet)] == text.rstrip()
+
+
+@given(text=texts_of_pieces, query=queries)
+def test_the_ranges_of_keyword_search_are_the_words_that_have_a_term_of_the_query(text: str, query: str) -> None:
+    wanted = set(split_terms(query, STEM))
+    expected = [word.span() for word in WORD.finditer(text) if wanted & set(split_terms(word[0], STEM))]
+    (found,) = highlight([text], query, STEM, marks_words=True)
+    if expected:
+        assert found.ranges == expected
+    else:
+        assert found == highlight([text], query, STEM, marks_words=False)[0]
+
+
+@given(
+    texts=st.lists(
+        st.lists(
+            st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f"]), min_size=1, max_size=5), min_size=1, max_size=5
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    query=st.lists(st.sampled_from(["a", "b", "c", "d", "x"]), min_size=1, max_size=4),
+)
+def test_the_best_sentence_shares_the_rarest_terms_with_the_query(
+    texts: list[list[list[str]]], query: list[str]
+) -> None:
+    sentences = [[" ".join(words) + "." for words in text] for text in texts]
+    shared = [[set(words) & set(query) for words in text] for text in texts]
+    total, counts = sum(map(len, texts)), Counter(term for text in shared for terms in text for term in terms)
+    found = highlight([" ".join(text) for text in sentences], " ".join(query), None, marks_words=False)
+    for text, terms, each in zip(sentences, shared, found, strict=True):
+        scores = [math.fsum(math.log(1 + total / counts[term]) for term in some) for some in terms]
+        ((start, end),) = each.ranges
+        place = scores.index(max(scores))
+        if sorted(scores)[-2:] != [max(scores)] * min(2, len(scores)) or len(set(map(frozenset, terms))) == 1:
+            assert " ".join(text)[start:end] == text[place]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("One goose. Two!  Three?", ["One goose.", "Two!", "Three?"]),
+        ('She said "run." He ran (fast!). Then…', ['She said "run."', "He ran (fast!).", "Then…"]),
+        ("Version 3.11 is out.\nA line\n\nanother", ["Version 3.11 is out.", "A line", "another"]),
+        ("東京です。寒い\uff01猫", ["東京です。", "寒い\uff01", "猫"]),
+        ("🦆🦆. 🦆 b", ["🦆🦆.", "🦆 b"]),
+    ],
+)
+def test_sentences_end_where_people_end_them(text: str, sentence: list[str]) -> None:
+    for each in sentence:
+        word = re.findall(r"\w+", each)[-1:] or ["b"]
+        (found,) = highlight([text], word[0], None, marks_words=False)
+        ((start, end),) = found.ranges
+        assert text[start:end] in sentence
+
+
+def test_a_snippet_of_a_long_sentence_begins_near_the_word() -> None:
+    text = "word " * 500 + "goose " + "word " * 500
+    (found,) = highlight([text], "goose", None, marks_words=True)
+    start, end = found.snippet
+    assert "goose" in text[start:end]
+    assert text[start - 1] == " "
+    assert text[end] == " "
+    assert end - start > SNIPPET // 2
+
+
+def test_ranges_count_code_points() -> None:
+    (found,) = highlight(["🦆🦆 an angry goose"], "goose", None, marks_words=True)
+    assert found.ranges == [(12, 17)]
+
+
+ADVERSARIAL = {
+    "short sentences": "a. ",
+    "marks": ".",
+    "marks and quotation marks": '."',
+    "quotation marks": '"',
+    "one mark, then brackets": ")",
+    "blanks": " ",
+    "lines": "\n",
+    "one word": "a",
+    "combining marks": "\u0301",
+    "Chinese": "東",
+    "Chinese full stops": "。",
+    "code": "a-",
+    "different words": "",
+}
+
+
+@pytest.mark.parametrize("kind", ADVERSARIAL)
+def test_the_time_is_linear_in_the_length_of_a_text(kind: str) -> None:
+    def seconds(characters: int) -> float:
+        piece = ADVERSARIAL[kind]
+        text = "a." + piece * (characters // len(piece)) if piece else " ".join(map(str, range(characters // 6)))
+        taken = []
+        for _ in range(2):
+            begin = time.process_time()
+            highlight([text + "a"], "a 東 5", None, marks_words=True)
+            taken.append(time.process_time() - begin)
+        return min(taken)
+
+    # 16 times as long; quadratic time would be 256 times as long
+    assert seconds(96_000) < 80 * (seconds(6_000) + 0.0005)

@@ -1,0 +1,107 @@
+"""GET /passages/{id} and GET /documents/{path}: texts by their ids, and whole documents."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from export.corpus import Corpus
+from function.settings import Settings
+from tests.conftest import write_bundle
+
+IDS = ["a.md#x", "b/c d.md#ü", "a.md#y", "twice", "twice", "💡 100%?"]
+PATHS = ["a.md", "b/c d.md", "a.md", "", "b/c d.md", None]
+NUMBERS = [1, 0, 0, 0, None, 3]
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle of passages of documents, in another order than that of their texts."""
+    rows = [
+        {name: value for name, value in (("path", path), ("passage", number)) if value is not None}
+        for path, number in zip(PATHS, NUMBERS, strict=True)
+    ]
+    texts = [f"Text {row} of the baker" for row in range(len(IDS))]
+    kinds = {"passage": "number", "path": "string"}
+    corpus = Corpus(texts, IDS, [json.dumps(row) for row in rows], empty_texts=0, columns=kinds)
+    return write_bundle(tmp_path_factory.mktemp("documents") / "bundle", corpus)
+
+
+@pytest.fixture(scope="module")
+def library(connect: Callable[..., httpx.Client], documents: Path) -> httpx.Client:
+    return connect(bundle=documents)
+
+
+@pytest.mark.parametrize("row", [0, 1, 2, 3, 5])
+def test_a_passage_is_found_by_its_id(library: httpx.Client, row: int) -> None:
+    reply = library.get(f"/passages/{quote(IDS[row], safe='/')}")
+    assert reply.status_code == 200
+    found = reply.json()
+    assert (found["index"], found["id"], found["text"]) == (row, IDS[row], f"Text {row} of the baker")
+    assert found["metadata"].get("path") == PATHS[row]
+
+
+def test_of_passages_with_equal_ids_the_first_is_returned(library: httpx.Client) -> None:
+    assert library.get("/passages/twice").json()["index"] == 3
+
+
+def test_a_document_has_its_passages_in_the_order_of_its_text(library: httpx.Client) -> None:
+    found = library.get("/documents/a.md").json()
+    assert (found["path"], found["total"]) == ("a.md", 2)
+    assert [passage["index"] for passage in found["passages"]] == [2, 0]
+    found = library.get("/documents/b/c%20d.md").json()
+    assert [passage["index"] for passage in found["passages"]] == [1, 4]  # without a number: last
+
+
+def test_a_document_is_returned_in_pages(library: httpx.Client) -> None:
+    pages = [library.get("/documents/a.md", params={"num_results": 1, "offset": n}).json() for n in range(3)]
+    assert [[passage["index"] for passage in page["passages"]] for page in pages] == [[2], [0], []]
+    assert {page["total"] for page in pages} == {2}
+
+
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [
+        ("/passages/nothing", "id: found 'nothing', expected the id of a text; search for one"),
+        ("/passages/" + "x" * 70, f"id: found '{'x' * 59}…, expected the id of a text; search for one"),
+        ("/documents/x.md", "path: found 'x.md', expected a value of the column 'path'; search for one"),
+    ],
+)
+def test_what_is_not_there_is_a_404(library: httpx.Client, path: str, error: str) -> None:
+    reply = library.get(path)
+    assert (reply.status_code, reply.json()) == (404, {"error": error, "error_type": "not_found"})
+
+
+def test_a_corpus_without_documents_has_none(client: httpx.Client) -> None:
+    reply = client.get("/documents/a.md")
+    assert reply.status_code == 404
+    expected = "path: found a corpus without documents, expected a value of the column 'path'; search for one"
+    assert reply.json()["error"] == expected
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error"),
+    [
+        ({"num_results": 0}, "num_results: input should be greater than or equal to 1, found '0'"),
+        ({"num_results": 1001}, "num_results: input should be less than or equal to 1000, found '1001'"),
+        ({"offset": -1}, "offset: input should be greater than or equal to 0, found '-1'"),
+    ],
+)
+def test_a_wrong_page_of_a_document_is_refused(library: httpx.Client, parameters: dict[str, int], error: str) -> None:
+    reply = library.get("/documents/a.md", params=parameters)
+    assert (reply.status_code, reply.json()["error"]) == (422, error)
+
+
+def test_a_reply_that_is_too_large_says_what_to_do(connect: Callable[..., httpx.Client], documents: Path) -> None:
+    client = connect(bundle=documents, settings=Settings(max_reply_bytes=40))
+    for path, advice in (
+        ("/passages/twice", "split the long texts of the corpus"),
+        ("/documents/a.md", "ask for fewer passages with num_results"),
+    ):
+        reply = client.get(path)
+        assert reply.status_code == 413
+        assert reply.json()["error"].startswith("reply: found ")
+        assert reply.json()["error"].endswith(f" bytes, expected at most 40; {advice}")
