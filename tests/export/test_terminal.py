@@ -88,6 +88,7 @@ class Interrupt:
         if name == "export.cli":
             signal.raise_signal(signal.SIGINT)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 sys.meta_path.insert(0, Interrupt())
 runpy.run_module("export", run_name="__main__", alter_sys=True)
 """
