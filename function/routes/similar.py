@@ -77,7 +77,7 @@ class SimilarRequest(StrictRequest):
     fusion_weight: Annotated[float, Field(ge=0, le=1)] | None = Field(
         default=None,
         description="In mode hybrid: the share of the meaning in the score, from 0 (words alone) to 1, instead of the "
-        "share that the corpus was exported with.",
+        "share that the corpus was exported with. The other modes ignore it.",
     )
 
     def query(self) -> Query:

@@ -137,11 +137,7 @@ def _check_fields(query: Query) -> None:
             raise SearchError(
                 "text: missing; expected a text or an id, or a filter, sort or facets to list texts; add one"
             )
-        for name, value in (
-            ("group_by", query.group_by),
-            ("min_score", query.min_score),
-            ("fusion_weight", query.fusion_weight),
-        ):
+        for name, value in (("group_by", query.group_by), ("min_score", query.min_score)):
             if value is not None:
                 shown = repr(value)[:LONGEST_FOUND]
                 raise SearchError(f"{name}: found {shown} without a text, expected a text or an id; add one of them")

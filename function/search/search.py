@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from function.engine.metadata.columns import Columns, Mask
 
 NO_KEYWORDS = "this bundle has no keywords; expected 'semantic', or export the texts again without --no-keywords"
-HYBRID_ALONE = "expected it in the mode 'hybrid' alone; leave it out, or set the mode"
 ONLY_RANKS = "this bundle combines ranks (rrf); leave it out, or export the texts again with --fusion convex"
 FEW_ROWS = 100_000  # number of rows that are searched in about a millisecond
 SHORT_QUERY = 200  # characters of a text whose words are looked up in about a millisecond
@@ -74,8 +73,6 @@ async def _rank(
     Raises SearchError if the mode needs keywords and there are none.
     """
     index, mode, weight = bundle.index, query.mode, query.fusion_weight
-    if weight is not None and mode != "hybrid":
-        raise SearchError(f"fusion_weight: found {weight} in the mode {mode!r}, {HYBRID_ALONE}")
 
     async def embed() -> tuple[Embeddings, bool]:
         return await embed_query(executor, text, lap) if row is None else (index.embedding(row), False)

@@ -98,13 +98,14 @@ def test_a_request_can_weigh_the_two_scores(client: httpx.Client, weight: float,
     assert in_bundle == ask(client, "the angry goose", "hybrid")
 
 
+@pytest.mark.parametrize("mode", ["semantic", "keyword"])
+def test_the_other_modes_ignore_a_weight(client: httpx.Client, mode: str) -> None:
+    assert ask(client, "the angry goose", mode, fusion_weight=0.1) == ask(client, "the angry goose", mode)
+
+
 @pytest.mark.parametrize(
     ("body", "error"),
     [
-        ({"mode": "semantic"}, "fusion_weight: found 0.5 in the mode 'semantic', expected it in the mode 'hybrid'"),
-        ({"mode": "keyword"}, "fusion_weight: found 0.5 in the mode 'keyword', expected it in the mode 'hybrid'"),
-        ({"mode": "keyword", "offset": 1}, "fusion_weight: found 0.5 in the mode 'keyword'"),
-        ({"mode": "hybrid", "text": None, "facets": ["chapter"]}, "fusion_weight: found 0.5 without a text"),
         ({"mode": "hybrid", "fusion_weight": 1.01}, "fusion_weight: input should be less than or equal to 1"),
         ({"mode": "hybrid", "fusion_weight": -0.1}, "fusion_weight: input should be greater than or equal to 0"),
         ({"mode": "hybrid", "fusion_weight": "much"}, "fusion_weight: input should be a valid number"),
