@@ -76,7 +76,7 @@ class Retrieval:
     documents: dict[str, str]
     queries: dict[str, str]
     relevant: dict[str, set[str]]
-    titles: dict[str, str] = field(default_factory=dict)  # of the documents, which begin with them
+    titles: dict[str, str] = field(default_factory=dict)  # title of each document, which begins with it
 
 
 def read_scifact(data: Path, name: str = SCIFACT) -> Retrieval:

@@ -20,7 +20,7 @@ from typing import Any, cast
 from tests.project import ROOT
 
 FOLDERS = ("function", "export/index", "export/model")
-MOST_SECONDS = 300  # of the tests of one change; a change that makes them hang counts as noticed
+MOST_SECONDS = 300  # for the tests of one change; a change that makes them hang counts as noticed
 NOT_COMPUTED = {"annotation", "returns", "decorator_list", "type_params"}
 OPERATORS: dict[type, Any] = {
     **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq},

@@ -124,12 +124,12 @@ def may(role: str, action: str) -> bool:
 
 # What CloudFormation's schemas name and this stack does not use, or what it must not do.
 NOT_NEEDED = (
-    "billing:*",  # of budgets for one view of a bill
-    "elasticfilesystem:*",  # of functions with a file system
-    "firehose:*",  # of log groups with a delivery stream
+    "billing:*",  # needed for budgets for one view of a bill
+    "elasticfilesystem:*",  # needed for functions with a file system
+    "firehose:*",  # needed for log groups with a delivery stream
     "iam:DeleteRolePermissionsBoundary",  # a role without the boundary could do everything
-    "kms:*",  # of functions whose environment has a key
-    "s3:*",  # of code and of OpenAPI documents in S3
+    "kms:*",  # needed for functions whose environment has a key
+    "s3:*",  # needed for code and OpenAPI documents in S3
     "s3files:*",
 )
 

@@ -74,7 +74,7 @@ def read(splitter: Splitter, paths: Sequence[Path]) -> tuple[int, int, int]:
 
 
 def join(test: Retrieval, words: int) -> tuple[Retrieval, list[Document]]:
-    """Return a test of documents with at least so many words, and the documents: a section for each abstract."""
+    """Return a test of documents with at least `words` words, and the documents: a section for each abstract."""
     texts, blocks, place = [""], list[list[Heading | Block]]([[]]), {}
     for id, text in test.documents.items():
         if len(texts[-1].split()) >= words:

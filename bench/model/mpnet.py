@@ -17,7 +17,7 @@ from export.model.source.source import Source, read_source
 
 NAME = "all-mpnet-base-v2"
 PACKAGES = tuple(f"{NAME}-pypi-part-00{number}" for number in range(1, 6))
-SHA256 = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"  # of upstream's model.safetensors
+SHA256 = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"  # checksum of upstream's model.safetensors
 
 
 def make_mpnet(work: Path) -> dict[str, Path]:

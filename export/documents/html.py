@@ -38,7 +38,7 @@ def read_html(path: Path) -> Document:
     except (UnicodeDecodeError, LookupError) as error:
         raise UnreadableError(f"not in the encoding that it states: {error}") from error
     content = text.encode()
-    del text  # of a page of 100 MB, each copy counts
+    del text  # each copy of a page of 100 MB counts
     return read_html_text(content, path)
 
 

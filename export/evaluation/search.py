@@ -186,7 +186,7 @@ def _finders(opened: OpenBundle, text: str, allowed: Mask | None, weights: Seque
 
 
 def _rank(opened: OpenBundle, find: Find) -> Ranking:
-    """Return the best DEPTH names. More hits than a request returns are looked at until there are so many."""
+    """Return the best DEPTH names. Hits beyond those of a request are searched until DEPTH names are found."""
     count = MOST_HITS
     while True:
         hits = find(count)

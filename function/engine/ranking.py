@@ -53,7 +53,7 @@ def find_groups(find: Find, column: Column, allowed: Mask | None, offset: int, c
     continue each other.
     """
     assert column.codes is not None  # strings always have a dictionary
-    numbers: AnyArray = column.codes  # of the group of each row
+    numbers: AnyArray = column.codes  # code of each row's group
     if column.present is not None:
         numbers = np.where(column.exists(), numbers.astype(np.int64), -1 - np.arange(column.count))
     best: dict[int, Hit] = {}  # by the number of the group

@@ -13,7 +13,7 @@ from function.routes.texts import refuse_characters, refuse_tokens
 from function.settings import Settings
 from function.telemetry import Stopwatch
 
-FEW_VALUES = 10_000  # of embeddings, written in about a millisecond
+FEW_VALUES = 10_000  # values of embeddings that are written in about a millisecond
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ class FastRoute(APIRoute):
     """A route that reads a JSON body once, straight into its model, and calls its function.
 
     FastAPI reads the body into Python objects first, and looks for dependencies, parameters, files and background
-    tasks, which takes longer. FastAPI still describes the route in the OpenAPI document. It also reads each body that
-    is not plain valid JSON, so its errors are the same. Only a repeated key is refused here, since FastAPI takes the
-    last value. Functions that `arguments` rejects are called by FastAPI alone.
+    tasks, which takes longer. FastAPI still describes the route in the OpenAPI document. Bodies that are not plain
+    valid JSON go to FastAPI, which answers with its own errors. Two things are refused here: a repeated key, of which
+    FastAPI takes the last value, and too many fields. Functions that `arguments` rejects are called by FastAPI alone.
     """
 
     def get_route_handler(self) -> Endpoint:

@@ -17,7 +17,7 @@ class LazyRoutes(BaseRoute):
         app.router.routes.append(self)
 
     def add(self) -> None:
-        """Add the routes unless that is done: a list of all routes must not miss any."""
+        """Add the routes, once. It is also called before all routes are listed, so that none is missing."""
         if self in self._app.router.routes:
             self._app.router.routes.remove(self)
             self._add()

@@ -14,7 +14,7 @@ POWERS_OF_TEN = np.array([10.0**power for power in range(60)])  # float32 values
 
 
 def json_text(content: Any) -> str:
-    """Return the content as JSON, as short as it can be; what is not a number becomes null.
+    """Return the content as JSON, as short as it can be; NaN and infinity become null.
 
     pydantic's writer is several times as fast as Python's.
     """
@@ -34,9 +34,9 @@ def text_reply(text: str) -> Response:
 def embedding_texts(embeddings: Embeddings) -> list[str]:
     """Return each row of embeddings (n, dim) float32 as a list in JSON, so that a client reads the same float32 values.
 
-    Between 2 ** (e - 1) and 2 ** e, float32 values are 2 ** (e - 24) apart, or 2 ** (e - 25) just below. So decimals
-    that are less than that apart tell each value from its neighbours. pydantic writes a float64 with as few digits as
-    tell it from its own neighbours, which for a value that was rounded to these decimals are the decimals.
+    Between 2 ** (e - 1) and 2 ** e, float32 values are 2 ** (e - 24) apart, or 2 ** (e - 25) just below. Values that
+    are rounded to finer decimals than that stay distinct. pydantic writes the fewest digits that identify a float64,
+    which are exactly these decimals.
     """
     _, exponents = np.frexp(embeddings)
     scales = POWERS_OF_TEN[np.maximum((25 - exponents) * LOG10_OF_2, 0).astype(np.intp) + 1]

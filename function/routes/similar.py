@@ -89,7 +89,7 @@ def add_similar(app: FastAPI, search: Search, settings: Settings) -> None:
     """Add the route. A text with too many characters and a reply with too many bytes are answered with 413."""
     max_reply_bytes = settings.max_reply_bytes
 
-    # function/routes/openapi_document.py adds the reply: its models would lengthen each start
+    # function/routes/openapi_document.py describes the reply: the reply's models would lengthen each start
     @app.post("/similar", responses=REFUSED | BACKEND | MISSING, summary="The texts closest to a text")
     async def similar(body: SimilarRequest, request: Request) -> Response:
         stopwatch = stopwatch_of(request)

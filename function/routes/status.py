@@ -22,7 +22,7 @@ UNHEALTHY: Replies = {503: {"model": ErrorReply, "description": "unhealthy"}}
 REPORTED = ("onnxruntime", "tokenizers", "numpy", "simsimd", "fastapi", "mangum")
 
 
-SECONDS_BETWEEN_CHECKS = 60.0  # of the model, if no other request used it
+SECONDS_BETWEEN_CHECKS = 60.0  # between checks of the model, if no other request used it
 PATIENCE = 10.0  # seconds that a check may take
 
 
@@ -47,7 +47,7 @@ def add_status(
             if monotonic() - executor.embedded_at >= SECONDS_BETWEEN_CHECKS:
                 try:
                     await _check_model(executor)
-                except Exception as error:  # whatever it is: the caller is told, and the log has its trace
+                except Exception as error:  # any error: the reply names it, and the log has its trace
                     logger.exception("the model failed its check", extra={"path": "/health"})
                     reason = f"{type(error).__name__}: {error}"
                     return error_reply(503, f"model: cannot embed a text ({reason}); start this process again")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MOST_OFFSET = 10_000  # results that a query can skip
 MOST_IN_GROUP = 20  # maximum texts of a group
-LONGEST_FOUND = 60  # maximum characters of a wrong value in a filter that an error shows
+LONGEST_FOUND = 60  # maximum characters of a wrong value that an error shows
 
 Lap = Callable[[str], None]  # what `Stopwatch.lap` does: it ends a phase
 
@@ -44,7 +44,7 @@ class BackendError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query. docs/api.md explains each field; all values but those of columns have been checked."""
+    """A query. docs/api.md explains each field. Values are checked, but not names of columns and combinations."""
 
     text: str | None = None
     num_results: int = 5
@@ -108,7 +108,7 @@ Search = Callable[[Query, Lap], Awaitable[Found]]
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """All texts in the order of a query's mode: a function that finds the first, and which texts it can find.
+    """The ranking of the texts for a query, which is not computed yet: `find` returns its first hits among some rows.
 
     `matching` returns (rows,) bool, or None if every text can be found. `corrected` is that of `Found`.
     """

@@ -69,7 +69,7 @@ async def _rank(
 ) -> Ranking:
     """Return the ranking of the rows of `allowed` in the query's mode.
 
-    With a row of the corpus, its stored embedding takes the place of the text's.
+    With `row`, the stored embedding of that row is the query's.
     Raises SearchError if the mode needs keywords and there are none.
     """
     index, mode, weight = bundle.index, query.mode, query.fusion_weight

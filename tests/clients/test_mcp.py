@@ -68,7 +68,7 @@ def test_an_unknown_tool_is_an_error(ask: Callable[..., Any]) -> None:
     with pytest.raises((MCPError, ExceptionGroup)) as caught:
         ask(lambda client: client.call_tool("find", {}))
     error: BaseException = caught.value
-    while isinstance(error, ExceptionGroup):  # of the client's tasks
+    while isinstance(error, ExceptionGroup):  # the client raises one for its tasks
         (error,) = error.exceptions
     assert f"expected one of ['{OWN}', 'search', 'fetch']" in str(error)
 

@@ -19,7 +19,7 @@ from tests.project import ROOT
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 TEXTS = 600
 TEXTS_PER_SHARD = 5  # Ray takes some milliseconds for each, time enough to kill something; a second on a busy machine
-MOST_SECONDS = int(os.environ.get("MOST_SECONDS", "300"))  # of an export; a killed worker or node may cost a minute
+MOST_SECONDS = int(os.environ.get("MOST_SECONDS", "300"))  # for an export; a killed worker or node may cost a minute
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -20,7 +20,7 @@ STRANGERS = {
     *("boto3", "botocore", "requests", "httpx", "urllib3", "huggingface_hub", "opentelemetry", "aws_xray_sdk", "idna"),
     *("uvicorn", "export", "bench", "tests", "unittest", "multiprocessing", "sqlite3", "xml", "tkinter", "distutils"),
 }
-LIBRARIES_MODULES = 345  # of the packages above; a lazy one counts as one although its code does not run
+LIBRARIES_MODULES = 345  # modules of the packages above; a lazy one counts as one although its code does not run
 
 WATCH = """
 import json, os, sys

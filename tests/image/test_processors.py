@@ -27,9 +27,9 @@ from function.handler import handler
 reply = handler(json.load(sys.stdin), None)
 print("\\n" + json.dumps([platform.machine(), [name for name in features if features[name]], reply]))
 """
-DIGITS = 5e-6  # of a score: replies have six digits, and the last may be rounded the other way
-# of a score on arm64: sums of floats end differently there, which now and then tips a rounding to 14 bits; passages
-# whose scores are as near to each other may change places
+DIGITS = 5e-6  # tolerance of a score: replies have six digits, and the last may be rounded the other way
+# Tolerance of a score on arm64. Sums of floats end differently there, which now and then tips a rounding to 14 bits.
+# Passages whose scores are as near to each other may change places.
 NEAR_ON_ARM64 = 1e-3
 
 

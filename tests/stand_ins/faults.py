@@ -60,7 +60,7 @@ class Exchange(BaseHTTPRequestHandler):
 
 @dataclass
 class Planned:
-    """A fault that requests are to meet whose path has this pattern, so many times."""
+    """A fault, the pattern of the paths that it hits, and how many requests it hits."""
 
     path: str
     answer: Fault

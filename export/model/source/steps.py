@@ -39,7 +39,7 @@ class Step:
     kind: str  # Dense, LayerNorm or Normalize
     folder: Path
     outputs: int  # values of the embedding after this step
-    activation: str = "Identity"  # of a Dense: a key of ACTIVATIONS
+    activation: str = "Identity"  # activation of a Dense: a key of ACTIVATIONS
     has_bias: bool = True
 
 

@@ -24,12 +24,12 @@ from function.routes.replies import json_reply
 from function.settings import Settings
 from function.telemetry import Stopwatch, stopwatch_of
 
-VERSION = "0.1.0"  # of this server, for clients to show; pyproject.toml's
+VERSION = "0.1.0"  # version of this server in pyproject.toml, which clients can show
 MODERN = "2026-07-28"
 LEGACY = ("2025-11-25", "2025-06-18")  # the first is offered to a client that asks for another one
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
-STATUSES = {METHOD_NOT_FOUND: 404}  # of modern errors; the others are 400
+STATUSES = {METHOD_NOT_FOUND: 404}  # HTTP status of errors in the modern revision; the others are 400
 CACHED = {"ttlMs": 300_000, "cacheScope": "private"}  # the tool changes with a new bundle only
 META = "io.modelcontextprotocol/"
 LOCAL = {"localhost", "127.0.0.1", "::1"}

@@ -71,7 +71,7 @@ class References(BaseModel):
 
 
 class Document(Reference):
-    """The whole text of a document, and the metadata of the passage that has the id."""
+    """The text of a document, of at most LONGEST_TEXT characters, and the metadata of the passage that has the id."""
 
     text: str
     metadata: dict[str, Any]
@@ -105,7 +105,7 @@ class Tools:
         title = f"Search {info.title or info.corpus}"
         inputs = input_schema(info, bundle.column_kinds)
         finds = f"Find texts by a query; returns ids, titles and addresses for `fetch`. {about}"
-        fetches = "Return the whole text, title and address of a result of `search`, by its id."
+        fetches = "Return the text of the document, its title and its address for a result of `search`, by its id."
         own = [
             _define(tool_name(info), title, about, inputs, SimilarReply),
             _define("search", title, finds, SearchArguments.model_json_schema(), References),

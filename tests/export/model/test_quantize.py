@@ -191,7 +191,7 @@ def test_products_of_one_input_are_done_as_one_and_split_again_in_their_order() 
 def test_a_bias_is_added_by_the_product_itself(names: list[str]) -> None:
     bias = random_weights(10, 1)[:, 0] * 9
     table, weights, quantized = with_bias(bias, [helper.make_node("Add", names, ["y"])])
-    assert count(quantized, "Add") == 1  # of the two halves
+    assert count(quantized, "Add") == 1  # the sum of the two halves
     (found,) = run(quantized, [list(range(60))], "y")
     assert near(found[0] - bias, table[:60] @ weights)
 

@@ -38,7 +38,7 @@ from tests.export.command_line import contents, error_line, run, summary, write_
 from tests.export.conftest import edit_json
 
 MODELS = DATA / "sentence-transformers"
-LEAST_COSINE, LEAST_QUANTIZED = 0.9999, 0.999  # of the float32 graph and of 8 bit, to sentence-transformers
+LEAST_COSINE, LEAST_QUANTIZED = 0.9999, 0.999  # cosine to sentence-transformers, in float32 and in 8 bit
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ def test_the_same_tokenizer_has_the_same_bytes_in_every_process(tmp_path: Path) 
         "from function.engine.tokenizer import save_tokenizer;"
         "save_tokenizer(Tokenizer.from_file(sys.argv[1]), Path(sys.argv[2]))"
     )
-    for seed in ("1", "2", "3"):  # of the order in which a set yields strings
+    for seed in ("1", "2", "3"):  # seeds of the order in which a set yields strings
         environment = os.environ | {"PYTHONHASHSEED": seed}
         command = [sys.executable, "-c", code, str(TINY_BERT), str(tmp_path / seed)]
         subprocess.run(command, check=True, cwd=ROOT, env=environment)
