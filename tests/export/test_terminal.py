@@ -1,6 +1,5 @@
 """What `python -m export` prints reaches any stream and controls no terminal."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,8 +8,7 @@ import pytest
 
 from export.terminal import TerminalConsole
 from function.engine.bundle import open_bundle
-
-ROOT = Path(__file__).parents[2]
+from tests.project import ROOT, run_in_a_shell
 
 
 @pytest.fixture
@@ -20,22 +18,8 @@ def command(bundle_copy: Path, tmp_path: Path) -> str:
     return f"{sys.executable} -m export corpus --corpus {tmp_path}/żółw.csv --text-column text --out {bundle_copy}"
 
 
-def run(command: str, **environment: str) -> tuple[int, str, str]:
-    """Run a command of bash; return its exit code, stdout and stderr."""
-    done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", command],
-        cwd=ROOT,
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    return done.returncode, done.stdout, done.stderr
-
-
 def test_an_ascii_pipe_gets_plain_lines(command: str, bundle_copy: Path) -> None:
-    code, out, err = run(command, PYTHONIOENCODING="ascii", COLUMNS="300")
+    code, out, err = run_in_a_shell(command, PYTHONIOENCODING="ascii", COLUMNS="300")
     assert (code, err) == (0, "")
     assert r"1 from \u017c\xf3\u0142w.csv" in out
     assert r"za\u017c\xf3\u0142\u0107 (string)" in out
@@ -45,7 +29,7 @@ def test_an_ascii_pipe_gets_plain_lines(command: str, bundle_copy: Path) -> None
 
 
 def test_without_standard_streams_an_export_is_silent(command: str, bundle_copy: Path) -> None:
-    assert run(f"{command} <&- >&- 2>&-") == (0, "", "")
+    assert run_in_a_shell(f"{command} <&- >&- 2>&-") == (0, "", "")
     index = open_bundle(bundle_copy).index
     assert index is not None
     assert index.rows == 1
@@ -53,13 +37,13 @@ def test_without_standard_streams_an_export_is_silent(command: str, bundle_copy:
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_stdout_that_is_full_is_named_instead_of_the_disk_of_the_bundle(command: str, unbuffered: str) -> None:
-    code, _, err = run(f"{command} >/dev/full", PYTHONUNBUFFERED=unbuffered)
+    code, _, err = run_in_a_shell(f"{command} >/dev/full", PYTHONUNBUFFERED=unbuffered)
     expected = "expected a file or a terminal that takes all output; choose another"
     assert (code, err) == (1, f"error: standard output: No space left on device; {expected}\n")
 
 
 def test_a_reader_that_stops_early_ends_an_export_as_sigpipe_does(command: str) -> None:
-    assert run(f"{command} | true") == (141, "", "interrupted: nothing was changed\n")
+    assert run_in_a_shell(f"{command} | true") == (141, "", "interrupted: nothing was changed\n")
 
 
 def test_control_characters_of_texts_and_tables_are_displayed_as_escapes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,7 +57,7 @@ def test_control_characters_of_texts_and_tables_are_displayed_as_escapes(capsys:
 
 
 def test_a_name_in_an_error_controls_no_terminal(tmp_path: Path) -> None:
-    code, _, err = run(f"{sys.executable} -m export verify $'{tmp_path}/\\e[31mnone'")
+    code, _, err = run_in_a_shell(f"{sys.executable} -m export verify $'{tmp_path}/\\e[31mnone'")
     assert code == 1
     assert err.startswith(rf"error: {tmp_path}/\x1b[31mnone: is not a folder")
     assert "\x1b" not in err

@@ -18,7 +18,7 @@ from function.commands.query import main
 from function.commands.terminal import UNSAFE
 from function.engine.bundle import PASSAGES
 from tests.conftest import write_bundle
-from tests.project import ROOT
+from tests.project import ROOT, run_in_a_shell
 
 TEXT = "angry goose"
 
@@ -294,24 +294,14 @@ print(json.dumps(sorted({{name.partition(".")[0] for name in sys.modules}})))
     assert not {"fastapi", "starlette", "pydantic", "mangum", "uvicorn", "asyncio"} & set(in_a_new_process(script))
 
 
-def run_in_a_shell(command: str, **environment: str) -> tuple[int, str, str]:
+def run_query_in_a_shell(command: str, **environment: str) -> tuple[int, str, str]:
     """Run a command of bash, in which "query" means ours; return its exit code, stdout and stderr."""
-    query = f"{sys.executable} -m function query"
-    done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", command.replace("query", query)],
-        cwd=ROOT,
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    return done.returncode, done.stdout, done.stderr
+    return run_in_a_shell(command.replace("query", f"{sys.executable} -m function query"), **environment)
 
 
 def test_a_reader_that_stops_early_ends_it_silently_as_sigpipe_does(bundle: Path) -> None:
     command = f"yes goose | head -300 | {{ query --file - --json --bundle {bundle}; echo $? >&2; }} | head -1"
-    _, out, err = run_in_a_shell(command)
+    _, out, err = run_query_in_a_shell(command)
     assert json.loads(out)["query"] == "goose"
     assert err == "141\n"
 
@@ -328,13 +318,13 @@ def test_a_reader_that_stops_early_ends_it_silently_as_sigpipe_does(bundle: Path
 def test_a_stream_that_cannot_be_used_is_an_error_in_one_line(
     bundle: Path, command: str, expected: str, unbuffered: str
 ) -> None:
-    code, out, err = run_in_a_shell(command.format(bundle), PYTHONUNBUFFERED=unbuffered)
+    code, out, err = run_query_in_a_shell(command.format(bundle), PYTHONUNBUFFERED=unbuffered)
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert err.startswith(f"error: {expected}")
 
 
 def test_an_error_goes_nowhere_else_if_stderr_is_closed(tmp_path: Path) -> None:
-    assert run_in_a_shell(f"query goose --bundle {tmp_path} 2>&-") == (1, "", "")
+    assert run_query_in_a_shell(f"query goose --bundle {tmp_path} 2>&-") == (1, "", "")
 
 
 def test_a_file_of_the_bundle_that_cannot_be_opened_is_named(bundle_copy: Path) -> None:
