@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -134,10 +135,9 @@ class Keywords:
         false are not found; None allows every row.
         """
         required = {term for part in quoted_parts(text) for term in self._split(part)}
-        # required terms come first, so that MOST_TERMS never removes one
-        terms = sorted(Counter(self._split(text)).items(), key=lambda term: term[0] not in required)
+        terms = Counter(self._split(text))
         scores, unknown = np.zeros(self._rows, np.float32), set[str]()
-        for term, repeats in terms[:MOST_TERMS]:
+        for term, repeats in islice(terms.items(), MOST_TERMS):  # a text with required terms is never as long
             rows, impacts, scale = self._postings(term)
             if not len(rows):
                 unknown.add(term)

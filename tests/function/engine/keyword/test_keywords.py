@@ -20,7 +20,7 @@ from bench.texts import ndcg, read_scifact
 from export.index.keywords import KeywordOptions, keyword_tensors
 from function.engine.arrays import AnyArray
 from function.engine.bundle import KeywordsInfo
-from function.engine.keyword.analyzer import find_stemmer, split_terms
+from function.engine.keyword.analyzer import LONGEST_QUERY, find_stemmer, split_terms
 from function.engine.keyword.keywords import MOST_TERMS, Keywords
 from function.engine.tensors import TensorsError
 
@@ -150,13 +150,20 @@ def test_only_allowed_rows_are_found_and_they_keep_their_scores(file: Path) -> N
     assert {hit.row for hit in hits} == {row for row in np.flatnonzero(allowed) if "w1" in texts[row]}
 
 
-def test_a_query_of_very_many_words_is_cut_and_says_so_but_quoted_words_stay(file: Path) -> None:
+def test_a_query_of_very_many_words_is_cut_and_says_so(file: Path) -> None:
     keywords = make(file, ["goose", "ferry", "word0"])
     words = " ".join(f"word{number}" for number in range(MOST_TERMS))
     assert not keywords.match(words).is_truncated
-    matches = keywords.match(f'{words} ferry "goose"')
+    matches = keywords.match(f"{words} ferry")
     assert matches.is_truncated
-    assert [hit.row for hit in matches.best(3)] == [0]
+    assert [hit.row for hit in matches.best(3)] == [2]
+
+
+def test_quoted_words_need_not_occur_for_a_long_text_that_was_pasted(file: Path) -> None:
+    keywords = make(file, ["the goose opened a door", "a ferry"])
+    query = '"zebra" goose'
+    assert [hit.row for hit in keywords.match(query.ljust(LONGEST_QUERY)).best(2)] == []
+    assert [hit.row for hit in keywords.match(query.ljust(LONGEST_QUERY + 1)).best(2)] == [0]
 
 
 # Damaged files
