@@ -15,14 +15,13 @@ from export.evaluation.arguments import EVALUATE, MEANINGS, add_evaluation_optio
 from export.index.columns import TYPES
 from export.model.source.source import POOLINGS
 from export.publishing.arguments import DESCRIPTIONS, add_publishing_options, check_publish
-from function.engine.bundle import CONVEX, FUSIONS
+from function.engine.bundle import CONVEX, FUSIONS, NO_STEMS
 from function.engine.inputs import number_option
 
 PUBLISHING = tuple(DESCRIPTIONS)
 COMMANDS = ("model", "corpus", "verify", "evaluate", *PUBLISHING)
 
 LONGEST_LINE = 1_000  # characters of --title and --description
-NO_STEMS = "none"  # for --stem
 
 EXPORT = """\
 Turn a sentence-transformer and a file of texts into a bundle that the function serves.
@@ -84,7 +83,7 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     if command == "evaluate":
         check_evaluation(parser, options)
     if named.get("no_keywords"):
-        for option in ("stem", "title_column", "fusion", "fusion_weight"):
+        for option in ("stem", "title_column", "language_column", "fusion", "fusion_weight"):
             if named[option] is not None:
                 parser.error(f"--{option.replace('_', '-')} is about keywords, and --no-keywords leaves them out")
     if named.get("fusion_weight") is not None and named["fusion"] not in (None, CONVEX):
@@ -241,6 +240,12 @@ def _add_keywords(parser: argparse.ArgumentParser) -> None:
         "--title-column",
         metavar="COLUMN",
         help="column with the titles of the texts; keyword search finds its words too and counts them more",
+    )
+    parser.add_argument(
+        "--language-column",
+        metavar="COLUMN",
+        help="column with the language of each text (german, de or de-AT), whose endings keyword search ignores; "
+        "--stem is for texts without a language",
     )
     parser.add_argument(
         "--fusion",

@@ -4,6 +4,7 @@ import argparse
 import shutil
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
-from export.arguments import NO_STEMS, PUBLISHING, parse_arguments
+from export.arguments import PUBLISHING, parse_arguments
 from export.cluster_error import ClusterError, require_ray
 from export.corpus import Corpus, CorpusError, fetching_corpus, read_corpus, read_texts
 from export.corpus.passages import writing_passages
@@ -36,7 +37,16 @@ from export.shell import python_module
 from export.subprocess_call import in_own_process
 from export.summary import Rows, corpus_rows, print_checks, print_summary
 from export.terminal import ProgressLines, TerminalConsole, showing_progress
-from function.engine.bundle import CONVEX, MANIFEST, PASSAGES, TOKENIZER, BundleError, Manifest, read_manifest
+from function.engine.bundle import (
+    CONVEX,
+    MANIFEST,
+    NO_STEMS,
+    PASSAGES,
+    TOKENIZER,
+    BundleError,
+    Manifest,
+    read_manifest,
+)
 from function.engine.tensors import TensorsError
 from function.engine.tokenizer import read_tokenizer
 
@@ -210,6 +220,7 @@ def _read_corpus(
     from export.corpus.columns import require_column
     from export.corpus.python_documentation import NAME, python_documentation
     from export.index.columns import choose_types
+    from export.index.languages import row_languages
     from export.model.documents_model import find_documents_model
 
     step = "read texts"
@@ -241,6 +252,9 @@ def _read_corpus(
     columns = choose_types(corpus, dict(options.column), name)
     if options.title_column is not None:
         require_column(name, columns, options.title_column, "--title-column")
+    if options.language_column is not None:
+        require_column(name, columns, options.language_column, "--language-column")
+        deque(row_languages(corpus, options.language_column, None, name), maxlen=0)  # a wrong language is an error now
     corpus = replace(corpus, columns=columns, title=options.title, description=options.description)
     on_progress(step, 1)
     return corpus, manifest
@@ -289,9 +303,9 @@ def _write_corpus(
     keywords = (
         None
         if options.no_keywords
-        else KeywordOptions(stemming, options.fusion or CONVEX, weight, options.title_column)
+        else KeywordOptions(stemming, options.fusion or CONVEX, weight, options.title_column, options.language_column)
     )
-    has_default_stems = keywords is not None and options.stem is None
+    has_default_stems = keywords is not None and options.stem is None and options.language_column is None
     if warning := warn_of_language(corpus.texts, name, manifest.model, has_default_stems):
         errors.print(f"[yellow]warning:[/] {escape(warning)}")
     folder, documents = find_documents_model(fresh, manifest)

@@ -132,6 +132,7 @@ def _describe_rows(rows: "EmbeddedCorpus") -> str:
 def _describe_keywords(keywords: KeywordsInfo | None) -> str:
     if keywords is None:
         return "none: no keyword and no hybrid search"
-    stems = f"{keywords.stemming} stems" if keywords.stemming else "no stems"
+    stemmers = [name for name in keywords.stemmers if name]
+    stems = f"{', '.join(stemmers)} stems" if stemmers else "no stems"
     fusion = f"convex, weight {keywords.fusion_weight:g}" if keywords.fusion == CONVEX else keywords.fusion
     return f"{keywords.terms:,} terms with {keywords.postings:,} postings, {stems}; hybrid: {fusion}"

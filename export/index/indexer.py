@@ -12,6 +12,7 @@ from export.files.tensor_file import save_tensors
 from export.index.columns import NONE, column_tensors
 from export.index.index_file import write_index_file
 from export.index.keywords import KeywordOptions, keyword_tensors
+from export.index.languages import row_languages
 from export.index.shards import Truncated
 from function.engine import bundle as layout
 from function.engine.bundle import BundleError, IndexInfo, Manifest, ModelInfo, describe_file
@@ -45,14 +46,16 @@ def write_index(
     """
     stages, recall = write_index_file(folder / layout.INDEX, codes, scales)
     written = [layout.INDEX, layout.PASSAGES]
-    columns = {name: kind for name, kind in corpus.columns.items() if kind != NONE}
+    columns = {column: kind for column, kind in corpus.columns.items() if kind != NONE}
     if columns:
         save_tensors(folder / layout.COLUMNS, column_tensors(map(json.loads, corpus.metadata), columns))
         written.append(layout.COLUMNS)
     described = None
     if keywords is not None:
         titles = _titles(corpus, keywords.title_column)
-        postings, described = keyword_tensors(corpus.embedded_texts, keywords, titles)
+        column = keywords.language_column
+        languages = None if column is None else row_languages(corpus, column, keywords.stemming, Path(name))
+        postings, described = keyword_tensors(corpus.embedded_texts, keywords, titles, languages)
         if described is not None:
             save_tensors(folder / layout.KEYWORDS, postings)
             written.append(layout.KEYWORDS)

@@ -4,15 +4,15 @@ function/engine/keyword/keywords.py describes the tensors and the formula.
 """
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise, repeat
 
 import numpy as np
 
 from function.engine.arrays import AnyArray, Array
-from function.engine.bundle import CONVEX, KeywordsInfo
+from function.engine.bundle import CONVEX, NO_STEMS, KeywordsInfo
 from function.engine.keyword.analyzer import VERSION, Stem, find_stemmer, split_terms
 from function.engine.keyword.keywords import K1, B
 
@@ -21,33 +21,41 @@ FUSION_WEIGHT = 0.6  # weight of the cosine in hybrid search
 TITLE_WEIGHT = 2  # number of times that a word of a title counts
 LARGEST_IMPACT = 255  # largest impact in 8 bit
 BLOCK = 1 << 20  # occurrences of terms that are sorted at a time: about 70 MB
-REMEMBERED_WORDS = 1 << 17  # words whose terms are cached: about 40 MB
+REMEMBERED_WORDS = 1 << 17  # words of a language whose terms are cached: about 40 MB
 LONGEST_REMEMBERED = 32  # characters of a cached word; a language without blanks has long ones, which seldom repeat
+
+Number = Callable[[str], tuple[int, ...]]  # returns the numbers of a word's terms
 
 
 @dataclass(frozen=True, slots=True)
 class KeywordOptions:
-    """The options of an export: the language of the stems, how hybrid search adds two scores, the column of titles.
+    """The options of an export: the language of the stems, how hybrid search adds two scores, and two columns.
 
-    stemming and title_column are None for none.
+    stemming and the columns are None for none. With a language column, stemming is for rows without a language.
     """
 
     stemming: str | None = STEMMING
     fusion: str = CONVEX
     fusion_weight: float = FUSION_WEIGHT
     title_column: str | None = None
+    language_column: str | None = None
 
 
 def keyword_tensors(
-    texts: Iterable[str], options: KeywordOptions, titles: Iterable[str] | None = None
+    texts: Iterable[str],
+    options: KeywordOptions,
+    titles: Iterable[str] | None = None,
+    languages: Iterable[str | None] | None = None,
 ) -> tuple[dict[str, AnyArray], KeywordsInfo | None]:
     """Return the tensors of a keywords.safetensors and their description; none if no text has a word.
 
-    A title counts as if its text began with it TITLE_WEIGHT times; titles has one for each text.
+    A title counts as if its text began with it TITLE_WEIGHT times; titles has one for each text. languages has the
+    language of each text's stemmer, None for no stems; without them it is that of the options.
     The texts are read once, and only one of them is in memory. Each of a text's words takes 9 bytes, each different
     term some 200.
     """
-    numbers, occurrences, lengths, version = _read_terms(texts, titles, find_stemmer(options.stemming))
+    stemmers = repeat(options.stemming) if languages is None else languages
+    numbers, occurrences, lengths, version, used = _read_terms(texts, titles, stemmers)
     if not numbers:
         return {}, None
     terms = sorted(numbers)  # by code point, which is the order of their bytes too
@@ -71,37 +79,43 @@ def keyword_tensors(
         fusion=options.fusion,
         fusion_weight=options.fusion_weight,
         analyzer=version,
+        languages=[] if languages is None else sorted(language or NO_STEMS for language in used),
     )
 
 
 def _read_terms(
-    texts: Iterable[str], titles: Iterable[str] | None, stem: Stem | None
-) -> tuple[dict[str, int], Array[np.uint32], Array[np.uint32], int]:
+    texts: Iterable[str], titles: Iterable[str] | None, languages: Iterable[str | None]
+) -> tuple[dict[str, int], Array[np.uint32], Array[np.uint32], int, set[str | None]]:
     """Return a number for each different term, the number of each term of all texts, and how many terms each text has.
 
     Terms are numbered in the order in which they first occur. Blanks separate terms, so the terms of a word are cached.
-    The last value is the version of the terms: 1, which older functions read, if that has the same.
+    The last values are the version of the terms, which is 1, for older functions, if that has the same terms, and the
+    different languages of the texts.
     """
     numbers: dict[str, int] = {}
     version = 1
     occurrences, lengths = array("I"), array("I")
 
-    def number(word: str) -> tuple[int, ...]:
+    def number(stem: Stem | None, word: str) -> tuple[int, ...]:
         nonlocal version
         terms = split_terms(word, stem)
         if version == 1 and not word.isascii() and terms != split_terms(word, stem, 1):
             version = VERSION
         return tuple([numbers.setdefault(term, len(numbers)) for term in terms])
 
-    cached = lru_cache(REMEMBERED_WORDS)(number)
-    for text, title in zip(texts, repeat("") if titles is None else titles, strict=False):
+    readers: dict[str | None, tuple[Number, Number]] = {}
+    for text, title, language in zip(texts, repeat("") if titles is None else titles, languages, strict=False):
         before = len(occurrences)
+        if language not in readers:
+            plain = partial(number, find_stemmer(language))
+            readers[language] = plain, lru_cache(REMEMBERED_WORDS)(plain)
+        by_word, cached = readers[language]
         for word in title.split():
-            occurrences.extend(number(word) * TITLE_WEIGHT)
+            occurrences.extend(by_word(word) * TITLE_WEIGHT)
         for word in text.split():
-            occurrences.extend(cached(word) if len(word) <= LONGEST_REMEMBERED else number(word))
+            occurrences.extend(cached(word) if len(word) <= LONGEST_REMEMBERED else by_word(word))
         lengths.append(len(occurrences) - before)
-    return numbers, np.frombuffer(occurrences, np.uint32), np.frombuffer(lengths, np.uint32), version
+    return numbers, np.frombuffer(occurrences, np.uint32), np.frombuffer(lengths, np.uint32), version, {*readers}
 
 
 def _postings(occurrences: Array[np.uint32], lengths: Array[np.uint32], terms: int) -> dict[str, AnyArray]:

@@ -7,7 +7,7 @@ embedded: it compares them with the written ones and embeds few texts again.
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -185,16 +185,26 @@ def _check_columns(bundle: Path, info: IndexInfo, passages: Passages) -> Iterato
 
 
 def _check_keywords(bundle: Path, info: IndexInfo, sample: list[int], texts: list[str]) -> Iterator[Check]:
-    """Look up every term of these texts, the rows of `sample`; nothing is checked in a bundle without keywords."""
+    """Look up every term of these texts, the rows of `sample`; nothing is checked in a bundle without keywords.
+
+    In a bundle with several languages, a row must have all terms of its text in one of them.
+    """
     if info.keywords is None:
         return
     keywords = Keywords(bundle / layout.KEYWORDS, info.keywords, info.rows)
-    stem = find_stemmer(info.keywords.stemming)
-    rows_by_term: dict[str, list[int]] = {}
+    stems = [find_stemmer(language) for language in info.keywords.stemmers]
+    rows_of = cache(keywords.rows_of)
+
+    def has(row: int, term: str) -> bool:
+        place = np.searchsorted(rows := rows_of(term), row)
+        return bool(place < len(rows) and rows[place] == row)
+
+    missing: list[str] = []
     for row, text in zip(sample, texts, strict=True):
-        for term in split_terms(text, stem, info.keywords.analyzer):
-            rows_by_term.setdefault(term, []).append(row)
-    missing = [term for term, rows in rows_by_term.items() if not np.isin(rows, keywords.rows_of(term)).all()]
+        by_stem = [dict.fromkeys(split_terms(text, stem, info.keywords.analyzer)) for stem in stems]
+        without = [[term for term in terms if not has(row, term)] for terms in by_stem]
+        missing.extend(sorted(without, key=len)[0])
+    missing = list(dict.fromkeys(missing))
     name = f"terms of {len(texts):,} texts without their postings"
     yield Check(name, ", ".join([f"{len(missing):,}", *missing[:3]]), "0", not missing)
 

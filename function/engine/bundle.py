@@ -25,6 +25,7 @@ COLUMNS = "columns.safetensors"
 KEYWORDS = "keywords.safetensors"
 TRUNCATED = "truncated.jsonl"  # only for whoever made the bundle: see export/index/indexer.py
 
+NO_STEMS = "none"  # instead of the language of a stemmer
 CONVEX, RRF = FUSIONS = ("convex", "rrf")  # function/engine/hybrid.py explains them
 
 _Info = TypeVar("_Info", "FileInfo", "ModelInfo", "IndexInfo", "KeywordsInfo", "StagesInfo", "VectorsInfo")
@@ -71,6 +72,13 @@ class KeywordsInfo:
     fusion: str  # one of FUSIONS
     fusion_weight: float  # weight of the cosine, 0 to 1; the rest is the weight of BM25
     analyzer: int = 1  # version of the terms: see function/engine/keyword/analyzer.py
+    # if a column names the language of each text: the different stemmers of the texts, "none" for texts without stems
+    languages: list[str] = field(default_factory=list)
+
+    @property
+    def stemmers(self) -> list[str | None]:
+        """Return the languages of all stemmers, None for words without stems."""
+        return [None if name == NO_STEMS else name for name in self.languages] or [self.stemming]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +138,10 @@ class Manifest:
         for name in ("full_dim", "documents"):
             if not content["model"][name]:
                 del content["model"][name]
-        if content["index"] is not None and (keywords := content["index"]["keywords"]) and keywords["analyzer"] == 1:
-            del keywords["analyzer"]
+        if content["index"] is not None and (keywords := content["index"]["keywords"]):
+            for name, default in (("analyzer", 1), ("languages", [])):
+                if keywords[name] == default:
+                    del keywords[name]
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -175,7 +185,7 @@ def _read_index(values: dict[str, Any]) -> IndexInfo:
     stages, keywords, vectors = values["stages"], values["keywords"], values.get("vectors")
     parts = {
         "stages": None if stages is None else _read(StagesInfo, stages),
-        "keywords": None if keywords is None else _read(KeywordsInfo, {"analyzer": 1} | keywords),
+        "keywords": None if keywords is None else _read(KeywordsInfo, {"analyzer": 1, "languages": []} | keywords),
         "vectors": None if vectors is None else _read(VectorsInfo, vectors),
         "heading_prefix": values.get("heading_prefix", False),
         "title": values.get("title", ""),
@@ -212,6 +222,7 @@ _IS_VALID: dict[object, Callable[[Any], bool]] = {  # by the type of a field
     StagesInfo | None: lambda value: value is None or isinstance(value, StagesInfo),
     KeywordsInfo | None: lambda value: value is None or isinstance(value, KeywordsInfo),
     VectorsInfo | None: lambda value: value is None or isinstance(value, VectorsInfo),
+    list[str]: lambda value: isinstance(value, list) and all(isinstance(text, str) for text in value),
     dict[str, str]: lambda value: isinstance(value, dict) and all(isinstance(text, str) for text in value.values()),
     dict[str, float]: lambda value: isinstance(value, dict) and all(type(x) in (int, float) for x in value.values()),
 }

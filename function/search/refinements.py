@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from function.engine.keyword.analyzer import VERSION, find_stemmer
+from function.engine.keyword.analyzer import VERSION
 from function.engine.keyword.highlights import TermsOfWords, highlight
 from function.engine.loading import Loaded, LoadedBundle
 from function.engine.metadata.columns import Column, Mask
@@ -179,8 +179,8 @@ def add_highlights(
     corrected: the terms that replace misspelled words of the query.
     """
     info = bundle.manifest.index and bundle.manifest.index.keywords
-    stem, version = (find_stemmer(info.stemming), info.analyzer) if info else (None, VERSION)
-    terms = TermsOfWords(query or "", stem, version, corrected)
+    stemmers, version = (info.stemmers, info.analyzer) if info else ([None], VERSION)
+    terms = TermsOfWords(query or "", stemmers, version, corrected)
     found = highlight(texts, terms, marks_words=mode != "semantic")
     for result, text, parts in zip(results, texts, found, strict=True):
         start, end = parts.snippet

@@ -144,7 +144,7 @@ def test_refinements_are_imported_and_columns_opened_by_the_first_query_with_one
     assert not set(files) & set(plain["opened"])
     seen = start(ASK.replace("\"}'", '", "group_by": "who", "highlights": true}\''))
     imported = {name for name in seen["later"] if name.startswith("function")}
-    analyzer = {f"function.engine.keyword{name}" for name in ("", ".analyzer", ".highlights")}
+    analyzer = {f"function.engine.keyword{name}" for name in ("", ".analyzer", ".highlights", ".stop_words")}
     metadata = {f"function.engine.metadata{name}" for name in ("", ".columns", ".facets")}
     others = {"function.engine.ranking", "function.search.refinements"}
     assert imported - {"function.routes.repeated_keys"} == analyzer | metadata | others

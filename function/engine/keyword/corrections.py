@@ -16,7 +16,7 @@ with a term that the corpus does not have.
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from string import ascii_lowercase
 
@@ -41,36 +41,40 @@ Correction = Mapping[str, str]  # the terms that replace a word, each with a wor
 
 
 def find_corrections(
-    text: str, unknown: set[str], tensors: Mapping[str, AnyArray], stem: Stem | None, version: int
+    text: str, unknown: set[str], tensors: Mapping[str, AnyArray], stems: Sequence[Stem | None], version: int
 ) -> Iterator[tuple[str, int, Correction]]:
     """Yield each word of a text whose terms are `unknown`, how often it occurs, and its nearest terms if it has any.
 
-    tensors are those of a keywords.safetensors, and stem and version are those of its terms.
+    tensors are those of a keywords.safetensors, and stems and version are those of its terms. With several stemmers, a
+    word has the nearest terms by each.
     """
     words = Counter(
         word
         for code, parts in find_codes(text, version)
         if not any(map(str.isdigit, code))
         for word in parts
-        if SHORTEST <= len(word) <= LONGEST and word.isalpha() and unknown.issuperset(split_terms(word, stem, version))
+        if SHORTEST <= len(word) <= LONGEST
+        and word.isalpha()
+        and all(unknown.issuperset(split_terms(word, stem, version)) for stem in stems)
     )
-    vocabulary = Vocabulary(tensors, stem) if words else None
+    vocabularies = [Vocabulary(tensors, stem, MOST_COMPARED // len(stems)) for stem in stems] if words else []
     for word, repeats in islice(words.items(), MOST_CORRECTED):
-        if vocabulary and (correction := vocabulary.correct(word)):
+        correction = {term: shown for own in vocabularies for term, shown in own.correct(word).items()}
+        if correction:
             yield word, repeats, correction
 
 
 class Vocabulary:
     """The terms of a keywords.safetensors, and how many more of them a query is compared with."""
 
-    def __init__(self, tensors: Mapping[str, AnyArray], stem: Stem | None) -> None:
-        """Take the tensors and the stemmer of the terms."""
+    def __init__(self, tensors: Mapping[str, AnyArray], stem: Stem | None, most_compared: int) -> None:
+        """Take the tensors, the stemmer of the terms, and how many terms all words together are compared with."""
         self._bytes = tensors["terms"]
         self._offsets = tensors["terms.offsets"].astype(np.intp)
         self._holders = tensors["postings.offsets"]
         self._lengths = np.diff(self._offsets)  # in bytes
         self._stem = stem
-        self._remaining = MOST_COMPARED
+        self._remaining = most_compared
 
     def correct(self, word: str) -> Correction:
         """Return the terms at the smallest distance from a word, the most frequent first."""

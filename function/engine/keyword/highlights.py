@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
-from function.engine.keyword.analyzer import PAIR, WORD, Stem, split_terms
+from function.engine.keyword.analyzer import PAIR, WORD, find_stemmer, split_terms
+from function.engine.keyword.stop_words import stop_words_of
 
 SNIPPET = 240  # maximum characters of a snippet
 # A sentence ends at a line break, at a full stop of Chinese or Japanese, or at a mark, with closing quotation marks or
@@ -79,11 +80,18 @@ def _merge(ranges: Iterable[Range]) -> list[Range]:
 class TermsOfWords(dict[str, frozenset[str]]):
     """The terms of the query that each word has; a word is read once."""
 
-    def __init__(self, query: str, stem: Stem | None, version: int, corrected: Set[str] = frozenset()) -> None:
-        """Take the query, the stemmer and the version of the terms, and the terms that replace misspelled words."""
-        self._terms = frozenset(split_terms(query, stem, version, is_query=True)) | corrected
-        self._stem = stem
+    def __init__(
+        self, query: str, languages: Sequence[str | None], version: int, corrected: Set[str] = frozenset()
+    ) -> None:
+        """Take the query, the languages of the stemmers, the version of the terms, and the terms of misspelled words.
+
+        Stop words of the query are left out, unless it has no other words.
+        """
+        self._stems = [find_stemmer(language) for language in languages]
         self._version = version
+        ignored = stop_words_of(languages)
+        content = WORD.sub(lambda word: " " if word[0].lower() in ignored else word[0], query)
+        self._terms = (self._split(content) or self._split(query)) | corrected
 
     def words(self, text: str) -> list[Range]:
         """Return where the words of a text are, and the pairs of Chinese, Japanese or Thai characters; ascending."""
@@ -95,12 +103,15 @@ class TermsOfWords(dict[str, frozenset[str]]):
     def __missing__(self, word: str) -> frozenset[str]:
         if word.isascii() and word.isalpha() and len(word) <= SNIPPET:  # what split_terms does, in a tenth of its time
             lowered = word.lower()
-            found = self._terms.intersection((self._stem(lowered) if self._stem else lowered,))
+            found = self._terms.intersection([stem(lowered) if stem else lowered for stem in self._stems])
         else:
-            # read as a query, a pair is no character of it
-            found = self._terms.intersection(split_terms(word, self._stem, self._version, is_query=True))
+            found = self._terms & self._split(word)
         self[word] = found
         return found
+
+    def _split(self, text: str) -> frozenset[str]:
+        """Return the terms of a text in each language, read as a query: then a pair is no character of it."""
+        return frozenset(term for stem in self._stems for term in split_terms(text, stem, self._version, is_query=True))
 
 
 def _snippet(text: str, sentence: Range, word: int) -> Range:

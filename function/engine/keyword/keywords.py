@@ -15,10 +15,11 @@ A query reads the postings of its own terms and no others: a term is found by bi
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import islice
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ import numpy as np
 
 from function.engine.arrays import AnyArray, Array
 from function.engine.bundle import KeywordsInfo
-from function.engine.keyword.analyzer import VERSION, find_stemmer, quoted_parts, split_terms
+from function.engine.keyword.analyzer import VERSION, Stem, find_stemmer, quoted_parts, split_terms
 from function.engine.semantic.index import DECIMALS, Hit, Mask, Rows
 from function.engine.tensors import TensorsError, map_tensors
 
@@ -126,26 +127,27 @@ class Keywords:
         self._tensors = tensors
         self._terms = range(info.terms)
         self._rows = rows
-        self._stem = find_stemmer(info.stemming)
+        self._stems = [find_stemmer(language) for language in info.stemmers]
 
     def match(self, text: str, allowed: Mask | None = None) -> Matches:
         """Return the scores of all rows for the terms of a text; a repeated term counts as often as it is repeated.
 
-        Every word between quotation marks must occur in a row, in any order. allowed is (rows,) bool: rows where it is
-        false are not found; None allows every row.
+        If the rows have several languages, a word of the text has the stem of each, because a query does not say its
+        language. Every word between quotation marks must occur in a row, in any order. allowed is (rows,) bool: rows
+        where it is false are not found; None allows every row.
         """
-        required = {term for part in quoted_parts(text) for term in self._split(part)}
-        terms = Counter(self._split(text))
+        quoted = " ".join(quoted_parts(text))
+        required = set(self._split(quoted))
+        terms = self._split(text)
         scores, unknown = np.zeros(self._rows, np.float32), set[str]()
         for term, repeats in islice(terms.items(), MOST_TERMS):  # a text with required terms is never as long
             rows, impacts, scale = self._postings(term)
             if not len(rows):
                 unknown.add(term)
             scores[rows] += impacts * np.float32(scale * repeats)
-            if term in required:
-                holds = np.zeros(self._rows, np.bool_)
-                holds[rows] = True
-                allowed = holds if allowed is None else allowed & holds
+        if required:
+            holds = np.logical_or.reduce([self._rows_with(self._split_by(stem, quoted)) for stem in self._stems])
+            allowed = holds if allowed is None else allowed & holds
         corrected = self._correct(text, unknown - required, scores) if unknown - required else {}
         if allowed is not None:
             scores[~allowed] = 0
@@ -159,7 +161,9 @@ class Keywords:
         from function.engine.keyword.corrections import find_corrections  # only a misspelled word needs it
 
         corrected = {}
-        for word, repeats, correction in find_corrections(text, unknown, self._tensors, self._stem, self.info.analyzer):
+        for word, repeats, correction in find_corrections(
+            text, unknown, self._tensors, self._stems, self.info.analyzer
+        ):
             best = np.zeros_like(scores)
             for term in correction:
                 rows, impacts, scale = self._postings(term)
@@ -168,8 +172,21 @@ class Keywords:
             corrected[word] = correction
         return corrected
 
-    def _split(self, text: str) -> list[str]:
-        return split_terms(text, self._stem, self.info.analyzer, is_query=True)
+    def _split(self, text: str) -> Mapping[str, int]:
+        """Return the terms of a text in each language of the corpus, and how often the text has each."""
+        return reduce(or_, [Counter(self._split_by(stem, text)) for stem in self._stems])
+
+    def _split_by(self, stem: Stem | None, text: str) -> list[str]:
+        return split_terms(text, stem, self.info.analyzer, is_query=True)
+
+    def _rows_with(self, terms: Collection[str]) -> Mask:
+        """Return which rows have all these terms, (rows,) bool."""
+        holds = np.ones(self._rows, np.bool_)
+        for term in terms:
+            has_term = np.zeros(self._rows, np.bool_)
+            has_term[self.rows_of(term)] = True
+            holds &= has_term
+        return holds
 
     def rows_of(self, term: str) -> AnyArray:
         """Return the rows that have a term, ascending: (n,) uint32."""

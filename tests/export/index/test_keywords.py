@@ -5,9 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import Stemmer
 from safetensors.numpy import load_file
 
 from export.index.keywords import KeywordOptions, keyword_tensors
+from export.index.languages import STEMMERS
 from function.engine.bundle import KEYWORDS, MANIFEST, KeywordsInfo, open_bundle
 from function.engine.keyword.keywords import Keywords
 from tests.export.command_line import contents, error_line, export_texts, run, summary
@@ -116,6 +118,94 @@ def test_a_column_of_titles_that_the_texts_lack_is_refused(bundle_copy: Path, tm
         "texts.csv: found the columns 'title', expected a column 'titel'; did you mean --title-column 'title'?"
     )
     assert contents(bundle_copy) == before
+
+
+LANGUAGES = {
+    "en": "the running geese searched several houses",
+    "German": "die laufenden Gänse suchten mehrere Häuser",
+    "fr-CA": "les oies cherchaient plusieurs maisons",
+    "ja": "running Häuser maisons",
+    "": "running Häuser maisons again",
+}
+NAMES = ["english", "german", "french", None, "dutch"]  # of the stemmers, where --stem is dutch
+
+
+@pytest.fixture
+def languages(tmp_path: Path) -> Path:
+    path = tmp_path / "languages.csv"
+    rows = (f"{language},{text}\n" for language, text in LANGUAGES.items())
+    path.write_text("lang,text\n" + "".join(rows), encoding="utf-8")
+    return path
+
+
+def test_each_text_has_the_stems_of_its_own_language(bundle_copy: Path, languages: Path) -> None:
+    info = export(bundle_copy, languages, "--language-column", "lang", "--stem", "dutch")
+    assert info is not None
+    assert (info.stemming, info.languages) == ("dutch", ["dutch", "english", "french", "german", "none"])
+    keywords = Keywords(bundle_copy / KEYWORDS, info, len(LANGUAGES))
+    rows_by_term: dict[str, set[int]] = {}
+    for row, (name, text) in enumerate(zip(NAMES, LANGUAGES.values(), strict=True)):
+        for word in text.lower().split():
+            for spelling in (word, word.replace("ä", "a")):
+                term = spelling if name is None else Stemmer.Stemmer(name).stemWord(spelling)
+                rows_by_term.setdefault(term, set()).add(row)
+    assert {term: set(keywords.rows_of(term).tolist()) for term in rows_by_term} == rows_by_term
+    assert info.terms == len(rows_by_term)
+    verified = run("verify", bundle_copy)
+    assert (verified.code, verified.err) == (0, "")
+
+
+def test_a_query_is_read_in_each_language_of_the_texts(bundle_copy: Path, languages: Path) -> None:
+    info = export(bundle_copy, languages, "--language-column", "lang", "--stem", "none")
+    assert info is not None
+    keywords = Keywords(bundle_copy / KEYWORDS, info, len(LANGUAGES))
+    for query, rows in [
+        ("runs", {0}),
+        ("Haus", {1}),
+        ("Häuser", {1, 3, 4}),
+        ('"run" house', {0}),
+        ('"laufende Haus"', {1}),
+        ('"laufende houses"', set()),
+        ("maison", {2}),
+    ]:
+        matches = keywords.match(query)
+        assert {hit.row for hit in matches.best(9)} == rows, query
+        assert matches.corrected == {}
+    assert keywords.match("maizon").corrected == {"maizon": {"maison": "maison"}}
+
+
+def test_a_word_counts_once_where_its_stems_are_equal(bundle_copy: Path, tmp_path: Path) -> None:
+    (tmp_path / "two.csv").write_text("lang,text\nen,a goose\nen,goose houses\nde,houses\n", encoding="utf-8")
+    info = export(bundle_copy, tmp_path / "two.csv", "--language-column", "lang")
+    assert info is not None
+    scores = Keywords(bundle_copy / KEYWORDS, info, 3).match("houses house").scores
+    info = export(bundle_copy, tmp_path / "two.csv")
+    assert info is not None
+    assert scores.tolist() == Keywords(bundle_copy / KEYWORDS, info, 3).match("houses house").scores.tolist()
+
+
+def test_the_manifest_names_languages_only_with_a_column_of_them(bundle_copy: Path, languages: Path) -> None:
+    for options in ((), ("--language-column", "lang")):
+        export(bundle_copy, languages, "--stem", "english", *options)
+        written = json.loads((bundle_copy / MANIFEST).read_text())["index"]["keywords"]
+        assert ("languages" in written) == bool(options)  # functions from before the field refuse it
+
+
+@pytest.mark.parametrize("value", ["klingon", "en de", "7"])
+def test_a_value_that_is_no_language_is_refused_with_its_row(bundle_copy: Path, tmp_path: Path, value: str) -> None:
+    (tmp_path / "texts.csv").write_text(f"lang,text\nen,goose\n{value},ferry\n", encoding="utf-8")
+    before = contents(bundle_copy)
+    done = run("corpus", "--corpus", tmp_path / "texts.csv", "--out", bundle_copy, "--language-column", "lang")
+    assert error_line(done).endswith(
+        f"texts.csv, text 1 (from 0, id '1'): found '{value}' in the column 'lang', expected a language such as "
+        "german, de or de-AT, or none; correct it, or name another column with --language-column"
+    )
+    assert contents(bundle_copy) == before
+
+
+def test_each_stemmer_is_known_by_its_name() -> None:
+    assert {*Stemmer.algorithms()} - {*STEMMERS} <= {"porter", "dutch_porter"}
+    assert all(STEMMERS[name] == name for name in STEMMERS.values())
 
 
 def test_texts_without_a_word_have_no_keywords(bundle_copy: Path, tmp_path: Path) -> None:

@@ -10,16 +10,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from function.engine.keyword import highlights
-from function.engine.keyword.analyzer import VERSION, WORD, Stem, find_stemmer, split_terms
+from function.engine.keyword.analyzer import VERSION, WORD, find_stemmer, split_terms
 from function.engine.keyword.highlights import SNIPPET, Highlight, TermsOfWords
 
-STEM = find_stemmer("english")
+LANGUAGE = "english"
+STEM = find_stemmer(LANGUAGE)
 
 
 def highlight(
-    texts: list[str], query: str, stem: Stem | None, *, marks_words: bool, version: int = VERSION
+    texts: list[str], query: str, language: str | None, *, marks_words: bool, version: int = VERSION
 ) -> list[Highlight]:
-    return highlights.highlight(texts, TermsOfWords(query, stem, version), marks_words=marks_words)
+    return highlights.highlight(texts, TermsOfWords(query, [language], version), marks_words=marks_words)
 
 
 WORDS = [
@@ -59,8 +60,8 @@ def test_a_snippet_has_the_best_sentences_beginning_or_its_first_word_of_the_que
     texts: list[str], query: str, marks_words: bool
 ) -> None:
     wanted = set(split_terms(query, STEM))
-    plain = highlight(texts, query, STEM, marks_words=False)  # its range is the best sentence
-    for text, best, found in zip(texts, plain, highlight(texts, query, STEM, marks_words=marks_words), strict=True):
+    plain = highlight(texts, query, LANGUAGE, marks_words=False)  # its range is the best sentence
+    for text, best, found in zip(texts, plain, highlight(texts, query, LANGUAGE, marks_words=marks_words), strict=True):
         check_form(text, found)
         assert found.snippet == best.snippet
         ((start, end),) = best.ranges
@@ -70,16 +71,37 @@ def test_a_snippet_has_the_best_sentences_beginning_or_its_first_word_of_the_que
             assert text[slice(*found.snippet)] == text.rstrip()
 
 
+@pytest.mark.parametrize(
+    ("languages", "query", "text", "marked"),
+    [
+        (["english"], "The history of a ferry", "A History of the ferry and of the goose", ["History", "ferry"]),
+        (["english"], "to be or not to be", "Not to sleep or to be", ["Not", "to", "or", "to", "be"]),
+        (["english"], "Was ist der Hof?", "Das ist der Hof", ["ist", "der", "Hof"]),
+        (["german"], "Was ist der Hof?", "Das ist der Hof", ["Hof"]),
+        (["english", "german"], "the house of der Häuser", "the Haus of der", ["Haus"]),
+        ([None], "the ferry", "the ferry", ["the", "ferry"]),
+        (["english"], "the gooze", "the goose", ["goose"]),
+    ],
+)
+def test_stop_words_are_marked_only_if_the_query_has_no_other_words(
+    languages: list[str | None], query: str, text: str, marked: list[str]
+) -> None:
+    corrected = {"goos"} if "gooze" in query else frozenset[str]()
+    terms = TermsOfWords(query, languages, VERSION, corrected)
+    (found,) = highlights.highlight([text], terms, marks_words=True)
+    assert [text[start:end] for start, end in found.ranges] == marked
+
+
 @given(text=texts_of_pieces, query=queries)
 def test_the_ranges_of_keyword_search_are_the_words_that_have_a_term_of_the_query(text: str, query: str) -> None:
     # in version 1 of the terms, which has no pairs of characters
     wanted = set(split_terms(query, STEM, 1))
     expected = [word.span() for word in WORD.finditer(text) if wanted & set(split_terms(word[0], STEM, 1))]
-    (found,) = highlight([text], query, STEM, marks_words=True, version=1)
+    (found,) = highlight([text], query, LANGUAGE, marks_words=True, version=1)
     if expected:
         assert found.ranges == expected
     else:
-        assert found == highlight([text], query, STEM, marks_words=False, version=1)[0]
+        assert found == highlight([text], query, LANGUAGE, marks_words=False, version=1)[0]
 
 
 @given(

@@ -105,10 +105,10 @@ def test_a_version_that_this_code_does_not_know_is_refused(path: Path) -> None:
     ],
 )
 def test_highlights_mark_folded_words_and_pairs(query: str, text: str, marked: list[str]) -> None:
-    (parts,) = highlight([text], TermsOfWords(query, None, 2), marks_words=True)
+    (parts,) = highlight([text], TermsOfWords(query, [None], 2), marks_words=True)
     assert [text[start:end] for start, end in parts.ranges] == marked
 
 
 def test_highlights_of_an_older_bundle_mark_characters() -> None:
-    (parts,) = highlight(["東京 と"], TermsOfWords("京都", None, 1), marks_words=True)
+    (parts,) = highlight(["東京 と"], TermsOfWords("京都", [None], 1), marks_words=True)
     assert parts.ranges == [(1, 2)]
