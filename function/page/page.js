@@ -45,7 +45,7 @@ async function search({ isMore = false } = {}) {
   hits.removeAttribute("aria-busy");
 }
 
-function showReply(request, { results, truncated, facets, total }, phases, roundTrip) {
+function showReply(request, { results, truncated, corrected, facets, total }, phases, roundTrip) {
   const before = request.offset ?? 0;
   if (!before) shown = { request, total, full: fullScore(results, request.mode) };
   const drawn = results.map((result) => drawHit(result, shown.full, { filterBy, like: searchLike }));
@@ -59,6 +59,7 @@ function showReply(request, { results, truncated, facets, total }, phases, round
   more.hidden = results.length < request.num_results || next > reach || next >= shown.total;
   byId("took").textContent = `${roundTrip.toFixed(0)} ms`;
   byId("truncated").hidden = !truncated;
+  showCorrections(Object.entries(corrected ?? {}));
   byId("problem").hidden = byId("empty").hidden = true;
   drawPhases(phases, roundTrip);
   const start = startIn(phases);
@@ -74,6 +75,13 @@ function showNumber() {
   const isOfAll = total > number && !group && (!mode || mode === "keyword");
   const all = isOfAll ? ` of ${total.toLocaleString("en")}` : "";
   status.textContent = number ? `${number}${all} ${name}` : `No results${filter ? " pass the filters" : ""}`;
+}
+
+// Show which words replaced those that no text has.
+function showCorrections(corrections) {
+  const parts = corrections.map(([word, others]) => `“${others.join("” and “")}” instead of “${word}”`);
+  byId("corrected").textContent = `Results for ${parts.join(", ")}.`;
+  byId("corrected").hidden = !parts.length;
 }
 
 // Show the number of filters, and the text to which the results are similar.
@@ -112,7 +120,8 @@ function showNothing() {
   hits.replaceChildren();
   more.hidden = true;
   status.textContent = byId("took").textContent = "";
-  byId("problem").hidden = byId("phases").hidden = byId("truncated").hidden = byId("curl").hidden = true;
+  byId("problem").hidden = byId("phases").hidden = byId("curl").hidden = true;
+  byId("truncated").hidden = byId("corrected").hidden = true;
   byId("empty").hidden = false;
 }
 

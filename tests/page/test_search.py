@@ -59,6 +59,31 @@ def test_the_parts_that_the_server_names_are_marked_also_after_an_emoji(page: "P
     assert hit.locator("mark").all_text_contents() == marked
 
 
+@pytest.mark.parametrize("label", ["Words", "Both"])
+def test_a_corrected_word_is_shown_with_what_replaced_it(page: "Page", label: str) -> None:
+    note = page.locator("#corrected")
+    page.get_by_label(label).check()
+    search(page, "the angry gooes and the fery")
+    assert note.inner_text() == "Results for “goose” instead of “gooes”, “ferry” instead of “fery”."
+    assert {"angry", "goose"} <= set(page.locator("mark").all_text_contents())
+    page.get_by_label("Meaning").check()
+    note.wait_for(state="hidden")
+    page.get_by_label(label).check()
+    note.wait_for()
+    search(page, "the angry goose")
+    assert not note.is_visible()
+    search(page, "gooes")
+    assert note.is_visible()
+    page.locator("#query").fill("")
+    note.wait_for(state="hidden")
+
+
+def test_a_correction_is_text_and_not_markup(page: "Page") -> None:
+    page.evaluate("showCorrections([['<b>gooes</b>', ['<i>goose</i>', 'moose']]])")
+    expected = "Results for “<i>goose</i>” and “moose” instead of “<b>gooes</b>”."
+    assert page.locator("#corrected").inner_text() == expected
+
+
 def test_ranges_count_code_points_and_are_cut_to_the_part_that_is_shown(page: "Page") -> None:
     """JavaScript's own length of "a🦆b" is 4."""
     run = """([text, ranges, offset]) => markRanges(text, ranges, offset).map(one => one.outerHTML ?? one)"""
