@@ -107,8 +107,7 @@ def rank(work: Path, embedder: Embedder, test: Retrieval, texts: Sequence[tuple[
     contents = [text for _, text in texts]
     name = hashlib.sha256("\0".join(contents).encode()).hexdigest()[:12]
     index = Index(*quantize(embed_once(work / f"documents-{name}.npy", embedder, contents)))
-    stored = Retrieval({str(row): text for row, text in enumerate(contents)}, {}, {})
-    keywords = make_keywords(work / "documents.safetensors", stored, KeywordOptions().stemming)
+    keywords = make_keywords(work / "documents.safetensors", contents, KeywordOptions())
     queries = list(zip(embed_texts(embedder, list(test.queries.values())), test.queries.values(), strict=True))
     semantic = [index.search(query, DEPTH) for query, _ in queries]
     hybrid = [fuse(index, query, keywords.match(text), keywords.info, DEPTH) for query, text in queries]

@@ -1,17 +1,22 @@
-"""How well semantic, keyword and hybrid search rank SciFact's documents, with the export's own defaults and without.
+"""How well each mode of search ranks SciFact's and CISI's documents, with the export's own defaults and without.
 
-No parameter was chosen on SciFact: K1 and B are Lucene's defaults, the weight and the stems are the export's.
+No parameter was chosen on SciFact: K1 and B are Lucene's defaults, the weight and the stems are the export's. The texts
+are documents with their titles. "titles twice" leaves the titles to --title-column; CISI has none. In other cases each
+query has one letter of a word changed, or an accent on its first e.
 """
 
 import argparse
+import random
+import re
 from dataclasses import replace
 from pathlib import Path
+from string import ascii_lowercase
 
 import numpy as np
 from safetensors.numpy import save_file
 
 from bench.report import Missing, console, make_provenance, report
-from bench.texts import TOP_K, Retrieval, add_data_argument, ndcg, read_scifact
+from bench.texts import CISI, SCIFACT, SEED, TOP_K, Retrieval, add_data_argument, ndcg, read_scifact
 from export.index.embed import embed_texts
 from export.index.keywords import KeywordOptions, keyword_tensors
 from function.engine.bundle import KEYWORDS, MODEL, RRF, BundleError, read_manifest
@@ -19,10 +24,11 @@ from function.engine.embedder import Embedder
 from function.engine.hybrid import fuse
 from function.engine.keyword.keywords import Keywords
 from function.engine.quantization import Embeddings, quantize
-from function.engine.semantic.index import Index
+from function.engine.semantic.index import Hit, Index
 
 WRITES: tuple[str, ...] = ("modes",)
 MEASURES: tuple[str, ...] = ("export.model.export_model", "requirements.txt")
+WORD = re.compile("[A-Za-z]{4,}")  # a word that is misspelled
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,33 +39,56 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Measure and report."""
-    test = read_scifact(options.data)
+    tests = {name: read_scifact(options.data, name) for name in (SCIFACT, CISI)}
     try:
         manifest = read_manifest(options.bundle)
     except BundleError as error:
         raise Missing(str(error)) from error
-    embedder = Embedder.open(options.bundle, manifest.model)
-    folder = options.work / "scifact"
-    folder.mkdir(parents=True, exist_ok=True)
-    documents = embed_once(folder / f"{manifest.files[MODEL].sha256[:12]}.npy", embedder, list(test.documents.values()))
-    codes, scales = quantize(documents)
-    index = Index(codes, scales)
-    queries = list(zip(embed_texts(embedder, list(test.queries.values())), test.queries.values(), strict=True))
-    found = {"semantic": ndcg([[hit.row for hit in index.search(query, TOP_K)] for query, _ in queries], test)}
-    for stemming in (KeywordOptions().stemming, None):
-        keywords = make_keywords(folder / KEYWORDS, test, stemming)
-        matches = [(query, keywords.match(text)) for query, text in queries]
-        stems = f"{stemming} stems" if stemming else "no stems"
-        found[f"keyword, {stems}"] = ndcg([[hit.row for hit in match.best(TOP_K)] for _, match in matches], test)
-
-        for name, info in (("hybrid", keywords.info), ("hybrid by ranks", replace(keywords.info, fusion=RRF))):
-            hits = [fuse(index, query, match, info, TOP_K) for query, match in matches]
-            found[f"{name}, {stems}"] = ndcg([[hit.row for hit in own] for own in hits], test)
-    results = {name: round(value, 4) for name, value in found.items()}
-    rows = [(name, f"{value:.4f}") for name, value in results.items()]
-    source = make_provenance(f"SciFact: {len(documents):,} documents and {len(queries):,} queries")
-    report("modes", ("search", "SciFact nDCG@10"), rows, {"results": results}, source)
+    embedder, model = Embedder.open(options.bundle, manifest.model), manifest.files[MODEL].sha256[:12]
+    scifact, cisi = (rank(options.work / Path(name).name, embedder, model, test) for name, test in tests.items())
+    rows = [(name, f"{value:.4f}", f"{cisi[name]:.4f}" if name in cisi else "") for name, value in scifact.items()]
+    source = make_provenance("SciFact and CISI")
+    columns = ("search", "SciFact nDCG@10", "CISI nDCG@10")
+    report("modes", columns, rows, {"results": scifact, "cisi": cisi}, source)
     return 0
+
+
+def rank(folder: Path, embedder: Embedder, model: str, test: Retrieval) -> dict[str, float]:
+    """Return the nDCG@10 of each search, without those by title if the documents have none."""
+    folder.mkdir(parents=True, exist_ok=True)
+    texts, titles, queries = list(test.documents.values()), list(test.titles.values()), list(test.queries.values())
+    index = Index(*quantize(embed_once(folder / f"{model}.npy", embedder, texts)))
+    choose, stems = random.Random(SEED), KeywordOptions()
+    misspelled = [misspell(query, choose, every_word=False) for query in queries]
+    accented = [re.sub("e", "\u00e9", query, count=1) for query in queries]
+    bodies = [text.removeprefix(title) for text, title in zip(texts, titles, strict=True)]
+    default = f"{stems.stemming} stems"
+    cases: list[tuple[str, list[str], KeywordOptions, list[str] | None, list[str]]]
+    cases = [(default, texts, stems, None, queries)]
+    cases += [("no stems", texts, replace(stems, stemming=None), None, queries)]
+    cases += [("titles twice", bodies, stems, titles, queries)] if any(titles) else []
+    cases += [("a letter changed", texts, stems, None, misspelled), ("an accent added", texts, stems, None, accented)]
+    found: dict[str, list[list[Hit]]] = {}
+    for name, documents, keyword_options, own_titles, asked in cases:
+        keywords = make_keywords(folder / KEYWORDS, documents, keyword_options, own_titles)
+        embeddings, matches = embed_texts(embedder, asked), [keywords.match(query) for query in asked]
+        if not found:
+            found["semantic"] = [index.search(embedding, TOP_K) for embedding in embeddings]
+        found[f"keyword, {name}"] = [match.best(TOP_K) for match in matches]
+        by_ranks = {"hybrid by ranks": replace(keywords.info, fusion=RRF)} if name == default else {}
+        for fusion, info in {"hybrid": keywords.info, **by_ranks}.items():
+            hits = [fuse(index, *pair, info, TOP_K) for pair in zip(embeddings, matches, strict=True)]
+            found[f"{fusion}, {name}"] = hits
+    return {name: round(ndcg([[hit.row for hit in own] for own in hits], test), 4) for name, hits in found.items()}
+
+
+def misspell(text: str, choose: random.Random, *, every_word: bool) -> str:
+    """Replace one letter of a word, or of every word, by another; words of three letters or fewer stay."""
+    letters, places = list(text), [match.span() for match in WORD.finditer(text)]
+    for begin, end in places if every_word else choose.sample(places, min(1, len(places))):
+        place = choose.randrange(begin, end)
+        letters[place] = choose.choice(ascii_lowercase.replace(letters[place].lower(), ""))
+    return "".join(letters)
 
 
 def embed_once(path: Path, embedder: Embedder, texts: list[str]) -> Embeddings:
@@ -71,9 +100,9 @@ def embed_once(path: Path, embedder: Embedder, texts: list[str]) -> Embeddings:
     return embeddings
 
 
-def make_keywords(path: Path, test: Retrieval, stemming: str | None) -> Keywords:
-    """Write the postings of the documents and open them."""
-    tensors, info = keyword_tensors(list(test.documents.values()), KeywordOptions(stemming))
+def make_keywords(path: Path, texts: list[str], options: KeywordOptions, titles: list[str] | None = None) -> Keywords:
+    """Write the postings of the texts and open them."""
+    tensors, info = keyword_tensors(texts, options, titles)
     assert info is not None
     save_file(tensors, path)
-    return Keywords(path, info, len(test.documents))
+    return Keywords(path, info, len(texts))

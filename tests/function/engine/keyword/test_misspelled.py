@@ -2,27 +2,14 @@
 
 import os
 import random
-import re
 from pathlib import Path
-from string import ascii_lowercase
 
 import pytest
-from safetensors.numpy import save_file
 
+from bench.model.modes import make_keywords, misspell
 from bench.texts import CISI, SCIFACT, Retrieval, ndcg, read_scifact
-from export.index.keywords import KeywordOptions, keyword_tensors
+from export.index.keywords import KeywordOptions
 from function.engine.keyword.keywords import Keywords
-
-WORD = re.compile("[A-Za-z]{4,}")
-
-
-def misspell(text: str, choose: random.Random, *, every_word: bool) -> str:
-    """Replace one letter of a word, or of every word, by another; words of three letters or fewer stay."""
-    letters, places = list(text), [match.span() for match in WORD.finditer(text)]
-    for begin, end in places if every_word else choose.sample(places, min(1, len(places))):
-        place = choose.randrange(begin, end)
-        letters[place] = choose.choice(ascii_lowercase.replace(letters[place].lower(), ""))
-    return "".join(letters)
 
 
 def rank(keywords: Keywords, queries: list[str], test: Retrieval) -> float:
@@ -33,10 +20,7 @@ def rank(keywords: Keywords, queries: list[str], test: Retrieval) -> float:
 @pytest.mark.parametrize(("name", "one", "all_words"), [(SCIFACT, 0.97, 0.9), (CISI, 0.95, 0.65)])
 def test_misspelled_queries_rank_nearly_as_well(tmp_path: Path, name: str, one: float, all_words: float) -> None:
     test = read_scifact(Path(os.environ["BENCH_DATA"]), name)
-    tensors, info = keyword_tensors(list(test.documents.values()), KeywordOptions())
-    assert info is not None
-    save_file(tensors, tmp_path / "keywords.safetensors")
-    keywords = Keywords(tmp_path / "keywords.safetensors", info, len(test.documents))
+    keywords = make_keywords(tmp_path / "keywords.safetensors", list(test.documents.values()), KeywordOptions())
     queries, choose = list(test.queries.values()), random.Random(7)
     right = rank(keywords, queries, test)
     for every_word, least in ((False, one), (True, all_words)):
