@@ -11,13 +11,16 @@ from contextlib import contextmanager, suppress
 from math import ceil
 from threading import Lock
 from time import monotonic
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from starlette.exceptions import HTTPException
 
 from function.engine.embedder import Embedder, TokenIds
 from function.engine.quantization import Embeddings
 from function.server.token_queue import Batch, Request, TokenQueue
+
+if TYPE_CHECKING:
+    from function.engine.reranker import Logits, Reranker
 
 Result = TypeVar("Result")
 
@@ -78,6 +81,12 @@ class BatchingExecutor:
         if sum(map(len, texts)) <= FEW_CHARACTERS:
             return self._embedder.tokenize(texts, role)
         return await self._in_thread(lambda: self._embedder.tokenize(texts, role))
+
+    async def rerank(self, reranker: "Reranker", query: str, texts: Sequence[str]) -> "Logits":
+        """Return the logit of the query with each text, (n,) float32. The pairs of one request share batches."""
+        pairs = await self._in_thread(lambda: reranker.tokenize_pairs(query, texts))
+        run = self._model_threads.map
+        return await self._in_thread(lambda: reranker.score(pairs, run))
 
     async def run(self, work: Callable[[], Result], *, is_long: bool = False) -> Result:
         """Return what `work` returns."""
