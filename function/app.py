@@ -99,11 +99,13 @@ def create_app(
         from function.routes.clients.mcp import add_mcp
         from function.routes.clients.mcp_tools import Tools
         from function.routes.clients.openai import add_openai
+        from function.routes.clients.rerank import add_rerank
         from function.routes.clients.tei import add_tei
         from function.routes.documents import add_documents
 
         add_openai(app, embedding, settings)
         add_tei(app, embedding, settings)
+        add_rerank(app, current, executor, settings)
         add_mcp(app, Tools(current, search, executor, settings), settings)
         add_documents(app, current, executor, settings)
 

@@ -24,8 +24,8 @@ class Executor(Protocol):
     async def embed(self, tokens: Sequence[TokenIds], *, is_check: bool = False) -> Embeddings:
         """Return what Embedder.embed returns, (n, dim) float32. A check of the model is never refused."""
 
-    async def rerank(self, reranker: "Reranker", query: str, texts: Sequence[str]) -> "Logits":
-        """Return the logit of the query with each text, (n,) float32: the higher, the better the text answers it."""
+    async def score(self, reranker: "Reranker", pairs: Sequence[TokenIds]) -> "Logits":
+        """Return what Reranker.score returns, (n,) float32."""
 
     async def run(self, work: Callable[[], Result], *, is_long: bool = False) -> Result:
         """Return what `work` returns. is_long means that it can take more than about a millisecond."""
@@ -51,9 +51,9 @@ class InlineExecutor:
         self.embedded_at = monotonic()
         return embeddings
 
-    async def rerank(self, reranker: "Reranker", query: str, texts: Sequence[str]) -> "Logits":
-        """Return the logit of the query with each text, (n,) float32."""
-        return reranker.score(reranker.tokenize_pairs(query, texts))
+    async def score(self, reranker: "Reranker", pairs: Sequence[TokenIds]) -> "Logits":
+        """Return what Reranker.score returns, (n,) float32."""
+        return reranker.score(pairs)
 
     async def run(self, work: Callable[[], Result], *, is_long: bool = False) -> Result:
         """Return what `work` returns."""

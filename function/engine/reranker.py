@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime as ort
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 
 from function.engine.arrays import Array
 from function.engine.bundle import RERANK, RERANK_TOKENIZER, TOKENIZER, BundleError, Manifest, RerankInfo
@@ -53,17 +53,25 @@ class Reranker:
             raise BundleError(f"{bundle / name}: {error}; run `python -m export` again with --rerank") from error
         return cls(tokenizer, session, manifest.rerank)
 
-    def tokenize_pairs(self, query: str, texts: Sequence[str]) -> list[TokenIds]:
-        """Return the tokens of the query with each text, at most max_tokens: the longer of the two is truncated."""
-        encodings = self._tokenizer.encode_batch([(query, text) for text in texts])
-        return [
-            TokenIds(
-                encoding.ids,
-                len(encoding.ids) == self.info.max_tokens and bool(encoding.overflowing),
-                encoding.type_ids,
-            )
-            for encoding in encodings
-        ]
+    def tokenize_pairs(self, query: str, texts: Sequence[str], most_tokens: int | None = None) -> list[TokenIds]:
+        """Return the tokens of the query with each text, at most max_tokens: the longer of the two is truncated.
+
+        `most_tokens` limits the tokens of each text before that.
+        """
+        if most_tokens is None or most_tokens >= self.info.max_tokens:
+            encodings = self._tokenizer.encode_batch([(query, text) for text in texts])
+            return [self._token_ids(encoding) for encoding in encodings]
+        first, *others = self._tokenizer.encode_batch([query, *texts], add_special_tokens=False)
+        pairs = []
+        for other in others:
+            is_truncated = len(other.ids) > most_tokens
+            other.truncate(most_tokens)
+            pairs.append(self._token_ids(self._tokenizer.post_process(first, other), is_truncated))
+        return pairs
+
+    def _token_ids(self, encoding: Encoding, is_truncated: bool = False) -> TokenIds:
+        is_full = len(encoding.ids) == self.info.max_tokens
+        return TokenIds(encoding.ids, is_truncated or (is_full and bool(encoding.overflowing)), encoding.type_ids)
 
     def score(self, pairs: Sequence[TokenIds], run: RunBatches = map) -> Logits:
         """Return the logit of each pair, (n,) float32. `run` maps over the batches of `plan`, as in `Embedder.embed`.

@@ -44,7 +44,9 @@ async def rerank(
     reranker = await executor.run(lambda: bundle.reranker, is_long=True)
     assert reranker is not None  # the search has checked it
     weight = reranker.info.weight
-    logits = await executor.rerank(reranker, text, [bundle.passages.text(hit.row) for hit in candidates])
+    texts = [bundle.passages.text(hit.row) for hit in candidates]
+    pairs = await executor.run(lambda: reranker.tokenize_pairs(text, texts), is_long=True)
+    logits = await executor.score(reranker, pairs)
     blended = blend(candidates, logits, weight, query.mode)
     lap("rerank")
     scores = [hit.score for hit in candidates]

@@ -1,43 +1,57 @@
-"""The texts that wait for the model, and the rules by which a full queue refuses requests. Callers hold a lock.
+"""The texts that wait for a model, and the rules by which a full queue refuses requests. Callers hold a lock.
 
-All texts of a batch have the same number of tokens, as in `Embedder.embed`. So the embedding of a text is always the
-same, to the last bit, with any other texts in the batch.
+Two models share the queue: one embeds texts, the other one, the reranker, scores pairs of a query and a text. In this
+module a pair is a text too. A batch is for one model, and its texts have the same number of tokens, as in
+`Embedder.embed`, or are padded to the same number, as in `Reranker.score`. So the result of a text is always the same,
+to the last bit, with any other texts in the batch.
 
-Requests take turns. A turn is one batch: texts of one request, and as many texts of the same length from other requests
-as fit. A request with hundreds of texts is split into many batches. After its turn it waits behind the others, and the
-next request that arrives overtakes it once.
+Requests take turns. A turn is one batch: texts of one request, and as many texts of the same length and for the same
+model from other requests as fit. A request with hundreds of texts is split into many batches. After its turn it waits
+behind the others, and the next request that arrives overtakes it once.
 
 A large request must not fill the queue for others, so it counts at most as one share of the queue. The tokens of large
 requests beyond their shares have a limit too, because they take memory. That limit refuses only large requests.
 """
 
 from asyncio import Future
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from function.engine.arrays import Array
 from function.engine.embedder import TokenIds
-from function.engine.quantization import Embeddings
 
 SHARES = 16  # a request fills at most this fraction of the queue
 
+Results = Array[np.float32]  # a row for each text: (n, dim) embeddings, or (n,) logits
+RunBatch = Callable[[Sequence[TokenIds]], Results]  # runs a model on one batch; equal functions share batches
+
 
 class Request:
-    """The texts of one request, and their embeddings so far."""
+    """The texts of one request, and their results so far."""
 
-    __slots__ = ("can_be_overtaken", "done", "embeddings", "missing", "tokens", "unstarted", "waiting_tokens")
+    __slots__ = ("can_be_overtaken", "done", "lengths", "missing", "results", "run", "tokens", "unstarted", "waiting")
 
-    def __init__(self, tokens: Sequence[TokenIds], dim: int, done: "Future[Embeddings]") -> None:
-        """Take the texts, the number of values of an embedding, and the future that gets (n, dim) float32."""
+    def __init__(
+        self,
+        tokens: Sequence[TokenIds],
+        lengths: Sequence[int],
+        run: RunBatch,
+        results: Results,
+        done: "Future[Results]",
+    ) -> None:
+        """Take the texts, their numbers of tokens with padding, their model, an array to fill, and its future."""
         self.tokens = tokens
+        self.lengths = lengths
+        self.run = run
+        self.results = results
         self.done = done
-        self.embeddings: Embeddings = np.empty((len(tokens), dim), np.float32)
-        self.missing = len(tokens)  # texts without an embedding
-        self.waiting_tokens = 0  # tokens of the texts that are in the queue
+        self.missing = len(tokens)  # texts without a result
+        self.waiting = 0  # tokens of the texts that are in the queue
         self.can_be_overtaken = False  # it had a turn, and none overtook it since
         self.unstarted: dict[int, list[int]] = {}  # rows of the texts that are in no batch yet, by number of tokens
-        for row in sorted(range(len(tokens)), key=lambda row: len(tokens[row].ids)):
-            self.unstarted.setdefault(len(tokens[row].ids), []).append(row)
+        for row in sorted(range(len(tokens)), key=lengths.__getitem__):
+            self.unstarted.setdefault(lengths[row], []).append(row)
 
 
 Batch = list[tuple[Request, int]]  # requests, and the rows of their texts
@@ -83,13 +97,13 @@ class TokenQueue:
         if last is not None and last.can_be_overtaken:
             last.can_be_overtaken = False
             self._put_last(last)
-        self._count(request, sum(length * len(rows) for length, rows in request.unstarted.items()))
+        self._count(request, sum(request.lengths))
 
     def remove(self, request: Request) -> None:
         """Remove the texts of a request that still wait, if any."""
         if request in self._requests:
             del self._requests[request]
-            self._count(request, -request.waiting_tokens)
+            self._count(request, -request.waiting)
 
     def take(self) -> Batch:
         """Take the next batch out of the queue, and put the request whose turn it was behind the others."""
@@ -102,7 +116,7 @@ class TokenQueue:
         finished = []
         for request in self._requests:
             rows = request.unstarted.get(length)
-            if not rows:
+            if not rows or request.run != first.run:
                 continue
             taken = rows[-room:]
             del rows[-room:]
@@ -128,7 +142,7 @@ class TokenQueue:
 
     def _count(self, request: Request, tokens: int) -> None:
         """Add to the waiting tokens of a request; a negative number takes away."""
-        before = min(request.waiting_tokens, self._share)
-        request.waiting_tokens += tokens
+        before = min(request.waiting, self._share)
+        request.waiting += tokens
         self.tokens += tokens
-        self._tokens_in_shares += min(request.waiting_tokens, self._share) - before
+        self._tokens_in_shares += min(request.waiting, self._share) - before
