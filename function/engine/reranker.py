@@ -16,13 +16,10 @@ from tokenizers import Encoding, Tokenizer
 
 from function.engine.arrays import Array
 from function.engine.bundle import RERANK, RERANK_TOKENIZER, TOKENIZER, BundleError, Manifest, RerankInfo
-from function.engine.embedder import RunBatches, TokenIds, open_session
+from function.engine.embedder import RunBatches, TokenIds, open_session, plan_batches
 from function.engine.tokenizer import read_tokenizer
 
 Logits = Array[np.float32]  # (n,)
-
-LENGTH_STEP = 8  # a pair is padded to a multiple of this number of tokens
-TOKENS_PER_BATCH = 512
 
 
 class Reranker:
@@ -74,56 +71,26 @@ class Reranker:
         return TokenIds(encoding.ids, is_truncated or (is_full and bool(encoding.overflowing)), encoding.type_ids)
 
     def score(self, pairs: Sequence[TokenIds], run: RunBatches = map) -> Logits:
-        """Return the logit of each pair, (n,) float32. `run` maps over the batches of `plan`, as in `Embedder.embed`.
+        """Return the logit of each pair, (n,) float32. `run` maps over the batches, as in `Embedder.embed`.
 
-        The logit of a pair is the same, to the last bit, alone and with any other pairs.
+        The pairs of a batch have the same number of tokens. So the logit of a pair is the same, to the last bit, alone
+        and with any other pairs. Padding to multiples of 4, 8 or 16 tokens, for fewer batches, takes more time.
         """
         logits = np.empty(len(pairs), np.float32)
-        batches = plan(pairs)
+        batches = plan_batches([len(pair.ids) for pair in pairs])
         found = run(lambda places: self.score_batch([pairs[place] for place in places]), batches)
         for batch, result in zip(batches, found, strict=True):
             logits[batch] = result
         return logits
 
     def score_batch(self, pairs: Sequence[TokenIds]) -> Logits:
-        """Return the logits of pairs that are padded to the same length, (n,) float32."""
-        length = max(map(padded_length, pairs))
-        feed = {name: np.zeros((len(pairs), length), np.int64) for name in ("input_ids", "attention_mask")}
+        """Return the logits of pairs with the same number of tokens, (n,) float32."""
+        ids = np.array([pair.ids for pair in pairs], np.int64)
+        feed = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
         if self._has_types:
-            feed["token_type_ids"] = np.zeros((len(pairs), length), np.int64)
-        for row, pair in enumerate(pairs):
-            count = len(pair.ids)
-            feed["input_ids"][row, :count] = pair.ids
-            feed["attention_mask"][row, :count] = 1
-            if self._has_types:
-                feed["token_type_ids"][row, :count] = pair.types
+            feed["token_type_ids"] = np.array([pair.types for pair in pairs], np.int64)
         (logits,) = self._session.run(None, feed)
         return np.asarray(logits, np.float32)
-
-
-def padded_length(pair: TokenIds) -> int:
-    """Return the number of tokens that a pair is padded to.
-
-    It depends on the pair alone. So other pairs of a batch do not change its logit, and a batch still has many pairs,
-    which takes less time than a batch for each number of tokens.
-    """
-    return -(-len(pair.ids) // LENGTH_STEP) * LENGTH_STEP
-
-
-def plan(pairs: Sequence[TokenIds]) -> list[list[int]]:
-    """Return the places of the pairs of each batch, which have the same `padded_length`.
-
-    A batch has at most TOKENS_PER_BATCH tokens, or one pair.
-    """
-    batches: list[list[int]] = []
-    for place in sorted(range(len(pairs)), key=lambda place: padded_length(pairs[place]), reverse=True):
-        length = padded_length(pairs[place])
-        is_same = batches and padded_length(pairs[batches[-1][0]]) == length
-        if is_same and (len(batches[-1]) + 1) * length <= TOKENS_PER_BATCH:
-            batches[-1].append(place)
-        else:
-            batches.append([place])
-    return batches
 
 
 def probabilities(logits: Logits) -> Array[np.float64]:

@@ -23,7 +23,7 @@ def _form(name: str, kind: dict[str, Any], *absent: str) -> dict[str, Any]:
     return {"required": [name], "properties": {name: kind} | {other: {"type": "null"} for other in absent}}
 
 
-LISTS = ("text", "id", "group_by", "min_score")  # fields that a list of texts, without a search, cannot have
+LISTS = ("text", "id", "group_by", "min_score", "rerank")  # fields that a list of texts, without a search, cannot have
 TOGETHER = {  # which fields of SimilarRequest go together
     "anyOf": [
         _form("text", {"type": "string"}, "id"),
@@ -33,8 +33,9 @@ TOGETHER = {  # which fields of SimilarRequest go together
         _form("facets", {"minItems": 1}, *LISTS),
     ],
     "not": {
-        "required": ["sort", "group_by"],
-        "properties": {"sort": {"type": "object"}, "group_by": {"type": "string"}},
+        "required": ["sort"],
+        "properties": {"sort": {"type": "object"}},
+        "anyOf": [_form("group_by", {"type": "string"}), _form("rerank", {"type": "object"})],
     },
 }
 

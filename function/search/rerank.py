@@ -40,7 +40,7 @@ async def rerank(
     candidates = await executor.run(lambda: find(wanted, None), is_long=True)
     lap("search")
     if not candidates:
-        return ranking
+        return replace(ranking, find=find)
     reranker = await executor.run(lambda: bundle.reranker, is_long=True)
     assert reranker is not None  # the search has checked it
     weight = reranker.info.weight
