@@ -96,34 +96,26 @@ class BatchingExecutor:
 
         Raises QueueFullError if the queue is full, unless it is a check of the model or the request was announced.
         """
-        lengths = [len(text.ids) for text in tokens]
         results = np.empty((len(tokens), self._embedder.model.dim), np.float32)
-        return await self._queued(tokens, lengths, self._embed_batch, results, is_check=is_check)
+        return await self._run_queued(tokens, self._embed_batch, results, is_check=is_check)
 
     async def score(self, reranker: "Reranker", pairs: Sequence[TokenIds]) -> "Logits":
         """Return what Reranker.score returns, (n,) float32. Pairs wait and are refused as texts are in `embed`."""
-        from function.engine.reranker import padded_length  # not needed without a reranker
-
-        lengths = list(map(padded_length, pairs))
-        return await self._queued(pairs, lengths, reranker.score_batch, np.empty(len(pairs), np.float32))
+        return await self._run_queued(pairs, reranker.score_batch, np.empty(len(pairs), np.float32))
 
     def _embed_batch(self, texts: Sequence[TokenIds]) -> Embeddings:
         return self._embedder.embed_batch([text.ids for text in texts])
 
-    async def _queued(
-        self,
-        tokens: Sequence[TokenIds],
-        lengths: Sequence[int],
-        run: RunBatch,
-        results: Results,
-        is_check: bool = False,
+    async def _run_queued(
+        self, tokens: Sequence[TokenIds], run: RunBatch, results: Results, *, is_check: bool = False
     ) -> Results:
-        """Return the results after the batches with these texts have run."""
+        """Let texts wait for their batches, which `run` runs, and return the results."""
+        count = sum(len(text.ids) for text in tokens)
         was_announced = bool(self._announced) and self._withdraw()
-        if not (is_check or was_announced) and (refusal := self.refusal(sum(lengths))) is not None:
+        if not (is_check or was_announced) and (refusal := self.refusal(count)) is not None:
             raise refusal
         self._loop = asyncio.get_running_loop()
-        request = Request(tokens, lengths, run, results, self._loop.create_future())
+        request = Request(tokens, run, results, self._loop.create_future())
         with self._lock:
             self._queue.add(request)
         try:
@@ -179,24 +171,23 @@ class BatchingExecutor:
         """Take the next batch and count it; the lock is held."""
         batch = self._queue.take()
         if batch:
-            self._counts.count_batch(len(batch), sum(request.lengths[row] for request, row in batch))
+            self._counts.count_batch(len(batch), sum(len(request.tokens[row].ids) for request, row in batch))
         return batch
 
     def _run_batches(self, batch: Batch) -> None:
         """Run a batch, and then the next ones, as long as enough waits. Runs in a model thread."""
         while batch:
-            first, row = batch[0]
-            run, length = first.run, first.lengths[row]
+            run, texts = batch[0][0].run, [request.tokens[row] for request, row in batch]
             begin = monotonic()
             result: Results | Exception
             try:
-                result = run([request.tokens[row] for request, row in batch])
+                result = run(texts)
             except Exception as error:  # noqa: BLE001  the requests of the batch raise it
                 result = error
             end = monotonic()
             if not isinstance(result, Exception) and run == self._embed_batch:
                 self.embedded_at = end
-            seconds = (end - begin) / (len(batch) * length)
+            seconds = (end - begin) / (len(texts) * len(texts[0].ids))
             finished = batch
             with self._lock:
                 weight = NEWEST if self._seconds_per_token else 1.0

@@ -2,8 +2,8 @@
 
 Two models share the queue: one embeds texts, the other one, the reranker, scores pairs of a query and a text. In this
 module a pair is a text too. A batch is for one model, and its texts have the same number of tokens, as in
-`Embedder.embed`, or are padded to the same number, as in `Reranker.score`. So the result of a text is always the same,
-to the last bit, with any other texts in the batch.
+`Embedder.embed` and `Reranker.score`. So the result of a text is always the same, to the last bit, with any other texts
+in the batch.
 
 Requests take turns. A turn is one batch: texts of one request, and as many texts of the same length and for the same
 model from other requests as fit. A request with hundreds of texts is split into many batches. After its turn it waits
@@ -30,28 +30,20 @@ RunBatch = Callable[[Sequence[TokenIds]], Results]  # runs a model on one batch;
 class Request:
     """The texts of one request, and their results so far."""
 
-    __slots__ = ("can_be_overtaken", "done", "lengths", "missing", "results", "run", "tokens", "unstarted", "waiting")
+    __slots__ = ("can_be_overtaken", "done", "missing", "results", "run", "tokens", "unstarted", "waiting_tokens")
 
-    def __init__(
-        self,
-        tokens: Sequence[TokenIds],
-        lengths: Sequence[int],
-        run: RunBatch,
-        results: Results,
-        done: "Future[Results]",
-    ) -> None:
-        """Take the texts, their numbers of tokens with padding, their model, an array to fill, and its future."""
+    def __init__(self, tokens: Sequence[TokenIds], run: RunBatch, results: Results, done: "Future[Results]") -> None:
+        """Take the texts, the model, an array with a row for the result of each text, and the future that gets it."""
         self.tokens = tokens
-        self.lengths = lengths
         self.run = run
         self.results = results
         self.done = done
         self.missing = len(tokens)  # texts without a result
-        self.waiting = 0  # tokens of the texts that are in the queue
+        self.waiting_tokens = 0  # tokens of the texts that are in the queue
         self.can_be_overtaken = False  # it had a turn, and none overtook it since
         self.unstarted: dict[int, list[int]] = {}  # rows of the texts that are in no batch yet, by number of tokens
-        for row in sorted(range(len(tokens)), key=lengths.__getitem__):
-            self.unstarted.setdefault(lengths[row], []).append(row)
+        for row in sorted(range(len(tokens)), key=lambda row: len(tokens[row].ids)):
+            self.unstarted.setdefault(len(tokens[row].ids), []).append(row)
 
 
 Batch = list[tuple[Request, int]]  # requests, and the rows of their texts
@@ -97,13 +89,13 @@ class TokenQueue:
         if last is not None and last.can_be_overtaken:
             last.can_be_overtaken = False
             self._put_last(last)
-        self._count(request, sum(request.lengths))
+        self._count(request, sum(length * len(rows) for length, rows in request.unstarted.items()))
 
     def remove(self, request: Request) -> None:
         """Remove the texts of a request that still wait, if any."""
         if request in self._requests:
             del self._requests[request]
-            self._count(request, -request.waiting)
+            self._count(request, -request.waiting_tokens)
 
     def take(self) -> Batch:
         """Take the next batch out of the queue, and put the request whose turn it was behind the others."""
@@ -142,7 +134,7 @@ class TokenQueue:
 
     def _count(self, request: Request, tokens: int) -> None:
         """Add to the waiting tokens of a request; a negative number takes away."""
-        before = min(request.waiting, self._share)
-        request.waiting += tokens
+        before = min(request.waiting_tokens, self._share)
+        request.waiting_tokens += tokens
         self.tokens += tokens
-        self._tokens_in_shares += min(request.waiting, self._share) - before
+        self._tokens_in_shares += min(request.waiting_tokens, self._share) - before
