@@ -144,7 +144,11 @@ def test_a_batch_is_for_one_model_alone() -> None:
     texts, pairs, more_texts, more_pairs = (a_request(20, run=run) for run in (embed, score, embed, score))
     for each in (texts, pairs, more_texts, more_pairs):
         queue.add(each)
-    assert [[request for request, _ in queue.take()] for _ in range(3)] == [[texts, more_texts], [pairs, more_pairs], []]
+    assert [[request for request, _ in queue.take()] for _ in range(3)] == [
+        [texts, more_texts],
+        [pairs, more_pairs],
+        [],
+    ]
 
 
 def test_a_small_request_overtakes_a_bulk_request_for_the_other_model() -> None:
