@@ -11,8 +11,11 @@ from function.middleware import replay
 from function.server.batching import BatchingExecutor
 
 SEARCH = "/similar"
-EMBEDDING = (SEARCH, "/predict", "/v1/embeddings", "/embed", "/similarity", "/")  # paths whose POST embeds texts
-RERANK = ("/rerank", "/v1/rerank", "/v2/rerank")  # paths whose POST scores pairs of texts
+# paths whose POST embeds texts or scores pairs
+MODEL_PATHS = (
+    *(SEARCH, "/predict", "/v1/embeddings", "/embed", "/similarity", "/"),
+    *("/rerank", "/v1/rerank", "/v2/rerank"),
+)
 WITHOUT_MODEL = b"keyword"  # part of the body of a search that needs no model
 BYTES_PER_TOKEN = 8  # estimate; English in JSON has about five, so few requests are overestimated
 LONGEST_WAIT = 4.0  # seconds; some clients give up after five
@@ -34,7 +37,7 @@ class Admission:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. Raises ClientDisconnect if the caller leaves before the body is whole."""
-        is_for_model = scope["type"] == "http" and scope["method"] == "POST" and scope["path"] in EMBEDDING + RERANK
+        is_for_model = scope["type"] == "http" and scope["method"] == "POST" and scope["path"] in MODEL_PATHS
         if not is_for_model or scope.get("refusal"):
             await self._app(scope, receive, send)
             return

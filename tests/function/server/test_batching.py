@@ -1,7 +1,6 @@
 """The batches of many requests: what is in them, in which order, and what becomes of requests that fail or leave."""
 
 import asyncio
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +23,6 @@ from function.search.search import SHORT_QUERY
 from function.server import batching
 from function.server.batching import FEW_CHARACTERS, BatchingExecutor, QueueFullError
 from tests.conftest import MAX_TOKENS
-from tests.rerankers import add_reranker
 from tests.watched import watched_search
 
 
@@ -82,9 +80,8 @@ def gated() -> Iterator[GatedEmbedder]:
 
 
 @pytest.fixture(scope="module")
-def reranker(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Reranker:
-    folder = add_reranker(Path(shutil.copytree(bundle, tmp_path_factory.mktemp("reranker") / "bundle")))
-    return Reranker.open(folder, read_manifest(folder))
+def reranker(rerank_bundle: Path) -> Reranker:
+    return Reranker.open(rerank_bundle, read_manifest(rerank_bundle))
 
 
 def execution_over(
