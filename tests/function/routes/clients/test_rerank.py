@@ -173,8 +173,8 @@ def test_without_a_reranker_the_reply_is_424(client: httpx.Client, path: str) ->
 def test_empty_and_wrong_fields_are_refused(reranking: httpx.Client, path: str) -> None:
     field, empty = ROUTES[path], 400 if path == "/rerank" else 422
     assert error(reranking, path, empty, []).startswith(f"{field}: list should have at least 1 item")
-    assert error(reranking, path, empty, ["goose", ""]).startswith(f"{field}.1: string should have at least 1 char")
-    assert error(reranking, path, empty, query="").startswith("query: string should have at least 1 character")
+    assert error(reranking, path, empty, ["goose", ""]).startswith(f"{field}.1: value should have at least 1 item")
+    assert error(reranking, path, empty, query="").startswith("query: value should have at least 1 item")
     assert error(reranking, path, 422, query=None).startswith("query: ")
     assert error(reranking, path, 422, ["goose", 5]).startswith(f"{field}.1: ")
     assert error(reranking, path, 422, "goose").startswith(f"{field}: ")
