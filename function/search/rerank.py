@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from function.engine.blend import blended
 from function.engine.loading import LoadedBundle
-from function.engine.metadata.columns import Mask
-from function.engine.semantic.index import Hit
+from function.engine.semantic.index import Hit, Mask
 from function.executor import Executor
 from function.search.query import Lap, Query, Ranking
 
