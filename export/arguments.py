@@ -92,15 +92,15 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
         parser.error(f"--fusion-weight is for --fusion {CONVEX}; {named['fusion']} has no weight")
     if options.ray is not None and options.corpus is None:
         parser.error("--ray embeds texts of your own on a cluster; name them with --corpus FILE")
-    if options.update is not None and command == "export" and options.model is None:
+    keeps_model = command == "corpus" or (command == "export" and options.update is not None and options.model is None)
+    if keeps_model:
         for option in ("revision", "pooling", "dimensions", "query_prompt", "document_prompt", "calibration"):
-            if named[option] is not None and (option != "calibration" or options.rerank is None):
-                name = option.replace("_", "-")
-                parser.error(f"--{name} is about exporting a model; --update without MODEL keeps the bundle's model")
+            if named.get(option) is not None and (option != "calibration" or options.rerank is None):
+                name, keeper = option.replace("_", "-"), "corpus" if command == "corpus" else "--update without MODEL"
+                parser.error(f"--{name} is about exporting a model; {keeper} keeps the bundle's model")
     if named.get("rerank_revision") and options.rerank is None:
         parser.error("--rerank-revision is about a reranker; name it with --rerank MODEL")
-    has_bundle = command == "corpus" or (options.update is not None and options.model is None)
-    if options.rerank_weight is not None and options.rerank is None and not has_bundle:
+    if options.rerank_weight is not None and options.rerank is None and not keeps_model:
         parser.error("--rerank-weight is about a reranker; name it with --rerank MODEL")
     if named.get("overlap", 0) >= named.get("passage_tokens", 1):
         parser.error(f"--overlap is {named['overlap']}, expected less than --passage-tokens {named['passage_tokens']}")

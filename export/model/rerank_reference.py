@@ -5,6 +5,7 @@ model, one pair at a time without padding; NumPy does the pooling, and torch the
 """
 
 from dataclasses import dataclass
+from inspect import signature
 
 import numpy as np
 
@@ -37,6 +38,7 @@ def run_original_pairs(source: Source) -> OriginalPairs:
     from transformers import AutoTokenizer
 
     model = load_model(source)
+    accepted = signature(model.forward).parameters  # DistilBERT, for example, has no token types
     texts = [*TEXTS, LONG_TEXT * source.max_tokens]
     pairs = [(query, text) for query in (*TEXTS[:3], texts[-1]) for text in texts]
     ids, types, logits = [], [], []
@@ -50,7 +52,7 @@ def run_original_pairs(source: Source) -> OriginalPairs:
             ids.append(found["input_ids"][0].tolist())
             types.append(found["token_type_ids"][0].tolist() if "token_type_ids" in found else [])
             with torch.no_grad():
-                output = model(**found)
+                output = model(**{name: values for name, values in found.items() if name in accepted})
             if source.pooling:
                 scores = pool(output.last_hidden_state[0].numpy().astype(np.float64), source.pooling)
                 for step in source.steps:

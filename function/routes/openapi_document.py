@@ -40,7 +40,7 @@ TOGETHER = {  # which fields of SimilarRequest go together
 }
 
 
-def describe_app(app: FastAPI, kinds: Mapping[str, str]) -> dict[str, Any]:
+def describe_app(app: FastAPI, kinds: Mapping[str, str], *, has_reranker: bool) -> dict[str, Any]:
     """Return the document over a corpus with columns of these types. FastAPI makes it once and keeps it."""
     document = FastAPI.openapi(app)
     schemas = document["components"]["schemas"]
@@ -49,7 +49,10 @@ def describe_app(app: FastAPI, kinds: Mapping[str, str]) -> dict[str, Any]:
     schemas |= reply.pop("$defs") | {"SimilarReply": reply}
     content = document["paths"]["/similar"]["post"]["responses"]["200"]["content"]
     content["application/json"]["schema"] = {"$ref": "#/components/schemas/SimilarReply"}
-    describe_columns(schemas["SimilarRequest"]["properties"], kinds)
+    properties = schemas["SimilarRequest"]["properties"]
+    describe_columns(properties, kinds)
+    options = [{"$ref": "#/components/schemas/RerankOptions"}] if has_reranker else []
+    properties["rerank"]["anyOf"] = [*options, {"type": "null"}]
     schemas["SimilarRequest"] |= TOGETHER
     document["paths"].setdefault("/", {})["get"] = deepcopy(PAGE)
     for methods in document["paths"].values():

@@ -12,7 +12,7 @@ import pytest
 from export.corpus import Corpus
 from function.engine.loading import LoadedBundle, load_bundle
 from function.executor import InlineExecutor
-from function.search.query import Found, Query, SearchError
+from function.search.query import Found, Lap, Query, SearchError
 from function.search.search import make_search
 from tests.conftest import write_bundle
 from tests.rerankers import add_reranker, expected_logit
@@ -35,8 +35,14 @@ def reranked(tmp_path_factory: pytest.TempPathFactory, corpus: Corpus) -> Loaded
 
 @pytest.fixture(scope="module")
 def search(reranked: LoadedBundle) -> Search:
-    search = make_search(reranked, InlineExecutor(reranked.embedder))
-    return lambda query: asyncio.run(search(query, lambda phase: None))
+    return lambda query: run(reranked, query)
+
+
+def run(bundle: LoadedBundle, query: Query, lap: Lap = lambda phase: None) -> Found:
+    async def search() -> Found:
+        return await make_search(bundle, InlineExecutor(bundle.embedder))(query, lap)
+
+    return asyncio.run(search())
 
 
 def stretch(values: list[float]) -> list[float]:
@@ -52,7 +58,7 @@ def expected(plain: Results, mode: str, text: str = TEXT, candidates: int = CAND
         WEIGHT * logit + (1 - WEIGHT) * score for logit, score in zip(stretch(logits), stretch(first), strict=True)
     ]
     order = sorted(range(len(best)), key=lambda place: -scores[place])
-    after = [(1 - WEIGHT) * (result["score"] - min(first)) / (max(first) - min(first)) for result in behind]
+    after = [(result["score"] - min(first)) / (max(first) - min(first)) for result in behind]
     ordered = [(best[place]["index"], scores[place]) for place in order]
     return ordered + [(result["index"], score) for result, score in zip(behind, after, strict=True)]
 
@@ -151,8 +157,7 @@ def test_one_candidate_keeps_the_order(search: Search) -> None:
 
 def test_the_rerank_is_a_phase(reranked: LoadedBundle) -> None:
     phases: list[str] = []
-    search = make_search(reranked, InlineExecutor(reranked.embedder))
-    asyncio.run(search(Query(TEXT, rerank=5), phases.append))
+    run(reranked, Query(TEXT, rerank=5), phases.append)
     assert phases == ["embed", "search", "rerank", "search"]
 
 
@@ -173,7 +178,5 @@ def test_fields_that_do_not_go_with_it_are_refused(search: Search, query: Query,
 
 
 def test_a_bundle_without_a_reranker_refuses_it(bundle: Path) -> None:
-    loaded = load_bundle(bundle)
-    search = make_search(loaded, InlineExecutor(loaded.embedder))
     with pytest.raises(SearchError, match="rerank: found 5 candidates, but this bundle has no reranker; leave it out"):
-        asyncio.run(search(Query(TEXT, rerank=5), lambda phase: None))
+        run(load_bundle(bundle), Query(TEXT, rerank=5))
