@@ -6,7 +6,7 @@
 # make image          the container image, with the bundle that is there
 # make pin-base       the Dockerfile's base image by digest: the one that its tag names now; needs Docker
 # make test-image     the image, run in Lambda's emulator and by SAM; skipped where there is no Docker
-# make test-clients   the real clients of OpenAI, Hugging Face and MCP against a running server
+# make test-clients   the real clients of OpenAI, Cohere, Jina, Hugging Face and MCP against a running server
 # make test-template  the templates through checkov and SAM's translator, workflows, and the wheel
 # make test-cluster   the export on a Ray cluster of two nodes
 # make test-page      the page in a real browser; skipped where there is no Chromium

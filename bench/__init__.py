@@ -11,6 +11,7 @@ MEASUREMENTS = {
     "accuracy": "bench.model.accuracy",
     "modes": "bench.model.modes",
     "documents": "bench.model.documents",
+    "rerank": "bench.model.rerank",
     "throughput": "bench.model.throughput",
     "warm": "bench.function.warm",
     "limits": "bench.function.limits",

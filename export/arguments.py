@@ -74,6 +74,7 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = _parser(command)
     # intermixed: options can stand between a bundle and its URL
     unset = argparse.Namespace(command=command, model=None, corpus=None, update=None, ray=None, remove_corpus=False)
+    unset.rerank = unset.rerank_weight = None
     options = parser.parse_intermixed_args(rest, unset)
     named = vars(options)
     if command == "export" and options.model in COMMANDS:
@@ -90,11 +91,16 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
         parser.error(f"--fusion-weight is for --fusion {CONVEX}; {named['fusion']} has no weight")
     if options.ray is not None and options.corpus is None:
         parser.error("--ray embeds texts of your own on a cluster; name them with --corpus FILE")
-    if options.update is not None and command == "export" and options.model is None:
+    keeps_model = command == "corpus" or (command == "export" and options.update is not None and options.model is None)
+    if keeps_model:
         for option in ("revision", "pooling", "dimensions", "query_prompt", "document_prompt", "calibration"):
-            if named[option] is not None:
-                name = option.replace("_", "-")
-                parser.error(f"--{name} is about exporting a model; --update without MODEL keeps the bundle's model")
+            if named.get(option) is not None and (option != "calibration" or options.rerank is None):
+                name, keeper = option.replace("_", "-"), "corpus" if command == "corpus" else "--update without MODEL"
+                parser.error(f"--{name} is about exporting a model; {keeper} keeps the bundle's model")
+    if named.get("rerank_revision") and options.rerank is None:
+        parser.error("--rerank-revision is about a reranker; name it with --rerank MODEL")
+    if options.rerank_weight is not None and options.rerank is None and not keeps_model:
+        parser.error("--rerank-weight is about a reranker; name it with --rerank MODEL")
     if named.get("overlap", 0) >= named.get("passage_tokens", 1):
         parser.error(f"--overlap is {named['overlap']}, expected less than --passage-tokens {named['passage_tokens']}")
     if named.get("split") and options.corpus is None:
@@ -131,6 +137,7 @@ def _parser(command: str) -> argparse.ArgumentParser:
         parser.add_argument("--out", type=Path, default=Path("bundle"), help="the bundle's folder (default: bundle/)")
         if command != "corpus":
             _add_model(parser)
+        _add_reranker(parser)
         if command != "model":
             _add_corpus(parser, is_required=command == "corpus")
             _add_passages(parser)
@@ -164,6 +171,21 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     for role, texts in (("query", "query"), ("document", "passage")):
         help_text = f'text before each {texts}; "" for none (default: the one that the model\'s files state)'
         parser.add_argument(f"--{role}-prompt", metavar="TEXT", help=help_text)
+
+
+def _add_reranker(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--rerank",
+        metavar="MODEL",
+        help="add a cross-encoder, a folder or a name on the hub: a search with rerank scores its best texts with it",
+    )
+    parser.add_argument("--rerank-revision", metavar="REVISION", help="branch, tag or commit of it on the hub")
+    parser.add_argument(
+        "--rerank-weight",
+        type=_weight,
+        metavar="WEIGHT",
+        help="share of its score in the order of the results, from 0 to 1 (default: 0.5, or what the bundle has)",
+    )
     parser.add_argument(
         "--calibration",
         type=Path,

@@ -30,8 +30,9 @@ from export.documents import Reading, Splitter, is_documents, read_documents, re
 from export.files.disk_errors import explain
 from export.files.replace import replacing
 from export.files.resume import FINISHED, find_kept
+from export.model.source.cross_encoder import read_cross_encoder
 from export.model.source.model_files import ModelError
-from export.model.source.source import find_model, read_source
+from export.model.source.source import Source, find_model, read_source
 from export.progress import OnProgress
 from export.shell import python_module
 from export.subprocess_call import in_own_process
@@ -137,6 +138,9 @@ def _export(options: argparse.Namespace) -> int:
     from export.model.documents_model import require_own_documents_model
     from export.overwrite_guard import refuse_to_remove_texts
 
+    reranker = None
+    if options.rerank is not None:
+        reranker = read_cross_encoder(*find_model(options.rerank, options.rerank_revision))
     with replacing(options.out) as fresh:
         if keeps_model and with_texts:
             require_own_documents_model(older)
@@ -145,7 +149,10 @@ def _export(options: argparse.Namespace) -> int:
         with showing_progress(console) as on_progress:
 
             def model(corpus: Corpus | None = None) -> Manifest:
-                return take_model(older, fresh) if keeps_model else _make_model(options, fresh, corpus, on_progress)
+                manifest = take_model(older, fresh) if keeps_model else None
+                if manifest is None or reranker is not None:
+                    manifest = _make_models(options, fresh, corpus, manifest, reranker, on_progress)
+                return _weigh_reranker(options, fresh, manifest)
 
             corpus, made = _read_corpus(options, fresh, on_progress, model) if with_texts else (None, None)
             manifest = made or model(corpus)
@@ -158,20 +165,46 @@ def _export(options: argparse.Namespace) -> int:
     return 0
 
 
-def _make_model(options: argparse.Namespace, fresh: Path, corpus: Corpus | None, on_progress: OnProgress) -> Manifest:
-    """Write the model into the unfinished bundle and return the manifest; reuse the model of a stopped export."""
-    from export.model.cached_model import make_model
+def _make_models(
+    options: argparse.Namespace,
+    fresh: Path,
+    corpus: Corpus | None,
+    manifest: Manifest | None,
+    reranker: Source | None,
+    on_progress: OnProgress,
+) -> Manifest:
+    """Write model and reranker into the unfinished bundle and return the manifest; reuse those of a stopped export.
+
+    manifest is that of a model which is there already, None to write the model too.
+    """
+    from export.model.cached_model import make_model, make_reranker
 
     documentation = corpus if corpus is not None and options.corpus is None else None
-    folder, name, revision = find_model(options.model, options.revision)
-    prompts = {"query": options.query_prompt, "document": options.document_prompt}
-    source = read_source(folder, name, revision, options.pooling, options.dimensions, prompts)
+    sources = [] if reranker is None else [reranker]
+    if manifest is None:
+        folder, name, revision = find_model(options.model, options.revision)
+        prompts = {"query": options.query_prompt, "document": options.document_prompt}
+        source = read_source(folder, name, revision, options.pooling, options.dimensions, prompts)
+        sources.append(source)
+    dim = source.dim if manifest is None else manifest.model.dim
     calibration = _read_calibration(options, on_progress, documentation)
-    _check_space(options, fresh, corpus, source.dim, 2 * model_bytes(source) + temporary_bytes(source))
-    manifest, is_kept = make_model(source, calibration, fresh, on_progress)
-    if is_kept:
-        console.print("The model is taken over from an export that was stopped.")
-    return manifest
+    _check_space(options, fresh, corpus, dim, sum(2 * model_bytes(each) + temporary_bytes(each) for each in sources))
+    if manifest is None:
+        manifest, is_kept = make_model(source, calibration, fresh, on_progress)
+        if is_kept:
+            console.print("The model is taken over from an export that was stopped.")
+    return manifest if reranker is None else make_reranker(reranker, calibration, fresh, on_progress)
+
+
+def _weigh_reranker(options: argparse.Namespace, fresh: Path, manifest: Manifest) -> Manifest:
+    """Set the weight that --rerank-weight states. Raises BundleError if there is no reranker."""
+    from export.index.indexer import write_model
+
+    if options.rerank_weight is None:
+        return manifest
+    if manifest.rerank is None:
+        raise BundleError(f"{options.out}: --rerank-weight found no reranker; add one with --rerank MODEL")
+    return write_model(fresh, manifest.model, replace(manifest.rerank, weight=options.rerank_weight))
 
 
 def _check_space(options: argparse.Namespace, fresh: Path, corpus: Corpus | None, dim: int, model: int = 0) -> None:

@@ -57,6 +57,7 @@ def print_summary(
     rows = [
         ("model", f"{model.name}, {shape}"),
         (model.quantization, f"against float32: {accuracy}"),
+        *_reranker_rows(manifest),
         *(corpus_rows or []),
         ("size", sizes),
         *([("took", f"{seconds:.0f} s")] if corpus_rows else []),
@@ -72,6 +73,13 @@ def print_summary(
     else:
         end = f"Next: {python_module('export', 'corpus', '--corpus', 'FILE', '--out', out)}"
     console.print(end, markup=False)
+
+
+def _reranker_rows(manifest: Manifest) -> Rows:
+    if (info := manifest.rerank) is None:
+        return []
+    accuracy = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in info.accuracy.items())
+    return [("reranker", f"{info.name}, {info.max_tokens} tokens, weight {info.weight:g}; against float32: {accuracy}")]
 
 
 def corpus_rows(out: Path, manifest: Manifest, corpus: Corpus, rows: "EmbeddedCorpus", seconds: float) -> Rows:

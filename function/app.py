@@ -99,17 +99,19 @@ def create_app(
         from function.routes.clients.mcp import add_mcp
         from function.routes.clients.mcp_tools import Tools
         from function.routes.clients.openai import add_openai
+        from function.routes.clients.rerank import add_rerank
         from function.routes.clients.tei import add_tei
         from function.routes.documents import add_documents
 
         add_openai(app, embedding, settings)
         add_tei(app, embedding, settings)
+        add_rerank(app, current, executor, settings)
         add_mcp(app, Tools(current, search, executor, settings), settings)
         add_documents(app, current, executor, settings)
 
     late = LazyRoutes(app, add_clients)
     # FastAPI documents this assignment as the way to extend the document
-    app.openapi = lambda: _openapi_document(app, late, current().column_kinds, settings)  # type: ignore[method-assign]
+    app.openapi = lambda: _openapi_document(app, late, current(), settings)  # type: ignore[method-assign]
     return app
 
 
@@ -119,11 +121,11 @@ async def _page(request: Request) -> Response:
     return page_reply(request)
 
 
-def _openapi_document(app: FastAPI, late: LazyRoutes, kinds: dict[str, str], settings: Settings) -> dict[str, Any]:
+def _openapi_document(app: FastAPI, late: LazyRoutes, bundle: Loaded, settings: Settings) -> dict[str, Any]:
     from function.routes.openapi_document import describe_app  # not needed to start
 
     late.add()
-    document = describe_app(app, kinds)
+    document = describe_app(app, bundle.column_kinds, has_reranker=bundle.manifest.rerank is not None)
     if settings.api_keys:
         from function.api_keys import describe_keys
 

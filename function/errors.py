@@ -1,4 +1,7 @@
-"""Error replies: `{"error": …, "error_type": …}` like text-embeddings-inference, and OpenAI's format under /v1/."""
+"""Error replies: `{"error": …, "error_type": …}` like text-embeddings-inference, or as clients of other APIs read them.
+
+Under /v1/ that is OpenAI's format; /v1/rerank and /v2/rerank have those of Jina and Cohere.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -31,7 +34,11 @@ LONGEST_ECHO = 60  # maximum characters of a wrong value, or of an unknown field
 RIGHT_BODY = 'expected JSON in UTF-8, such as {"text": "some words"}'
 NO_ROUTE = "Not Found"  # Starlette's detail of a 404 for a path without a route
 OPENAI_PATHS = "/v1/"  # prefix of the paths whose clients read OpenAI's errors
-TEI_PATHS = ("/", "/embed", "/similarity", "/tokenize")  # paths that answer an empty text or list with 400
+MESSAGE_FIELDS = {
+    "/v1/rerank": "detail",
+    "/v2/rerank": "message",
+}  # names of the only field of Jina's and Cohere's errors
+TEI_PATHS = ("/", "/embed", "/similarity", "/tokenize", "/rerank")  # paths that answer an empty text or list with 400
 EMPTY = ("too_short", "string_too_short")
 REPEATED_KEY = "repeated_key"  # type of the error for a key that occurs twice in an object
 OPENAI_MODELS = "/v1/models/"
@@ -64,6 +71,8 @@ def error_reply(status: int, message: str, path: str = "", field: str | None = N
     Under /v1/ that is OpenAI's, `{"error": {"message", "type", "param", "code"}}`. `param` is the wrong `field`, and
     a 422 becomes a 400 (https://developers.openai.com/api/docs/guides/error-codes).
     """
+    if path in MESSAGE_FIELDS:
+        return JSONResponse({MESSAGE_FIELDS[path]: message}, status)
     if path.startswith(OPENAI_PATHS):
         is_model = status == 404 and path.startswith(OPENAI_MODELS)
         default = "invalid_request_error" if status < 500 else "server_error", "model_not_found" if is_model else None

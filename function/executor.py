@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from function.engine.embedder import Embedder, TokenIds
 from function.engine.quantization import Embeddings
+
+if TYPE_CHECKING:
+    from function.engine.reranker import Logits, Reranker
 
 Result = TypeVar("Result")
 
@@ -20,6 +23,9 @@ class Executor(Protocol):
 
     async def embed(self, tokens: Sequence[TokenIds], *, is_check: bool = False) -> Embeddings:
         """Return what Embedder.embed returns, (n, dim) float32. A check of the model is never refused."""
+
+    async def score(self, reranker: "Reranker", pairs: Sequence[TokenIds]) -> "Logits":
+        """Return what Reranker.score returns, (n,) float32."""
 
     async def run(self, work: Callable[[], Result], *, is_long: bool = False) -> Result:
         """Return what `work` returns. is_long means that it can take more than about a millisecond."""
@@ -44,6 +50,10 @@ class InlineExecutor:
         embeddings = self._embedder.embed(tokens)
         self.embedded_at = monotonic()
         return embeddings
+
+    async def score(self, reranker: "Reranker", pairs: Sequence[TokenIds]) -> "Logits":
+        """Return what Reranker.score returns, (n,) float32."""
+        return reranker.score(pairs)
 
     async def run(self, work: Callable[[], Result], *, is_long: bool = False) -> Result:
         """Return what `work` returns."""

@@ -122,7 +122,17 @@ def test_the_api_is_throttled_and_logs_each_request_as_one_line_of_json() -> Non
 def test_routes_that_take_many_texts_have_a_rate_of_their_own() -> None:
     stack = Stack(TEMPLATE, PredictRate="3", PredictBurst="4")
     settings = stack["Api"]["RouteSettings"]
-    paths = ("/predict", "/v1/embeddings", "/embed", "/similarity", "/tokenize", "/")
+    paths = (
+        "/predict",
+        "/v1/embeddings",
+        "/embed",
+        "/similarity",
+        "/tokenize",
+        "/",
+        "/rerank",
+        "/v1/rerank",
+        "/v2/rerank",
+    )
     assert settings == {f"POST {path}": {"ThrottlingRateLimit": "3", "ThrottlingBurstLimit": "4"} for path in paths}
     assert {("POST", path) for path in paths} <= operations(stack).keys()
 

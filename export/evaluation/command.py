@@ -48,10 +48,11 @@ def run(options: argparse.Namespace, console: Console, errors: Console) -> int:
         if not options.allow_missing:
             check_ids(opened, questions, options.qrels or options.questions)
         filtered = [(condition, *filter_questions(opened, questions, condition)) for condition in options.filter]
-        results = search_all(opened, questions, modes, on_progress)
+        results = search_all(opened, questions, modes, on_progress, candidates=options.candidates)
         subsets = [_subset(None, results)]
         for condition, kept, allowed in filtered:
-            subsets.append(_subset(condition, search_all(opened, kept, modes, on_progress, allowed)))
+            among = search_all(opened, kept, modes, on_progress, allowed, options.candidates)
+            subsets.append(_subset(condition, among))
         comparisons = [] if options.compare is None else _compare(options, results, on_progress)
     if options.run is not None:
         _write_run(options.run, results, modes[0])
@@ -65,6 +66,11 @@ def run(options: argparse.Namespace, console: Console, errors: Console) -> int:
     advice = None
     if results.by_weight is not None:
         advice = advise(results.by_weight, results.weights, results.measures[HYBRID][:, 0], opened.fusion_weight)
+    rerank_advice = None
+    info, mode = opened.loaded.manifest.rerank, opened.reranked
+    if info is not None and mode is not None and results.by_rerank_weight is not None:
+        base = results.measures[mode][:, 0]
+        rerank_advice = advise(results.by_rerank_weight, results.rerank_weights, base, info.weight)
     report = Report(
         bundle=str(options.bundle),
         texts=len(opened.names),
@@ -74,6 +80,7 @@ def run(options: argparse.Namespace, console: Console, errors: Console) -> int:
         failures_of=shown,
         failures=_failures(opened, results, shown),
         advice=advice,
+        rerank_advice=rerank_advice,
         other=None if options.compare is None else str(options.compare),
         comparisons=comparisons,
         below_floor=below,
@@ -103,7 +110,8 @@ def _compare(options: argparse.Namespace, results: Results, on_progress: OnProgr
     has = choose_modes(other, options.mode or ())
     if not options.allow_missing:
         check_ids(other, results.questions, options.qrels or options.questions)
-    found = search_all(other, results.questions, [mode for mode in results.measures if mode in has], on_progress)
+    both = [mode for mode in results.measures if mode in has]
+    found = search_all(other, results.questions, both, on_progress, candidates=options.candidates)
     comparisons = []
     for mode, theirs in found.measures.items():
         for place, name in enumerate(MEASURES):

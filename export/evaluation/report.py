@@ -72,6 +72,7 @@ class Report:
     failures_of: str
     failures: list[Failure]
     advice: Advice | None
+    rerank_advice: Advice | None
     other: str | None
     comparisons: list[Comparison]
     below_floor: list[str]
@@ -95,7 +96,9 @@ def print_report(console: Console, report: Report, command: str) -> None:
     _print_comparisons(console, report)
     _print_failures(console, report)
     if "hybrid" in report.subsets[0].modes:
-        _print_advice(console, report.advice, command)
+        _print_advice(console, "fusion", report.advice, command)
+    if any(mode.endswith("+rerank") for mode in report.subsets[0].modes):
+        _print_advice(console, "rerank", report.rerank_advice, command)
 
 
 def _with_interval(figure: Figure) -> str:
@@ -137,22 +140,23 @@ def _print_texts(console: Console, title: str, texts: Sequence[Text]) -> None:
         console.print(f"       {title}  nothing")
 
 
-def _print_advice(console: Console, advice: Advice | None, command: str) -> None:
+def _print_advice(console: Console, kind: str, advice: Advice | None, command: str) -> None:
+    """Print the advice on a weight: "fusion", or "rerank" in the mode hybrid, or semantic without it."""
     if advice is None:
-        console.print(f"fusion weight: no advice with fewer than {FEWEST} questions")
+        console.print(f"{kind} weight: no advice with fewer than {FEWEST} questions")
         return
-    table = Table("fusion weight", "nDCG@10", "", box=None, pad_edge=False)
+    table = Table(f"{kind} weight", "nDCG@10", "", box=None, pad_edge=False)
     for weight, value in advice.ndcg.items():
         marks = {"now": weight == advice.current, "best": weight == advice.best}
         table.add_row(f"{weight:g}", f"{value:.3f}", ", ".join(name for name, is_set in marks.items() if is_set))
     console.print(table)
     now = "fusion by ranks" if advice.current is None else f"{advice.current:g}"
     if advice.best == advice.current:
-        console.print(f"fusion weight: keep {now}; no other is better for these questions")
+        console.print(f"{kind} weight: keep {now}; no other is better for these questions")
         return
     gain = f"{advice.gain.value:+.3f} nDCG@10 ({advice.gain.low:+.3f} to {advice.gain.high:+.3f})"
-    console.print(f"fusion weight: {advice.best:g} instead of {now}: {gain} on questions that it was not chosen with")
+    console.print(f"{kind} weight: {advice.best:g} instead of {now}: {gain} on questions that it was not chosen with")
     if advice.is_noise:
         console.print(f"That is within noise: keep {now}.")
     else:
-        console.print(f"To set it: {escape(command)} --fusion-weight {advice.best:g}")
+        console.print(f"To set it: {escape(command)} --{kind}-weight {advice.best:g}")

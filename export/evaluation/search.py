@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +11,20 @@ import numpy as np
 
 from export.corpus.ids import id_of_number
 from export.evaluation.fusion_weight import weights_with
-from export.evaluation.measures import DEPTH, HYBRID, KEYWORD, MODES, SEMANTIC, measure, rank
+from export.evaluation.measures import DEPTH, HYBRID, KEYWORD, MODES, RERANKED, SEARCHES, SEMANTIC, measure, rank
 from export.evaluation.questions import Question
 from export.progress import OnProgress
 from function.engine.arrays import Array
+from function.engine.blend import blended
 from function.engine.bundle import CONVEX, BundleError, KeywordsInfo
 from function.engine.hybrid import fuse
 from function.engine.loading import LoadedBundle, load_bundle
 from function.engine.metadata.columns import Mask
 from function.engine.metadata.filters import FilterError, allowed_rows
+from function.engine.reranker import Logits
 from function.engine.semantic.index import MOST_HITS, Hit
 
+CANDIDATES = 20  # texts that the reranker scores if a request does not say how many
 SHOWN = 3  # missing ids that a message lists
 ROWS_BETWEEN = 1_000  # two reports of how many ids are read
 
@@ -43,13 +47,21 @@ class OpenBundle:
         info = None if self.loaded.keywords is None else self.loaded.keywords.info
         return info.fusion_weight if info is not None and info.fusion == CONVEX else None
 
+    @property
+    def reranked(self) -> str | None:
+        """Return the mode with rerank whose weights are compared: hybrid if there is one; None without a reranker."""
+        if self.loaded.manifest.rerank is None:
+            return None
+        return RERANKED[SEMANTIC if self.loaded.keywords is None else HYBRID]
+
 
 @dataclass(frozen=True, slots=True)
 class Results:
     """What the searches found for n questions.
 
     measures has (n, 5) float64 for each mode, in the order of MEASURES. by_weight is (n, weights) float64: nDCG@10 of
-    hybrid search with each of the weights; None without the mode hybrid or with a filter.
+    hybrid search with each of the weights; None without the mode hybrid or with a filter. by_rerank_weight is the same
+    for the weights of the reranker, with `OpenBundle.reranked`.
     """
 
     questions: Sequence[Question]
@@ -57,6 +69,8 @@ class Results:
     measures: dict[str, Array[np.float64]]
     by_weight: Array[np.float64] | None
     weights: Sequence[float]
+    by_rerank_weight: Array[np.float64] | None
+    rerank_weights: Sequence[float]
 
 
 def open_named(folder: Path, group_by: str | None, on_progress: OnProgress) -> OpenBundle:
@@ -90,9 +104,14 @@ def open_named(folder: Path, group_by: str | None, on_progress: OnProgress) -> O
 
 def choose_modes(opened: OpenBundle, named: Sequence[str]) -> list[str]:
     """Return the modes that were named, or else all that the bundle has. Raises BundleError if it lacks a named one."""
-    has = MODES if opened.loaded.keywords is not None else (SEMANTIC,)
+    has: tuple[str, ...] = SEARCHES if opened.loaded.keywords is not None else (SEMANTIC,)
+    if opened.reranked is not None:
+        has += tuple(RERANKED[mode] for mode in has)
     for mode in named:
         if mode not in has:
+            if mode in RERANKED.values() and opened.reranked is None:
+                remedy = "name another --mode, or export the bundle again with --rerank MODEL"
+                raise BundleError(f"{opened.folder}: found no reranker, expected one for the mode {mode!r}; {remedy}")
             remedy = "name another --mode, or export the texts again without --no-keywords"
             raise BundleError(f"{opened.folder}: found no keywords, expected them for the mode {mode!r}; {remedy}")
     return [mode for mode in MODES if mode in (named or has)]
@@ -142,34 +161,49 @@ def search_all(
     modes: Sequence[str],
     on_progress: OnProgress,
     allowed: Mask | None = None,
+    candidates: int = CANDIDATES,
 ) -> Results:
-    """Search for each question in each mode, among the rows that `allowed` (rows,) bool keeps, and measure."""
+    """Search for each question in each mode, among the rows that `allowed` (rows,) bool keeps, and measure.
+
+    candidates is how many texts the reranker scores.
+    """
     weights = weights_with(opened.fusion_weight)
+    info = opened.loaded.manifest.rerank
+    rerank_weights = weights_with(None if info is None else info.weight)
+    by_rerank_weight = np.zeros((len(questions), len(rerank_weights)))
     rankings: dict[str, list[Ranking]] = {mode: [] for mode in modes}
     by_weight = np.zeros((len(questions), len(weights)))
     step = f"search {opened.folder}" + ("" if allowed is None else f", {allowed.sum():,} texts")
     for place, question in enumerate(questions):
         on_progress(step, place / len(questions))
         finders = _finders(opened, question.text, allowed, weights)
+        by_weight_of_rerank = _add_reranked(opened, question.text, modes, finders, rerank_weights, candidates)
         for mode in modes:
             rankings[mode].append(_rank(opened, finders[mode]))
         if HYBRID in modes and allowed is None:
             for column, weight in enumerate(weights):
                 found = _rank(opened, finders[weight])
                 by_weight[place, column] = measure(list(found), question.relevant)[0]
+        for column, find in enumerate(by_weight_of_rerank):
+            by_rerank_weight[place, column] = measure(list(_rank(opened, find)), question.relevant)[0]
     on_progress(step, 1)
     measures = {
         mode: np.array([measure(list(own), each.relevant) for own, each in zip(found, questions, strict=True)])
         for mode, found in rankings.items()
     }
-    return Results(questions, rankings, measures, by_weight if HYBRID in modes and allowed is None else None, weights)
+    return Results(
+        questions,
+        rankings,
+        measures,
+        by_weight if HYBRID in modes and allowed is None else None,
+        weights,
+        by_rerank_weight if opened.reranked in modes and allowed is None else None,
+        rerank_weights,
+    )
 
 
 def _finders(opened: OpenBundle, text: str, allowed: Mask | None, weights: Sequence[float]) -> dict[str | float, Find]:
-    """Return the searches for one question: that of each mode, and hybrid search with each of these weights.
-
-    Another mode, such as one that reranks, is another entry here and in MODES.
-    """
+    """Return the searches for one question: that of each mode, and hybrid search with each of these weights."""
     bundle = opened.loaded
     (embedding,) = bundle.embedder.embed(bundle.embedder.tokenize([text], role="query"))
     finders: dict[str | float, Find] = {SEMANTIC: lambda count: bundle.index.search(embedding, count, allowed)}
@@ -183,6 +217,38 @@ def _finders(opened: OpenBundle, text: str, allowed: Mask | None, weights: Seque
     finders |= {KEYWORD: matches.best, HYBRID: fusing(keywords.info)}
     weighted = {weight: replace(keywords.info, fusion=CONVEX, fusion_weight=weight) for weight in weights}
     return finders | {weight: fusing(info) for weight, info in weighted.items()}
+
+
+def _add_reranked(
+    opened: OpenBundle,
+    text: str,
+    modes: Sequence[str],
+    finders: dict[str | float, Find],
+    weights: Sequence[float],
+    candidates: int,
+) -> list[Find]:
+    """Add the searches of the modes with rerank; return that of `opened.reranked` with each of these weights."""
+    by_weight: list[Find] = []
+    for mode in [mode for mode in SEARCHES if RERANKED[mode] in modes]:
+        reranker = opened.loaded.reranker
+        assert reranker is not None  # choose_modes checked it
+        find = finders[mode]
+        hits = find(candidates)
+        if not hits:
+            finders[RERANKED[mode]] = find
+            by_weight = [find] * len(weights) if RERANKED[mode] == opened.reranked else by_weight
+            continue
+        pairs = reranker.tokenize_pairs(text, [opened.loaded.passages.text(hit.row) for hit in hits])
+        blend = partial(_blend, find, hits, reranker.score(pairs), mode)
+        finders[RERANKED[mode]] = blend(reranker.info.weight)
+        if RERANKED[mode] == opened.reranked:
+            by_weight = [blend(weight) for weight in weights]
+    return by_weight
+
+
+def _blend(find: Find, hits: list[Hit], logits: Logits, mode: str, weight: float) -> Find:
+    both = blended(lambda count, mask: find(count), hits, logits, weight, mode)
+    return lambda count: both(count, None)
 
 
 def _rank(opened: OpenBundle, find: Find) -> Ranking:

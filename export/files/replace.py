@@ -26,6 +26,7 @@ from function.engine.bundle import BundleError
 BUNDLE_FILES = {
     *(layout.MANIFEST, layout.MODEL, layout.TOKENIZER, layout.INDEX),
     *(layout.PASSAGES, layout.COLUMNS, layout.KEYWORDS, layout.TRUNCATED),
+    *(layout.RERANK, layout.RERANK_TOKENIZER),
 }
 LOCK = "lock"
 COMPLETE = "complete"  # the marker in PARTIAL: all files are stored and only have to move

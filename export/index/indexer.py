@@ -15,16 +15,19 @@ from export.index.keywords import KeywordOptions, keyword_tensors
 from export.index.languages import row_languages
 from export.index.shards import Truncated
 from function.engine import bundle as layout
-from function.engine.bundle import BundleError, IndexInfo, Manifest, ModelInfo, describe_file
+from function.engine.bundle import BundleError, IndexInfo, Manifest, ModelInfo, RerankInfo, describe_file
 from function.engine.quantization import Codes, Scales
 
 KEYWORDS_BY_DEFAULT = KeywordOptions()
 
 
-def write_model(folder: Path, model: ModelInfo) -> Manifest:
-    """Write the manifest of a folder that holds a model and a tokenizer, and return it."""
-    files = {name: describe_file(folder / name) for name in (layout.MODEL, layout.TOKENIZER)}
-    manifest = Manifest(model=model, index=None, files=files)
+def write_model(folder: Path, model: ModelInfo, rerank: RerankInfo | None = None) -> Manifest:
+    """Write the manifest of a folder that holds a model, a tokenizer and perhaps a reranker, and return it."""
+    names = [layout.MODEL, layout.TOKENIZER]
+    if rerank is not None:
+        names += [name for name in (layout.RERANK, layout.RERANK_TOKENIZER) if (folder / name).exists()]
+    files = {name: describe_file(folder / name) for name in names}
+    manifest = Manifest(model=model, index=None, files=files, rerank=rerank)
     write_manifest(folder, manifest)
     return manifest
 
@@ -107,16 +110,17 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def take_model(bundle: Path, folder: Path) -> Manifest:
-    """Copy the model and the tokenizer of a bundle into a folder, and return the manifest written there.
+    """Copy model, tokenizer and reranker of a bundle into a folder, and return the manifest written there.
 
-    Raises BundleError if the bundle's manifest, model or tokenizer is damaged.
+    Raises BundleError if the bundle's manifest or one of these files is damaged.
     """
     manifest = layout.read_manifest(bundle)
-    for name in (layout.MODEL, layout.TOKENIZER):
+    of_reranker = (layout.RERANK, layout.RERANK_TOKENIZER)
+    for name in (layout.MODEL, layout.TOKENIZER, *(name for name in of_reranker if name in manifest.files)):
         layout.check_size(bundle, name, manifest)
         check_checksum(bundle, name, manifest)
         shutil.copyfile(bundle / name, folder / name)
-    return write_model(folder, manifest.model)
+    return write_model(folder, manifest.model, manifest.rerank)
 
 
 def check_checksum(bundle: Path, name: str, manifest: Manifest) -> None:

@@ -26,6 +26,7 @@ from function.engine.keyword.analyzer import find_stemmer, split_terms
 from function.engine.keyword.keywords import Keywords
 from function.engine.passages import Passages
 from function.engine.quantization import Codes, Embeddings, Scales, dequantize
+from function.engine.reranker import Reranker, probabilities
 from function.engine.semantic.index import Index
 from function.engine.tensors import map_tensors
 
@@ -61,6 +62,7 @@ def verify(
     """
     manifest = layout.read_manifest(bundle)
     yield from _check_files(bundle, manifest, on_progress)
+    yield from _check_reranker(bundle, manifest)
     if manifest.index is None or manifest.index.vectors is not None:
         Embedder.open(bundle, manifest.model)
         return
@@ -84,7 +86,9 @@ def verify_export(
     embedder is the one that embedded the passages, None for the bundle's own.
     Raises BundleError or TensorsError if the bundle does not open.
     """
-    yield from _check_files(bundle, open_bundle(bundle), on_progress)
+    manifest = open_bundle(bundle)
+    yield from _check_files(bundle, manifest, on_progress)
+    yield from _check_reranker(bundle, manifest)
     embed_again = partial(_embed_again, at_once=1, seconds=seconds, clock=clock, on_progress=on_progress)
     yield from _check_corpus(bundle, (codes, scales), SAMPLE_AFTER_EXPORT, embedder, embed_again, on_progress)
 
@@ -96,6 +100,15 @@ def _check_files(bundle: Path, manifest: Manifest, on_progress: OnProgress) -> I
         found = describe_file(bundle / name).sha256
         yield Check(f"checksum of {name}", found[:12], expected.sha256[:12], found == expected.sha256)
     on_progress("check files", 1)
+
+
+def _check_reranker(bundle: Path, manifest: Manifest) -> Iterator[Check]:
+    """Score a pair; no check in a bundle without a reranker."""
+    if manifest.rerank is None:
+        return
+    reranker = Reranker.open(bundle, manifest)
+    (score,) = probabilities(reranker.score(reranker.tokenize_pairs("a query", ["a text"])))
+    yield Check("score of a pair by the reranker", f"{score:.6f}", "0 to 1", 0 <= score <= 1)
 
 
 def _check_corpus(

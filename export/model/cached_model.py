@@ -1,6 +1,6 @@
-"""Cache the model of an export, so that the next export reuses it if this one is stopped later.
+"""Cache the models of an export, so that the next export reuses them if this one is stopped later.
 
-The name of the cached model has a digest of everything that it depends on: the source's files and settings, the
+The name of a cached model has a digest of everything that it depends on: the source's files and settings, the
 calibration texts, this code and the versions of the libraries.
 """
 
@@ -19,12 +19,23 @@ from export.index.shards import name_model
 from export.model.calibration_texts import CalibrationTexts
 from export.model.documents_model import DOCUMENTS
 from export.model.export_model import export_model
+from export.model.reranker import export_reranker
 from export.model.source.source import Source
 from export.progress import OnProgress, no_progress
-from function.engine.bundle import BundleError, Manifest
+from function.engine.bundle import (
+    RERANK,
+    RERANK_TOKENIZER,
+    TOKENIZER,
+    BundleError,
+    Manifest,
+    RerankInfo,
+    describe_file,
+    read_manifest,
+)
 
 PACKAGES = ("numpy", "onnx", "onnxruntime", "optimum-onnx", "tokenizers", "torch", "transformers")
 CODE = ("export", "function/engine")
+STATED = "rerank.json"  # in a cached reranker: its entry of the manifest, and the checksums of its files
 
 
 def make_model(
@@ -37,10 +48,7 @@ def make_model(
 
     Deletes other cached models. Raises ModelError as `export_model` does.
     """
-    name = f"model-{_digest(source, texts)}"
-    for other in (fresh / FINISHED).glob("model-*"):
-        if other.name != name:
-            shutil.rmtree(other)
+    name = _name("model", source, texts, fresh)
     kept = fresh / FINISHED / name
     if kept.is_dir():
         try:
@@ -57,6 +65,49 @@ def make_model(
             flush(folder / DOCUMENTS)
         write_model(folder, info)
     return take_model(kept, fresh), False
+
+
+def make_reranker(
+    source: Source, texts: CalibrationTexts, fresh: Path, on_progress: OnProgress = no_progress
+) -> Manifest:
+    """Write a reranker beside the model in the unfinished folder, and return the manifest with it.
+
+    Deletes other cached rerankers. Raises ModelError as `export_reranker` does.
+    """
+    name = _name("rerank", source, texts, fresh)
+    kept = fresh / FINISHED / name
+    if not _is_whole(kept):
+        shutil.rmtree(kept, ignore_errors=True)
+        with finishing(fresh, name) as folder:
+            folder.mkdir()
+            info = export_reranker(source, texts, folder, on_progress)
+            files = {path.name: describe_file(path).sha256 for path in folder.iterdir()}
+            (folder / STATED).write_text(json.dumps({"rerank": asdict(info), "files": files}), encoding="utf-8")
+    shutil.copyfile(kept / RERANK, fresh / RERANK)
+    own, shared = (kept / RERANK_TOKENIZER).read_bytes(), (fresh / TOKENIZER).read_bytes()
+    (fresh / RERANK_TOKENIZER).unlink(missing_ok=True)
+    if own != shared:
+        (fresh / RERANK_TOKENIZER).write_bytes(own)
+    info = RerankInfo(**json.loads((kept / STATED).read_bytes())["rerank"])
+    return write_model(fresh, read_manifest(fresh).model, info)
+
+
+def _is_whole(kept: Path) -> bool:
+    """Return whether a cached reranker is there and undamaged."""
+    try:
+        files = json.loads((kept / STATED).read_bytes())["files"]
+        return all(describe_file(kept / name).sha256 == sha256 for name, sha256 in files.items())
+    except (OSError, ValueError):
+        return False
+
+
+def _name(kind: str, source: Source, texts: CalibrationTexts, fresh: Path) -> str:
+    """Return the name of a cached model, after deleting the other ones of its kind."""
+    name = f"{kind}-{_digest(source, texts)}"
+    for other in (fresh / FINISHED).glob(f"{kind}-*"):
+        if other.name != name:
+            shutil.rmtree(other)
+    return name
 
 
 def _report_documents(on_progress: OnProgress, step: str, share: float) -> None:

@@ -55,11 +55,14 @@ def calibrate(model: ModelProto, groups: list[Products], calibration: Sequence[T
     session = ort.InferenceSession(serialized, options, providers=["CPUExecutionProvider"])
     del serialized
     names = [products.activation for products in groups]
+    has_types = "token_type_ids" in [value.name for value in session.get_inputs()]
     # tokens that no hessian includes yet: few large products are faster than many small ones
     waiting: list[list[Weights]] = [[] for _ in groups]
     for done, tokens in enumerate(calibration, 1):
         input_ids = np.array([tokens.ids], np.int64)
         feed = {"input_ids": input_ids, "attention_mask": np.ones_like(input_ids)}
+        if has_types:
+            feed["token_type_ids"] = np.array([tokens.types], np.int64)
         is_last = done == len(calibration)
         for products, rows, activation in zip(groups, waiting, session.run(names, feed), strict=True):
             rows.append(activation.reshape(-1, activation.shape[-1]))

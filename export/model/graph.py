@@ -31,15 +31,16 @@ def export_graph(source: Source, workdir: Path) -> ModelProto:
 
     workdir holds intermediate files. Raises ModelError if optimum cannot export the model, OSError if the disk fails.
     """
-    raw = _export_transformer(source, workdir)
+    raw = export_transformer(source, workdir)
     _fix_token_types(raw)
-    _add_normalization(raw, source, _add_steps(raw, source, _add_pooling(raw, source.pooling)))
+    _add_normalization(raw, source, add_steps(raw, source, add_pooling(raw, source.pooling)))
     path = workdir / "pooled.onnx"
     onnx.save(raw, path)
-    return _fuse(path, source)
+    return fuse(path, source)
 
 
-def _export_transformer(source: Source, workdir: Path) -> ModelProto:
+def export_transformer(source: Source, workdir: Path, task: str = "feature-extraction") -> ModelProto:
+    """Return the transformer's own graph. Raises ModelError if optimum cannot export it for this task."""
     from optimum.exporters.onnx import main_export  # takes seconds to import
 
     silence_transformers()
@@ -50,7 +51,7 @@ def _export_transformer(source: Source, workdir: Path) -> ModelProto:
             main_export(
                 str(source.folder),
                 output=workdir / "transformer",
-                task="feature-extraction",
+                task=task,
                 library_name="transformers",
                 opset=OPSET,
                 do_validation=False,  # export/model/reference.py compares with the original model
@@ -89,7 +90,7 @@ def _fix_token_types(model: ModelProto) -> None:
     del graph.input[names.index("token_type_ids")]
 
 
-def _add_pooling(model: ModelProto, pooling: str) -> str:
+def add_pooling(model: ModelProto, pooling: str) -> str:
     """Add pooling to the end of the graph, and return the name of its result; mean pooling returns the sum."""
     tokens = model.graph.output[0].name  # (n, tokens, hidden size)
     if pooling == "cls":
@@ -114,7 +115,7 @@ def _add_pooling(model: ModelProto, pooling: str) -> str:
     return pooled
 
 
-def _add_steps(model: ModelProto, source: Source, pooled: str) -> str:
+def add_steps(model: ModelProto, source: Source, pooled: str) -> str:
     """Add the modules after pooling, and return the name of the result, (n, source.full_dim).
 
     A Dense is a MatMul, which `quantize_graph` replaces. Its products of integers are the same for a text alone and in
@@ -159,7 +160,8 @@ def _add_normalization(model: ModelProto, source: Source, result: str) -> None:
     graph.output.append(helper.make_tensor_value_info(EMBEDDINGS, TensorProto.FLOAT, ["n", source.dim]))
 
 
-def _fuse(path: Path, source: Source) -> ModelProto:
+def fuse(path: Path, source: Source) -> ModelProto:
+    """Return the graph in a file with fused attention and Gelu."""
     from onnxruntime.transformers.fusion_options import FusionOptions
     from onnxruntime.transformers.optimizer import optimize_model
 

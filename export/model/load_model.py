@@ -40,18 +40,18 @@ def silence_transformers() -> None:
 
 
 def load_model(source: Source) -> "PreTrainedModel":
-    """Return the source's own model, in float32, ready to run.
+    """Return the source's own model, in float32, ready to run. A source without pooling has a classification head.
 
     Raises ModelError if the checkpoint is damaged, if a tensor is missing, unknown or of another shape than the
     model's, or if a weight is not a finite number.
     """
     import torch  # torch and transformers take seconds to import
-    from transformers import AutoModel
+    from transformers import AutoModel, AutoModelForSequenceClassification
 
     shapes = read_shapes(source.folder)
     silence_transformers()
     try:
-        model, loading = AutoModel.from_pretrained(
+        model, loading = (AutoModel if source.pooling else AutoModelForSequenceClassification).from_pretrained(
             str(source.folder),
             dtype=torch.float32,
             attn_implementation="eager",  # the plainest one

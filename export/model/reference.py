@@ -58,15 +58,21 @@ def run_original(source: Source) -> Original:
                 f"{source.folder / 'config.json'}: transformers cannot run the model it describes "
                 f"({first_line(error)}); expected the config it was trained with; download the model again"
             ) from error
-        pooled = {"mean": tokens.mean(axis=0), "cls": tokens[0], "max": tokens.max(axis=0)}[source.pooling]
+        pooled = pool(tokens, source.pooling)
         for step in source.steps:
-            pooled = _apply(step, pooled)
+            pooled = apply_step(step, pooled)
         kept = pooled[: source.dim]
         embeddings.append(kept / np.linalg.norm(kept))
     return Original(texts, ids, np.array(embeddings, np.float32))
 
 
-def _apply(step: Step, embedding: NDArray[np.float64]) -> NDArray[np.float64]:
+def pool(tokens: NDArray[np.float64], pooling: str) -> NDArray[np.float64]:
+    """Return the embedding of a text, (n,), from those of its tokens, (tokens, n)."""
+    pooled: NDArray[np.float64] = {"mean": tokens.mean(axis=0), "cls": tokens[0], "max": tokens.max(axis=0)}[pooling]
+    return pooled
+
+
+def apply_step(step: Step, embedding: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return what a module after pooling makes of one embedding, (n,), computed by torch in float64."""
     import torch
 

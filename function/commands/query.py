@@ -18,7 +18,7 @@ from function.engine.semantic.index import MOST_HITS
 from function.engine.tensors import TensorsError
 from function.executor import InlineExecutor
 from function.routes.repeated_keys import RepeatedKeyError, refuse_repeated_keys
-from function.search.query import MOST_IN_GROUP, MOST_OFFSET, BackendError, Found, Query, SearchError
+from function.search.query import MOST_CANDIDATES, MOST_IN_GROUP, MOST_OFFSET, BackendError, Found, Query, SearchError
 from function.search.search import make_search
 from function.settings import CHARACTERS_PER_TEXT, SettingsError, read_settings
 
@@ -33,6 +33,7 @@ examples:
   python -m function query "elections" --filter '{"date": {"$gte": "2016-01-01"}}'
   python -m function query --file queries.txt --json > results.jsonl
   python -m function query "install" --mode hybrid --group-by path
+  python -m function query "reset my password" --mode hybrid --rerank 20
   python -m function query --filter '{"price": {"$lt": 50}}' --sort price:desc --facet category
   git log --format=%s | python -m function query --file - --json
 """
@@ -88,6 +89,12 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         type=_weight,
         metavar="WEIGHT",
         help="with --mode hybrid: share of the meaning in the score, from 0 (words alone) to 1 (default: the bundle's)",
+    )
+    parser.add_argument(
+        "--rerank",
+        type=number_option(1, MOST_CANDIDATES),
+        metavar="N",
+        help=f"score the best N texts again with the bundle's reranker, which is slower: 1 to {MOST_CANDIDATES}",
     )
     parser.add_argument("--filter", type=_filter, metavar="JSON", help="only texts whose metadata pass this filter")
     parser.add_argument("--like", metavar="ID", help="texts that are similar to the text with this id, without a text")
@@ -200,6 +207,7 @@ def _search_all(options: argparse.Namespace, bundle: Loaded, texts: Iterable[str
             sort=dict(options.sort) or None,
             facets=options.facet,
             fusion_weight=options.fusion_weight,
+            rerank=options.rerank,
             highlights=options.highlights if options.json else _is_terminal(),
         )
         found = _finish(search(query, lambda phase: None))

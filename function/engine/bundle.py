@@ -23,12 +23,16 @@ INDEX = "index.safetensors"
 PASSAGES = "passages.safetensors"
 COLUMNS = "columns.safetensors"
 KEYWORDS = "keywords.safetensors"
+RERANK = "rerank.ort"  # the cross-encoder of a bundle with a reranker
+RERANK_TOKENIZER = "rerank_tokenizer.txt"  # only if the reranker's tokenizer is not TOKENIZER
 TRUNCATED = "truncated.jsonl"  # only for whoever made the bundle: see export/index/indexer.py
 
 NO_STEMS = "none"  # instead of the language of a stemmer
 CONVEX, RRF = FUSIONS = ("convex", "rrf")  # function/engine/hybrid.py explains them
 
-_Info = TypeVar("_Info", "FileInfo", "ModelInfo", "IndexInfo", "KeywordsInfo", "StagesInfo", "VectorsInfo")
+_Info = TypeVar(
+    "_Info", "FileInfo", "ModelInfo", "RerankInfo", "IndexInfo", "KeywordsInfo", "StagesInfo", "VectorsInfo"
+)
 
 
 class BundleError(ValueError):
@@ -58,6 +62,19 @@ class ModelInfo:
     accuracy: dict[str, float] = field(default_factory=dict)  # against float32: see export/model/export_model.py
     full_dim: int | None = None  # values of the model's embeddings, if the bundle keeps only the first ones
     documents: str = ""  # what export/index/shards.py calls the other model that embeds passages; "" if none does
+
+
+@dataclass(frozen=True, slots=True)
+class RerankInfo:
+    """The cross-encoder that scores a query and a text together, and how search blends its score."""
+
+    name: str
+    revision: str | None
+    source_sha256: str  # checksum of the weights that it was exported from
+    max_tokens: int  # of a pair, special tokens included; the longer text of a longer pair is truncated
+    weight: float  # weight of its score in the blend, 0 to 1; the rest is the weight of the mode's score
+    quantization: str
+    accuracy: dict[str, float] = field(default_factory=dict)  # against float32: see export/model/reranker.py
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +144,7 @@ class Manifest:
     index: IndexInfo | None
     files: dict[str, FileInfo]
     format_version: int = FORMAT_VERSION
+    rerank: RerankInfo | None = None
 
     def to_json(self) -> str:
         """Return the text of manifest.json, indented so that people can read and compare it."""
@@ -142,6 +160,8 @@ class Manifest:
             for name, default in (("analyzer", 1), ("languages", [])):
                 if keywords[name] == default:
                     del keywords[name]
+        if self.rerank is None:
+            del content["rerank"]
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -171,11 +191,12 @@ def parse_manifest(content: bytes, where: str) -> Manifest:
             f"{where}: format_version is {shown}, this code reads {FORMAT_VERSION}; run `python -m export` again"
         )
     try:
-        index = found["index"]
+        index, rerank = found["index"], found.get("rerank")
         return Manifest(
             model=_read(ModelInfo, {"full_dim": None, "documents": ""} | found["model"]),
             index=None if index is None else _read_index(index),
             files={name: _read(FileInfo, entry) for name, entry in found["files"].items()},
+            rerank=None if rerank is None else _read(RerankInfo, rerank),
         )
     except (KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BundleError(f"{where}: {error} is missing or wrong; run `python -m export` again") from error
@@ -241,7 +262,8 @@ def open_bundle(bundle: Path) -> Manifest:
         )
     optional = {COLUMNS: manifest.index.columns, KEYWORDS: manifest.index.keywords}
     of_corpus = (INDEX, PASSAGES, *(name for name, content in optional.items() if content))
-    for name in (MODEL, TOKENIZER, *(of_corpus if manifest.index.vectors is None else ())):
+    of_reranker = () if manifest.rerank is None else (RERANK, *({RERANK_TOKENIZER} & manifest.files.keys()))
+    for name in (MODEL, TOKENIZER, *of_reranker, *(of_corpus if manifest.index.vectors is None else ())):
         check_size(bundle, name, manifest)
     for name, embedded_by in ((MODEL, manifest.index.model_sha256), (TOKENIZER, manifest.index.tokenizer_sha256)):
         if manifest.files[name].sha256 != embedded_by:

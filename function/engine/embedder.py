@@ -35,10 +35,11 @@ RunBatches = Callable[[EmbedBatch, Sequence[list[int]]], Iterable[Embeddings]]  
 
 @dataclass(frozen=True, slots=True)
 class TokenIds:
-    """The tokens of one text, special tokens included, and whether the end of the text was cut off."""
+    """The tokens of one text or pair, special tokens included, and whether the end of a text was cut off."""
 
     ids: list[int]
     is_truncated: bool
+    types: Sequence[int] = ()  # of a pair: 0 for each token of the first text, 1 for each token of the second
 
 
 class Embedder:

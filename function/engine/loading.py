@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from function.engine.keyword.keywords import Keywords
     from function.engine.metadata.columns import Columns
     from function.engine.metadata.ids import IdColumn
+    from function.engine.reranker import Reranker
 
 
 @dataclass(frozen=True)
 class LoadedBundle:
     """The bundle's four parts, which stay open as long as this object lives, and the folder they came from.
 
-    Columns and keywords are opened by the first request that needs them, or by `open_all`.
+    Columns, keywords and reranker are opened by the first request that needs them, or by `open_all`.
     """
 
     manifest: Manifest
@@ -64,6 +65,19 @@ class LoadedBundle:
         self._check_place()
         return Keywords(self.folder / KEYWORDS, self.manifest.index.keywords, self.manifest.index.rows)
 
+    @cached_property
+    def reranker(self) -> "Reranker | None":
+        """The cross-encoder, None if the bundle has none.
+
+        Raises BundleError if another bundle has taken this one's place since it was loaded, or if a file is damaged.
+        """
+        if self.manifest.rerank is None:
+            return None
+        from function.engine.reranker import Reranker  # only a request with rerank needs it
+
+        self._check_place()
+        return Reranker.open(self.folder, self.manifest)
+
     @property
     def column_kinds(self) -> dict[str, str]:
         """The type of each column that filters compare, that of the ids included."""
@@ -71,11 +85,11 @@ class LoadedBundle:
         return {"id": "string"} | self.manifest.index.columns
 
     def open_all(self) -> None:
-        """Open columns and keywords now: an export may put another bundle in this one's place before they are needed.
+        """Open all parts now, because an export may put another bundle in this one's place before they are needed.
 
         Raises what `columns` and `keywords` raise.
         """
-        _ = self.columns, self.keywords
+        _ = self.columns, self.keywords, self.reranker
 
     def _check_place(self) -> None:
         if read_manifest(self.folder) != self.manifest:

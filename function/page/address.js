@@ -16,6 +16,7 @@ function writeAddress({ isNew = false } = {}) {
   for (const [name, select] of Object.entries(controls)) {
     if (!select.selectedOptions[0].defaultSelected) state.set(name, select.value);
   }
+  if (byId("rerank").checked) state.set("rerank", "1");
   if (list.length) state.set("filters", JSON.stringify(list));
   const address = state.size ? `?${state}` : "";
   if (address === location.search) return;
@@ -33,6 +34,7 @@ function readAddress() {
     const usual = [...select.options].find((option) => option.defaultSelected).value;
     select.value = isOption(select, state.get(name)) ? state.get(name) : usual;
   }
+  byId("rerank").checked = corpus.hasReranker && state.has("rerank");
   conditions.replaceChildren();
   const rows = readFilters(state.get("filters")).map(addCondition);
   if (rows.some(Boolean)) showFilters(true);

@@ -4,11 +4,15 @@
 
 const hits = byId("hits");
 const FOLDED = 240; // characters of a text that are shown if the server chose no part of it
+// the parts of a score that are shown: name in the reply, label, color
+const PARTS = [["semantic", "meaning", "fill"], ["keyword", "words", "keyword"], ["rerank", "rerank", "rerank"]];
+
+const isReranked = ({ scores }) => scores?.rerank !== undefined;
 
 // Return the score that fills a bar. A cosine is at most 1, and so is a weighted sum; other scores have no limit.
 function fullScore(results, mode) {
   const isBounded = mode === "semantic" || (mode === "hybrid" && corpus.keywords?.fusion === "convex");
-  return isBounded ? 1 : Math.max(...results.map((result) => result.score));
+  return isBounded || results.some(isReranked) ? 1 : Math.max(...results.map((result) => result.score));
 }
 
 // Return the element of a result, whose bar is filled by the score `full`. `actions` has what its buttons do:
@@ -21,10 +25,11 @@ function drawHit(result, full, actions) {
   return make("li", { class: "hit", tabindex: "-1" }, ...(score === null ? [] : [drawScore(result, full)]), content);
 }
 
-function drawScore({ score, scores }, full) {
+function drawScore(result, full) {
+  const { score, scores } = result;
   const weight = corpus.keywords?.fusion === "convex" ? corpus.keywords.fusion_weight : null;
   const share = (part) => Math.min(1, Math.max(0, part / full || 0));
-  const byMeaning = scores && weight !== null ? Math.max(0, weight * scores.semantic) : score;
+  const byMeaning = scores && weight !== null && !isReranked(result) ? Math.max(0, weight * scores.semantic) : score;
   const track = make("span", { class: "track", "aria-hidden": "true" }, bar("fill", share(byMeaning)));
   if (byMeaning < score) track.append(bar("fill keyword", share(score - byMeaning)));
   const number = score.toFixed(Math.abs(score) < 10 ? 2 : 1);
@@ -56,9 +61,8 @@ function drawMetadata(result, actions) {
   const { id, scores, metadata = {} } = result;
   const list = make("ul", { class: "metadata" });
   if (!corpus.isDocuments) list.append(make("li", { class: "id", title: `id ${id}` }, id));
-  if (scores) {
-    list.append(make("li", {}, swatch("fill"), `meaning ${scores.semantic.toFixed(2)}`));
-    list.append(make("li", {}, swatch("keyword"), `words ${scores.keyword.toFixed(2)}`));
+  for (const [name, label, color] of PARTS) {
+    if (scores?.[name] !== undefined) list.append(make("li", {}, swatch(color), `${label} ${scores[name].toFixed(2)}`));
   }
   const drawn = sourceNames(metadata);
   for (const [name, value] of Object.entries(metadata)) {

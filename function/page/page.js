@@ -89,6 +89,7 @@ function showChoices() {
   const number = filledConditions().length;
   byId("filters-toggle").textContent = number ? `Filters (${number})` : "Filters";
   byId("modes").hidden = !corpus.keywords || Boolean(like);
+  byId("reranks").hidden = !corpus.hasReranker;
   byId("like").hidden = !like;
   byId("like-label").textContent = like?.label ?? "";
 }
@@ -176,8 +177,8 @@ async function begin() {
   if (start) drawStart(start, true);
   try {
     const { content, phases } = await ask("info");
-    const { index, model } = content;
-    readCorpus(index);
+    const { index, model, rerank } = content;
+    readCorpus(index, rerank);
     byId("corpus").textContent = `${index.rows.toLocaleString("en")} texts of ${index.corpus}, ${model.name}`;
     byId("filters-toggle").hidden = !Object.keys(corpus.columns).length;
     offerSorts();
@@ -197,7 +198,7 @@ query.addEventListener("input", () => {
   like = null;
   searchSoon();
 });
-for (const id of ["count", "sort", "modes", "conditions"]) byId(id).addEventListener("change", search);
+for (const id of ["count", "sort", "modes", "rerank", "conditions"]) byId(id).addEventListener("change", search);
 more.addEventListener("click", () => search({ isMore: true }));
 byId("like-stop").addEventListener("click", stopLike);
 conditions.addEventListener("input", () => searchSoon());

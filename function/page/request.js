@@ -19,6 +19,7 @@ function readRequest() {
   const request = what ? { ...what, num_results, mode, highlights: true } : { num_results };
   if (conditions.length) request.filter = toFilter(conditions);
   if (column) request.sort = { [column]: way };
+  if (what && corpus.hasReranker && !column && byId("rerank").checked) request.rerank = {};
   // a filter by one document is for all of its passages
   const isOfOne = conditions.some(([name]) => name === "path");
   if (what && corpus.isDocuments && !column && !isOfOne) request.group_by = "path";

@@ -23,7 +23,7 @@ def _form(name: str, kind: dict[str, Any], *absent: str) -> dict[str, Any]:
     return {"required": [name], "properties": {name: kind} | {other: {"type": "null"} for other in absent}}
 
 
-LISTS = ("text", "id", "group_by", "min_score")  # fields that a list of texts, without a search, cannot have
+LISTS = ("text", "id", "group_by", "min_score", "rerank")  # fields that a list of texts, without a search, cannot have
 TOGETHER = {  # which fields of SimilarRequest go together
     "anyOf": [
         _form("text", {"type": "string"}, "id"),
@@ -33,13 +33,14 @@ TOGETHER = {  # which fields of SimilarRequest go together
         _form("facets", {"minItems": 1}, *LISTS),
     ],
     "not": {
-        "required": ["sort", "group_by"],
-        "properties": {"sort": {"type": "object"}, "group_by": {"type": "string"}},
+        "required": ["sort"],
+        "properties": {"sort": {"type": "object"}},
+        "anyOf": [_form("group_by", {"type": "string"}), _form("rerank", {"type": "object"})],
     },
 }
 
 
-def describe_app(app: FastAPI, kinds: Mapping[str, str]) -> dict[str, Any]:
+def describe_app(app: FastAPI, kinds: Mapping[str, str], *, has_reranker: bool) -> dict[str, Any]:
     """Return the document over a corpus with columns of these types. FastAPI makes it once and keeps it."""
     document = FastAPI.openapi(app)
     schemas = document["components"]["schemas"]
@@ -48,7 +49,10 @@ def describe_app(app: FastAPI, kinds: Mapping[str, str]) -> dict[str, Any]:
     schemas |= reply.pop("$defs") | {"SimilarReply": reply}
     content = document["paths"]["/similar"]["post"]["responses"]["200"]["content"]
     content["application/json"]["schema"] = {"$ref": "#/components/schemas/SimilarReply"}
-    describe_columns(schemas["SimilarRequest"]["properties"], kinds)
+    properties = schemas["SimilarRequest"]["properties"]
+    describe_columns(properties, kinds)
+    options = [{"$ref": "#/components/schemas/RerankOptions"}] if has_reranker else []
+    properties["rerank"]["anyOf"] = [*options, {"type": "null"}]
     schemas["SimilarRequest"] |= TOGETHER
     document["paths"].setdefault("/", {})["get"] = deepcopy(PAGE)
     for methods in document["paths"].values():

@@ -9,7 +9,16 @@ from function.engine.semantic.index import MOST_HITS
 from function.errors import BACKEND, MISSING, REFUSED
 from function.routes.replies import bytes_beyond, json_reply
 from function.routes.texts import RequestText, StrictRequest, refuse_characters, whole_number
-from function.search.query import MOST_IN_GROUP, MOST_OFFSET, BackendError, Query, Search, SearchError, UnknownIdError
+from function.search.query import (
+    MOST_CANDIDATES,
+    MOST_IN_GROUP,
+    MOST_OFFSET,
+    BackendError,
+    Query,
+    Search,
+    SearchError,
+    UnknownIdError,
+)
 from function.settings import CHARACTERS_PER_TEXT, Settings
 from function.telemetry import stopwatch_of
 
@@ -17,6 +26,12 @@ MOST_COLUMNS = 10  # maximum columns of `sort` and of `facets`
 
 Part = Literal["text", "metadata"]
 ColumnName = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class RerankOptions(StrictRequest):
+    """How many of the best texts the reranker scores: the more, the better the results and the slower the search."""
+
+    candidates: Annotated[int, Field(ge=1, le=MOST_CANDIDATES), BeforeValidator(whole_number)] = 20
 
 
 # The docstring and the descriptions are published: in the OpenAPI document, and as the tool of POST /mcp.
@@ -80,9 +95,16 @@ class SimilarRequest(StrictRequest):
         "share that the corpus was exported with. The other modes ignore it.",
     )
 
+    rerank: RerankOptions | None = Field(
+        default=None,
+        description="Score the best texts once more with a slower and more accurate model, which reads the query and a "
+        "text together, and order them by both scores.",
+    )
+
     def query(self) -> Query:
         """Return the request as the search takes it."""
-        return Query(**dict(self))  # their fields have the same names
+        rerank = None if self.rerank is None else self.rerank.candidates
+        return Query(**dict(self) | {"rerank": rerank})  # their fields have the same names
 
 
 def add_similar(app: FastAPI, search: Search, settings: Settings) -> None:

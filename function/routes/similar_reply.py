@@ -6,10 +6,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Scores(BaseModel):
-    """The two scores of a hybrid result: the cosine (-1 to 1) and BM25 (0 or more)."""
+    """The scores that make up the score of a result: the cosine (-1 to 1), BM25 (0 or more), and their sum in hybrid.
 
-    semantic: float
-    keyword: float
+    `rerank` is the probability (0 to 1) that the reranker gives to a candidate.
+    """
+
+    semantic: float | None = None
+    keyword: float | None = None
+    hybrid: float | None = None
+    rerank: float | None = None
 
 
 class Snippet(BaseModel):
@@ -24,7 +29,8 @@ class Result(BaseModel):
     """A text of the corpus: its row number, id, score, text and metadata.
 
     `score` is the cosine (-1 to 1) in mode semantic and BM25 (0 or more) in mode keyword. In mode hybrid it combines
-    the two `scores`, which only this mode returns. It is null where texts are listed without a search.
+    the two `scores`. With `rerank`, it only compares the results of one search. It is null where texts are listed
+    without a search.
     """
 
     index: int

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from function.engine.ranking import Find
 
 MOST_OFFSET = 10_000  # results that a query can skip
+MOST_CANDIDATES = 100  # maximum texts that the reranker scores for a query
 MOST_IN_GROUP = 20  # maximum texts of a group
 LONGEST_FOUND = 60  # maximum characters of a wrong value that an error shows
 
@@ -61,6 +62,7 @@ class Query:
     facets: Sequence[str] = ()
     highlights: bool = False
     fusion_weight: float | None = None
+    rerank: int | None = None  # number of candidates: the best texts, which the bundle's reranker scores again
 
     @property
     def is_plain(self) -> bool:

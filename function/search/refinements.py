@@ -70,7 +70,8 @@ class RefinedQuery:
 
     def search(self, ranking: Ranking) -> Found:
         """Return the hits of a ranking."""
-        query, least = self._query, self._query.min_score
+        query = self._query
+        least = query.min_score if query.rerank is None else None  # function/search/rerank.py has applied it
 
         def find(count: int, mask: Mask | None) -> list[Hit]:
             hits = ranking.find(count, mask)
@@ -137,12 +138,14 @@ def _check_fields(query: Query) -> None:
             raise SearchError(
                 "text: missing; expected a text or an id, or a filter, sort or facets to list texts; add one"
             )
-        for name, value in (("group_by", query.group_by), ("min_score", query.min_score)):
+        for name, value in (("group_by", query.group_by), ("min_score", query.min_score), ("rerank", query.rerank)):
             if value is not None:
                 shown = repr(value)[:LONGEST_FOUND]
                 raise SearchError(f"{name}: found {shown} without a text, expected a text or an id; add one of them")
     if query.group_by is not None and query.sort is not None:
         raise SearchError("sort: found with group_by, expected one of them; leave one out")
+    if query.rerank is not None and query.sort is not None:
+        raise SearchError("sort: found with rerank, expected one of them; leave one out")
 
 
 def refine_hits(bundle: Loaded, hits: list[dict[str, Any]], query: Query) -> list[dict[str, Any]]:

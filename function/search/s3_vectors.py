@@ -74,7 +74,7 @@ def _supported_text(query: Query) -> str:
         raise SearchError(f"exact: found True, expected False; {IN_S3_VECTORS}")
     if query.fusion_weight is not None:
         raise SearchError(f"fusion_weight: found {query.fusion_weight}, expected none; {IN_S3_VECTORS}")
-    for field in ("id", "sort", "facets"):
+    for field in ("id", "sort", "facets", "rerank"):
         if value := getattr(query, field):
             raise SearchError(f"{field}: found {repr(value)[:LONGEST_FOUND]}, expected none; {IN_S3_VECTORS}")
     if query.text is None:

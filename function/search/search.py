@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from function.engine.metadata.columns import Columns, Mask
 
 NO_KEYWORDS = "this bundle has no keywords; expected 'semantic', or export the texts again without --no-keywords"
+NO_RERANKER = "this bundle has no reranker; leave it out, or export the bundle again with --rerank MODEL"
 ONLY_RANKS = "this bundle combines ranks (rrf); leave it out, or export the texts again with --fusion convex"
 FEW_ROWS = 100_000  # number of rows that are searched in about a millisecond
 SHORT_QUERY = 200  # characters of a text whose words are looked up in about a millisecond
@@ -33,6 +34,8 @@ def make_search(bundle: Loaded, executor: Executor) -> Search:
 
     async def search(query: Query, lap: Lap) -> Found:
         allowed, is_large = None, len(index) > FEW_ROWS
+        if query.rerank is not None and bundle.manifest.rerank is None:
+            raise SearchError(f"rerank: found {query.rerank} candidates, but {NO_RERANKER}")
         if query.filter is not None:
             condition = query.filter
             allowed = await executor.run(lambda: _filtered_rows(condition, bundle.columns), is_long=True)
@@ -41,7 +44,7 @@ def make_search(bundle: Loaded, executor: Executor) -> Search:
             assert query.text is not None
             ranking = await _rank(bundle, executor, query, query.text, allowed, lap)
             hits = await executor.run(lambda: ranking.find(query.num_results, None), is_long=is_large)
-            lap("keyword" if query.mode == "keyword" else "search")
+            lap("keyword" if query.mode == "keyword" and query.rerank is None else "search")
             results = [show_hit(passages, hit, query.include) for hit in hits]
             return Found(results, ranking.is_truncated, corrected=ranking.corrected)
         from function.search.refinements import RefinedQuery  # most queries do not need it
@@ -59,6 +62,24 @@ def make_search(bundle: Loaded, executor: Executor) -> Search:
 
 
 async def _rank(
+    bundle: LoadedBundle,
+    executor: Executor,
+    query: Query,
+    text: str,
+    allowed: "Mask | None",
+    lap: Lap,
+    row: int | None = None,
+) -> Ranking:
+    """Return the ranking of `_rank_by_mode`, after the reranker has scored its best texts if the query wants it."""
+    ranking = await _rank_by_mode(bundle, executor, query, text, allowed, lap, row)
+    if query.rerank is None:
+        return ranking
+    from function.search.rerank import rerank  # most queries do not need it
+
+    return await rerank(bundle, executor, query, text, ranking, lap)
+
+
+async def _rank_by_mode(
     bundle: LoadedBundle,
     executor: Executor,
     query: Query,

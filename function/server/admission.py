@@ -1,4 +1,4 @@
-"""Refuse requests for embeddings while the queue is full, before their bodies are parsed, and delay the replies."""
+"""Refuse requests that need a model while the queue is full, before their bodies are parsed, and delay the replies."""
 
 from asyncio import sleep
 
@@ -11,7 +11,11 @@ from function.middleware import replay
 from function.server.batching import BatchingExecutor
 
 SEARCH = "/similar"
-EMBEDDING = (SEARCH, "/predict", "/v1/embeddings", "/embed", "/similarity", "/")  # paths whose POST embeds texts
+# paths whose POST embeds texts or scores pairs
+MODEL_PATHS = (
+    *(SEARCH, "/predict", "/v1/embeddings", "/embed", "/similarity", "/"),
+    *("/rerank", "/v1/rerank", "/v2/rerank"),
+)
 WITHOUT_MODEL = b"keyword"  # part of the body of a search that needs no model
 BYTES_PER_TOKEN = 8  # estimate; English in JSON has about five, so few requests are overestimated
 LONGEST_WAIT = 4.0  # seconds; some clients give up after five
@@ -19,7 +23,7 @@ MOST_WAITING = 1_000  # replies with 429 that wait at the same time
 
 
 class Admission:
-    """Refuses requests for embeddings with 429 while the queue is full, and delays each 429 by its Retry-After.
+    """Refuses requests that need a model with 429 while the queue is full, and delays each 429 by its Retry-After.
 
     Some callers try again at once, and each of their requests takes processor time from the model. A 429 waits no
     longer than LONGEST_WAIT. It is sent at once if MOST_WAITING others wait: to close the connection instead would take
@@ -33,7 +37,7 @@ class Admission:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. Raises ClientDisconnect if the caller leaves before the body is whole."""
-        is_for_model = scope["type"] == "http" and scope["method"] == "POST" and scope["path"] in EMBEDDING
+        is_for_model = scope["type"] == "http" and scope["method"] == "POST" and scope["path"] in MODEL_PATHS
         if not is_for_model or scope.get("refusal"):
             await self._app(scope, receive, send)
             return

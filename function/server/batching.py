@@ -1,4 +1,4 @@
-"""Embed the texts of many requests together, in model threads, while the event loop continues.
+"""Embed the texts of many requests together, and score their pairs, in model threads, while the event loop continues.
 
 While enough texts for a batch wait, a model thread takes the next batch itself, because the event loop can be busy.
 With fewer texts, the event loop starts the next batch, and texts that have arrived meanwhile join it.
@@ -11,13 +11,17 @@ from contextlib import contextmanager, suppress
 from math import ceil
 from threading import Lock
 from time import monotonic
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
+import numpy as np
 from starlette.exceptions import HTTPException
 
 from function.engine.embedder import Embedder, TokenIds
 from function.engine.quantization import Embeddings
-from function.server.token_queue import Batch, Request, TokenQueue
+from function.server.token_queue import Batch, Request, Results, RunBatch, TokenQueue
+
+if TYPE_CHECKING:
+    from function.engine.reranker import Logits, Reranker
 
 Result = TypeVar("Result")
 
@@ -92,12 +96,26 @@ class BatchingExecutor:
 
         Raises QueueFullError if the queue is full, unless it is a check of the model or the request was announced.
         """
+        results = np.empty((len(tokens), self._embedder.model.dim), np.float32)
+        return await self._run_queued(tokens, self._embed_batch, results, is_check=is_check)
+
+    async def score(self, reranker: "Reranker", pairs: Sequence[TokenIds]) -> "Logits":
+        """Return what Reranker.score returns, (n,) float32. Pairs wait and are refused as texts are in `embed`."""
+        return await self._run_queued(pairs, reranker.score_batch, np.empty(len(pairs), np.float32))
+
+    def _embed_batch(self, texts: Sequence[TokenIds]) -> Embeddings:
+        return self._embedder.embed_batch([text.ids for text in texts])
+
+    async def _run_queued(
+        self, tokens: Sequence[TokenIds], run: RunBatch, results: Results, *, is_check: bool = False
+    ) -> Results:
+        """Let texts wait for their batches, which `run` runs, and return the results."""
         count = sum(len(text.ids) for text in tokens)
         was_announced = bool(self._announced) and self._withdraw()
         if not (is_check or was_announced) and (refusal := self.refusal(count)) is not None:
             raise refusal
         self._loop = asyncio.get_running_loop()
-        request = Request(tokens, self._embedder.model.dim, self._loop.create_future())
+        request = Request(tokens, run, results, self._loop.create_future())
         with self._lock:
             self._queue.add(request)
         try:
@@ -145,7 +163,7 @@ class BatchingExecutor:
         with self._lock:
             while self._idle and (batch := self._take()):
                 self._idle -= 1
-                running = self._model_threads.submit(self._embed_batches, batch)
+                running = self._model_threads.submit(self._run_batches, batch)
                 running.add_done_callback(Future.result)  # so that concurrent.futures logs an unforeseen error
             self._counts.set_queued(self._queue.tokens)
 
@@ -156,20 +174,20 @@ class BatchingExecutor:
             self._counts.count_batch(len(batch), sum(len(request.tokens[row].ids) for request, row in batch))
         return batch
 
-    def _embed_batches(self, batch: Batch) -> None:
-        """Embed a batch, and then the next ones, as long as enough waits. Runs in a model thread."""
+    def _run_batches(self, batch: Batch) -> None:
+        """Run a batch, and then the next ones, as long as enough waits. Runs in a model thread."""
         while batch:
-            ids = [request.tokens[row].ids for request, row in batch]
+            run, texts = batch[0][0].run, [request.tokens[row] for request, row in batch]
             begin = monotonic()
-            result: Embeddings | Exception
+            result: Results | Exception
             try:
-                result = self._embedder.embed_batch(ids)
+                result = run(texts)
             except Exception as error:  # noqa: BLE001  the requests of the batch raise it
                 result = error
             end = monotonic()
-            if not isinstance(result, Exception):
+            if not isinstance(result, Exception) and run == self._embed_batch:
                 self.embedded_at = end
-            seconds = (end - begin) / (len(ids) * len(ids[0]))
+            seconds = (end - begin) / (len(texts) * len(texts[0].ids))
             finished = batch
             with self._lock:
                 weight = NEWEST if self._seconds_per_token else 1.0
@@ -181,8 +199,8 @@ class BatchingExecutor:
             with suppress(RuntimeError):  # the event loop was closed, and nobody waits for the result
                 self._loop.call_soon_threadsafe(self._end_batch, finished, result)
 
-    def _end_batch(self, batch: Batch, result: Embeddings | Exception) -> None:
-        """Store the embeddings of a batch in its requests, or raise its error there. Runs in the event loop."""
+    def _end_batch(self, batch: Batch, result: Results | Exception) -> None:
+        """Store the results of a batch in its requests, or raise its error there. Runs in the event loop."""
         self._start_batches()
         for place, (request, row) in enumerate(batch):
             if request.done.done():  # nobody waits for it any more
@@ -190,10 +208,10 @@ class BatchingExecutor:
             if isinstance(result, Exception):
                 request.done.set_exception(result)
                 continue
-            request.embeddings[row] = result[place]
+            request.results[row] = result[place]
             request.missing -= 1
             if not request.missing:
-                request.done.set_result(request.embeddings)
+                request.done.set_result(request.results)
 
     async def _in_thread(self, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._other_threads, work)

@@ -1,38 +1,44 @@
-"""The texts that wait for the model, and the rules by which a full queue refuses requests. Callers hold a lock.
+"""The texts that wait for a model, and the rules by which a full queue refuses requests. Callers hold a lock.
 
-All texts of a batch have the same number of tokens, as in `Embedder.embed`. So the embedding of a text is always the
-same, to the last bit, with any other texts in the batch.
+Two models share the queue: one embeds texts, the other one, the reranker, scores pairs of a query and a text. In this
+module a pair is a text too. A batch is for one model, and its texts have the same number of tokens, as in
+`Embedder.embed` and `Reranker.score`. So the result of a text is always the same, to the last bit, with any other texts
+in the batch.
 
-Requests take turns. A turn is one batch: texts of one request, and as many texts of the same length from other requests
-as fit. A request with hundreds of texts is split into many batches. After its turn it waits behind the others, and the
-next request that arrives overtakes it once.
+Requests take turns. A turn is one batch: texts of one request, and as many texts of the same length and for the same
+model from other requests as fit. A request with hundreds of texts is split into many batches. After its turn it waits
+behind the others, and the next request that arrives overtakes it once.
 
 A large request must not fill the queue for others, so it counts at most as one share of the queue. The tokens of large
 requests beyond their shares have a limit too, because they take memory. That limit refuses only large requests.
 """
 
 from asyncio import Future
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from function.engine.arrays import Array
 from function.engine.embedder import TokenIds
-from function.engine.quantization import Embeddings
 
 SHARES = 16  # a request fills at most this fraction of the queue
 
+Results = Array[np.float32]  # a row for each text: (n, dim) embeddings, or (n,) logits
+RunBatch = Callable[[Sequence[TokenIds]], Results]  # runs a model on one batch; equal functions share batches
+
 
 class Request:
-    """The texts of one request, and their embeddings so far."""
+    """The texts of one request, and their results so far."""
 
-    __slots__ = ("can_be_overtaken", "done", "embeddings", "missing", "tokens", "unstarted", "waiting_tokens")
+    __slots__ = ("can_be_overtaken", "done", "missing", "results", "run", "tokens", "unstarted", "waiting_tokens")
 
-    def __init__(self, tokens: Sequence[TokenIds], dim: int, done: "Future[Embeddings]") -> None:
-        """Take the texts, the number of values of an embedding, and the future that gets (n, dim) float32."""
+    def __init__(self, tokens: Sequence[TokenIds], run: RunBatch, results: Results, done: "Future[Results]") -> None:
+        """Take the texts, the model, an array with a row for the result of each text, and the future that gets it."""
         self.tokens = tokens
+        self.run = run
+        self.results = results
         self.done = done
-        self.embeddings: Embeddings = np.empty((len(tokens), dim), np.float32)
-        self.missing = len(tokens)  # texts without an embedding
+        self.missing = len(tokens)  # texts without a result
         self.waiting_tokens = 0  # tokens of the texts that are in the queue
         self.can_be_overtaken = False  # it had a turn, and none overtook it since
         self.unstarted: dict[int, list[int]] = {}  # rows of the texts that are in no batch yet, by number of tokens
@@ -102,7 +108,7 @@ class TokenQueue:
         finished = []
         for request in self._requests:
             rows = request.unstarted.get(length)
-            if not rows:
+            if not rows or request.run != first.run:
                 continue
             taken = rows[-room:]
             del rows[-room:]

@@ -1,4 +1,4 @@
-"""python -m tests.clients.serve server|events: the tests' small bundle on a port that is free.
+"""python -m tests.clients.serve server|events: the tests' small bundle, with a reranker, on a port that is free.
 
 `server` is python -m function; `events` answers each request as Lambda does, from an event of API Gateway.
 """
@@ -14,12 +14,13 @@ from function.server import cli as command
 from function.settings import IN_LAMBDA, read_settings
 from function.startup import ColdStart
 from tests.conftest import make_stories, write_bundle
+from tests.rerankers import add_reranker
 
 
 def main(kind: str) -> int:
     """Serve until killed."""
     with TemporaryDirectory() as folder:
-        bundle = write_bundle(Path(folder) / "bundle", make_stories())
+        bundle = add_reranker(write_bundle(Path(folder) / "bundle", make_stories()))
         if kind == "server":
             return command.main(["--bundle", str(bundle), "--port", "0"])
         return serve_events(bundle)

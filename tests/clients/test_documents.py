@@ -13,7 +13,14 @@ SNIPPETS = dict(re.findall(r"^## ([^\n]+)\n.*?^```python\n(.*?)^```$", PAGE, re.
 
 
 def test_the_page_shows_each_client() -> None:
-    assert list(SNIPPETS) == ["openai", "LangChain", "LlamaIndex", "huggingface_hub", "MCP"]
+    assert list(SNIPPETS) == [
+        "openai",
+        "LangChain",
+        "LlamaIndex",
+        "huggingface_hub",
+        "Cohere, Jina and TEI: rerank",
+        "MCP",
+    ]
 
 
 @pytest.mark.parametrize("client", SNIPPETS)

@@ -69,6 +69,28 @@ def make(out: Path) -> None:
         )
         save(steps, out / "steps", all=plain, first=short)
         save(both, out / "router", query=both.encode_query(list(TEXTS)), document=both.encode_document(list(TEXTS)))
+    make_cross_encoder(out / "cross-encoder")
+
+
+def make_cross_encoder(folder: Path) -> None:
+    """Write a cross-encoder that is laid out as ettin-reranker is, and its scores of each text with each other one."""
+    import torch
+    from sentence_transformers import CrossEncoder
+    from sentence_transformers.sentence_transformer.modules import Dense, LayerNorm, Pooling, Transformer
+    from torch import nn
+
+    torch.manual_seed(7)
+    norm = LayerNorm(24)
+    nn.init.uniform_(norm.norm.weight, 0.2, 2.0)
+    nn.init.uniform_(norm.norm.bias, -1.0, 1.0)
+    score = Dense(24, 1, activation_function=nn.Identity(), module_output_name="scores")
+    nn.init.uniform_(score.linear.weight, -1.0, 1.0)
+    first = Dense(32, 24, bias=False, activation_function=nn.GELU())
+    modules = [Transformer(str(TINY_BERT)), Pooling(32, pooling_mode="cls"), first, norm, score]
+    model = CrossEncoder(modules=modules, activation_fn=nn.Identity(), device="cpu")
+    model[0].max_seq_length = 32
+    pairs = [(query, text) for query in TEXTS for text in TEXTS]
+    save(model, folder, scores=[model.predict(pairs)])
 
 
 def add_transformer(folder: Path, layers: int = 2) -> Path:

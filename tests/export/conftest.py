@@ -15,7 +15,7 @@ from safetensors.numpy import load_file, save_file
 from export import cli
 from export.corpus import Corpus
 from export.corpus.python_documentation import python_documentation
-from export.model import cached_model
+from export.model import cached_model, reranker
 from export.model import export_model as model
 from export.model.calibration_texts import CalibrationTexts, split_texts
 from export.model.export_model import export_model
@@ -52,7 +52,7 @@ def _quick_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         return made[key][1]
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (cli, model):
+        for module in (cli, model, reranker):
             patch.setattr(module, "in_own_process", lambda function, *arguments: function(*arguments))
         patch.setattr(cached_model, "export_model", export_once)
         yield

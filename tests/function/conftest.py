@@ -20,6 +20,7 @@ from function.engine.embedder import Embedder, TokenIds
 from function.events import make_handler
 from tests.function.events.event_makers import http_api
 from tests.project import ROOT
+from tests.rerankers import add_reranker
 
 
 class BrokenEmbedder(Embedder):
@@ -30,6 +31,12 @@ class BrokenEmbedder(Embedder):
 
     def tokenize(self, texts: object, role: str = "") -> list[TokenIds]:
         raise RuntimeError("the model is gone")
+
+
+@pytest.fixture(scope="session")
+def rerank_bundle(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole bundle with a reranker. It is everyone's, like `bundle`."""
+    return add_reranker(Path(shutil.copytree(bundle, tmp_path_factory.mktemp("reranker") / "bundle")))
 
 
 @pytest.fixture

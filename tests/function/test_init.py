@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.rerankers import add_reranker
+
 # a start imports these packages and no other; one more must earn its milliseconds
 PACKAGES = {
     *("annotated_doc", "annotated_types", "anyio", "aws_lambda_powertools", "fastapi", "jmespath", "mangum", "numpy"),
@@ -180,6 +182,26 @@ def test_only_a_request_for_keywords_imports_and_opens_what_they_need(
     assert not {*modules, "Stemmer"} & set(seen["init"])
     assert seen["opened"].count(keywords) == 1
     assert keywords not in start(ASK)["opened"]
+
+
+def test_only_a_request_with_rerank_imports_and_opens_the_reranker(
+    start: Callable[..., Seen], bundle_copy: Path
+) -> None:
+    def environment(folder: Path) -> dict[str, str]:
+        return {"BUNDLE_DIR": str(folder)}
+
+    before = start(ASK)
+    add_reranker(bundle_copy)
+    plain = start(ASK, **environment(bundle_copy))
+    assert plain["init"] == before["init"]
+    assert plain["later"] == before["later"] == []
+    names = {"rerank.ort", "rerank_tokenizer.txt"}
+    assert not names & {Path(name).name for name in plain["opened"]}
+    asked = start(ASK.replace("\"}'", '", "rerank": {}}\''), **environment(bundle_copy))
+    own = sorted(name for name in asked["later"] if name.startswith("function."))
+    assert own == ["function.engine.blend", "function.engine.reranker", "function.search.rerank"]
+    # the session maps the model by its own call, which is no event of Python
+    assert [Path(name).name for name in asked["opened"]].count("rerank_tokenizer.txt") == 1
 
 
 @pytest.mark.parametrize(

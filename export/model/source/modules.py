@@ -5,6 +5,7 @@ from typing import Any
 
 from export.model.source.model_files import ModelError, read_any_json, read_json
 
+MODULES = "modules.json"
 BEFORE = ["Transformer", "Pooling"]
 AFTER_POOLING = ("Dense", "LayerNorm", "Normalize")
 ROUTER, ROUTES = "Router", ("query", "document")
@@ -21,16 +22,22 @@ def read_modules(folder: Path) -> dict[str, Modules]:
     Returns an empty dict for a plain transformers model. Raises ModelError if a file cannot be read, lists modules that
     cannot be exported, or names a folder outside the model's folder.
     """
-    path = folder / "modules.json"
+    path = folder / MODULES
     if not path.exists():
         return {}
-    listed = read_any_json(path)
-    if not isinstance(listed, list):
-        raise ModelError(f"{path}: holds a {type(listed).__name__}, expected a list of modules; download it again")
-    modules = [_read_module(path, folder, entry) for entry in listed]
+    modules = list_modules(folder)
     if not modules or modules[0][0] != ROUTER:
         return {ROUTES[0]: _checked(path, modules)}
     return _read_routes(modules[0][1], modules[1:])
+
+
+def list_modules(folder: Path) -> Modules:
+    """Return the modules that modules.json lists. Raises ModelError if it is missing or damaged."""
+    path = folder / MODULES
+    listed = read_any_json(path)
+    if not isinstance(listed, list):
+        raise ModelError(f"{path}: holds a {type(listed).__name__}, expected a list of modules; download it again")
+    return [_read_module(path, folder, entry) for entry in listed]
 
 
 def _read_routes(router: Path, after: Modules) -> dict[str, Modules]:

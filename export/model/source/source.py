@@ -16,7 +16,7 @@ from export.files.disk_errors import DISK_ERRORS
 from export.model.source.architecture import Architecture, read_architecture
 from export.model.source.model_files import ModelError, read_json, read_prompts, whole_number
 from export.model.source.modules import ROUTES, Modules, read_modules
-from export.model.source.steps import Step, read_steps
+from export.model.source.steps import EMBEDDING, Step, read_steps
 from export.model.source.weights import hash_weights
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
@@ -45,7 +45,7 @@ class Source:
     name: str
     revision: str | None
     weights_sha256: str
-    pooling: str
+    pooling: str  # one of POOLINGS; "" for a cross-encoder whose classification head reads the tokens itself
     max_tokens: int
     lower_case: bool  # texts are lower-cased before the tokenizer sees them
     prompts: dict[str, str]  # "query", "document"
@@ -53,7 +53,7 @@ class Source:
     attention_heads: int
     family: str  # model_type in config.json, one of architecture.FAMILIES
     vocabulary_size: int  # rows of the embedding table
-    dim: int  # values of an embedding, after --dimensions
+    dim: int  # values of an embedding, after --dimensions; number of labels of a cross-encoder
     steps: tuple[Step, ...] = ()  # between pooling and the normalization at the end
     documents: "Source | None" = None  # the model for passages, if it is another one
 
@@ -140,7 +140,7 @@ def read_source(
     stated |= {role: text for role, text in (prompts or {}).items() if text is not None}
     stated = {role: text for role, text in stated.items() if text}
     sources = [
-        _read_route(folder, name, revision, routes.get(route), pooling, dimensions) for route in routes or ROUTES[:1]
+        read_route(folder, name, revision, routes.get(route), pooling, dimensions) for route in routes or ROUTES[:1]
     ]
     if len(sources) == 1:
         return replace(sources[0], prompts=stated)
@@ -156,10 +156,19 @@ def read_source(
     return replace(query, documents=document)
 
 
-def _read_route(
-    folder: Path, name: str, revision: str | None, modules: Modules | None, pooling: str | None, dimensions: int | None
+def read_route(
+    folder: Path,
+    name: str,
+    revision: str | None,
+    modules: Modules | None,
+    pooling: str | None = None,
+    dimensions: int | None = None,
+    last_output: str = EMBEDDING,
 ) -> Source:
-    """Return the source of one route, without prompts; modules is None for a plain transformers model."""
+    """Return the source of one route, without prompts; modules is None for a plain transformers model.
+
+    last_output is what the last module writes.
+    """
     transformer = modules[0][1] if modules else folder
     architecture = read_architecture(transformer / "config.json")
     if not (transformer / "tokenizer.json").is_file():
@@ -167,7 +176,7 @@ def _read_route(
             f"{transformer}: has no tokenizer.json; expected the file of a fast tokenizer; save the model with its "
             "fast tokenizer"
         )
-    steps = read_steps(modules[2:], architecture.hidden_size) if modules else ()
+    steps = read_steps(modules[2:], architecture.hidden_size, last_output) if modules else ()
     if pooling is None:
         pooling = _pooling(modules[1][1] / "config.json", architecture, bool(steps)) if modules else "mean"
     sentence = read_json(transformer / "sentence_bert_config.json", optional=True)

@@ -30,6 +30,7 @@ ACTIVATIONS: dict[str, tuple[str, dict[str, float]]] = {
 TORCH = "torch.nn."
 INPUT, OUTPUT = "module_input_name", "module_output_name"
 EMBEDDING = "sentence_embedding"  # what these modules read and write; another name would be token vectors
+SCORES = "scores"  # what the last module of a cross-encoder writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +44,16 @@ class Step:
     has_bias: bool = True
 
 
-def read_steps(modules: Modules, inputs: int) -> tuple[Step, ...]:
-    """Return the steps after pooling, whose result has `inputs` values.
+def read_steps(modules: Modules, inputs: int, last_output: str = EMBEDDING) -> tuple[Step, ...]:
+    """Return the steps after pooling, whose result has `inputs` values; the last one can write `last_output`.
 
     Normalize modules at the end are left out, because every exported graph ends with a normalization.
     Raises ModelError if a config states something that the export does not support.
     """
     steps = []
-    for kind, folder in modules:
+    for place, (kind, folder) in enumerate(modules, 1):
         if kind == "Dense":
-            steps.append(_read_dense(folder, inputs))
+            steps.append(_read_dense(folder, inputs, last_output if place == len(modules) else EMBEDDING))
         else:
             if kind == "LayerNorm":
                 _check_inputs(folder / "config.json", "dimension", inputs)
@@ -63,7 +64,7 @@ def read_steps(modules: Modules, inputs: int) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _read_dense(folder: Path, inputs: int) -> Step:
+def _read_dense(folder: Path, inputs: int, output: str) -> Step:
     path = folder / "config.json"
     config = _check_inputs(path, "in_features", inputs)
     name = config.get("activation_function", f"{TORCH}Tanh")  # sentence-transformers' default
@@ -73,9 +74,11 @@ def _read_dense(folder: Path, inputs: int) -> Step:
             f"{path}: activation_function is {name!r}, expected a class of torch.nn among {', '.join(ACTIVATIONS)}; "
             "choose another model"
         )
-    for key in (INPUT, OUTPUT):
-        if config.get(key) not in (None, EMBEDDING):
-            raise ModelError(f"{path}: {key} is {config[key]!r}, expected {EMBEDDING}; choose another model")
+    for key, name in ((INPUT, EMBEDDING), (OUTPUT, output)):
+        if config.get(key) not in (None, EMBEDDING, name):
+            raise ModelError(f"{path}: {key} is {config[key]!r}, expected {name}; choose another model")
+    if config.get("use_residual"):
+        raise ModelError(f"{path}: use_residual is true, expected false; choose another model")
     has_bias = config.get("bias", True)
     if not isinstance(has_bias, bool):
         raise ModelError(f"{path}: bias is {has_bias!r}, expected true or false; download the model again")

@@ -25,7 +25,7 @@ from function.errors import describe_errors, echo
 from function.executor import Executor
 from function.routes.filtering import describe_columns, filter_schemas
 from function.routes.replies import bytes_beyond, json_reply, json_text
-from function.routes.similar import SimilarRequest, too_large
+from function.routes.similar import RerankOptions, SimilarRequest, too_large
 from function.routes.similar_reply import SimilarReply
 from function.routes.texts import RequestText, StrictRequest, refuse_characters, refuse_fields
 from function.search.documents import PATH, document_rows
@@ -103,7 +103,7 @@ class Tools:
         bundle = self._current()
         info, about = info_of(bundle), await self.describe()
         title = f"Search {info.title or info.corpus}"
-        inputs = input_schema(info, bundle.column_kinds)
+        inputs = input_schema(info, bundle.column_kinds, has_reranker=bundle.manifest.rerank is not None)
         finds = f"Find texts by a query; returns ids, titles and addresses for `fetch`. {about}"
         fetches = "Return the text of the document, its title and its address for a result of `search`, by its id."
         own = [
@@ -141,6 +141,8 @@ class Tools:
         bundle = self._current()
         refuse_characters([text], self._settings)
         query = Query(text, 10, mode="semantic" if info_of(bundle).keywords is None else "hybrid")
+        if bundle.manifest.rerank is not None:
+            query = replace(query, rerank=RerankOptions().candidates)
         if bundle.column_kinds.get(PATH) == "string":
             query = replace(query, group_by=PATH, group_size=1)
         found = await self._search(query, stopwatch.lap)
@@ -198,14 +200,16 @@ def _frequent_values(bundle: Loaded, name: str, kind: str) -> str:
     return f": {shown}" if shown else ""
 
 
-def input_schema(info: IndexInfo, kinds: Mapping[str, str]) -> Object:
+def input_schema(info: IndexInfo, kinds: Mapping[str, str], *, has_reranker: bool) -> Object:
     """Return the JSON Schema of a call: that of a request to /similar, with only what this corpus has."""
     schema = SimilarRequest.model_json_schema()
     properties = schema["properties"]
     if info.keywords is None:
         properties["mode"] |= {"enum": ["semantic"], "description": "Texts with a similar meaning."}
+    if not has_reranker:
+        del properties["rerank"], schema["$defs"]["RerankOptions"]
     describe_columns(properties, kinds)
-    schema["$defs"] = filter_schemas(kinds)
+    schema["$defs"] |= filter_schemas(kinds)
     schema["description"] = "What to search for."
     found: Object = json.loads(json.dumps(schema).replace("#/components/schemas/", "#/$defs/"))
     return found

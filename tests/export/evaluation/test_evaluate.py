@@ -1,8 +1,10 @@
 """python -m export evaluate, as its user sees it."""
 
+import asyncio
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +19,7 @@ import pytest
 from export.arguments import parse_arguments
 from export.cli import main
 from export.corpus import Corpus
+from export.evaluation.measures import measure, rank
 from export.evaluation.questions import read_questions
 from export.evaluation.search import open_named, search_all
 from export.index.keywords import KeywordOptions
@@ -26,10 +29,14 @@ from function.engine.hybrid import fuse
 from function.engine.keyword.keywords import Matches
 from function.engine.loading import LoadedBundle, load_bundle
 from function.engine.quantization import Embeddings
+from function.executor import InlineExecutor
+from function.search.query import Found, Query, Search
+from function.search.search import make_search
 from tests.conftest import WHAT, WHO, make_stories, story_metadata, write_bundle
+from tests.rerankers import add_reranker
 
 ROOT = Path(__file__).parents[3]
-QUESTIONS = [
+QUESTIONS: list[dict[str, Any]] = [
     {"query": f"{who} {' '.join(WHAT[row % 10].split()[:2])} ferry", "relevant": {f"story-{10 * row + row % 10:03}": 2}}
     for row, who in enumerate(WHO)
 ]
@@ -397,3 +404,51 @@ def test_repeated_ids_count_once(tmp_path: Path) -> None:
 
 def test_story_metadata_is_as_the_tests_here_expect() -> None:
     assert story_metadata(15)["who"] == WHO[1]
+
+
+@pytest.fixture(scope="module")
+def reranked(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle whose reranker has all of the weight."""
+    folder = tmp_path_factory.mktemp("reranked") / "bundle"
+    return add_reranker(Path(shutil.copytree(bundle, folder)), weight=1.0)
+
+
+def test_each_mode_is_measured_with_the_reranker_too(bundle: Path, reranked: Path, questions: Path) -> None:
+    plain, found = (evaluate_json(folder, "--questions", questions) for folder in (bundle, reranked))
+    modes, both = plain["subsets"][0]["modes"], found["subsets"][0]["modes"]
+    assert [*both] == [*modes, *(f"{mode}+rerank" for mode in modes)]
+    assert {mode: both[mode] for mode in modes} == modes
+    assert found["failures_of"] == "hybrid"
+    assert plain["rerank_advice"] is None
+    loaded = load_bundle(reranked)
+    for mode in modes:
+        own = []
+        for question in QUESTIONS:
+            query = Query(question["query"], 100, mode, rerank=20)
+            search = make_search(loaded, InlineExecutor(loaded.embedder))
+            results = asyncio.run(_found(search, query)).results
+            names = rank({result["id"]: result["score"] for result in results})
+            own.append(measure(names, question["relevant"])[0])
+        assert both[f"{mode}+rerank"]["ndcg@10"]["value"] == pytest.approx(np.mean(own), abs=1e-9)
+
+
+async def _found(search: Search, query: Query) -> Found:
+    return await search(query, lambda phase: None)
+
+
+def test_another_weight_of_the_reranker_is_advised(reranked: Path, questions: Path) -> None:
+    done = evaluate(reranked, "--questions", questions)
+    lines = done.out.splitlines()
+    start = lines.index(next(line for line in lines if line.startswith("rerank weight")))
+    assert {line.split()[0] for line in lines[start + 1 : start + 12]} == {f"{step / 10:g}" for step in range(11)}
+    assert "now" in next(line for line in lines[start:] if line.split()[:1] == ["1"])
+    advice = evaluate_json(reranked, "--questions", questions)["rerank_advice"]
+    assert advice["current"] == 1.0
+    weights = evaluate_json(reranked, "--questions", questions, "--candidates", "1")["rerank_advice"]["ndcg"]
+    assert len(set(weights.values())) == 1  # one candidate cannot change its place
+
+
+def test_a_mode_with_rerank_needs_a_reranker(bundle: Path, questions: Path) -> None:
+    done = evaluate(bundle, "--questions", questions, "--mode", "hybrid+rerank")
+    assert done.code == 1
+    assert "found no reranker, expected one for the mode 'hybrid+rerank'; name another --mode, or export" in done.err

@@ -21,7 +21,7 @@ from export.corpus import Corpus
 from export.index.verify import verify
 from export.model.calibration_texts import split_texts
 from export.model.export_model import export_model
-from export.model.graph import DOMAIN, OPSET, _add_steps, export_graph
+from export.model.graph import DOMAIN, OPSET, add_steps, export_graph
 from export.model.reference import check_agreement, run_original
 from export.model.source.model_files import ModelError
 from export.model.source.source import Source, read_source
@@ -119,7 +119,7 @@ def test_each_activation_equals_that_of_torch(steps: Path, activation: str) -> N
     graph = helper.make_graph([], "steps", [helper.make_tensor_value_info("pooled", TensorProto.FLOAT, ["n", 32])], [])
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(DOMAIN, 1)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
-    result = _add_steps(model, source, "pooled")
+    result = add_steps(model, source, "pooled")
     model.graph.output.append(helper.make_tensor_value_info(result, TensorProto.FLOAT, ["n", 48]))
 
     pooled = np.random.default_rng(7).normal(0, 3, (50, 32)).astype(np.float32)

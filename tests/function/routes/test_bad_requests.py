@@ -289,13 +289,16 @@ def check_answer(reply: httpx.Response) -> None:
         ("/embed", {"inputs": [1] * 200_000}, "inputs.0"),
         ("/similarity", {"inputs": {"source_sentence": "a", "sentences": [1] * 200_000}}, "inputs.sentences.0"),
         ("/v1/embeddings", {"input": [{}] * 200_000}, "input.0"),
+        ("/rerank", {"query": "a", "texts": [1] * 200_000}, "texts.0"),
+        ("/v1/rerank", {"query": "a", "documents": [1] * 200_000}, "documents.0"),
+        ("/v2/rerank", {"query": "a", "documents": [{}] * 200_000}, "documents.0.text"),
     ],
 )
 def test_of_a_long_list_only_the_first_wrong_item_is_described(
     client: httpx.Client, path: str, body: dict[str, Any], place: str
 ) -> None:
-    found = client.post(path, json=body).json()["error"]
-    error = found["message"] if path.startswith("/v1/") else found
+    (found, *_) = client.post(path, json=body).json().values()
+    error = found["message"] if path == "/v1/embeddings" else found
     assert error.startswith(f"{place}: ")
     assert ".1: " not in error
 

@@ -28,6 +28,7 @@ OPERATIONS = {
     *("POST /similar", "POST /predict", "GET /health", "HEAD /health", "GET /info", "HEAD /info"),
     *("POST /v1/embeddings", "GET /v1/models", "HEAD /v1/models", "GET /v1/models/{name}", "HEAD /v1/models/{name}"),
     *("POST /embed", "POST /similarity", "POST /", "POST /tokenize", "POST /mcp", "GET /", "HEAD /"),
+    *("POST /rerank", "POST /v1/rerank", "POST /v2/rerank"),
     *("GET /passages/{id}", "HEAD /passages/{id}", "GET /documents/{path}", "HEAD /documents/{path}"),
 }
 
@@ -38,7 +39,7 @@ def configured(examples: int, headers: Mapping[str, str] = MappingProxyType({}))
     # a cache would be written into the working folder
     # with "truncate": false they refuse a text that is too long for the model, and no schema can say how long that is
     refused = {
-        "include-name": ["POST /embed", "POST /"],
+        "include-name": ["POST /embed", "POST /", "POST /rerank"],
         "checks": {"positive_data_acceptance": {"expected-statuses": ["2xx", 422]}},
     }
     return SchemathesisConfig.from_dict(
@@ -47,8 +48,8 @@ def configured(examples: int, headers: Mapping[str, str] = MappingProxyType({}))
 
 
 @pytest.fixture
-def through_events(make_app: Callable[..., FastAPI]) -> Iterator[ThroughEvents]:
-    app = ThroughEvents(make_app())
+def through_events(make_app: Callable[..., FastAPI], rerank_bundle: Path) -> Iterator[ThroughEvents]:
+    app = ThroughEvents(make_app(bundle=rerank_bundle))
     yield app
     app.close()
 
@@ -72,16 +73,17 @@ def check_conformance(schema: OpenApiSchema, operations: Set[str] = OPERATIONS) 
     assert asked[PhaseName.COVERAGE] == asked[PhaseName.FUZZING] == operations
 
 
-def test_the_app_answers_as_its_document_says(make_app: Callable[..., FastAPI]) -> None:
-    check_conformance(schemathesis.openapi.from_asgi("/openapi.json", make_app(), config=configured(15)))
+def test_the_app_answers_as_its_document_says(make_app: Callable[..., FastAPI], rerank_bundle: Path) -> None:
+    app = make_app(bundle=rerank_bundle)
+    check_conformance(schemathesis.openapi.from_asgi("/openapi.json", app, config=configured(15)))
 
 
 def test_lambda_answers_as_the_document_says(through_events: ThroughEvents) -> None:
     check_conformance(schemathesis.openapi.from_asgi("/openapi.json", through_events, config=configured(15)))
 
 
-def test_the_server_answers_as_the_document_says(bundle: Path) -> None:
-    with started(bundle) as server, ThreadPoolExecutor(1) as reader:
+def test_the_server_answers_as_the_document_says(rerank_bundle: Path) -> None:
+    with started(rerank_bundle) as server, ThreadPoolExecutor(1) as reader:
         url = f"{address_of(server)}/openapi.json"
         assert server.stdout is not None
         reader.submit(server.stdout.read)  # a pipe that nobody reads would stop the server

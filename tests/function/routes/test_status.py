@@ -67,8 +67,8 @@ def test_the_openapi_document_describes_head_without_a_body(openapi: dict[str, A
         assert head["operationId"] != get["operationId"]
 
 
-CLIENTS = "/v1/embeddings, /v1/models, /v1/models/{name}, /embed, /similarity, /tokenize, /mcp"
-LATE = f"{CLIENTS}, /passages/{{id}}, /documents/{{path}}"
+CLIENTS = "/v1/embeddings, /v1/models, /v1/models/{name}, /embed, /similarity, /tokenize"
+LATE = f"{CLIENTS}, /rerank, /v1/rerank, /v2/rerank, /mcp, /passages/{{id}}, /documents/{{path}}"
 PATHS = f"expected /openapi.json, /similar, /predict, /health, /info, /, {LATE}"
 
 

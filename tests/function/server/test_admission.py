@@ -20,10 +20,11 @@ from starlette.types import Message
 
 from function.engine.embedder import Embedder
 from function.engine.quantization import Embeddings
+from function.errors import MESSAGE_FIELDS
 from function.middleware import RequestLimits
 from function.server import admission, batching
 from function.server import disconnect as callers
-from function.server.admission import EMBEDDING, Admission
+from function.server.admission import MODEL_PATHS, Admission
 from function.server.disconnect import CancelOnDisconnect
 from function.server.uvicorn_server import Batching, make_app
 from function.settings import Settings
@@ -34,9 +35,11 @@ FIELDS = {"/v1/embeddings": "input", "/embed": "inputs", "/": "inputs"}
 
 
 def body_for(path: str, text: str = "an angry goose") -> dict[str, Any]:
-    """Return a body that the route of a path embeds."""
+    """Return a body that the route of a path accepts."""
     if path == "/similarity":
         return {"inputs": {"source_sentence": text, "sentences": [text]}}
+    if path.endswith("/rerank"):
+        return {"query": text, "texts" if path == "/rerank" else "documents": [text]}
     return {FIELDS.get(path, "text"): text}
 
 
@@ -149,13 +152,15 @@ def part(body: bytes, is_last: bool = True) -> Message:
 
 
 @pytest.mark.usefixtures("at_once")
-@pytest.mark.parametrize("path", EMBEDDING)
+@pytest.mark.parametrize("path", MODEL_PATHS)
 async def test_a_full_queue_refuses_before_it_parses_or_tokenizes(
     full: Full, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     message = "queue: 3 tokens wait for the model, the limit is 1; try again in 1 s"
     expected: object = {"error": message, "error_type": "overloaded"}
-    if path.startswith("/v1/"):
+    if path in MESSAGE_FIELDS:
+        expected = {MESSAGE_FIELDS[path]: message}
+    elif path.startswith("/v1/"):
         openai = {"message": message, "type": "requests", "param": None, "code": "rate_limit_exceeded"}
         expected = {"error": openai}
     async with full() as (app, _):
@@ -166,12 +171,12 @@ async def test_a_full_queue_refuses_before_it_parses_or_tokenizes(
         assert headers["x-request-id"]
 
 
-def test_every_route_that_embeds_the_texts_of_its_body_is_checked(bundle: Path) -> None:
+def test_every_route_that_runs_a_model_on_its_body_is_checked(bundle: Path) -> None:
     app = make_app(Settings(bundle_dir=bundle), Batching(1, 1)).app
     assert isinstance(app, FastAPI)
     with_body = {route.path for route in app.routes if isinstance(route, Route) and "POST" in (route.methods or ())}
     # /tokenize needs no model; only some messages to /mcp do, and `embed` refuses those
-    assert with_body - {"/tokenize", "/mcp"} == set(EMBEDDING)
+    assert with_body - {"/tokenize", "/mcp"} == set(MODEL_PATHS)
 
 
 @pytest.mark.usefixtures("at_once")

@@ -14,8 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from export.corpus import Corpus
+from function.engine.bundle import read_manifest
 from function.engine.embedder import TOKENS_PER_BATCH, Embedder, TokenIds
 from function.engine.quantization import Embeddings
+from function.engine.reranker import Logits, Reranker
 from function.search.query import Query
 from function.search.search import SHORT_QUERY
 from function.server import batching
@@ -41,6 +43,8 @@ class Counts:
 class GatedEmbedder:
     """Embeds a text as its first token once the gate is open, and remembers the first tokens of each batch.
 
+    It is also a reranker, which scores a pair with its first token.
+
     While the gate is closed, `allow` lets one batch pass.
     """
 
@@ -64,12 +68,20 @@ class GatedEmbedder:
             raise RuntimeError("the session failed")
         return np.array([[text[0]] for text in ids], np.float32)
 
+    def score_batch(self, pairs: Sequence[TokenIds]) -> Logits:
+        return self.embed_batch([pair.ids for pair in pairs])[:, 0]
+
 
 @pytest.fixture
 def gated() -> Iterator[GatedEmbedder]:
     embedder = GatedEmbedder()
     yield embedder
     embedder.gate.set()
+
+
+@pytest.fixture(scope="module")
+def reranker(rerank_bundle: Path) -> Reranker:
+    return Reranker.open(rerank_bundle, read_manifest(rerank_bundle))
 
 
 def execution_over(
@@ -89,11 +101,14 @@ def text(first: int, length: int = 8) -> TokenIds:
     return TokenIds([first] * length, is_truncated=False)
 
 
-async def started(executor: BatchingExecutor, *requests: Sequence[TokenIds]) -> list["asyncio.Task[Embeddings]"]:
-    """Return the tasks of requests that came one after the other, each when it waits."""
+async def started(
+    executor: BatchingExecutor, *requests: Sequence[TokenIds], reranker: Any = None
+) -> list["asyncio.Task[Embeddings]"]:
+    """Return the tasks of requests that came one after the other, each when it waits. A reranker scores pairs."""
     tasks = []
     for request in requests:
-        tasks.append(asyncio.create_task(executor.embed(request)))
+        work = executor.embed(request) if reranker is None else executor.score(reranker, request)
+        tasks.append(asyncio.create_task(work))
         await asyncio.sleep(0)
     return tasks
 
@@ -120,6 +135,92 @@ def test_each_request_gets_its_own_embeddings_in_order_and_to_the_last_bit(
         np.testing.assert_array_equal(embeddings, embedder.embed(tokens))
     assert counts.queued == 0
     executor.close()
+
+
+@given(st.lists(st.tuples(st.booleans(), st.lists(st.integers(4, 12), min_size=1, max_size=30)), max_size=12))
+def test_pairs_among_texts_get_their_own_logits_in_order_and_to_the_last_bit(
+    embedder: Embedder, reranker: Reranker, requests: list[tuple[bool, list[int]]]
+) -> None:
+    rng = np.random.default_rng(seed=6)
+    asked = [
+        (
+            is_pairs,
+            [TokenIds(rng.integers(4, 60, length).tolist(), False, [0, 0, *[1] * (length - 2)]) for length in lengths],
+        )
+        for is_pairs, lengths in requests
+    ]
+    counts = Counts()
+    executor = execution_over(embedder, 2, counts=counts)
+
+    async def ask() -> list[Embeddings]:
+        both = (executor.score(reranker, tokens) if is_pairs else executor.embed(tokens) for is_pairs, tokens in asked)
+        return await asyncio.gather(*both)
+
+    for (is_pairs, tokens), found in zip(asked, asyncio.run(ask()), strict=True):
+        np.testing.assert_array_equal(found, reranker.score(tokens) if is_pairs else embedder.embed(tokens))
+    assert counts.queued == 0
+    executor.close()
+
+
+async def test_the_pairs_of_several_requests_share_a_batch_but_not_with_texts(gated: GatedEmbedder) -> None:
+    counts = Counts()
+    executor = execution_over(gated, counts=counts)
+    tasks = await started(executor, [text(1)])
+    for number in (2, 4, 6):
+        tasks += await started(executor, [text(number)], reranker=gated)
+        tasks += await started(executor, [text(number + 1)])
+    assert counts.queued == 6 * 8
+    gated.gate.set()
+    assert [(await task).tolist() for task in tasks[1:3]] == [[2.0], [[3.0]]]
+    await asyncio.gather(*tasks)
+    assert gated.batches == [[1], [2, 4, 6], [3, 5, 7]]
+    assert counts.batches == [(1, 8), (3, 24), (3, 24)]
+
+
+async def test_two_rerankers_share_no_batch(gated: GatedEmbedder) -> None:
+    other = GatedEmbedder()  # that of a newer bundle
+    other.gate = gated.gate
+    executor = execution_over(gated)
+    tasks = await started(executor, [text(1)])
+    tasks += await started(executor, [text(2)], reranker=gated)
+    tasks += await started(executor, [text(3)], reranker=other)
+    gated.gate.set()
+    await asyncio.gather(*tasks)
+    assert (gated.batches, other.batches) == ([[1], [2]], [[3]])
+
+
+async def test_pairs_are_refused_by_a_full_queue_and_fill_it_for_texts(gated: GatedEmbedder) -> None:
+    executor = execution_over(gated, max_queued_tokens=16)
+    tasks = await started(executor, [text(1)], [text(2)], [text(3)], reranker=gated)
+    for refused in (executor.score(gated, [text(4)]), executor.embed([text(4)])):  # type: ignore[arg-type]
+        with pytest.raises(QueueFullError, match="16 tokens wait for the model"):
+            await refused
+    gated.gate.set()
+    await asyncio.gather(*tasks)
+
+
+async def test_cancelled_pairs_leave_the_queue_and_failed_ones_reach_their_request(gated: GatedEmbedder) -> None:
+    counts = Counts()
+    executor = execution_over(gated, counts=counts)
+    tasks = await started(executor, [text(1)], [text(2)] * 40, [text(-1), text(5, 9)], [text(6, 9)], reranker=gated)
+    tasks[1].cancel()
+    await asyncio.sleep(0)
+    assert counts.queued == 8 + 9 + 9
+    gated.gate.set()
+    answers: list[Any] = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(answer) for answer in answers[1:3]] == [asyncio.CancelledError, RuntimeError]
+    assert answers[3].tolist() == [6.0]
+    assert counts.queued == 0
+
+
+async def test_scored_pairs_do_not_prove_that_the_embedder_works(gated: GatedEmbedder) -> None:
+    executor = execution_over(gated)
+    gated.gate.set()
+    before = executor.embedded_at
+    await executor.score(gated, [text(1)])  # type: ignore[arg-type]
+    assert executor.embedded_at == before
+    await executor.embed([text(2)])
+    assert executor.embedded_at > before
 
 
 async def test_a_text_starts_at_once_and_those_that_come_meanwhile_share_the_next_batch(gated: GatedEmbedder) -> None:
@@ -190,11 +291,12 @@ async def test_a_failed_batch_reaches_its_requests_and_no_other(gated: GatedEmbe
     assert other.tolist() == [[3.0]]
 
 
+@pytest.mark.parametrize("is_rerank", [False, True])
 async def test_small_requests_are_accepted_beside_a_bulk_request_and_wait_for_three_batches_at_most(
-    gated: GatedEmbedder,
+    gated: GatedEmbedder, is_rerank: bool
 ) -> None:
     executor = execution_over(gated, max_queued_tokens=16_384)
-    bulk = asyncio.create_task(executor.embed([text(1, 50)] * 2_000))
+    (bulk,) = await started(executor, [text(1, 50)] * 2_000, reranker=gated if is_rerank else None)
     waited = []
     for number in range(2, 30):
         await eventually(lambda: gated.begun > len(gated.batches))

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from itertools import count, pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from function.engine.embedder import TokenIds
-from function.server.token_queue import SHARES, Request, TokenQueue
+from function.server.token_queue import SHARES, Request, Results, RunBatch, TokenQueue
 
 MOST, BATCH, LONGEST = 16_000, 128, 256
 SHARE = MOST // SHARES
@@ -19,13 +20,22 @@ def a_queue(most: int = MOST) -> TokenQueue:
     return TokenQueue(most, BATCH, LONGEST)
 
 
-def a_request(*lengths: int) -> Request:
+def embed(texts: Sequence[TokenIds]) -> Results:
+    raise AssertionError  # only the owner of the queue runs a model
+
+
+def score(pairs: Sequence[TokenIds]) -> Results:
+    raise AssertionError
+
+
+def a_request(*lengths: int, run: RunBatch = embed) -> Request:
     done: Any = None  # only the owner of the queue needs it
-    return Request([TokenIds([0] * length, is_truncated=False) for length in lengths], 1, done)
+    tokens = [TokenIds([0] * length, is_truncated=False) for length in lengths]
+    return Request(tokens, run, np.empty(len(tokens), np.float32), done)
 
 
-def bulk(tokens: int, length: int = 100) -> Request:
-    return a_request(*[length] * (tokens // length))
+def bulk(tokens: int, length: int = 100, run: RunBatch = embed) -> Request:
+    return a_request(*[length] * (tokens // length), run=run)
 
 
 def requests_of(batches: Sequence[Sequence[tuple[Request, int]]]) -> list[Request]:
@@ -129,6 +139,36 @@ def test_texts_of_equal_length_join_the_batch_of_a_bulk_request() -> None:
     assert not queue.take()
 
 
+def test_a_batch_is_for_one_model_alone() -> None:
+    queue = a_queue()
+    texts, pairs, more_texts, more_pairs = (a_request(20, run=run) for run in (embed, score, embed, score))
+    for each in (texts, pairs, more_texts, more_pairs):
+        queue.add(each)
+    assert [[request for request, _ in queue.take()] for _ in range(3)] == [
+        [texts, more_texts],
+        [pairs, more_pairs],
+        [],
+    ]
+
+
+def test_a_small_request_overtakes_a_bulk_request_for_the_other_model() -> None:
+    for bulky, other in ((score, embed), (embed, score)):
+        queue, large, small = a_queue(), bulk(1_000, length=20, run=bulky), a_request(20, run=other)
+        queue.add(large)
+        first = queue.take()
+        queue.add(small)
+        assert requests_of([first, queue.take(), queue.take()]) == [large, small, large]
+
+
+def test_pairs_and_texts_fill_the_same_queue() -> None:
+    queue = a_queue()
+    queue.add(bulk(300_000, run=score))
+    while not queue.is_full(100):
+        queue.add(a_request(100))
+    assert queue.tokens == 300_000 + MOST - SHARE
+    assert queue.is_full(SHARE + 1)
+
+
 @given(
     st.lists(
         st.one_of(
@@ -151,6 +191,7 @@ def test_the_counts_are_those_of_the_texts_that_wait_and_stay_bounded(steps: lis
             batch = queue.take()
             lengths = {len(request.tokens[row].ids) for request, row in batch}
             assert len(lengths) <= 1
+            assert len({request.run for request, row in batch}) <= 1
             assert len(batch) <= 1 or len(batch) * lengths.pop() <= BATCH
             taken += [(id(request), row) for request, row in batch]
         elif step == "leave":
@@ -160,7 +201,7 @@ def test_the_counts_are_those_of_the_texts_that_wait_and_stay_bounded(steps: lis
                 queue.remove(left)
                 queue.remove(left)
         elif isinstance(step, list) and not queue.is_full(sum(step)):
-            request = a_request(*step)
+            request = a_request(*step, run=(embed, score)[sum(step) % 2])
             queue.add(request)
             waiting.append(request)
             expected += [(id(request), row) for row in range(len(step))]
