@@ -357,7 +357,7 @@ def _write_corpus(
         seconds = time.perf_counter() - began
         on_progress("write the index", 0)
         write_truncated(fresh, corpus.ids, rows.is_truncated)
-        manifest = write_index(fresh, manifest, corpus, rows.codes, rows.scales, name, keywords)
+        manifest = write_index(fresh, manifest, corpus, rows.codes, rows.scales, name, keywords, options.recall)
         on_progress("write the index", 1)
 
     def checks(on_progress: OnProgress) -> "Iterator[Check]":

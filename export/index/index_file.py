@@ -28,25 +28,30 @@ RECALL_WITHOUT_LISTS = 0.998  # a corpus without lists is searched quickly enoug
 SLACK = 0.0005  # recall that is left for each stage that is chosen later
 
 
-def write_index_file(path: Path, codes: Codes, scales: Scales) -> tuple[StagesInfo | None, float]:
+def write_index_file(
+    path: Path, codes: Codes, scales: Scales, enough: float | None = None
+) -> tuple[StagesInfo | None, float]:
     """Write the rows of a corpus, and return the stages of a search and their recall.
 
-    codes is (rows, dim) int8 and scales (rows,) float32, in the order of the corpus; both can be memory-mapped.
+    codes is (rows, dim) int8 and scales (rows,) float32, in the order of the corpus; both can be memory-mapped. enough
+    is that of `choose_stages`.
     """
     exact = search_exactly(own_queries(codes, scales), codes, scales)
     if len(codes) > EXHAUSTIVE_ROWS:
-        stages, recall = _write_stages(path, codes, scales, exact)
+        stages, recall = _write_stages(path, codes, scales, exact, enough)
         if stages is not None:
             return stages, recall
     save_tensors(path, {"codes": codes, "scales": scales})
     return None, exact.recall_of(Index.open(path, None))
 
 
-def _write_stages(path: Path, codes: Codes, scales: Scales, exact: ExactSearch) -> tuple[StagesInfo | None, float]:
+def _write_stages(
+    path: Path, codes: Codes, scales: Scales, exact: ExactSearch, enough: float | None
+) -> tuple[StagesInfo | None, float]:
     """Write the rows with their signs and, if they are many, in lists; no stages if their recall is too low."""
     if len(codes) < LEAST_ROWS_OF_LISTS:
         save_tensors(path, {"codes": codes, "scales": scales, "bits": _signs(codes).T})
-        return choose_stages(path, 1, exact)
+        return choose_stages(path, 1, exact, enough)
     centroids, numbers = group_rows(codes, scales)
     order = np.argsort(numbers, kind="stable")
     places = np.empty(len(order), np.uint32)
@@ -65,7 +70,7 @@ def _write_stages(path: Path, codes: Codes, scales: Scales, exact: ExactSearch) 
         "lists.places": places,
     }
     save_tensors(path, tensors)
-    return choose_stages(path, len(centroids), exact)
+    return choose_stages(path, len(centroids), exact, enough)
 
 
 def _signs(codes: Codes) -> Words:

@@ -40,14 +40,15 @@ def write_index(
     scales: Scales,
     name: str,
     keywords: KeywordOptions | None = KEYWORDS_BY_DEFAULT,
+    recall: float | None = None,
 ) -> Manifest:
     """Write the index, columns and keywords beside the model and the passages, then the manifest, and return that.
 
     A truncated.jsonl that is in the folder is listed in the manifest.
     codes (rows, dim) int8 and scales (rows,) float32 are in the corpus's order, and can be memory-mapped.
-    keywords is None for a bundle without them.
+    keywords is None for a bundle without them. recall is that of `choose_stages`.
     """
-    stages, recall = write_index_file(folder / layout.INDEX, codes, scales)
+    stages, measured = write_index_file(folder / layout.INDEX, codes, scales, recall)
     written = [layout.INDEX, layout.PASSAGES]
     columns = {column: kind for column, kind in corpus.columns.items() if kind != NONE}
     if columns:
@@ -68,7 +69,7 @@ def write_index(
     index = IndexInfo(
         rows=len(codes),
         stages=stages,
-        recall=round(recall, 4),
+        recall=round(measured, 4),
         model_sha256=manifest.files[layout.MODEL].sha256,
         tokenizer_sha256=manifest.files[layout.TOKENIZER].sha256,
         corpus=name,

@@ -35,6 +35,7 @@ SECONDS = 20.0  # after these no further TEXTS_AT_ONCE are embedded
 SAMPLE_AFTER_EXPORT = 64  # passages that `verify_export` embeds again, one by one; the export embedded them in batches
 SECONDS_AFTER_EXPORT = 10.0
 LEAST_STORED_COSINE = 0.999  # between a stored row and its text embedded again; the row's 8 bit alone loses much less
+SAMPLING_ERROR = 0.005  # recall of two samples of QUERIES queries differs by less
 SEED = 7
 ROWS_AT_ONCE = 65_536  # rows that are compared at a time
 
@@ -163,7 +164,8 @@ def _check_corpus(
     queries = own_queries(codes, scales) if queries is None else queries
     recall = search_exactly(queries, codes, scales).recall_of(index)
     on_progress("measure recall", 1)
-    yield Check(f"recall@{TOP_K} against exact search", f"{recall:.4f}", f">= {LEAST_RECALL}", recall >= LEAST_RECALL)
+    least_recall = LEAST_RECALL if embedded is not None else round(LEAST_RECALL - SAMPLING_ERROR, 4)
+    yield Check(f"recall@{TOP_K} against exact search", f"{recall:.4f}", f">= {least_recall}", recall >= least_recall)
 
 
 def _are_rows_equal(written: Mapping[str, AnyArray], codes: Codes, scales: Scales) -> bool:

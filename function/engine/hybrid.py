@@ -9,7 +9,7 @@ import numpy as np
 
 from function.engine.arrays import Array
 from function.engine.bundle import CONVEX, KeywordsInfo
-from function.engine.keyword.keywords import Matches
+from function.engine.keyword.matches import Matches
 from function.engine.quantization import Embeddings
 from function.engine.semantic.index import DECIMALS, MOST_HITS, Hit, Index, Mask
 
@@ -37,11 +37,12 @@ def fuse(
     """
     within = matches if allowed is None else matches.within(allowed)
     count = max(CANDIDATES, 2 * top_k)
-    similar = [hit.row for hit in index.search(query, count, within.allowed, exact=exact)]
-    rows = np.union1d(np.array(similar, np.intp), within.best_rows(count))
-    semantic, keyword = index.scores(query, rows), within.scores[rows].astype(np.float64)
+    similar, _ = index.best(query, count, within.allowed, exact=exact)
+    rows = np.union1d(similar, within.best_rows(count)).astype(np.intp)
+    semantic, keyword = index.scores(query, rows), within.scores_of(rows).astype(np.float64)
+    highest = keyword.max(initial=0) if within is matches else matches.highest  # the rows include the best one
     if info.fusion == CONVEX:
-        scores = info.fusion_weight * semantic + (1 - info.fusion_weight) * keyword / (matches.highest or 1)
+        scores = info.fusion_weight * semantic + (1 - info.fusion_weight) * keyword / (highest or 1)
     else:
         scores = _reciprocal_rank(semantic) + np.where(keyword > 0, _reciprocal_rank(keyword), 0)
     scores = np.round(scores, DECIMALS)

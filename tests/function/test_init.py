@@ -160,7 +160,7 @@ def test_the_page_is_read_by_the_first_request_for_it(start: Callable[..., Seen]
     assert not [name for name in without["opened"] if "function/page/" in name]
 
 
-KEYWORD_MODULES = [f"function.engine.keyword{name}" for name in ("", ".keywords", ".analyzer")]
+KEYWORD_MODULES = [f"function.engine.keyword{name}" for name in ("", ".keywords", ".matches", ".analyzer")]
 
 
 @pytest.mark.parametrize(

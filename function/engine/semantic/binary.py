@@ -23,7 +23,8 @@ def signs(embeddings: AnyArray) -> Words:
 
 def unpack_signs(words: Words, dim: int) -> Array[np.int8]:
     """Return 1 for each bit that is set, else 0: (n, words) to (n, dim)."""
-    return np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1, count=dim).view(np.int8)
+    bits = np.unpackbits(np.ascontiguousarray(words).view(np.uint8).reshape(-1))  # of one axis: twice as fast
+    return bits.reshape(len(words), -1)[:, :dim].view(np.int8)
 
 
 def count_differing(query: Words, rows: Words) -> Array[np.uint16]:

@@ -142,6 +142,13 @@ class Index:
         every row that is allowed.
         Raises ValueError if top_k is below 1, or the query or the mask has another shape.
         """
+        rows, scores = self.best(query, top_k, allowed, exact=exact)
+        return list(map(Hit, rows.tolist(), scores.tolist()))
+
+    def best(
+        self, query: Embeddings, top_k: int, allowed: Mask | None = None, *, exact: bool = False
+    ) -> tuple[Rows, Array[np.float64]]:
+        """Return the rows (n,) and the scores (n,) of what `search` returns."""
         if top_k < 1 or query.shape != (self.dim,):
             raise ValueError(f"top_k {top_k} and query {query.shape}; expected at least 1 and ({self.dim},)")
         if allowed is not None and allowed.shape != (len(self),):
@@ -150,7 +157,7 @@ class Index:
         rows = places if self._lists is None else self._lists.rows[places]
         scores = self._score(query, places)
         best = np.lexsort((rows, -scores))[:top_k]
-        return [Hit(int(rows[i]), min(1.0, max(-1.0, float(scores[i])))) for i in best]
+        return rows[best], np.clip(scores[best], -1.0, 1.0)
 
     def scores(self, query: Embeddings, rows: Rows) -> Array[np.float64]:
         """Return the scores that `search` gives these rows, to six decimals: (n,) float64.
@@ -244,7 +251,7 @@ class Index:
         chosen = largest(likeness, width * stages.candidates)
         if mask is not None:
             chosen = chosen[mask[chosen]]
-        some = self._bits[:, chosen].T if places is None else bits.take(chosen, axis=0, mode="clip")
+        some = self._bits.take(chosen, axis=1, mode="clip").T if places is None else bits.take(chosen, axis=0, mode="clip")
         products = _products(quantize_query(query), unpack_signs(some, self.dim))
         chosen = chosen[largest(products, width * stages.rescored)]
         return chosen if places is None else places[chosen]

@@ -26,7 +26,7 @@ from export.index.keywords import KeywordOptions
 from export.progress import no_progress
 from function.engine.bundle import RRF
 from function.engine.hybrid import fuse
-from function.engine.keyword.keywords import Matches
+from function.engine.keyword.matches import Matches
 from function.engine.loading import LoadedBundle, load_bundle
 from function.engine.quantization import Embeddings
 from function.executor import InlineExecutor

@@ -24,6 +24,17 @@ def test_the_stages_are_the_narrowest_that_reach_the_recall(tmp_path: Path) -> N
     assert stages.candidates < CANDIDATES[-1] or stages.rescored < RESCORED[-1]
 
 
+def test_a_lower_recall_makes_the_stages_of_a_bundle_narrower_and_is_measured(tmp_path: Path) -> None:
+    codes, scales = quantize(clustered_rows(10_000))
+    usual, _ = write_index_file(tmp_path / "usual.safetensors", codes, scales)
+    stages, recall = write_index_file(tmp_path / "index.safetensors", codes, scales, LEAST_RECALL)
+    assert usual is not None
+    assert stages is not None
+    assert (stages.candidates, stages.rescored) < (usual.candidates, usual.rescored)
+    exact = search_exactly(own_queries(codes, scales), codes, scales)
+    assert LEAST_RECALL <= recall == exact.recall_of(Index.open(tmp_path / "index.safetensors", stages))
+
+
 def test_stages_that_may_miss_more_are_narrower(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("export.index.index_file.LEAST_ROWS_OF_LISTS", 10_000)
     codes, scales = quantize(clustered_rows(10_000))
