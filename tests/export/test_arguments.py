@@ -119,6 +119,7 @@ def test_columns_may_be_typed_one_by_one_and_have_an_equals_sign_in_their_name()
         ("--fusion-weight 0.5 --fusion rrf", "--fusion-weight is for --fusion convex; rrf has no weight"),
         ("--no-keywords --stem none", "--stem is about keywords, and --no-keywords leaves them out"),
         ("--no-keywords --title-column name", "--title-column is about keywords, and --no-keywords leaves"),
+        ("--no-keywords --language-column lang", "--language-column is about keywords, and --no-keywords leaves"),
         ("--no-keywords --fusion-weight 0", "--fusion-weight is about keywords, and --no-keywords leaves"),
         *(
             (f"{option} cls --update b", f"{option} is about exporting a model; --update without MODEL keeps the")
