@@ -143,7 +143,10 @@ def paths(text: str) -> list[str]:
     """Return what a page's code names of this repository: paths that begin with one of ROOMS, and files at the top."""
     code = " ".join(shown_code(text))
     found = re.findall(rf"(?<![\w./-])((?:{'|'.join(ROOMS)})/[\w./*-]*|(?:{TOP_FILES})(?![\w/]))", code)
-    return sorted(set(found) - {"headlines.csv", "bundle.md", layout.MANIFEST, layout.TOKENIZER, "function/"})
+    return sorted(
+        set(found)
+        - {"headlines.csv", "bundle.md", layout.MANIFEST, layout.TOKENIZER, layout.RERANK_TOKENIZER, "function/"}
+    )
 
 
 @pytest.mark.parametrize(("page", "path"), [(page, path) for page, text in PAGES.items() for path in paths(text)])
