@@ -13,7 +13,9 @@ Send a bundle to S3 and make it the current version there. Running functions swi
   python -m export publish bundle/ s3://BUCKET/PREFIX
 
 Or send its texts and embeddings to an index of Amazon S3 Vectors, for a corpus that one function cannot hold. This
-writes a second, small bundle: the model, and where the texts are. Deploy that one, or publish it to S3.
+writes a second, small bundle: the model, and where the texts are. Deploy that one, or publish it to S3. With
+--keep-texts the small bundle also has the texts, columns and keywords, and the index only the embeddings. Then the
+modes keyword and hybrid work too.
 
   python -m export publish bundle/ --to s3vectors BUCKET/INDEX
 
@@ -55,6 +57,8 @@ def add_publishing_options(parser: argparse.ArgumentParser, command: str) -> Non
         )
         small = f"with --to: the folder of the small bundle that a function then serves (default: BUNDLE-{S3_VECTORS})"
         parser.add_argument("--out", type=Path, help=small)
+        kept = "with --to: keep texts, columns and keywords in the small bundle, for the modes keyword and hybrid"
+        parser.add_argument("--keep-texts", action="store_true", help=kept)
     else:
         parser.add_argument("url", metavar="s3://BUCKET/PREFIX", help=where)
     if command == "rollback":
@@ -81,8 +85,9 @@ def check_publish(parser: argparse.ArgumentParser, options: argparse.Namespace) 
     if (options.url is None) == (options.to is None):
         parser.error(f"name one place: BUNDLE s3://BUCKET/PREFIX, or BUNDLE --to {S3_VECTORS} BUCKET/INDEX")
     if options.to is None:
-        if options.out is not None:
-            parser.error(f"--out is for --to {S3_VECTORS}; s3:// needs no other bundle")
+        for name in ("out", "keep_texts"):
+            if getattr(options, name):
+                parser.error(f"--{name.replace('_', '-')} is for --to {S3_VECTORS}; s3:// needs no other bundle")
         return
     if options.to[0] != S3_VECTORS:
         parser.error(f"--to: found {options.to[0]!r}, expected {S3_VECTORS}")

@@ -68,7 +68,7 @@ def _publish_vectors(options: argparse.Namespace, console: Console) -> None:
 
     client = connect("s3vectors", options.endpoint, options.profile, options.region)
     with closing(client), showing_progress(console) as on_progress:
-        sent = publish(options.bundle, options.to[1], options.out, client, on_progress)
+        sent = publish(options.bundle, options.to[1], options.out, client, on_progress, keeps_texts=options.keep_texts)
     place = f"{sent.info.bucket}/{sent.info.index} in {sent.info.region}"
     calls = f"{sent.calls:,} calls, {sent.repeated:,} of them repeated"
     console.print(f"{place}: {sent.sent:,} vectors sent, {sent.there:,} were there; {calls}", markup=False)

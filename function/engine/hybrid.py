@@ -5,6 +5,8 @@ reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009): it adds 1 / (60 + 
 how much better one row is than the next.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from function.engine.arrays import Array
@@ -13,13 +15,16 @@ from function.engine.keyword.keywords import Matches
 from function.engine.quantization import Embeddings
 from function.engine.semantic.index import DECIMALS, MOST_HITS, Hit, Index, Mask
 
+if TYPE_CHECKING:
+    from function.engine.semantic.remote_index import RemoteIndex
+
 # Rows that each search adds at least: fixed, so that the first results do not depend on num_results.
 CANDIDATES = 2 * MOST_HITS
 RRF_RANK = 60  # the constant of the paper: the higher, the less the first ranks stand out
 
 
 def fuse(
-    index: Index,
+    index: "Index | RemoteIndex",
     query: Embeddings,
     matches: Matches,
     info: KeywordsInfo,
@@ -39,6 +44,9 @@ def fuse(
     count = max(CANDIDATES, 2 * top_k)
     similar = [hit.row for hit in index.search(query, count, within.allowed, exact=exact)]
     rows = np.union1d(np.array(similar, np.intp), within.best_rows(count))
+    if info.fusion == CONVEX and not isinstance(index, Index):
+        others = (1 - info.fusion_weight) * within.scores[rows].astype(np.float64) / (matches.highest or 1)
+        rows = index.within_reach(rows, info.fusion_weight, others, top_k)
     semantic, keyword = index.scores(query, rows), within.scores[rows].astype(np.float64)
     if info.fusion == CONVEX:
         scores = info.fusion_weight * semantic + (1 - info.fusion_weight) * keyword / (matches.highest or 1)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import FastAPI, HTTPException, Query, Response
 from pydantic import BaseModel
 
-from function.engine.loading import Loaded, LoadedBundle
+from function.engine.loading import Loaded, LoadedTexts
 from function.errors import MISSING, ErrorReply, Replies, echo
 from function.executor import Executor
 from function.routes.replies import bytes_beyond, json_reply
@@ -37,9 +37,9 @@ class DocumentReply(BaseModel):
 def add_documents(app: FastAPI, current: Callable[[], Loaded], executor: Executor, settings: Settings) -> None:
     """Add the routes to the app; `current` returns the bundle of the request."""
 
-    def texts() -> LoadedBundle:
+    def texts() -> LoadedTexts:
         bundle = current()
-        if isinstance(bundle, LoadedBundle):
+        if isinstance(bundle, LoadedTexts):
             return bundle
         raise HTTPException(
             404, "corpus: found in S3 Vectors, expected in the bundle; search for the texts with POST /similar"

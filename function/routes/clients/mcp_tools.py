@@ -17,7 +17,7 @@ from fastapi import HTTPException
 from pydantic import BaseModel, Field, ValidationError
 
 from function.engine.bundle import IndexInfo
-from function.engine.loading import Loaded, LoadedBundle
+from function.engine.loading import Loaded, LoadedTexts
 from function.engine.metadata.columns import Column
 from function.engine.metadata.facets import count_values
 from function.engine.metadata.filters import STRINGS
@@ -96,7 +96,7 @@ class Tools:
         """Return the names of the tools; is_corpus_alone leaves out `search` and `fetch`."""
         bundle = self._current()
         own = tool_name(info_of(bundle))
-        return [own] if is_corpus_alone or not isinstance(bundle, LoadedBundle) else [own, "search", "fetch"]
+        return [own] if is_corpus_alone or not isinstance(bundle, LoadedTexts) else [own, "search", "fetch"]
 
     async def definitions(self, *, is_corpus_alone: bool) -> list[Object]:
         """Return the definitions of the tools in `names`."""
@@ -148,7 +148,7 @@ class Tools:
 
     async def _fetch(self, id: str) -> Object:
         bundle = self._current()
-        assert isinstance(bundle, LoadedBundle)  # `names` has no `fetch` otherwise
+        assert isinstance(bundle, LoadedTexts)  # `names` has no `fetch` otherwise
         row = await self._executor.run(lambda: bundle.ids.find(id), is_long=True)
         if row is None:
             raise SearchError(f"id: found {echo(id)}, expected the id of a result; search for one")
@@ -187,7 +187,7 @@ def describe_corpus(bundle: Loaded) -> str:
 
 def _frequent_values(bundle: Loaded, name: str, kind: str) -> str:
     """Return the most frequent values of a column, if they are those of at least half of its rows."""
-    if not isinstance(bundle, LoadedBundle) or kind not in STRINGS:
+    if not isinstance(bundle, LoadedTexts) or kind not in STRINGS:
         return ""
     column = bundle.columns[name]
     assert isinstance(column, Column)
@@ -221,7 +221,7 @@ def _reference(id: str, text: str, metadata: Mapping[str, Any]) -> Object:
     return {"id": id, "title": str(title) if title else short, "url": url if isinstance(url, str) else ""}
 
 
-def _document_text(bundle: LoadedBundle, path: str, row: int) -> str:
+def _document_text(bundle: LoadedTexts, path: str, row: int) -> str:
     """Return the passages of a document, or of a long one those around a row, with blank lines between them."""
     rows = document_rows(bundle, path).tolist()
     texts = [bundle.passages.text(each) for each in rows]
