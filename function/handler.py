@@ -15,12 +15,21 @@ use_archive()
 
 from concurrent.futures import ThreadPoolExecutor  # noqa: E402
 
-from function.startup import ColdStart, no_garbage_collection, warm_up, warm_up_after_restore  # noqa: E402
+from function.startup import (  # noqa: E402
+    MODEL_WARM_UP,
+    WARM_UP,
+    ColdStart,
+    no_garbage_collection,
+    warm_up,
+    warm_up_after_restore,
+)
 from function.telemetry import Stopwatch, cold_start_report, make_logger  # noqa: E402
 
 stopwatch = Stopwatch(started)
 
-with no_garbage_collection(), ThreadPoolExecutor(1) as background:
+background = ThreadPoolExecutor(1)
+
+with no_garbage_collection():
     from function.engine.loading import load
     from function.settings import read_settings
 
@@ -32,7 +41,7 @@ with no_garbage_collection(), ThreadPoolExecutor(1) as background:
 
         reloader = make_reloader(settings, by_requests=True)
         fetching = background.submit(reloader.fetch)
-        opening = background.submit(reloader.load)
+        opening = background.submit(reloader.open_fetched)
     else:
         opening = background.submit(load, settings.bundle_dir)
 
@@ -44,9 +53,14 @@ with no_garbage_collection(), ThreadPoolExecutor(1) as background:
     stopwatch.lap("import-http")
 
     if reloader is not None:
-        fetching.result()
+        from function.s3.early_start import START_SECONDS, wait_for
+
+        # SnapStart and provisioned concurrency have more time
+        is_limited = settings.aws_lambda_initialization_type == "on-demand"
+        wait_for(fetching, START_SECONDS - (perf_counter_ns() - started) / 1e9 if is_limited else None)
         stopwatch.lap("fetch")
-    bundle = opening.result()
+    bundle = opening.result() if reloader is None else reloader.serve_first(fetching, opening)
+    background.shutdown(wait=False)  # a large bundle can still be fetched
     stopwatch.lap("model")  # the rest of the time to open it
 
     app = create_app(bundle, settings, logger, cold_start, reloader=reloader)
@@ -54,7 +68,7 @@ with no_garbage_collection(), ThreadPoolExecutor(1) as background:
     handler = make_handler(app, settings.api_base_path)
     stopwatch.lap("app")
 
-    warm_up(handler, settings.api_keys)
+    warm_up(handler, settings.api_keys, MODEL_WARM_UP if reloader is not None and reloader.is_early else WARM_UP)
     stopwatch.lap("warm-up")
 
     if settings.aws_lambda_initialization_type == "snap-start":

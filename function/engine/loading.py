@@ -90,11 +90,18 @@ class LoadedBundle(LoadedTexts):
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """A bundle of which only the model is open, because its corpus is in S3 Vectors."""
+    """A bundle of which only the model is open: its corpus is in S3 Vectors, or is still being fetched from S3."""
 
     manifest: Manifest
     embedder: Embedder
     folder: Path
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Return whether the corpus belongs to the bundle's own files, which are still being fetched."""
+        assert self.manifest.index is not None  # open_bundle checked it
+        vectors = self.manifest.index.vectors
+        return vectors is None or vectors.keeps_texts
 
     @property
     def column_kinds(self) -> dict[str, str]:

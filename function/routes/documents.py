@@ -11,6 +11,7 @@ from function.errors import MISSING, ErrorReply, Replies, echo
 from function.executor import Executor
 from function.routes.replies import bytes_beyond, json_reply
 from function.search.documents import PATH, document_rows, show_passage
+from function.search.query import NotFetchedError
 from function.settings import Settings
 
 MOST_PASSAGES = 1_000  # maximum passages of one reply
@@ -41,6 +42,9 @@ def add_documents(app: FastAPI, current: Callable[[], Loaded], executor: Executo
         bundle = current()
         if isinstance(bundle, LoadedTexts):
             return bundle
+        if bundle.is_incomplete:
+            error = NotFetchedError()
+            raise HTTPException(503, str(error), {"retry-after": str(error.seconds)})
         raise HTTPException(
             404, "corpus: found in S3 Vectors, expected in the bundle; search for the texts with POST /similar"
         )

@@ -29,7 +29,7 @@ from function.routes.similar import SimilarRequest, too_large
 from function.routes.similar_reply import SimilarReply
 from function.routes.texts import RequestText, StrictRequest, refuse_characters, refuse_fields
 from function.search.documents import PATH, document_rows
-from function.search.query import BackendError, Query, Search, SearchError
+from function.search.query import BackendError, NotFetchedError, Query, Search, SearchError
 from function.settings import Settings
 from function.telemetry import Stopwatch
 
@@ -96,7 +96,8 @@ class Tools:
         """Return the names of the tools; is_corpus_alone leaves out `search` and `fetch`."""
         bundle = self._current()
         own = tool_name(info_of(bundle))
-        return [own] if is_corpus_alone or not isinstance(bundle, LoadedTexts) else [own, "search", "fetch"]
+        has_texts = isinstance(bundle, LoadedTexts) or bundle.is_incomplete
+        return [own, "search", "fetch"] if has_texts and not is_corpus_alone else [own]
 
     async def definitions(self, *, is_corpus_alone: bool) -> list[Object]:
         """Return the definitions of the tools in `names`."""
@@ -148,7 +149,8 @@ class Tools:
 
     async def _fetch(self, id: str) -> Object:
         bundle = self._current()
-        assert isinstance(bundle, LoadedTexts)  # `names` has no `fetch` otherwise
+        if not isinstance(bundle, LoadedTexts):
+            raise NotFetchedError
         row = await self._executor.run(lambda: bundle.ids.find(id), is_long=True)
         if row is None:
             raise SearchError(f"id: found {echo(id)}, expected the id of a result; search for one")
