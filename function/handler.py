@@ -53,7 +53,8 @@ with no_garbage_collection():
     stopwatch.lap("import-http")
 
     if reloader is not None:
-        from function.s3.early_start import START_SECONDS, wait_for
+        from function.engine.published import START_SECONDS
+        from function.s3.early_start import wait_for
 
         # SnapStart and provisioned concurrency have more time
         is_limited = settings.aws_lambda_initialization_type == "on-demand"

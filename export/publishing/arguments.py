@@ -19,6 +19,10 @@ modes keyword and hybrid work too.
 
   python -m export publish bundle/ --to s3vectors BUCKET/INDEX
 
+How long a function takes to fetch a bundle from S3, and how large a bundle can be that a start still waits for:
+
+  python -m export publish bundle/ --limits
+
 Files and vectors that were sent already are not sent again, so a stopped publish continues when you run it again.
 `python -m export history`, `rollback` and `prune` manage the versions in S3.
 """
@@ -39,6 +43,7 @@ Delete old versions, but neither the newest ones nor the current one and the one
 """
 DESCRIPTIONS = {"publish": PUBLISH, "history": HISTORY, "rollback": ROLLBACK, "prune": PRUNE}
 DEFAULT_KEPT = 5
+DEFAULT_BUNDLE = Path("bundle")
 
 
 def add_publishing_options(parser: argparse.ArgumentParser, command: str) -> None:
@@ -46,7 +51,7 @@ def add_publishing_options(parser: argparse.ArgumentParser, command: str) -> Non
     where = "the place in S3 that holds the versions"
     if command == "publish":
         parser.add_argument(
-            "bundle", nargs="?", type=Path, default=Path("bundle"), help="the bundle's folder (default: bundle/)"
+            "bundle", nargs="?", type=Path, default=DEFAULT_BUNDLE, help="the bundle's folder (default: bundle/)"
         )
         parser.add_argument("url", nargs="?", metavar="s3://BUCKET/PREFIX", help=where)
         parser.add_argument(
@@ -59,6 +64,10 @@ def add_publishing_options(parser: argparse.ArgumentParser, command: str) -> Non
         parser.add_argument("--out", type=Path, help=small)
         kept = "with --to: keep texts, columns and keywords in the small bundle, for the modes keyword and hybrid"
         parser.add_argument("--keep-texts", action="store_true", help=kept)
+        shown = "publish nothing; print how large a bundle from S3 can be, and how long a function fetches this one"
+        parser.add_argument("--limits", action="store_true", help=shown)
+        bandwidth = "with --limits: the bandwidth of a function that you know (default: those that AWS documents)"
+        parser.add_argument("--bandwidth", type=number_option(1, 10**6), metavar="MBIT", help=bandwidth)
     else:
         parser.add_argument("url", metavar="s3://BUCKET/PREFIX", help=where)
     if command == "rollback":
@@ -81,7 +90,13 @@ def add_publishing_options(parser: argparse.ArgumentParser, command: str) -> Non
 
 
 def check_publish(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Exit with an error unless `publish` has one place to send to; fill in --out."""
+    """Exit with an error unless `publish` has one place to send to, or none with --limits; fill in --out."""
+    if options.limits:
+        if options.url is not None or options.to is not None:
+            parser.error("--limits publishes nothing; leave out the place, or leave out --limits")
+        return
+    if options.bandwidth is not None:
+        parser.error("--bandwidth is for --limits; add it, or leave --bandwidth out")
     if (options.url is None) == (options.to is None):
         parser.error(f"name one place: BUNDLE s3://BUCKET/PREFIX, or BUNDLE --to {S3_VECTORS} BUCKET/INDEX")
     if options.to is None:

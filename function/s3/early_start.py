@@ -16,9 +16,6 @@ from function.s3.active_bundle import ActiveBundle
 from function.s3.reloader import BundleReloader, Report
 from function.search.query import Found, Lap, NotFetchedError, Query
 
-START_SECONDS = (
-    8.0  # from the first line of the handler; the other two are for the app, and for what Lambda does before
-)
 WAIT_SECONDS = 5.0  # time that a search waits for the bundle
 SECONDS_BETWEEN_LOOKS = 0.02  # while it waits
 

@@ -186,8 +186,8 @@ def test_a_start_without_the_model_waits_and_fails_as_ever(
 
 HANDLER = """
 import json, os, threading
-from function.s3 import early_start
-early_start.START_SECONDS = 0.0
+from function.engine import published
+published.START_SECONDS = 0.0
 import function.handler
 def ask(method, path, body=None):
     event = {"version": "2.0", "routeKey": "", "rawPath": path, "rawQueryString": "",
