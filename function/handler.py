@@ -15,20 +15,12 @@ use_archive()
 
 from concurrent.futures import ThreadPoolExecutor  # noqa: E402
 
-from function.startup import (  # noqa: E402
-    MODEL_WARM_UP,
-    WARM_UP,
-    ColdStart,
-    no_garbage_collection,
-    warm_up,
-    warm_up_after_restore,
-)
+from function.startup import ColdStart, no_garbage_collection, warm_up, warm_up_after_restore  # noqa: E402
 from function.telemetry import Stopwatch, cold_start_report, make_logger  # noqa: E402
 
 stopwatch = Stopwatch(started)
 
 background = ThreadPoolExecutor(1)
-
 with no_garbage_collection():
     from function.engine.loading import load
     from function.settings import read_settings
@@ -53,12 +45,7 @@ with no_garbage_collection():
     stopwatch.lap("import-http")
 
     if reloader is not None:
-        from function.engine.published import START_SECONDS
-        from function.s3.early_start import wait_for
-
-        # SnapStart and provisioned concurrency have more time
-        is_limited = settings.aws_lambda_initialization_type == "on-demand"
-        wait_for(fetching, START_SECONDS - (perf_counter_ns() - started) / 1e9 if is_limited else None)
+        reloader.wait_for_files(fetching, (perf_counter_ns() - started) / 1e9, settings.aws_lambda_initialization_type)
         stopwatch.lap("fetch")
     bundle = opening.result() if reloader is None else reloader.serve_first(fetching, opening)
     background.shutdown(wait=False)  # a large bundle can still be fetched
@@ -69,7 +56,7 @@ with no_garbage_collection():
     handler = make_handler(app, settings.api_base_path)
     stopwatch.lap("app")
 
-    warm_up(handler, settings.api_keys, MODEL_WARM_UP if reloader is not None and reloader.is_early else WARM_UP)
+    warm_up(handler, settings.api_keys, has_texts=reloader is None or not reloader.is_early)
     stopwatch.lap("warm-up")
 
     if settings.aws_lambda_initialization_type == "snap-start":

@@ -22,12 +22,7 @@ WARM_UP: dict[str, Any] = {  # as API Gateway's HTTP API sends it, with only the
     "isBase64Encoded": False,
 }
 
-MODEL_WARM_UP: dict[str, Any] = WARM_UP | {
-    "routeKey": "POST /predict",
-    "rawPath": "/predict",
-    "requestContext": {"http": {"method": "POST", "path": "/predict", "sourceIp": "127.0.0.1"}},
-    "body": json.dumps({"text": "warm up"}),
-}
+OF_MODEL = {"rawPath": "/predict", "body": json.dumps({"text": "warm up"})}  # if there are no texts yet
 
 
 @contextmanager
@@ -73,14 +68,14 @@ class ColdStart:
         return taken
 
 
-def warm_up(handler: Handler, api_keys: Sequence[str] = (), event: Mapping[str, Any] = WARM_UP) -> None:
+def warm_up(handler: Handler, api_keys: Sequence[str] = (), *, has_texts: bool = True) -> None:
     """Send one request through the handler, so that all work that is done once is done during the start.
 
-    `event` is the request. It gets the first of the API keys, if there are any.
-    Raises RuntimeError if the reply is an error.
+    The request has the first of the API keys, if there are any. Raises RuntimeError if the reply is an error.
     """
     credentials = {"authorization": f"Bearer {api_keys[0]}"} if api_keys else {}
-    reply = handler({**event, "headers": event["headers"] | credentials}, SimpleNamespace(aws_request_id=None))
+    event = WARM_UP | {"headers": WARM_UP["headers"] | credentials} | ({} if has_texts else OF_MODEL)
+    reply = handler(event, SimpleNamespace(aws_request_id=None))
     # the text that was found can be too long for a reply; the phases show that the search ran
     has_searched = reply["statusCode"] == 413 and "search;dur=" in reply["headers"]["server-timing"]
     # S3 Vectors being down must not stop the start: only /similar needs it

@@ -97,13 +97,6 @@ class LoadedModel:
     folder: Path
 
     @property
-    def is_incomplete(self) -> bool:
-        """Return whether the corpus belongs to the bundle's own files, which are still being fetched."""
-        assert self.manifest.index is not None  # open_bundle checked it
-        vectors = self.manifest.index.vectors
-        return vectors is None or vectors.keeps_texts
-
-    @property
     def column_kinds(self) -> dict[str, str]:
         """The type of each column that filters compare."""
         assert self.manifest.index is not None  # open_bundle checked it

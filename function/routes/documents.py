@@ -11,7 +11,7 @@ from function.errors import MISSING, ErrorReply, Replies, echo
 from function.executor import Executor
 from function.routes.replies import bytes_beyond, json_reply
 from function.search.documents import PATH, document_rows, show_passage
-from function.search.query import NotFetchedError
+from function.search.not_fetched import NotFetchedError, is_incomplete
 from function.settings import Settings
 
 MOST_PASSAGES = 1_000  # maximum passages of one reply
@@ -42,7 +42,7 @@ def add_documents(app: FastAPI, current: Callable[[], Loaded], executor: Executo
         bundle = current()
         if isinstance(bundle, LoadedTexts):
             return bundle
-        if bundle.is_incomplete:
+        if is_incomplete(bundle):
             error = NotFetchedError()
             raise HTTPException(503, str(error), {"retry-after": str(error.seconds)})
         raise HTTPException(

@@ -9,16 +9,7 @@ from function.engine.semantic.index import MOST_HITS
 from function.errors import BACKEND, MISSING, REFUSED
 from function.routes.replies import bytes_beyond, json_reply
 from function.routes.texts import RequestText, StrictRequest, refuse_characters, whole_number
-from function.search.query import (
-    MOST_IN_GROUP,
-    MOST_OFFSET,
-    BackendError,
-    NotFetchedError,
-    Query,
-    Search,
-    SearchError,
-    UnknownIdError,
-)
+from function.search.query import MOST_IN_GROUP, MOST_OFFSET, BackendError, Query, Search, SearchError, UnknownIdError
 from function.settings import CHARACTERS_PER_TEXT, Settings
 from function.telemetry import stopwatch_of
 
@@ -111,7 +102,7 @@ def add_similar(app: FastAPI, search: Search, settings: Settings) -> None:
         except BackendError as error:
             if error.seconds is None:
                 raise HTTPException(424, str(error)) from error
-            status = 503 if isinstance(error, NotFetchedError) else 429
+            status = 503 if error.is_fetching else 429
             raise HTTPException(status, str(error), {"retry-after": str(error.seconds)}) from error
         reply = json_reply(found.reply())
         if beyond := bytes_beyond(reply, max_reply_bytes):

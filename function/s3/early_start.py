@@ -10,14 +10,16 @@ In Lambda a thread runs only during requests. So a search waits some seconds for
 from concurrent.futures import Future, wait
 from time import monotonic, sleep
 
-from function.engine.loading import Loaded, LoadedModel
+from function.engine.loading import Loaded
+from function.engine.published import START_SECONDS
 from function.executor import Executor
 from function.s3.active_bundle import ActiveBundle
 from function.s3.reloader import BundleReloader, Report
-from function.search.query import Found, Lap, NotFetchedError, Query
+from function.search.not_fetched import NotFetchedError, is_incomplete
+from function.search.query import Found, Lap, Query
 
 WAIT_SECONDS = 5.0  # time that a search waits for the bundle
-SECONDS_BETWEEN_LOOKS = 0.02  # while it waits
+SECONDS_BETWEEN_LOOKS = 0.02  # while a search or a start waits
 
 
 class EarlyReloader(BundleReloader):
@@ -25,12 +27,21 @@ class EarlyReloader(BundleReloader):
 
     _late: tuple[Future[None], Future[Loaded]] | None = None
 
+    def wait_for_files(self, fetching: Future[None], elapsed: float, kind: str) -> None:
+        """Wait until the files have arrived or START_SECONDS are over, of which `elapsed` seconds have passed.
+
+        `kind` is AWS_LAMBDA_INITIALIZATION_TYPE: only "on-demand" limits a start to 10 seconds.
+        """
+        wait([fetching], START_SECONDS - elapsed if kind == "on-demand" else None)
+
     def serve_first(self, fetching: Future[None], opening: Future[Loaded]) -> Loaded:
         """Serve the first bundle or, while that is being fetched, its model alone. Return what is served.
 
-        The futures are those of `fetch` and `open_fetched`. If the model has not arrived, this waits for everything.
+        The futures are those of `fetch` and `open_fetched`. If the model has not arrived, this waits for it.
         Raises BundleError or TensorsError.
         """
+        while self._model is None and not fetching.done():
+            sleep(SECONDS_BETWEEN_LOOKS)
         model = None if fetching.done() else self.open_model()
         if model is None:
             fetching.result()
@@ -42,7 +53,7 @@ class EarlyReloader(BundleReloader):
     @property
     def is_early(self) -> bool:
         """Return whether the model is served alone."""
-        return _is_early(self.served)
+        return is_incomplete(self.served.bundle)
 
     def connect(self, executor: Executor, report: Report) -> None:
         """Search with this executor, and call `report` with the status after each switch and each failure."""
@@ -59,7 +70,7 @@ class EarlyReloader(BundleReloader):
 
     async def search(self, query: Query, lap: Lap) -> Found:
         """Search the bundle of the request. Raises NotFetchedError if it does not arrive in WAIT_SECONDS."""
-        if not _is_early(self.of_request()):
+        if not is_incomplete(self.of_request().bundle):
             return await super().search(query, lap)
         assert self._executor is not None  # connect set it
         await self._executor.wait(self._wait_for_corpus)
@@ -84,12 +95,3 @@ class EarlyReloader(BundleReloader):
         end = monotonic() + WAIT_SECONDS
         while self.is_early and monotonic() < end:
             sleep(SECONDS_BETWEEN_LOOKS)
-
-
-def wait_for(fetching: Future[None], seconds: float | None) -> None:
-    """Wait until the files are here, at most for some seconds; None waits as long as it takes."""
-    wait([fetching], seconds)
-
-
-def _is_early(served: ActiveBundle) -> bool:
-    return isinstance(served.bundle, LoadedModel) and served.bundle.is_incomplete

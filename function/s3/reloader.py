@@ -32,6 +32,7 @@ from function.s3.folders import SharedFolder, open_shared, own_folder, remove_un
 from function.s3.objects import Objects
 from function.s3.polls import Polls
 from function.s3.shared_version import SharedVersion
+from function.search.not_fetched import is_incomplete
 from function.search.query import Found, Lap, Query
 from function.search.search import make_search
 
@@ -139,7 +140,7 @@ class BundleReloader:
         if manifest.index is None:
             return None
         model = LoadedModel(manifest, self._opening.result(), folder)
-        return model if model.is_incomplete else None
+        return model if is_incomplete(model) else None
 
     def serve(self, bundle: Loaded) -> Loaded:
         """Serve the bundle that `open_fetched` returned, and return it."""

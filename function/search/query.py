@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 MOST_OFFSET = 10_000  # results that a query can skip
 MOST_IN_GROUP = 20  # maximum texts of a group
-RETRY_AFTER = 1  # seconds to wait while the texts are being fetched
 LONGEST_FOUND = 60  # maximum characters of a wrong value that an error shows
 
 Lap = Callable[[str], None]  # what `Stopwatch.lap` does: it ends a phase
@@ -38,18 +37,11 @@ class BackendError(RuntimeError):
     `seconds` is how long to wait before the next request if the service limits their rate, None for other errors.
     """
 
+    is_fetching = False  # whether the service is S3, from which the texts are still being fetched
+
     def __init__(self, message: str, seconds: int | None = None) -> None:
         super().__init__(message)
         self.seconds = seconds
-
-
-class NotFetchedError(BackendError):
-    """The texts are still being fetched from S3."""
-
-    def __init__(self, error: str | None = None) -> None:
-        """Take the error of the last attempt to fetch them, if it failed."""
-        state = "are still being fetched from S3" if error is None else f"could not be fetched from S3 ({error})"
-        super().__init__(f"corpus: its texts {state}; try again in {RETRY_AFTER} s", RETRY_AFTER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,8 @@ from function.routes.similar import SimilarRequest, too_large
 from function.routes.similar_reply import SimilarReply
 from function.routes.texts import RequestText, StrictRequest, refuse_characters, refuse_fields
 from function.search.documents import PATH, document_rows
-from function.search.query import BackendError, NotFetchedError, Query, Search, SearchError
+from function.search.not_fetched import NotFetchedError, is_incomplete
+from function.search.query import BackendError, Query, Search, SearchError
 from function.settings import Settings
 from function.telemetry import Stopwatch
 
@@ -96,7 +97,7 @@ class Tools:
         """Return the names of the tools; is_corpus_alone leaves out `search` and `fetch`."""
         bundle = self._current()
         own = tool_name(info_of(bundle))
-        has_texts = isinstance(bundle, LoadedTexts) or bundle.is_incomplete
+        has_texts = isinstance(bundle, LoadedTexts) or is_incomplete(bundle)
         return [own, "search", "fetch"] if has_texts and not is_corpus_alone else [own]
 
     async def definitions(self, *, is_corpus_alone: bool) -> list[Object]:

@@ -13,9 +13,10 @@ import pytest
 
 from export.index.indexer import write_manifest
 from function.app import create_app
+from function.engine import published
 from function.engine.bundle import BundleError, read_manifest
 from function.s3 import early_start
-from function.s3.early_start import EarlyReloader, wait_for
+from function.s3.early_start import EarlyReloader
 from function.settings import Settings
 from function.startup import ColdStart
 from tests.conftest import InProcess
@@ -54,7 +55,7 @@ def start(url: str, environment: dict[str, str]) -> Iterator[Callable[[], Early]
         def started() -> Early:
             reloader = EarlyReloader(url, NOWHERE, 60, environment, by_requests=True)
             fetching, opening = background.submit(reloader.fetch), background.submit(reloader.open_fetched)
-            wait_for(fetching, 0.5)
+            reloader.wait_for_files(fetching, published.START_SECONDS - 0.5, "on-demand")
             bundle = reloader.serve_first(fetching, opening)
             cold_start = ColdStart(lambda phases: None)
             cold_start.end({})
@@ -187,7 +188,7 @@ def test_a_start_without_the_model_waits_and_fails_as_ever(
 HANDLER = """
 import json, os, threading
 from function.engine import published
-published.START_SECONDS = 0.0
+published.START_SECONDS = 0.0  # before function.s3.early_start reads it
 import function.handler
 def ask(method, path, body=None):
     event = {"version": "2.0", "routeKey": "", "rawPath": path, "rawQueryString": "",
