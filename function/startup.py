@@ -22,7 +22,10 @@ WARM_UP: dict[str, Any] = {  # as API Gateway's HTTP API sends it, with only the
     "isBase64Encoded": False,
 }
 
-OF_MODEL = {"rawPath": "/predict", "body": json.dumps({"text": "warm up"})}  # if there are no texts yet
+OF_MODEL = {  # changes of WARM_UP while there are no texts
+    "requestContext": {"http": WARM_UP["requestContext"]["http"] | {"path": "/predict"}},
+    "body": json.dumps({"text": "warm up"}),
+}
 
 
 @contextmanager
