@@ -48,14 +48,14 @@ def arrival(proxy: Proxy) -> Iterator[threading.Event]:
 
 
 @pytest.fixture
-def start(url: str, environment: dict[str, str]) -> Iterator[Callable[[], Early]]:
-    """Return what starts a function as the handler does, and waits half a second for its files."""
+def start(url: str, environment: dict[str, str]) -> Iterator[Callable[..., Early]]:
+    """Return what starts a function as the handler does, and waits some seconds for its files."""
     with ThreadPoolExecutor(1) as background:
 
-        def started() -> Early:
+        def started(seconds: float = 0.0) -> Early:
             reloader = EarlyReloader(url, NOWHERE, 60, environment, by_requests=True)
             fetching, opening = background.submit(reloader.fetch), background.submit(reloader.open_fetched)
-            reloader.wait_for_files(fetching, published.START_SECONDS - 0.5, "on-demand")
+            reloader.wait_for_files(fetching, published.START_SECONDS - seconds, "on-demand")
             bundle = reloader.serve_first(fetching, opening)
             cold_start = ColdStart(lambda phases: None)
             cold_start.end({})
@@ -77,7 +77,7 @@ def end_poll() -> None:
 
 
 def test_the_model_answers_before_the_index_has_arrived(
-    start: Callable[[], Early], publish: Publish, bundle: Path, arrival: threading.Event
+    start: Callable[..., Early], publish: Publish, bundle: Path, arrival: threading.Event
 ) -> None:
     version = publish(bundle)
     reloader, client = start()
@@ -99,7 +99,7 @@ def test_the_model_answers_before_the_index_has_arrived(
 
 
 def test_what_needs_the_texts_is_answered_with_503_meanwhile(
-    start: Callable[[], Early], publish: Publish, bundle: Path, arrival: threading.Event
+    start: Callable[..., Early], publish: Publish, bundle: Path, arrival: threading.Event
 ) -> None:
     publish(bundle)
     _, client = start()
@@ -116,7 +116,7 @@ def test_what_needs_the_texts_is_answered_with_503_meanwhile(
 
 
 def test_a_search_waits_for_the_index(
-    start: Callable[[], Early],
+    start: Callable[..., Early],
     publish: Publish,
     bundle: Path,
     arrival: threading.Event,
@@ -135,13 +135,13 @@ def test_a_search_waits_for_the_index(
 
 
 def test_the_model_is_fetched_first_and_a_start_whose_files_arrive_in_time_has_them_all(
-    start: Callable[[], Early], publish: Publish, own_bundle: Path, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+    start: Callable[..., Early], publish: Publish, own_bundle: Path, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("function.s3.reloader.AT_ONCE_TO_START", 1)
     manifest = read_manifest(own_bundle)
     write_manifest(own_bundle, replace(manifest, files=dict(reversed(manifest.files.items()))))
     version = publish(own_bundle)
-    reloader, client = start()
+    reloader, client = start(20.0)
     assert not reloader.is_early
     assert similar(client).headers["x-bundle"] == version[:12]
     asked = [path.rpartition("/")[2] for path, _, _ in proxy.asked]
@@ -149,7 +149,7 @@ def test_the_model_is_fetched_first_and_a_start_whose_files_arrive_in_time_has_t
 
 
 def test_an_error_of_the_fetch_is_in_the_reply_and_it_is_tried_again(
-    start: Callable[[], Early], publish: Publish, bundle: Path, proxy: Proxy, environment: dict[str, str]
+    start: Callable[..., Early], publish: Publish, bundle: Path, proxy: Proxy, environment: dict[str, str]
 ) -> None:
     version = publish(bundle)
     event = threading.Event()
@@ -177,7 +177,7 @@ def test_an_error_of_the_fetch_is_in_the_reply_and_it_is_tried_again(
 
 
 def test_a_start_without_the_model_waits_and_fails_as_ever(
-    start: Callable[[], Early], publish: Publish, bundle: Path, proxy: Proxy
+    start: Callable[..., Early], publish: Publish, bundle: Path, proxy: Proxy
 ) -> None:
     publish(bundle)
     proxy.fail("model.ort", refuse(403, "AccessDenied"))
