@@ -61,7 +61,10 @@ REFUSED: Replies = {  # further ones of routes with a body
     status: {"model": ErrorReply, "description": ERROR_TYPES.get(status, "invalid").replace("_", " ")}
     for status in (400, 413, 415, 429, 422)
 }
-BACKEND: Replies = {424: {"model": ErrorReply, "description": "backend"}}  # for routes that use another service
+BACKEND: Replies = {  # for routes that use another service
+    424: {"model": ErrorReply, "description": "backend"},
+    503: {"model": ErrorReply, "description": "the texts are still being fetched from S3"},
+}
 MISSING: Replies = {404: {"model": ErrorReply, "description": "no such text"}}  # for routes that take an id
 
 

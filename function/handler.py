@@ -20,7 +20,8 @@ from function.telemetry import Stopwatch, cold_start_report, make_logger  # noqa
 
 stopwatch = Stopwatch(started)
 
-with no_garbage_collection(), ThreadPoolExecutor(1) as background:
+background = ThreadPoolExecutor(1)
+with no_garbage_collection():
     from function.engine.loading import load
     from function.settings import read_settings
 
@@ -32,7 +33,7 @@ with no_garbage_collection(), ThreadPoolExecutor(1) as background:
 
         reloader = make_reloader(settings, by_requests=True)
         fetching = background.submit(reloader.fetch)
-        opening = background.submit(reloader.load)
+        opening = background.submit(reloader.open_fetched)
     else:
         opening = background.submit(load, settings.bundle_dir)
 
@@ -44,9 +45,10 @@ with no_garbage_collection(), ThreadPoolExecutor(1) as background:
     stopwatch.lap("import-http")
 
     if reloader is not None:
-        fetching.result()
+        reloader.wait_for_files(fetching, (perf_counter_ns() - started) / 1e9, settings.aws_lambda_initialization_type)
         stopwatch.lap("fetch")
-    bundle = opening.result()
+    bundle = opening.result() if reloader is None else reloader.serve_first(fetching, opening)
+    background.shutdown(wait=False)  # a large bundle can still be fetched
     stopwatch.lap("model")  # the rest of the time to open it
 
     app = create_app(bundle, settings, logger, cold_start, reloader=reloader)
@@ -54,7 +56,7 @@ with no_garbage_collection(), ThreadPoolExecutor(1) as background:
     handler = make_handler(app, settings.api_base_path)
     stopwatch.lap("app")
 
-    warm_up(handler, settings.api_keys)
+    warm_up(handler, settings.api_keys, has_texts=reloader is None or not reloader.is_early)
     stopwatch.lap("warm-up")
 
     if settings.aws_lambda_initialization_type == "snap-start":

@@ -22,6 +22,11 @@ WARM_UP: dict[str, Any] = {  # as API Gateway's HTTP API sends it, with only the
     "isBase64Encoded": False,
 }
 
+OF_MODEL = {  # changes of WARM_UP while there are no texts
+    "requestContext": {"http": WARM_UP["requestContext"]["http"] | {"path": "/predict"}},
+    "body": json.dumps({"text": "warm up"}),
+}
+
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
@@ -66,13 +71,13 @@ class ColdStart:
         return taken
 
 
-def warm_up(handler: Handler, api_keys: Sequence[str] = ()) -> None:
+def warm_up(handler: Handler, api_keys: Sequence[str] = (), *, has_texts: bool = True) -> None:
     """Send one request through the handler, so that all work that is done once is done during the start.
 
     The request has the first of the API keys, if there are any. Raises RuntimeError if the reply is an error.
     """
     credentials = {"authorization": f"Bearer {api_keys[0]}"} if api_keys else {}
-    event = WARM_UP | {"headers": WARM_UP["headers"] | credentials}
+    event = WARM_UP | {"headers": WARM_UP["headers"] | credentials} | ({} if has_texts else OF_MODEL)
     reply = handler(event, SimpleNamespace(aws_request_id=None))
     # the text that was found can be too long for a reply; the phases show that the search ran
     has_searched = reply["statusCode"] == 413 and "search;dur=" in reply["headers"]["server-timing"]

@@ -132,7 +132,7 @@ def make_app(bundle: Path, embedder: Embedder) -> Callable[..., FastAPI]:
         logger = logging.getLogger("tests")
         cold_start = ColdStart(lambda phases: logger.info("cold start", extra={"milliseconds": dict(phases)}))
         cold_start.end({"imports": 1.0, "model": 2.345678})
-        loaded = LoadedBundle(manifest, embedder, index, passages, bundle)
+        loaded = LoadedBundle(manifest, embedder, passages, bundle, index)
         return create_app(loaded, settings or Settings(), logger, cold_start)
 
     return make

@@ -13,9 +13,15 @@ Send a bundle to S3 and make it the current version there. Running functions swi
   python -m export publish bundle/ s3://BUCKET/PREFIX
 
 Or send its texts and embeddings to an index of Amazon S3 Vectors, for a corpus that one function cannot hold. This
-writes a second, small bundle: the model, and where the texts are. Deploy that one, or publish it to S3.
+writes a second, small bundle: the model, and where the texts are. Deploy that one, or publish it to S3. With
+--keep-texts the small bundle also has the texts, columns and keywords, and the index only the embeddings. Then the
+modes keyword and hybrid work too.
 
   python -m export publish bundle/ --to s3vectors BUCKET/INDEX
+
+How long a function takes to fetch a bundle from S3, and how large a bundle can be that a start still waits for:
+
+  python -m export publish bundle/ --limits
 
 Files and vectors that were sent already are not sent again, so a stopped publish continues when you run it again.
 `python -m export history`, `rollback` and `prune` manage the versions in S3.
@@ -37,6 +43,7 @@ Delete old versions, but neither the newest ones nor the current one and the one
 """
 DESCRIPTIONS = {"publish": PUBLISH, "history": HISTORY, "rollback": ROLLBACK, "prune": PRUNE}
 DEFAULT_KEPT = 5
+DEFAULT_BUNDLE = Path("bundle")
 
 
 def add_publishing_options(parser: argparse.ArgumentParser, command: str) -> None:
@@ -44,7 +51,7 @@ def add_publishing_options(parser: argparse.ArgumentParser, command: str) -> Non
     where = "the place in S3 that holds the versions"
     if command == "publish":
         parser.add_argument(
-            "bundle", nargs="?", type=Path, default=Path("bundle"), help="the bundle's folder (default: bundle/)"
+            "bundle", nargs="?", type=Path, default=DEFAULT_BUNDLE, help="the bundle's folder (default: bundle/)"
         )
         parser.add_argument("url", nargs="?", metavar="s3://BUCKET/PREFIX", help=where)
         parser.add_argument(
@@ -55,6 +62,12 @@ def add_publishing_options(parser: argparse.ArgumentParser, command: str) -> Non
         )
         small = f"with --to: the folder of the small bundle that a function then serves (default: BUNDLE-{S3_VECTORS})"
         parser.add_argument("--out", type=Path, help=small)
+        kept = "with --to: keep texts, columns and keywords in the small bundle, for the modes keyword and hybrid"
+        parser.add_argument("--keep-texts", action="store_true", help=kept)
+        shown = "publish nothing; print how large a bundle from S3 can be, and how long a function fetches this one"
+        parser.add_argument("--limits", action="store_true", help=shown)
+        bandwidth = "with --limits: the bandwidth of a function that you know (default: those that AWS documents)"
+        parser.add_argument("--bandwidth", type=number_option(1, 10**6), metavar="MBIT", help=bandwidth)
     else:
         parser.add_argument("url", metavar="s3://BUCKET/PREFIX", help=where)
     if command == "rollback":
@@ -77,12 +90,19 @@ def add_publishing_options(parser: argparse.ArgumentParser, command: str) -> Non
 
 
 def check_publish(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Exit with an error unless `publish` has one place to send to; fill in --out."""
+    """Exit with an error unless `publish` has one place to send to, or none with --limits; fill in --out."""
+    if options.limits:
+        if options.url is not None or options.to is not None:
+            parser.error("--limits publishes nothing; leave out the place, or leave out --limits")
+        return
+    if options.bandwidth is not None:
+        parser.error("--bandwidth is for --limits; add it, or leave --bandwidth out")
     if (options.url is None) == (options.to is None):
         parser.error(f"name one place: BUNDLE s3://BUCKET/PREFIX, or BUNDLE --to {S3_VECTORS} BUCKET/INDEX")
     if options.to is None:
-        if options.out is not None:
-            parser.error(f"--out is for --to {S3_VECTORS}; s3:// needs no other bundle")
+        for name in ("out", "keep_texts"):
+            if getattr(options, name):
+                parser.error(f"--{name.replace('_', '-')} is for --to {S3_VECTORS}; s3:// needs no other bundle")
         return
     if options.to[0] != S3_VECTORS:
         parser.error(f"--to: found {options.to[0]!r}, expected {S3_VECTORS}")

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from export.publishing.arguments import DEFAULT_BUNDLE
 from export.publishing.client import connect
+from export.publishing.fetch_time import DEFAULT_BANDWIDTH, FetchTime, fetched_bytes, limits
 from export.shell import python_module
 from export.terminal import showing_progress
+from function.engine.bundle import read_manifest
 
 if TYPE_CHECKING:
     from export.publishing.store import Store
@@ -22,6 +25,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
     Raises BundleError or TensorsError if the bundle cannot be published, PublishError if boto3 is not installed or AWS
     refuses.
     """
+    if options.command == "publish" and options.limits:
+        for line in limits(options.bundle, options.bundle is not DEFAULT_BUNDLE, options.bandwidth):
+            console.print(line, markup=False, highlight=False)
+        return 0
     if options.command == "publish" and options.to is not None:
         _publish_vectors(options, console)
         return 0
@@ -59,6 +66,7 @@ def _publish(store: "Store", options: argparse.Namespace, console: Console) -> N
     console.print(
         f"{version[:12]} is the current version of {store.url}; {files} files were sent, {sent / MEGABYTE:,.1f} MB"
     )
+    console.print(FetchTime(fetched_bytes(read_manifest(options.bundle)), DEFAULT_BANDWIDTH).describe(), markup=False)
     if before.version not in (None, version):
         console.print(f"To undo this: {python_module('export', 'rollback', store.url)}", markup=False)
 
@@ -68,7 +76,7 @@ def _publish_vectors(options: argparse.Namespace, console: Console) -> None:
 
     client = connect("s3vectors", options.endpoint, options.profile, options.region)
     with closing(client), showing_progress(console) as on_progress:
-        sent = publish(options.bundle, options.to[1], options.out, client, on_progress)
+        sent = publish(options.bundle, options.to[1], options.out, client, on_progress, keeps_texts=options.keep_texts)
     place = f"{sent.info.bucket}/{sent.info.index} in {sent.info.region}"
     calls = f"{sent.calls:,} calls, {sent.repeated:,} of them repeated"
     console.print(f"{place}: {sent.sent:,} vectors sent, {sent.there:,} were there; {calls}", markup=False)

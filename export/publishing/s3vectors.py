@@ -1,5 +1,7 @@
 """Publish a bundle to Amazon S3 Vectors: its rows become vectors there, and a small bundle says where they are.
 
+The small bundle can keep the texts, columns and keywords, so that only the vectors are in the service.
+
 The key of a vector names its bundle and its row. So a publish that was stopped sends only the missing vectors, and an
 index with the vectors of another bundle is refused.
 """
@@ -17,7 +19,19 @@ from export.progress import OnProgress
 from export.publishing.client import PublishError
 from export.publishing.sending import VECTORS_PER_SECOND, Pace, Sent, send_rows
 from export.publishing.vectors import BundleVectors
-from function.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, BundleError, Manifest, VectorsInfo, open_bundle
+from function.engine.bundle import (
+    COLUMNS,
+    INDEX,
+    KEYWORDS,
+    MODEL,
+    PASSAGES,
+    TOKENIZER,
+    BundleError,
+    Manifest,
+    VectorsInfo,
+    open_bundle,
+    read_manifest,
+)
 from function.engine.semantic.s3_vectors import NOT_FILTERED, row_of
 
 
@@ -29,10 +43,12 @@ def publish(
     on_progress: OnProgress,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
+    keeps_texts: bool = False,
 ) -> Sent:
     """Send the rows of a bundle to the index BUCKET/INDEX, and write the bundle that a function serves them with.
 
-    The index is made if it is not there. Every row is checked before anything is sent.
+    The index is made if it is not there. Every row is checked before anything is sent. keeps_texts: send no texts, and
+    write them, the columns and the keywords into the bundle.
     Raises BundleError or TensorsError if the bundle or a row cannot be sent, PublishError if S3 Vectors refuses.
     """
     from botocore.exceptions import BotoCoreError, ClientError
@@ -46,12 +62,12 @@ def publish(
         raise BundleError(f"{bundle}: its texts are in S3 Vectors already; name the bundle that was published there")
     if out.resolve() == bundle.resolve():
         raise PublishError(f"--out: {out} is the bundle itself, which keeps the texts; name another folder")
-    if (out / INDEX).exists() or (out / PASSAGES).exists():
+    if (out / INDEX).exists() or ((out / PASSAGES).exists() and not _has_copies(out)):
         raise PublishError(f"--out: {out} is a bundle with texts, which would be deleted; name another folder")
-    rows = BundleVectors(bundle, manifest)
+    rows = BundleVectors(bundle, manifest, keeps_texts)
     for share in rows.check():
         on_progress("check rows", share)
-    info = VectorsInfo(bucket, name, client.meta.region_name, rows.keys)
+    info = VectorsInfo(bucket, name, client.meta.region_name, rows.keys, keeps_texts)
     try:
         _make_index(client, info, rows.dim)
         there = _rows_there(client, info, rows.rows, on_progress)
@@ -66,11 +82,22 @@ def publish(
     return sent
 
 
+def _has_copies(out: Path) -> bool:
+    """Return whether a bundle has texts that an earlier publish copied from another one."""
+    try:
+        index = read_manifest(out).index
+    except BundleError:
+        return False
+    return index is not None and index.vectors is not None
+
+
 def _write_bundle(bundle: Path, out: Path, manifest: Manifest, info: VectorsInfo) -> None:
-    """Write the bundle that a function serves: the model, and where the corpus is."""
+    """Write the bundle that a function serves: the model, where the vectors are, and the texts if it keeps them."""
     assert manifest.index is not None
-    files = {name: manifest.files[name] for name in (MODEL, TOKENIZER)}
-    index = replace(manifest.index, stages=None, recall=None, keywords=None, vectors=info)
+    kept = (PASSAGES, COLUMNS, KEYWORDS) if info.keeps_texts else ()
+    files = {name: manifest.files[name] for name in (MODEL, TOKENIZER, *kept) if name in manifest.files}
+    keywords = manifest.index.keywords if info.keeps_texts else None
+    index = replace(manifest.index, stages=None, recall=None, keywords=keywords, vectors=info)
     with replacing(out) as fresh:
         for name in files:
             shutil.copyfile(bundle / name, fresh / name)

@@ -41,12 +41,17 @@ Vector = dict[str, Any]
 class BundleVectors:
     """A bundle's rows, each read when it is used."""
 
-    def __init__(self, bundle: Path, manifest: Manifest) -> None:
-        """Open the files. Raises TensorsError if they are damaged."""
+    def __init__(self, bundle: Path, manifest: Manifest, keeps_texts: bool) -> None:
+        """Open the files. keeps_texts: the vectors get the metadata that filters compare, and no texts.
+
+        Raises TensorsError if the files are damaged.
+        """
         assert manifest.index is not None
         self.rows, self.dim, self.kinds = manifest.index.rows, manifest.model.dim, manifest.index.columns
         parts = (manifest.files[name].sha256 for name in (INDEX, PASSAGES, COLUMNS) if name in manifest.files)
-        self.keys = sha256("".join(parts).encode()).hexdigest()[:DIGITS]
+        # vectors without texts must not be taken for those of the same bundle with texts
+        self.keys = sha256("".join((*parts, *(["no texts"] if keeps_texts else []))).encode()).hexdigest()[:DIGITS]
+        self._keeps_texts = keeps_texts
         self._bundle = bundle
         self._index = Index.open(bundle / INDEX, manifest.index.stages)
         self._passages = Passages(bundle / PASSAGES)
@@ -99,8 +104,10 @@ class BundleVectors:
         raise BundleError(f"{self._bundle}: row {row} (id {self._passages.id(row)}): {found}, expected {expected}")
 
     def _metadata(self, row: int) -> tuple[Vector, Vector]:
-        """Return the metadata that filters compare, and the metadata that a hit shows."""
+        """Return the metadata that filters compare, and the metadata that a hit shows, if the service has them."""
         passage = self._passages[row]
+        if self._keeps_texts:
+            return filterable_metadata(passage.metadata, self.kinds), {}
         shown = {TEXT: passage.text, ID: passage.id}
         if passage.metadata:
             shown[METADATA] = json.dumps(passage.metadata, ensure_ascii=False)

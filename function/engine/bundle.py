@@ -110,12 +110,13 @@ class StagesInfo:
 
 @dataclass(frozen=True, slots=True)
 class VectorsInfo:
-    """Where Amazon S3 Vectors has the corpus, if the bundle's own files do not."""
+    """Where Amazon S3 Vectors has the embeddings of the corpus, if the bundle's own files do not."""
 
     bucket: str
     index: str
     region: str
     keys: str  # how the key of each vector begins; the row follows
+    keeps_texts: bool = False  # whether texts, columns and keywords are in the bundle, and only embeddings there
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +157,8 @@ class Manifest:
         for name in ("full_dim", "documents"):
             if not content["model"][name]:
                 del content["model"][name]
+        if content["index"] is not None and (vectors := content["index"].get("vectors")) and not vectors["keeps_texts"]:
+            del vectors["keeps_texts"]
         if content["index"] is not None and (keywords := content["index"]["keywords"]):
             for name, default in (("analyzer", 1), ("languages", [])):
                 if keywords[name] == default:
@@ -207,7 +210,7 @@ def _read_index(values: dict[str, Any]) -> IndexInfo:
     parts = {
         "stages": None if stages is None else _read(StagesInfo, stages),
         "keywords": None if keywords is None else _read(KeywordsInfo, {"analyzer": 1, "languages": []} | keywords),
-        "vectors": None if vectors is None else _read(VectorsInfo, vectors),
+        "vectors": None if vectors is None else _read(VectorsInfo, {"keeps_texts": False} | vectors),
         "heading_prefix": values.get("heading_prefix", False),
         "title": values.get("title", ""),
         "description": values.get("description", ""),
@@ -261,9 +264,11 @@ def open_bundle(bundle: Path) -> Manifest:
             f"{bundle}: holds a model and no texts; run `{_command('corpus', '--corpus', 'FILE', '--out', bundle)}`"
         )
     optional = {COLUMNS: manifest.index.columns, KEYWORDS: manifest.index.keywords}
-    of_corpus = (INDEX, PASSAGES, *(name for name, content in optional.items() if content))
-    of_reranker = () if manifest.rerank is None else (RERANK, *({RERANK_TOKENIZER} & manifest.files.keys()))
-    for name in (MODEL, TOKENIZER, *of_reranker, *(of_corpus if manifest.index.vectors is None else ())):
+    vectors = manifest.index.vectors
+    index = (INDEX,) if vectors is None else ()
+    texts = (PASSAGES, *(name for name, content in optional.items() if content))
+    reranker = () if manifest.rerank is None else (RERANK, *({RERANK_TOKENIZER} & manifest.files.keys()))
+    for name in (MODEL, TOKENIZER, *reranker, *index, *(texts if vectors is None or vectors.keeps_texts else ())):
         check_size(bundle, name, manifest)
     for name, embedded_by in ((MODEL, manifest.index.model_sha256), (TOKENIZER, manifest.index.tokenizer_sha256)):
         if manifest.files[name].sha256 != embedded_by:

@@ -5,6 +5,8 @@ reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009): it adds 1 / (60 + 
 how much better one row is than the next.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from function.engine.arrays import Array
@@ -13,13 +15,16 @@ from function.engine.keyword.matches import Matches
 from function.engine.quantization import Embeddings
 from function.engine.semantic.index import DECIMALS, MOST_HITS, Hit, Index, Mask
 
+if TYPE_CHECKING:
+    from function.engine.semantic.remote_index import RemoteIndex
+
 # Rows that each search adds at least: fixed, so that the first results do not depend on num_results.
 CANDIDATES = 2 * MOST_HITS
 RRF_RANK = 60  # the constant of the paper: the higher, the less the first ranks stand out
 
 
 def fuse(
-    index: Index,
+    index: "Index | RemoteIndex",
     query: Embeddings,
     matches: Matches,
     info: KeywordsInfo,
@@ -38,9 +43,14 @@ def fuse(
     within = matches if allowed is None else matches.within(allowed)
     count = max(CANDIDATES, 2 * top_k)
     similar, _ = index.best(query, count, within.allowed, exact=exact)
-    rows = np.union1d(similar, within.best_rows(count)).astype(np.intp)
-    semantic, keyword = index.scores(query, rows), within.scores_of(rows).astype(np.float64)
+    rows = np.union1d(similar, within.best_rows(count))
+    keyword = within.scores_of(rows).astype(np.float64)
     highest = keyword.max(initial=0) if within is matches else matches.highest  # the rows include the best one
+    if info.fusion == CONVEX and not isinstance(index, Index):
+        others = (1 - info.fusion_weight) * keyword / (highest or 1)
+        rows = index.within_reach(rows, info.fusion_weight, others, top_k)
+        keyword = within.scores_of(rows).astype(np.float64)
+    semantic = index.scores(query, rows)
     if info.fusion == CONVEX:
         scores = info.fusion_weight * semantic + (1 - info.fusion_weight) * keyword / (highest or 1)
     else:

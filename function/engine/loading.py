@@ -18,15 +18,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class LoadedBundle:
-    """The bundle's four parts, which stay open as long as this object lives, and the folder they came from.
+class LoadedTexts:
+    """A bundle with its model and texts, whose vectors are in S3 Vectors. Its files stay open as long as it lives.
 
     Columns, keywords and reranker are opened by the first request that needs them, or by `open_all`.
     """
 
     manifest: Manifest
     embedder: Embedder
-    index: Index
     passages: Passages
     folder: Path
 
@@ -96,9 +95,16 @@ class LoadedBundle:
             raise BundleError(f"{self.folder}: was replaced after it was loaded; start this process again")
 
 
+@dataclass(frozen=True)
+class LoadedBundle(LoadedTexts):
+    """A bundle with all of its parts."""
+
+    index: Index
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """A bundle of which only the model is open, because its corpus is in S3 Vectors."""
+    """A bundle of which only the model is open: its corpus is in S3 Vectors, or is still being fetched from S3."""
 
     manifest: Manifest
     embedder: Embedder
@@ -111,11 +117,11 @@ class LoadedModel:
         return self.manifest.index.columns
 
 
-Loaded = LoadedBundle | LoadedModel
+Loaded = LoadedTexts | LoadedModel
 
 
 def load(bundle: Path, embedder: Embedder | None = None) -> Loaded:
-    """Open a bundle and warm it up. The corpus is opened too, unless it is in S3 Vectors.
+    """Open a bundle and warm it up. The parts of the corpus are opened too, unless they are in S3 Vectors.
 
     `embedder` is the bundle's own, if it is open already.
     Raises BundleError or TensorsError if it cannot be used.
@@ -124,34 +130,39 @@ def load(bundle: Path, embedder: Embedder | None = None) -> Loaded:
     assert manifest.index is not None  # open_bundle checked it
     embedder = embedder or Embedder.open(bundle, manifest.model)
     (embedding,) = embedder.embed(embedder.tokenize(["warm up"], role="query"))
-    if manifest.index.vectors is not None:
+    vectors = manifest.index.vectors
+    if vectors is not None and not vectors.keeps_texts:
         return LoadedModel(manifest, embedder, bundle)
-    loaded = _load_corpus(bundle, manifest, embedder)
-    for hit in loaded.index.search(embedding, top_k=1):
-        loaded.passages.text(hit.row)
-    return loaded
+    passages = Passages(bundle / PASSAGES)
+    if vectors is not None:
+        _check_counts(bundle, manifest, len(passages), len(passages), manifest.model.dim)
+        passages.text(0)
+        return LoadedTexts(manifest, embedder, passages, bundle)
+    index = Index.open(bundle / INDEX, manifest.index.stages)
+    _check_counts(bundle, manifest, len(index), len(passages), index.dim)
+    for hit in index.search(embedding, top_k=1):
+        passages.text(hit.row)
+    return LoadedBundle(manifest, embedder, passages, bundle, index)
 
 
 def load_bundle(bundle: Path | str) -> LoadedBundle:
     """Open the bundle in a folder, for a program of your own: docs/python.md shows how to use it.
 
     It has embedded and searched once, so that the first search is not slower.
-    Raises BundleError or TensorsError if it cannot be used, or if its texts are in S3 Vectors.
+    Raises BundleError or TensorsError if it cannot be used, or if its vectors are in S3 Vectors.
     """
     loaded = load(Path(bundle))
     if not isinstance(loaded, LoadedBundle):
-        raise BundleError(f"{bundle}: its texts are in S3 Vectors, expected them in the bundle; name another bundle")
+        raise BundleError(f"{bundle}: its vectors are in S3 Vectors, expected them in the bundle; name another bundle")
     return loaded
 
 
-def _load_corpus(bundle: Path, manifest: Manifest, embedder: Embedder) -> LoadedBundle:
+def _check_counts(bundle: Path, manifest: Manifest, *found: int) -> None:
+    """Raise BundleError unless the rows of the index, the rows of the passages and dim are those of the manifest."""
     assert manifest.index is not None  # open_bundle checked it
-    index, passages = Index.open(bundle / INDEX, manifest.index.stages), Passages(bundle / PASSAGES)
-    found = (len(index), len(passages), index.dim)
     expected = (manifest.index.rows, manifest.index.rows, manifest.model.dim)
     if found != expected:
         raise BundleError(
             f"{bundle}: rows of the index, rows of the passages and dim are {found}, the manifest says {expected}; "
             "run `python -m export` again"
         )
-    return LoadedBundle(manifest, embedder, index, passages, bundle)

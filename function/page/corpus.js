@@ -12,17 +12,19 @@ const corpus = {
   hasReranker: false, // whether a slower model can score the best results again
   isDocuments: false, // whether the texts are passages of documents
   isRemote: false, // whether the texts are in S3 Vectors, which only compares embeddings
+  hasIndex: true, // whether the embeddings are in the bundle, so that a search can go deep
   facets: [], // columns whose values are counted
   sorts: [], // columns by which results can be ordered
 };
 
 function readCorpus({ columns, keywords, vectors }, rerank) {
   const isDocuments = columns.path === "string" && ("url" in columns || "headings" in columns);
-  const isRemote = Boolean(vectors);
+  const hasIndex = !vectors;
+  const isRemote = Boolean(vectors && !vectors.keeps_texts);
   const shown = Object.keys(columns).filter((name) => !isDocuments || !OF_PASSAGES.includes(name));
   const ofType = (...types) => (isRemote ? [] : shown.filter((name) => types.includes(columns[name])));
   const facets = ofType("string", "list", "boolean").slice(0, MOST_FACETS);
   const sorts = ofType("number", "date");
   const hasReranker = Boolean(rerank);
-  Object.assign(corpus, { columns, keywords, hasReranker, isDocuments, isRemote, facets, sorts });
+  Object.assign(corpus, { columns, keywords, hasReranker, isDocuments, isRemote, hasIndex, facets, sorts });
 }

@@ -6,11 +6,12 @@ from typing import Annotated, Any
 from fastapi import FastAPI, HTTPException, Query, Response
 from pydantic import BaseModel
 
-from function.engine.loading import Loaded, LoadedBundle
+from function.engine.loading import Loaded, LoadedTexts
 from function.errors import MISSING, ErrorReply, Replies, echo
 from function.executor import Executor
 from function.routes.replies import bytes_beyond, json_reply
 from function.search.documents import PATH, document_rows, show_passage
+from function.search.not_fetched import NotFetchedError, is_incomplete
 from function.settings import Settings
 
 MOST_PASSAGES = 1_000  # maximum passages of one reply
@@ -37,10 +38,13 @@ class DocumentReply(BaseModel):
 def add_documents(app: FastAPI, current: Callable[[], Loaded], executor: Executor, settings: Settings) -> None:
     """Add the routes to the app; `current` returns the bundle of the request."""
 
-    def texts() -> LoadedBundle:
+    def texts() -> LoadedTexts:
         bundle = current()
-        if isinstance(bundle, LoadedBundle):
+        if isinstance(bundle, LoadedTexts):
             return bundle
+        if is_incomplete(bundle):
+            error = NotFetchedError()
+            raise HTTPException(503, str(error), {"retry-after": str(error.seconds)})
         raise HTTPException(
             404, "corpus: found in S3 Vectors, expected in the bundle; search for the texts with POST /similar"
         )

@@ -124,7 +124,8 @@ def add_similar(app: FastAPI, search: Search, settings: Settings) -> None:
         except BackendError as error:
             if error.seconds is None:
                 raise HTTPException(424, str(error)) from error
-            raise HTTPException(429, str(error), {"retry-after": str(error.seconds)}) from error
+            status = 503 if error.is_fetching else 429
+            raise HTTPException(status, str(error), {"retry-after": str(error.seconds)}) from error
         reply = json_reply(found.reply())
         if beyond := bytes_beyond(reply, max_reply_bytes):
             raise HTTPException(413, too_large(len(found.results), beyond, max_reply_bytes))

@@ -23,16 +23,20 @@ class ActiveBundle:
         self,
         bundle: Loaded,
         version: str,
-        folder: SharedFolder,
+        folder: SharedFolder | None,
         unused: deque[SharedFolder],
         search: Search | None = None,
     ) -> None:
-        """Append the bundle's folder to `unused` when nothing, such as a request, refers to this object any more."""
+        """Append the bundle's folder to `unused` when nothing, such as a request, refers to this object any more.
+
+        The folder of a model that is served alone is None, and its version is "".
+        """
         self.bundle = bundle
         self.version = version
         self.search = search
         # only queue it: deleting is slow, and the last reference is often dropped inside a request
-        weakref.finalize(self, unused.append, folder)
+        if folder is not None:
+            weakref.finalize(self, unused.append, folder)
 
 
 class BundlePerRequest:
@@ -52,7 +56,7 @@ class BundlePerRequest:
         name = served.version[:SHOWN].encode()
 
         async def send_named(message: Message) -> None:
-            if message["type"] == "http.response.start":
+            if name and message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], (b"x-bundle", name)]
             await send(message)
 

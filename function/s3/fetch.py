@@ -65,7 +65,8 @@ def fetch(
     where = f"{objects.url}/{BUNDLES}/{version[:12]}"
     manifest = _fetch_manifest(objects, version, folder, where)
     check(manifest)
-    missing = {name: info for name, info in manifest.files.items() if name != TRUNCATED}
+    in_order = sorted(manifest.files.items(), key=lambda file: file[0] not in MODEL_FILES)  # the model first
+    missing = {name: info for name, info in in_order if name != TRUNCATED}
     for name in _same_in(local, manifest):
         assert local is not None
         _link(folder / name, (local / name).resolve())

@@ -22,7 +22,7 @@ from time import monotonic, perf_counter
 
 from function.engine.bundle import MODEL, TOKENIZER, BundleError, Manifest, read_manifest
 from function.engine.embedder import Embedder
-from function.engine.loading import Loaded, load
+from function.engine.loading import Loaded, LoadedModel, load
 from function.engine.published import POINTER
 from function.engine.tensors import TensorsError
 from function.executor import Executor
@@ -32,6 +32,7 @@ from function.s3.folders import SharedFolder, open_shared, own_folder, remove_un
 from function.s3.objects import Objects
 from function.s3.polls import Polls
 from function.s3.shared_version import SharedVersion
+from function.search.not_fetched import is_incomplete
 from function.search.query import Found, Lap, Query
 from function.search.search import make_search
 
@@ -60,8 +61,9 @@ class Status:
 class BundleReloader:
     """Fetches and opens the bundle that the pointer names, at the start and each time that the pointer changes."""
 
-    served: ActiveBundle  # `load` sets it, and a poll replaces it
-    _fetched: SharedFolder  # set by `fetch` and deleted by `load`
+    served: ActiveBundle  # `serve` sets it, and a poll replaces it
+    _fetched: SharedFolder  # set by `fetch` and deleted by `serve`
+    _model: tuple[Path, Manifest] | None = None  # the folder and the manifest of the model that `_opening` opens
 
     def __init__(
         self, url: str, local: Path, seconds: float, environment: Mapping[str, str], by_requests: bool
@@ -89,7 +91,7 @@ class BundleReloader:
     def fetch(self) -> None:
         """Fetch the first bundle, and open its model as soon as that is complete. Raises BundleError.
 
-        If another process has fetched the bundle, `load` opens the model.
+        If another process has fetched the bundle, `open_fetched` opens the model.
         """
         began = perf_counter()
         remove_unused(self._own_folder)
@@ -113,20 +115,39 @@ class BundleReloader:
 
             def open_model(folder: Path, manifest: Manifest) -> None:
                 self._opening = opener.submit(Embedder.open, folder, manifest.model)
+                self._model = folder, manifest
 
             fetch(self._objects, version, folder, self._local, AT_ONCE_TO_START, use_model=open_model)
 
     def load(self) -> Loaded:
+        """Open the first bundle, after `fetch`, and serve it. Raises BundleError or TensorsError."""
+        return self.serve(self.open_fetched())
+
+    def open_fetched(self) -> Loaded:
         """Open the first bundle, after `fetch`. Raises BundleError or TensorsError."""
         try:
             embedder = None if self._opening is None else self._opening.result()
-            bundle = load(self._fetched.path, embedder)
+            return load(self._fetched.path, embedder)
         except BaseException:
             self._fetched.close()
             raise
-        self.served = ActiveBundle(bundle, self.status.version, self._fetched, self._unused)
+
+    def open_model(self) -> LoadedModel | None:
+        """Return the model alone while `fetch` runs, None if it has not arrived or if the bundle has nothing else."""
+        if self._model is None or self._opening is None:
+            return None
+        folder, manifest = self._model
+        if manifest.index is None:
+            return None
+        model = LoadedModel(manifest, self._opening.result(), folder)
+        return model if is_incomplete(model) else None
+
+    def serve(self, bundle: Loaded) -> Loaded:
+        """Serve the bundle that `open_fetched` returned, and return it."""
+        search = None if self._executor is None else make_search(bundle, self._executor)
+        self.served = ActiveBundle(bundle, self.status.version, self._fetched, self._unused, search)
         del self._fetched  # from now on only `served` keeps the folder
-        self._opening = None
+        self._opening = self._model = None
         return bundle
 
     def connect(self, executor: Executor, report: Report) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from function.engine.loading import Loaded
 from function.executor import Executor
 from function.s3.active_bundle import BundlePerRequest
+from function.s3.early_start import EarlyReloader
 from function.s3.reloader import BundleReloader, Report, Status
 from function.search.query import Search
 from function.settings import Settings
@@ -16,12 +17,12 @@ if TYPE_CHECKING:  # importing FastAPI takes longer than all else here, and the 
     from fastapi import FastAPI
 
 
-def make_reloader(settings: Settings, by_requests: bool) -> BundleReloader:
-    """Return a BundleReloader for the bundle of these settings. The environment has the endpoint and the credentials.
+def make_reloader(settings: Settings, by_requests: bool) -> EarlyReloader:
+    """Return an EarlyReloader for the bundle of these settings. The environment has the endpoint and the credentials.
 
     by_requests: requests start the polls, as in Lambda, where no thread runs between requests.
     """
-    return BundleReloader(
+    return EarlyReloader(
         settings.bundle_url, settings.bundle_dir, settings.bundle_poll_seconds, os.environ, by_requests
     )
 

@@ -5,20 +5,20 @@ from typing import Any
 import numpy as np
 
 from function.engine.arrays import Array
-from function.engine.loading import LoadedBundle
+from function.engine.loading import LoadedTexts
 from function.engine.metadata.columns import Column
 from function.engine.metadata.facets import sort_rows
 
 PATH, NUMBER = "path", "passage"  # columns that the export of documents writes
 
 
-def show_passage(bundle: LoadedBundle, row: int) -> dict[str, Any]:
+def show_passage(bundle: LoadedTexts, row: int) -> dict[str, Any]:
     """Return a passage as replies show it."""
     passage = bundle.passages[row]
     return {"index": row, "id": passage.id, "text": passage.text, "metadata": passage.metadata}
 
 
-def document_rows(bundle: LoadedBundle, path: str) -> Array[np.intp]:
+def document_rows(bundle: LoadedTexts, path: str) -> Array[np.intp]:
     """Return the rows of a document in the order of its text, (n,); none if the corpus does not have the document."""
     kinds = bundle.columns.kinds
     if kinds.get(PATH) != "string":

@@ -38,6 +38,8 @@ class BackendError(RuntimeError):
     `seconds` is how long to wait before the next request if the service limits their rate, None for other errors.
     """
 
+    is_fetching = False  # whether the service is S3, from which the texts are still being fetched
+
     def __init__(self, message: str, seconds: int | None = None) -> None:
         super().__init__(message)
         self.seconds = seconds

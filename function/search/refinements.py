@@ -10,7 +10,7 @@ import numpy as np
 
 from function.engine.keyword.analyzer import VERSION
 from function.engine.keyword.highlights import TermsOfWords, highlight
-from function.engine.loading import Loaded, LoadedBundle
+from function.engine.loading import Loaded, LoadedTexts
 from function.engine.metadata.columns import Column, Mask
 from function.engine.metadata.facets import count_values, sort_rows
 from function.engine.ranking import find_groups, find_page
@@ -29,7 +29,7 @@ STRINGS, ORDERED, ANY = (
 class RefinedQuery:
     """A query over a bundle, whose columns and id are checked first: each method may take long."""
 
-    def __init__(self, bundle: LoadedBundle, query: Query, allowed: Mask | None) -> None:
+    def __init__(self, bundle: LoadedTexts, query: Query, allowed: Mask | None) -> None:
         """Find the row of `id` and the columns; allowed is what the filter keeps.
 
         `text` is the query's text or that of the row, None if all texts are listed. Raises SearchError.
@@ -49,7 +49,7 @@ class RefinedQuery:
         if self.row is None:
             raise UnknownIdError(f"id: found {query.id[:LONGEST_FOUND]!r}, expected the id of a text; search for one")
         self.text = bundle.passages.text(self.row).translate(QUOTES)
-        self.allowed = np.ones(len(bundle.index), np.bool_) if allowed is None else allowed.copy()
+        self.allowed = np.ones(len(bundle.passages), np.bool_) if allowed is None else allowed.copy()
         self.allowed[self.row] = False
 
     def _column(self, field: str, name: str, wanted: Sequence[str]) -> Column:
@@ -63,7 +63,7 @@ class RefinedQuery:
     def list_texts(self) -> Found:
         """Return the texts that pass the filter, sorted, without a score."""
         query = self._query
-        rows = np.arange(len(self._bundle.index)) if self.allowed is None else np.flatnonzero(self.allowed)
+        rows = np.arange(len(self._bundle.passages)) if self.allowed is None else np.flatnonzero(self.allowed)
         page = sort_rows(rows, self._sort)[query.offset : query.offset + query.num_results]
         results = [result | {"score": None} for result in self._show([Hit(int(row), 0.0) for row in page])]
         return Found(results, False, self._count(self.allowed), len(rows))
@@ -94,11 +94,11 @@ class RefinedQuery:
             results = self._show(find_page(find, query.offset, query.num_results), ranking)
         if not self._facets:
             return Found(results, ranking.is_truncated, corrected=ranking.corrected)
-        total = len(self._bundle.index) if matching is None else int(np.count_nonzero(matching))
+        total = len(self._bundle.passages) if matching is None else int(np.count_nonzero(matching))
         return Found(results, ranking.is_truncated, self._count(matching), total, ranking.corrected)
 
     def _most_sorted(self) -> int:
-        return len(self._bundle.index) if self._query.mode == "keyword" else MOST_SORTED
+        return len(self._bundle.passages) if self._query.mode == "keyword" else MOST_SORTED
 
     def _count(self, allowed: Mask | None) -> dict[str, list[dict[str, Any]]] | None:
         if not self._facets:

@@ -7,14 +7,14 @@ is compared with the score of the mode, because the new one only compares the te
 from dataclasses import replace
 
 from function.engine.blend import blended
-from function.engine.loading import LoadedBundle
+from function.engine.loading import LoadedTexts
 from function.engine.semantic.index import Hit, Mask
 from function.executor import Executor
 from function.search.query import Lap, Query, Ranking
 
 
 async def rerank(
-    bundle: LoadedBundle, executor: Executor, query: Query, text: str, ranking: Ranking, lap: Lap
+    bundle: LoadedTexts, executor: Executor, query: Query, text: str, ranking: Ranking, lap: Lap
 ) -> Ranking:
     """Return a ranking whose first hits are the candidates, ordered by both scores."""
     wanted, least = query.rerank, query.min_score

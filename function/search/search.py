@@ -1,17 +1,19 @@
 """The search of a bundle with its texts: from a query to results."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from function.engine.bundle import CONVEX
-from function.engine.loading import Loaded, LoadedBundle, LoadedModel
+from function.engine.loading import Loaded, LoadedBundle, LoadedModel, LoadedTexts
 from function.engine.quantization import Embeddings
-from function.engine.semantic.index import Hit
+from function.engine.semantic.index import Hit, Index
 from function.executor import Executor
 from function.search.query import Found, Lap, Query, Ranking, Search, SearchError, embed_query, filter_error, show_hit
 
 if TYPE_CHECKING:
     from function.engine.metadata.columns import Columns, Mask
+    from function.engine.semantic.remote_index import RemoteIndex
 
 NO_KEYWORDS = "this bundle has no keywords; expected 'semantic', or export the texts again without --no-keywords"
 NO_RERANKER = "this bundle has no reranker; leave it out, or export the bundle again with --rerank MODEL"
@@ -24,25 +26,38 @@ def make_search(bundle: Loaded, executor: Executor) -> Search:
     """Return the search of a bundle; columns and keywords are opened by the first query that needs them.
 
     The search raises SearchError if a field names a column that cannot be used, or if the mode needs keywords and there
-    are none. It raises BackendError if the texts are in another service, and that service fails.
+    are none. It raises BackendError if texts or embeddings are in another service, and that service fails.
     """
     if isinstance(bundle, LoadedModel):
         from function.search.s3_vectors import make_vectors_search  # only a bundle without texts of its own needs it
 
         return make_vectors_search(bundle, executor)
-    index, passages = bundle.index, bundle.passages
+    if isinstance(bundle, LoadedBundle):
+        index = bundle.index
+        return _make_search(bundle, lambda query, allowed: index, executor)
+    from function.search.kept_texts import make_kept_search  # only a bundle without vectors of its own needs it
+
+    return make_kept_search(bundle, executor, _make_search)
+
+
+def _make_search(
+    bundle: LoadedTexts, index_of: "Callable[[Query, Mask | None], Index | RemoteIndex]", executor: Executor
+) -> Search:
+    """Return the search of a bundle; index_of returns the index for a query and the rows that its filter keeps."""
+    passages = bundle.passages
 
     async def search(query: Query, lap: Lap) -> Found:
-        allowed, is_large = None, len(index) > FEW_ROWS
+        allowed, is_large = None, len(passages) > FEW_ROWS
         if query.rerank is not None and bundle.manifest.rerank is None:
             raise SearchError(f"rerank: found {query.rerank} candidates, but {NO_RERANKER}")
         if query.filter is not None:
             condition = query.filter
             allowed = await executor.run(lambda: _filtered_rows(condition, bundle.columns), is_long=True)
             lap("filter")
+        index = index_of(query, allowed)
         if query.is_plain:
             assert query.text is not None
-            ranking = await _rank(bundle, executor, query, query.text, allowed, lap)
+            ranking = await _rank(bundle, index, executor, query, query.text, allowed, lap)
             hits = await executor.run(lambda: ranking.find(query.num_results, None), is_long=is_large)
             lap("keyword" if query.mode == "keyword" and query.rerank is None else "search")
             results = [show_hit(passages, hit, query.include) for hit in hits]
@@ -53,7 +68,7 @@ def make_search(bundle: Loaded, executor: Executor) -> Search:
         if refined.text is None:
             found = await executor.run(refined.list_texts, is_long=True)
         else:
-            ranking = await _rank(bundle, executor, query, refined.text, refined.allowed, lap, refined.row)
+            ranking = await _rank(bundle, index, executor, query, refined.text, refined.allowed, lap, refined.row)
             found = await executor.run(lambda: refined.search(ranking), is_long=True)
         lap("search")
         return found
@@ -62,7 +77,8 @@ def make_search(bundle: Loaded, executor: Executor) -> Search:
 
 
 async def _rank(
-    bundle: LoadedBundle,
+    bundle: LoadedTexts,
+    index: "Index | RemoteIndex",
     executor: Executor,
     query: Query,
     text: str,
@@ -71,7 +87,7 @@ async def _rank(
     row: int | None = None,
 ) -> Ranking:
     """Return the ranking of `_rank_by_mode`, after the reranker has scored its best texts if the query wants it."""
-    ranking = await _rank_by_mode(bundle, executor, query, text, allowed, lap, row)
+    ranking = await _rank_by_mode(bundle, index, executor, query, text, allowed, lap, row)
     if query.rerank is None:
         return ranking
     from function.search.rerank import rerank  # most queries do not need it
@@ -80,7 +96,8 @@ async def _rank(
 
 
 async def _rank_by_mode(
-    bundle: LoadedBundle,
+    bundle: LoadedTexts,
+    index: "Index | RemoteIndex",
     executor: Executor,
     query: Query,
     text: str,
@@ -93,10 +110,12 @@ async def _rank_by_mode(
     With `row`, the stored embedding of that row is the query's.
     Raises SearchError if the mode needs keywords and there are none.
     """
-    index, mode, weight = bundle.index, query.mode, query.fusion_weight
+    mode, weight = query.mode, query.fusion_weight
 
     async def embed() -> tuple[Embeddings, bool]:
-        return await embed_query(executor, text, lap) if row is None else (index.embedding(row), False)
+        if row is None:
+            return await embed_query(executor, text, lap)
+        return await executor.run(lambda: index.embedding(row)), False
 
     if mode == "semantic":
         embedding, is_truncated = await embed()
@@ -112,7 +131,7 @@ async def _rank_by_mode(
         if info.fusion != CONVEX:
             raise SearchError(f"fusion_weight: found {weight}, but {ONLY_RANKS}")
         info = replace(info, fusion_weight=weight)
-    is_long = len(index) > FEW_ROWS or len(text) > SHORT_QUERY
+    is_long = len(bundle.passages) > FEW_ROWS or len(text) > SHORT_QUERY
     matches = await executor.run(lambda: keywords.match(text, allowed), is_long=is_long)
     if mode == "keyword":
         return Ranking(matches.best, lambda: matches.scores > 0, matches.is_truncated, matches.corrected)

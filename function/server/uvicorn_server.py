@@ -14,7 +14,7 @@ from starlette.middleware import Middleware
 from function.app import create_app
 from function.engine.bundle import BundleError
 from function.engine.embedder import TOKENS_PER_BATCH
-from function.engine.loading import LoadedBundle, load
+from function.engine.loading import LoadedTexts, load
 from function.engine.tensors import TensorsError
 from function.routes.lazy_routes import add_lazy_routes
 from function.server.admission import Admission
@@ -58,7 +58,7 @@ def make_app(settings: Settings, batching: Batching, is_shared: bool = False) ->
         reloader.fetch()
         stopwatch.lap("fetch")
     bundle = load(settings.bundle_dir) if reloader is None else reloader.load()
-    if isinstance(bundle, LoadedBundle):
+    if isinstance(bundle, LoadedTexts):
         bundle.open_all()
     stopwatch.lap("load")
     metrics = Metrics(is_shared)

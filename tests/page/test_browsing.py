@@ -133,6 +133,24 @@ def test_a_corpus_in_s3_vectors_is_asked_only_for_what_it_can_answer(page: "Page
     assert page.locator("#more").is_hidden()  # as many as S3 Vectors finds
 
 
+def test_a_corpus_with_only_its_embeddings_in_s3_vectors_has_all_but_deep_pages(page: "Page") -> None:
+    def embeddings_in_s3_vectors(route: "Route") -> None:
+        content = route.fetch().json()
+        content["index"]["vectors"] = {"bucket": "b", "index": "i", "keeps_texts": True}
+        route.fulfill(json=content)
+
+    page.route("**/info", embeddings_in_s3_vectors)
+    page.goto(page.url)
+    page.locator("#modes").wait_for()
+    page.locator("#sort").wait_for()
+    page.get_by_label("Number of results").select_option("50")
+    page.get_by_label("Meaning", exact=True).check()
+    search(page, "ferry")
+    page.get_by_role("button", name="More results").click()
+    wait_for_text(page, "#status", "100 results")
+    assert page.locator("#more").is_hidden()
+
+
 def test_a_shared_address_lists_the_texts_that_pass_its_filters(open_page: Open) -> None:
     page = open_page('/?filters=[["who","is","the baker"]]&sort=asc told')
     wait_for_text(page, "#status", "9 results")

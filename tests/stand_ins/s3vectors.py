@@ -39,6 +39,8 @@ class StandIn(responses.S3VectorsResponse):  # type: ignore[misc] # moto carries
     put_calls: list[int] = []  # noqa: RUF012  how many vectors each PutVectors had
     busy = 0  # PutVectors and QueryVectors that are still refused with 429
     queries: list[dict[str, Any]] = []  # noqa: RUF012
+    get_calls: list[int] = []  # noqa: RUF012  how many vectors each GetVectors named
+    page = PAGE
 
     def create_index(self) -> ActionResult:
         result = super().create_index()
@@ -92,13 +94,23 @@ class StandIn(responses.S3VectorsResponse):  # type: ignore[misc] # moto carries
         for vector in index.vectors.values():
             metadata = {key: value for key, value in vector.metadata.items() if key not in hidden}
             if condition is None or passes(metadata, condition):
-                data = np.array(vector.data["float32"], np.float32).astype(np.float64)
-                cosine = data @ query / np.linalg.norm(data) / np.linalg.norm(query)
+                cosine = _unit(vector) @ query / np.linalg.norm(query)
                 found.append({"key": vector.key, "distance": float(1 - cosine), "metadata": vector.metadata})
         found = sorted(found, key=lambda each: each["distance"])[: question["topK"]]
+        if not self._get_param("returnMetadata"):
+            found = [{"key": each["key"], "distance": each["distance"]} for each in found]
         begin = int(self._get_param("nextToken") or 0)
-        token = str(begin + PAGE) if len(found) > begin + PAGE else None
-        return ActionResult({"vectors": found[begin : begin + PAGE], "distanceMetric": "cosine", "nextToken": token})
+        end = begin + self.page
+        token = str(end) if len(found) > end else None
+        return ActionResult({"vectors": found[begin:end], "distanceMetric": "cosine", "nextToken": token})
+
+    def get_vectors(self) -> ActionResult:
+        self._refuse_if_busy()
+        keys = self._get_param("keys")
+        if not 1 <= len(keys) <= 100:
+            raise ValidationError("expected 1 to 100 keys")
+        StandIn.get_calls.append(len(keys))
+        return super().get_vectors()
 
     def _index(self) -> Any:
         name, bucket = self._get_param("indexName"), self._get_param("vectorBucketName")
@@ -108,6 +120,14 @@ class StandIn(responses.S3VectorsResponse):  # type: ignore[misc] # moto carries
         if StandIn.busy:
             StandIn.busy -= 1
             raise Busy("Too many requests")
+
+
+def _unit(vector: Any) -> Any:
+    """Return a vector with length 1, which is computed once."""
+    if not hasattr(vector, "unit"):
+        data = np.array(vector.data["float32"], np.float32).astype(np.float64)
+        vector.unit = data / np.linalg.norm(data)
+    return vector.unit
 
 
 def _constraints(condition: dict[str, Any]) -> int:

@@ -251,7 +251,9 @@ class Index:
         chosen = largest(likeness, width * stages.candidates)
         if mask is not None:
             chosen = chosen[mask[chosen]]
-        some = self._bits.take(chosen, axis=1, mode="clip").T if places is None else bits.take(chosen, axis=0, mode="clip")
+        some = (
+            self._bits.take(chosen, axis=1, mode="clip").T if places is None else bits.take(chosen, axis=0, mode="clip")
+        )
         products = _products(quantize_query(query), unpack_signs(some, self.dim))
         chosen = chosen[largest(products, width * stages.rescored)]
         return chosen if places is None else places[chosen]

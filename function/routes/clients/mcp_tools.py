@@ -17,7 +17,7 @@ from fastapi import HTTPException
 from pydantic import BaseModel, Field, ValidationError
 
 from function.engine.bundle import IndexInfo
-from function.engine.loading import Loaded, LoadedBundle
+from function.engine.loading import Loaded, LoadedTexts
 from function.engine.metadata.columns import Column
 from function.engine.metadata.facets import count_values
 from function.engine.metadata.filters import STRINGS
@@ -29,6 +29,7 @@ from function.routes.similar import RerankOptions, SimilarRequest, too_large
 from function.routes.similar_reply import SimilarReply
 from function.routes.texts import RequestText, StrictRequest, refuse_characters, refuse_fields
 from function.search.documents import PATH, document_rows
+from function.search.not_fetched import NotFetchedError, is_incomplete
 from function.search.query import BackendError, Query, Search, SearchError
 from function.settings import Settings
 from function.telemetry import Stopwatch
@@ -96,7 +97,8 @@ class Tools:
         """Return the names of the tools; is_corpus_alone leaves out `search` and `fetch`."""
         bundle = self._current()
         own = tool_name(info_of(bundle))
-        return [own] if is_corpus_alone or not isinstance(bundle, LoadedBundle) else [own, "search", "fetch"]
+        has_texts = isinstance(bundle, LoadedTexts) or is_incomplete(bundle)
+        return [own, "search", "fetch"] if has_texts and not is_corpus_alone else [own]
 
     async def definitions(self, *, is_corpus_alone: bool) -> list[Object]:
         """Return the definitions of the tools in `names`."""
@@ -150,7 +152,8 @@ class Tools:
 
     async def _fetch(self, id: str) -> Object:
         bundle = self._current()
-        assert isinstance(bundle, LoadedBundle)  # `names` has no `fetch` otherwise
+        if not isinstance(bundle, LoadedTexts):
+            raise NotFetchedError
         row = await self._executor.run(lambda: bundle.ids.find(id), is_long=True)
         if row is None:
             raise SearchError(f"id: found {echo(id)}, expected the id of a result; search for one")
@@ -189,7 +192,7 @@ def describe_corpus(bundle: Loaded) -> str:
 
 def _frequent_values(bundle: Loaded, name: str, kind: str) -> str:
     """Return the most frequent values of a column, if they are those of at least half of its rows."""
-    if not isinstance(bundle, LoadedBundle) or kind not in STRINGS:
+    if not isinstance(bundle, LoadedTexts) or kind not in STRINGS:
         return ""
     column = bundle.columns[name]
     assert isinstance(column, Column)
@@ -225,7 +228,7 @@ def _reference(id: str, text: str, metadata: Mapping[str, Any]) -> Object:
     return {"id": id, "title": str(title) if title else short, "url": url if isinstance(url, str) else ""}
 
 
-def _document_text(bundle: LoadedBundle, path: str, row: int) -> str:
+def _document_text(bundle: LoadedTexts, path: str, row: int) -> str:
     """Return the passages of a document, or of a long one those around a row, with blank lines between them."""
     rows = document_rows(bundle, path).tolist()
     texts = [bundle.passages.text(each) for each in rows]

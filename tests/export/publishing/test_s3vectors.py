@@ -36,8 +36,8 @@ def stored(index: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     client, where = connect("s3vectors"), {"vectorBucketName": BUCKET, "indexName": index}
     keys = [each["key"] for page in client.get_paginator("list_vectors").paginate(**where) for each in page["vectors"]]
-    for part in itertools.batched(keys, 100) if hasattr(itertools, "batched") else [keys]:
-        reply = client.get_vectors(**where, keys=list(part), returnData=True, returnMetadata=True)
+    for begin in range(0, len(keys), 100):
+        reply = client.get_vectors(**where, keys=keys[begin : begin + 100], returnData=True, returnMetadata=True)
         found |= {each["key"].rpartition("-")[2]: each for each in reply["vectors"]}
     return found
 
@@ -225,6 +225,7 @@ def test_the_command_prints_what_it_sent_and_what_was_there(
         (["publish", "bundle/", "s3://b/p", "--to", "s3vectors", "a/b"], "name one place"),
         (["publish", "s3://b/p"], "name one place"),
         (["publish", "bundle/", "s3://b/p", "--out", "small/"], "--out is for --to s3vectors"),
+        (["publish", "bundle/", "s3://b/p", "--keep-texts"], "--keep-texts is for --to s3vectors"),
         (["publish", "bundle/", "--to", "pinecone", "a/b"], "--to: found 'pinecone', expected s3vectors"),
     ],
 )

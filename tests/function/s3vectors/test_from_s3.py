@@ -67,8 +67,16 @@ def test_a_switch_leads_from_one_index_to_the_next_and_to_a_bundle_with_texts_of
     assert client.post("/similar", json={"text": "goose", "mode": "keyword"}).status_code == 422
     assert client.get("/info").json()["index"]["vectors"]["index"] == "newer"
 
+    send(bundle, "kept-from-s3", tmp_path / "kept", keeps_texts=True)
+    publish(store, tmp_path / "kept")
+    switch.poll()
+    assert switch.status.error is None
+    kept = found(client, mode="hybrid"), found(client, mode="keyword", filter={"who": {"$gt": "b"}})
+    assert found(client) == first
+
     publish(store, bundle)
     switch.poll()
     assert switch.status.error is None
+    assert (found(client, mode="hybrid"), found(client, mode="keyword", filter={"who": {"$gt": "b"}})) == kept
     assert found(client) == first
     assert found(client, mode="keyword")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from export.publishing.sending import Sent
 from function.startup import warm_up
 from tests.function.events.event_makers import http_api
 from tests.stand_ins.s3vectors import StandIn
@@ -17,6 +18,7 @@ OURS = {
     "function.engine.semantic.s3_vectors",
     "function.engine.metadata.vector_filters",
 }
+KEPT = {"function.search.kept_texts", "function.engine.semantic.remote_index"}
 SCRIPT = f"""
 import json, sys
 import function.handler
@@ -36,16 +38,28 @@ def start(server: str, in_a_new_process: Callable[..., dict[str, Any]]) -> Start
 
 
 def test_a_start_without_s3_vectors_imports_nothing_of_it(start: Start, bundle: Path) -> None:
-    assert not OURS & set(start(bundle)["modules"])
+    assert not (OURS | KEPT) & set(start(bundle)["modules"])
 
 
 def test_a_start_with_it_imports_no_boto3_and_its_first_request_nothing(start: Start, published: Path) -> None:
     seen = start(published)
     assert (seen["status"], len(json.loads(seen["body"])["results"])) == (200, 5)
     assert OURS - {"function.engine.metadata.vector_filters"} <= set(seen["modules"])
+    assert not KEPT & set(seen["modules"])
     assert not {"boto3", "botocore", "urllib3", "requests", "urllib.request"} & set(seen["modules"])
     assert seen["later"] == []
     assert len(StandIn.queries) == 2  # one of them while starting, so that the connection is there
+
+
+def test_a_start_that_keeps_its_texts_connects_and_its_first_request_imports_nothing(
+    start: Start, bundle: Path, send: Callable[..., Sent], tmp_path: Path
+) -> None:
+    send(bundle, "kept-stories", tmp_path / "kept", keeps_texts=True)
+    seen = start(tmp_path / "kept")
+    assert (seen["status"], len(json.loads(seen["body"])["results"])) == (200, 5)
+    assert set(seen["modules"]) >= KEPT
+    assert seen["later"] == []
+    assert len(StandIn.queries) == 2
 
 
 def test_a_start_while_s3_vectors_is_busy_answers_the_routes_that_do_not_ask_it(start: Start, published: Path) -> None:
