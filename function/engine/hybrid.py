@@ -38,7 +38,7 @@ def fuse(
     within = matches if allowed is None else matches.within(allowed)
     count = max(CANDIDATES, 2 * top_k)
     similar, _ = index.best(query, count, within.allowed, exact=exact)
-    rows = np.union1d(similar, within.best_rows(count)).astype(np.intp)
+    rows = np.union1d(similar, within.best_rows(count))
     semantic, keyword = index.scores(query, rows), within.scores_of(rows).astype(np.float64)
     highest = keyword.max(initial=0) if within is matches else matches.highest  # the rows include the best one
     if info.fusion == CONVEX:
