@@ -32,7 +32,7 @@ FEW_POSTINGS = 100_000  # reading this number of postings takes less time than f
 POSTINGS_PER_LOOKUP = 16  # a row that is looked up in a term takes as long as this number of postings that are added
 ROWS_PER_CHECK = 16  # the candidates are counted after reading a posting for each 16 rows of the corpus
 ROWS_PER_CANDIDATE = 32  # with more candidates, finding their rows takes longer than reading some more postings
-FIRST_ESTIMATE = 1_000  # postings after which the threshold is estimated first
+FIRST_ESTIMATE = 100  # postings for each hit after which the threshold is estimated first
 ESTIMATE_AGAIN = 8  # it is estimated again after this many times as many postings
 EPSILON = float(np.finfo(np.float32).eps)
 
@@ -180,7 +180,7 @@ class Matches:
         rounding = (len(terms) + 2) * EPSILON * float(bounds.sum())  # of the same numbers, added in two orders
         left, rests = _sums_from(sizes), _sums_from(bounds)  # postings and largest score of each term and later ones
         sums, threshold = np.zeros(self.rows, np.float32), 0.0
-        unchecked, next_estimate = 0, FIRST_ESTIMATE
+        unchecked, next_estimate = 0, FIRST_ESTIMATE * top_k
         for number, term in enumerate(terms):
             if unchecked * ROWS_PER_CHECK > self.rows and rests[number] < threshold:
                 is_high = sums >= threshold - rests[number]

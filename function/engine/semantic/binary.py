@@ -11,6 +11,9 @@ from function.engine.arrays import AnyArray, Array
 
 Words = Array[np.uint64]
 WORD_BITS = 64
+ROWS_AT_ONCE = (
+    4_096  # rows that are copied from the file at a time: they stay in the CPU's cache until they are compared
+)
 
 
 def signs(embeddings: AnyArray) -> Words:
@@ -37,6 +40,15 @@ def count_differing(query: Words, rows: Words) -> Array[np.uint16]:
         out_dtype="uint16",  # type: ignore[arg-type] # missing in its stub
     )
     return np.asarray(differing, np.uint16).reshape(-1)
+
+
+def count_differing_at(query: Words, rows: Words, places: AnyArray) -> Array[np.uint16]:
+    """Return how many bits of the rows at some places (n,) differ from the query's: (n,)."""
+    differing = np.empty(len(places), np.uint16)
+    for begin in range(0, len(places), ROWS_AT_ONCE):
+        some = rows.take(places[begin : begin + ROWS_AT_ONCE], axis=0, mode="clip")
+        differing[begin : begin + ROWS_AT_ONCE] = count_differing(query, some)
+    return differing
 
 
 def count_differing_columns(query: Words, columns: Words) -> Array[np.uint16]:

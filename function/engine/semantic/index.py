@@ -38,7 +38,7 @@ from function.engine.quantization import Codes, Embeddings, Scales, dequantize, 
 from function.engine.semantic.binary import (
     WORD_BITS,
     Words,
-    count_differing,
+    count_differing_at,
     count_differing_columns,
     signs,
     unpack_signs,
@@ -157,7 +157,7 @@ class Index:
         rows = places if self._lists is None else self._lists.rows[places]
         scores = self._score(query, places)
         best = np.lexsort((rows, -scores))[:top_k]
-        return rows[best], np.clip(scores[best], -1.0, 1.0)
+        return rows[best].astype(np.intp), np.clip(scores[best], -1.0, 1.0)
 
     def scores(self, query: Embeddings, rows: Rows) -> Array[np.float64]:
         """Return the scores that `search` gives these rows, to six decimals: (n,) float64.
@@ -244,19 +244,20 @@ class Index:
         if places is None:
             likeness = ~count_differing_columns(words, self._bits)
         else:
-            bits = self._bits.take(places, axis=0, mode="clip")
-            likeness = ~count_differing(words, bits)
+            likeness = ~count_differing_at(words, self._bits, places)
         if mask is not None:
             likeness[~mask] = 0
         chosen = largest(likeness, width * stages.candidates)
         if mask is not None:
             chosen = chosen[mask[chosen]]
-        some = (
-            self._bits.take(chosen, axis=1, mode="clip").T if places is None else bits.take(chosen, axis=0, mode="clip")
-        )
-        products = _products(quantize_query(query), unpack_signs(some, self.dim))
-        chosen = chosen[largest(products, width * stages.rescored)]
-        return chosen if places is None else places[chosen]
+        if places is None:
+            bits = self._bits.take(chosen, axis=1, mode="clip").T
+        else:
+            chosen = places[chosen]
+            bits = self._bits.take(chosen, axis=0, mode="clip")
+        products = _products(quantize_query(query), unpack_signs(bits, self.dim))
+        nearest: Places = chosen[largest(products, width * stages.rescored)]
+        return nearest
 
     def _nearest_exactly(self, query: Embeddings, codes: Codes, scales: Scales, top_k: int) -> Places:
         """Return the numbers of rows, ascending, that include the top_k.

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from function.engine.semantic.binary import count_differing, count_differing_columns, signs, unpack_signs
+from function.engine.semantic.binary import (
+    count_differing,
+    count_differing_at,
+    count_differing_columns,
+    signs,
+    unpack_signs,
+)
 
 
 def test_eight_signs_are_a_byte_the_first_one_its_highest_bit() -> None:
@@ -19,5 +25,7 @@ def test_differing_signs_are_counted_in_both_layouts(dim: int) -> None:
     assert words.shape == (300, -(-dim // 64))
     np.testing.assert_array_equal(count_differing(words[7:8], words), expected)
     np.testing.assert_array_equal(count_differing_columns(words[7:8], words.T), expected)
+    places = np.arange(9_000) * 7 % len(words)
+    np.testing.assert_array_equal(count_differing_at(words[7:8], words, places), expected[places])
     np.testing.assert_array_equal(unpack_signs(words, dim), values > 0)
     np.testing.assert_array_equal(unpack_signs(words.T[:, 3:5].T, dim), values[3:5] > 0)
