@@ -87,6 +87,7 @@ def started(options: Sequence[str] = (), handler: str = HANDLER, image: str = IM
 
 
 def _usage(name: str) -> tuple[float, float]:
-    printed = docker("exec", name, "sh", "-c", "cat /sys/fs/cgroup/cpu.stat /proc/[0-9]*/status")
-    microseconds = re.findall(r"usage_usec (\d+)", printed)  # none with control groups of version 1
-    return max(map(int, re.findall(r"VmHWM:\s+(\d+)", printed))) / 1024, sum(map(int, microseconds)) / 1e3
+    printed = docker("exec", name, "sh", "-c", "cat /proc/[0-9]*/stat /proc/[0-9]*/status")
+    ticks = re.findall(r"^\d+ \(.*\) \S(?: \S+){10} (\d+) (\d+) ", printed, re.MULTILINE)  # user and system
+    peak = max(map(int, re.findall(r"VmHWM:\s+(\d+)", printed))) / 1024
+    return peak, sum(int(user) + int(system) for user, system in ticks) * 1000 / os.sysconf("SC_CLK_TCK")
