@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from bench.report import PROJECT
@@ -22,6 +23,16 @@ def is_current(mark: Path) -> bool:
     return mark.exists() and mark.read_text(encoding="utf-8") == made_from()
 
 
+def write_corpus(path: Path, texts: Sequence[str], lots: int = 0) -> Path:
+    """Write a corpus with the column "text" and, with `lots`, a column "lot"; return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "lot"] if lots else ["text"])
+        writer.writerows([text, row % lots] if lots else [text] for row, text in enumerate(texts))
+    return path
+
+
 def make_bundle(work: Path, texts: Texts, lots: int = 0) -> Path:
     """Return the bundle of these texts in `work`, exported unless today's code exported it before.
 
@@ -33,12 +44,7 @@ def make_bundle(work: Path, texts: Texts, lots: int = 0) -> Path:
         from export.cli import main
 
         shutil.rmtree(bundle, ignore_errors=True)
-        work.mkdir(parents=True, exist_ok=True)
-        corpus = bundle.with_name(f"{bundle.name}.csv")
-        with corpus.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(["text", "lot"] if lots else ["text"])
-            writer.writerows([text, row % lots] if lots else [text] for row, text in enumerate(texts.texts))
+        corpus = write_corpus(bundle.with_name(f"{bundle.name}.csv"), texts.texts, lots)
         types = ["--column", "lot=number"] if lots else []
         if main(["--corpus", str(corpus), *types, "--out", str(bundle)]) != 0:
             raise SystemExit("the export failed")

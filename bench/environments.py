@@ -1,5 +1,6 @@
-"""Virtual environments that measurements make in their work folder: the peer's, the function's, the emulator's."""
+"""Environments that measurements make in their work folder: virtual ones of Python, and one that hides instructions."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import venv
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench.processors import HIDING, cpu_fields
 from bench.report import PEERS, PROJECT, Missing, console
 
 # Libraries of linear algebra and of OpenMP would otherwise use all cores for one query.
@@ -43,6 +45,15 @@ def _make_in_order(folder: Path, requirements: Path) -> Path:
 def peer_python(work: Path) -> Path:
     """Return the interpreter that has sentence-transformers."""
     return _make_in_order(work / "peer-environment", PEERS / "requirements.txt")
+
+
+def library_python(work: Path, requirements: Path) -> Path:
+    """Return the interpreter that has these packages and Lambda's runtime client."""
+    return _make(
+        work / f"{requirements.stem}-environment",
+        sys.version + requirements.read_text() + RUNTIME,
+        [["-r", str(requirements), RUNTIME]],
+    )
 
 
 def peer_server_python(work: Path) -> Path:
@@ -83,3 +94,18 @@ def emulator(work: Path) -> Path:
         raise Missing(f"{EMULATOR} has no emulator for this machine; run this on x86_64 Linux")
     found[0].chmod(0o755)
     return found[0]
+
+
+def hide_instructions(work: Path) -> None:
+    """Replace this process by the same command, from which the instructions newer than AVX2 are hidden.
+
+    Raises Missing if this machine cannot do that.
+    """
+    if shutil.which("cc") is None or "cpuid_fault" not in cpu_fields().get("flags", "").split():
+        raise Missing("--avx2 needs a C compiler, and a processor with `cpuid_fault` in /proc/cpuinfo; leave it out")
+    library = work.absolute() / HIDING
+    library.parent.mkdir(parents=True, exist_ok=True)
+    source = PROJECT / "bench" / "avx2.c"
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    command = [sys.executable, "-m", "bench", *sys.argv[1:]]
+    os.execve(sys.executable, command, {**os.environ, "LD_PRELOAD": str(library)})

@@ -1,7 +1,6 @@
 """Results: tables and pictures for people, JSON for programs, and the commit, machine and texts of both."""
 
 import json
-import os
 import platform
 import shutil
 import subprocess
@@ -15,6 +14,8 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+
+from bench.processors import CLASSES, VNNI, cpu_name, processor_class
 
 PROJECT = Path(__file__).parents[1]
 PEERS = PROJECT / "bench" / "peers"
@@ -98,16 +99,6 @@ def git(folder: Path, *arguments: str) -> str | None:
     return done.stdout.rstrip("\n") if done.returncode == 0 else None
 
 
-def cpu_name() -> str:
-    """Return the processor's name as Linux reports it, its cores, and its instructions for 8-bit products."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
-    pairs = (line.split(":", 1) for line in lines if ":" in line)
-    fields = {name.strip(): value.strip() for name, value in pairs}
-    flags = fields.get("flags", "").split()
-    widest = [flag for flag in ("avx2", "avx512f", "avx512_vnni", "avx_vnni") if flag in flags]
-    return f"{fields.get('model name', platform.processor())} ({os.cpu_count()} cores; {', '.join(widest)})"
-
-
 def report(
     name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], details: dict[str, Any], source: Provenance
 ) -> None:
@@ -130,15 +121,21 @@ def show(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 def write_result(name: str, markdown: str, details: dict[str, Any], source: Provenance) -> None:
     """Write a result to bench/results/: NAME.md ends with the provenance in small print, NAME.json begins with it."""
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.md").write_text(f"{markdown}\n{source.small_print()}\n", encoding="utf-8")
+    path = result_file(name, processor_class())
+    path.with_suffix(".md").write_text(f"{markdown}\n{source.small_print()}\n", encoding="utf-8")
     content = asdict(source) | {"onnxruntime": version("onnxruntime")} | details
-    (RESULTS / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
-def read_result(name: str) -> dict[str, Any] | None:
-    """Return the content of NAME.json in bench/results/, or None if there is no such file."""
-    path = RESULTS / f"{name}.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+def result_file(name: str, processor: str) -> Path:
+    """Return where the result of a class of processors is: NAME.json for VNNI, NAME.CLASS.json for the others."""
+    return RESULTS / (f"{name}.json" if processor == VNNI else f"{name}.{processor}.json")
+
+
+def read_results(name: str) -> dict[str, dict[str, Any]]:
+    """Return the contents of the results of this name that there are, by the class of the processor."""
+    files = {processor: result_file(name, processor) for processor in CLASSES}
+    return {key: json.loads(path.read_text(encoding="utf-8")) for key, path in files.items() if path.exists()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +149,7 @@ class Panel:
 
 
 def draw_lines(name: str, x_label: str, panels: Sequence[Panel]) -> None:
-    """Write NAME.svg: the panels side by side, with one legend if no panel has other lines than the first."""
+    """Write a picture beside the result: the panels, with one legend if no panel has other lines than the first."""
     import matplotlib as mpl  # slow to import, and only pictures need it
 
     mpl.use("Agg")
@@ -185,5 +182,7 @@ def draw_lines(name: str, x_label: str, panels: Sequence[Panel]) -> None:
         figure.legend(
             lines, names, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(names), frameon=False, fontsize=9
         )
-    figure.savefig(RESULTS / f"{name}.svg", metadata={"Date": None}, bbox_inches="tight")
+    figure.savefig(
+        result_file(name, processor_class()).with_suffix(".svg"), metadata={"Date": None}, bbox_inches="tight"
+    )
     plt.close(figure)

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench import MEASUREMENTS, load_measurement
-from bench.report import CHANGES, PROJECT, UNKNOWN, console, git, read_result
+from bench.processors import VNNI
+from bench.report import CHANGES, PROJECT, UNKNOWN, console, git, read_results
 
 PACKAGES = ("function", "export", "deploy", "bench")
 
@@ -30,13 +31,14 @@ def run(options: argparse.Namespace) -> int:
         measurement = load_measurement(command)
         files = measured_files(PROJECT, (module, *measurement.MEASURES))
         for name in measurement.WRITES:
-            result = read_result(name)
-            reason = "not measured yet"
-            if result is not None:
-                reason = why_stale(PROJECT, str(result.get("commit", UNKNOWN)), files)
-            if reason:
-                console.print(f"{name}: {reason}; run `python -m bench {command}`", markup=False)
-            stale += bool(reason)
+            for processor, result in ({VNNI: None} | read_results(name)).items():
+                reason = "not measured yet"
+                if result is not None:
+                    reason = why_stale(PROJECT, str(result.get("commit", UNKNOWN)), files)
+                if reason:
+                    where = "" if processor == VNNI else f" ({processor})"
+                    console.print(f"{name}{where}: {reason}; run `python -m bench {command}`", markup=False)
+                stale += bool(reason)
     return 1 if stale else 0
 
 

@@ -8,7 +8,8 @@
 
 A document shows at most ROWS rows of a table, the first ones, and a link to the whole table. The path of a figure is
 the name of the result and the keys that lead to the value, separated by slashes; the last word is the format. If the
-value is a list of numbers, the figure is their median. GitHub does not show the markers.
+value is a list of numbers, the figure is their median. `warm.avx2` is the result of another class of processors than
+VNNI. GitHub does not show the markers.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+from bench.processors import CLASSES
 from bench.report import PROJECT, RESULTS, console
 
 ROWS = 10
@@ -105,6 +107,7 @@ def _cells(row: str) -> list[str]:
 def read_figure(path: str, layout: str, results: Path) -> str:
     """Return the value at a path such as "warm/p50/whole handler", formatted; of a list of numbers, the median.
 
+    A result of another class of processors, such as "warm.arm/p50/whole handler", can be "not measured".
     Raises DocumentError if there is no such value, or if it cannot be formatted so.
     """
     name, *keys = path.split("/")
@@ -112,6 +115,8 @@ def read_figure(path: str, layout: str, results: Path) -> str:
     try:
         value = json.loads((results / f"{name}.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
+        if name.rpartition(".")[2] in CLASSES:
+            return "not measured"
         raise DocumentError(
             f"figure {path}: there is no {name}.json, expected one in {results}; correct the name, or measure it"
         ) from None

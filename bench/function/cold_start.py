@@ -1,7 +1,7 @@
-"""Cold starts under Lambda's own emulator: the function, an empty handler, and FastAPI with sentence-transformers.
+"""Cold starts under Lambda's own emulator: the function, an empty handler, and the usual ways to write a function.
 
-With Docker the function and the empty handler start from images, otherwise on this machine's own Python. Each start
-is a new emulator and a new process. INIT is what the emulator reports. The first response is measured from outside:
+With Docker all but sentence-transformers start from images, otherwise on this machine's own Python. Each start is a new
+emulator and a new process. INIT is what the emulator reports. The first response is measured from outside:
 from sending the event, which starts INIT, to the last byte of the reply.
 """
 
@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from bench.bundles import make_bundle
-from bench.function.candidates import EMPTY, OURS, PEER, Candidate, make_candidates, make_peer
+from bench.function.candidates import EMPTY, OURS, PEERS_BY_LIBRARY, Candidate, make_candidates, make_peers
 from bench.function.emulator import sample_event
 from bench.function.image import MADE_WITH
 from bench.report import console, make_provenance, report
@@ -34,6 +34,7 @@ class Starts:
 
     init: list[float] = field(default_factory=list)
     first_response: list[float] = field(default_factory=list)
+    processor: list[float] = field(default_factory=list)  # processor time until the first response
     peak_megabytes: list[float] = field(default_factory=list)
     phases: list[dict[str, float]] = field(default_factory=list)
 
@@ -48,7 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data_argument(parser)
     parser.add_argument("--rows", type=int, default=30_000, help="texts in the index")
     parser.add_argument("--starts", type=int, default=10, help="starts of each function")
-    parser.add_argument("--no-peer", action="store_true", help="leave FastAPI + sentence-transformers out")
+    libraries = [*PEERS_BY_LIBRARY]
+    parser.add_argument(
+        "--against", nargs="*", choices=libraries, default=libraries, help="libraries of the peers; none: no peer"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -57,13 +61,13 @@ def run(options: argparse.Namespace) -> int:
     texts = read_texts(options.data, options.rows)
     bundle = make_bundle(work, texts)
     candidates = make_candidates(work, bundle)
-    if not options.no_peer:
-        candidates[PEER] = make_peer(work, bundle, texts)
+    candidates |= make_peers(work, bundle, texts, options.against)
     seen = {cache: measure(candidates, options.starts, cache) for cache in available_states()}
     places = {name: candidate.place for name, candidate in candidates.items()}
     columns, rows = table(places, seen)
     details = {cache: {name: asdict(starts) for name, starts in by_name.items()} for cache, by_name in seen.items()}
     content = {"starts": options.starts, "places": places, "seen": details}
+    content["shares"] = {cache: {name: shares(by_name, name) for name in by_name} for cache, by_name in seen.items()}
     report("cold_start", columns, rows, content, make_provenance(texts.description(), candidates[OURS].python))
     return 0
 
@@ -101,24 +105,31 @@ def start(candidate: Candidate, starts: Starts, cache: str) -> None:
         reply = running.invoke(sample_event("/similar", QUERY))
         starts.first_response.append((time.perf_counter() - begin) * 1e3)
         starts.init.append(running.init_milliseconds())
-        starts.peak_megabytes.append(running.peak_megabytes())
+        for values, value in zip((starts.peak_megabytes, starts.processor), running.usage(), strict=True):
+            values.append(value)
     timing = reply.get("headers", {}).get("server-timing", "")
     starts.phases.append({name: float(ms) for name, ms in re.findall(r"init-([\w-]+);dur=([\d.]+)", timing)})
 
 
+def shares(seen: Mapping[str, Starts], name: str) -> dict[str, float]:
+    """Return INIT and processor time of this function as shares of a candidate's: medians over the rounds."""
+    ours, other = seen[OURS], seen[name]
+    pairs = {"init": (ours.init, other.init), "processor": (ours.processor, other.processor)}
+    return {key: statistics.median(a / b for a, b in zip(*both, strict=True)) for key, both in pairs.items()}
+
+
 def table(places: Mapping[str, str], seen: dict[str, dict[str, Starts]]) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Return the columns and the rows: medians, extremes, and ratios to the empty handler and to the peer."""
-    columns = ["", "runs in", "page cache", "INIT ms", "x empty", "first response ms", "times faster than the peer"]
-    columns += ["peak MB", "phases ms"]
+    """Return the columns and the rows: medians, extremes, and ratios to the empty handler and to this function."""
+    columns = ["", "runs in", "page cache", "INIT ms", "x empty", "CPU ms", "this function's share of INIT, CPU"]
+    columns += ["first response ms", "peak MB", "phases ms"]
     rows = []
     for cache, by_name in seen.items():
         empty = statistics.median(by_name[EMPTY].init)
-        peer = statistics.median(by_name[PEER].first_response) if PEER in by_name else None
         for name, starts in by_name.items():
-            init, first = statistics.median(starts.init), statistics.median(starts.first_response)
-            cells = [name, places[name], cache, spread(starts.init), f"{init / empty:.1f}"]
-            cells += [spread(starts.first_response), f"{peer / first:.1f}" if peer else ""]
-            cells += [f"{statistics.median(starts.peak_megabytes):.0f}"]
+            cells = [name, places[name], cache, spread(starts.init), f"{statistics.median(starts.init) / empty:.1f}"]
+            cells += [f"{statistics.median(starts.processor):.0f}"]
+            cells += [", ".join(f"{value:.2f}" for value in shares(by_name, name).values())]
+            cells += [spread(starts.first_response), f"{statistics.median(starts.peak_megabytes):.0f}"]
             cells += [", ".join(f"{phase} {ms:.0f}" for phase, ms in starts.median_phases().items())]
             rows.append(tuple(cells))
     return columns, rows

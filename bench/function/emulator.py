@@ -72,7 +72,8 @@ class Running:
 
     address: str  # host and port that take events
     printed: Callable[[], str]  # returns all that the emulator and the function printed so far
-    peak_megabytes: Callable[[], float]  # returns the largest resident memory that the function had so far
+    # returns what the function took so far: its largest resident memory in megabytes, and milliseconds of the processor
+    usage: Callable[[], tuple[float, float]]
 
     def invoke(self, event: dict[str, Any]) -> dict[str, Any]:
         """Send one event and return the reply; the first one starts INIT.
@@ -107,6 +108,7 @@ def emulated(rie: Path, function: LocalFunction) -> Iterator[Running]:
     command = [str(rie), "--log-level", "info", "--runtime-interface-emulator-address", address]
     command += ["--runtime-api-address", runtime_api, str(function.python), "-m", "awslambdaric", function.handler]
     environment = {"PATH": os.environ["PATH"], "HOME": "/tmp", "AWS_LAMBDA_FUNCTION_TIMEOUT": "60", "PYTHONPATH": "."}
+    environment |= {name: os.environ[name] for name in ("LD_PRELOAD",) if name in os.environ}
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(
             command, cwd=function.folder, env=environment | function.environment, stdout=log, stderr=log
@@ -118,18 +120,23 @@ def emulated(rie: Path, function: LocalFunction) -> Iterator[Running]:
 
         try:
             wait_for(address)
-            yield Running(address, printed, partial(_peak_of_children, process.pid))
+            yield Running(address, printed, partial(_usage_of_children, process.pid))
         finally:
             process.terminate()
             process.wait()
 
 
-def _peak_of_children(process: int) -> float:
-    children = []
+def _usage_of_children(process: int) -> tuple[float, float]:
+    children: set[str] = set()
     for task in Path(f"/proc/{process}/task").iterdir():
-        children += (task / "children").read_text().split()
-    peaks = [re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{child}/status").read_text()) for child in set(children)]
-    return max((int(peak[1]) / 1024 for peak in peaks if peak), default=0.0)
+        children |= {*(task / "children").read_text().split()}
+    peak = milliseconds = 0.0
+    for child in children:
+        found = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{child}/status").read_text())
+        peak = max(peak, int(found[1]) / 1024 if found else 0.0)
+        user, system = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[11:13]
+        milliseconds += (int(user) + int(system)) * 1000 / os.sysconf("SC_CLK_TCK")
+    return peak, milliseconds
 
 
 def free_port() -> int:

@@ -1,5 +1,6 @@
 """The image that ships, built and started in Docker under Lambda's own emulator."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from bench.function.emulator import IN_IMAGE, RUNTIME, Running, free_port, wait_for
+from bench.processors import is_hiding
 from bench.report import PEERS, PROJECT, console, require_docker
 
 # The tag differs between checkouts: otherwise one that is built replaces the image that another measures.
@@ -51,9 +53,10 @@ def build_image(work: Path, bundle: Path) -> None:
     docker("build", "--tag", IMAGE, str(context))
 
 
-def build_empty_image(base: str, tag: str) -> None:
-    """Build an image that adds to this base image only a handler that does nothing."""
-    docker("build", "--tag", tag, "--build-arg", f"BASE={base}", "--file", str(PEERS / "Dockerfile"), str(PEERS))
+def build_handler_image(base: str, tag: str, context: Path) -> None:
+    """Build an image that adds the handler, the packages and the data of this folder to a base image."""
+    arguments = ("--build-arg", f"BASE={base}", "--file", str(PEERS / "Dockerfile"))
+    docker("build", "--tag", tag, *arguments, str(context))
 
 
 def image_python(image: str = IMAGE) -> str:
@@ -73,14 +76,18 @@ def started(options: Sequence[str] = (), handler: str = HANDLER, image: str = IM
     """Run an image until the block ends, ready for its first event; `options` are docker's, such as --memory."""
     address = f"127.0.0.1:{free_port()}"
     locked = ("--read-only", "--tmpfs", "/tmp", "--publish", f"{address}:8080", "--env", f"_HANDLER={handler}")
-    name = docker("run", "--detach", *locked, *options, "--entrypoint", str(IN_IMAGE), image, *COMMAND).strip()
+    hiding = os.environ["LD_PRELOAD"] if is_hiding() else ""
+    mounts = ("--volume", f"{hiding}:{hiding}:ro", "--env", f"LD_PRELOAD={hiding}") if hiding else ()
+    name = docker("run", "--detach", *locked, *mounts, *options, "--entrypoint", str(IN_IMAGE), image, *COMMAND).strip()
     try:
         wait_for(address)
-        yield Container(address, partial(docker, "logs", name), partial(_peak_megabytes, name), name)
+        yield Container(address, partial(docker, "logs", name), partial(_usage, name), name)
     finally:
         docker("rm", "--force", name)
 
 
-def _peak_megabytes(name: str) -> float:
-    peaks = re.findall(r"VmHWM:\s+(\d+)", docker("exec", name, "sh", "-c", "cat /proc/[0-9]*/status"))
-    return max(map(int, peaks)) / 1024
+def _usage(name: str) -> tuple[float, float]:
+    printed = docker("exec", name, "sh", "-c", "cat /proc/[0-9]*/stat /proc/[0-9]*/status")
+    ticks = re.findall(r"^\d+ \(.*\) \S(?: \S+){10} (\d+) (\d+) ", printed, re.MULTILINE)  # user and system
+    peak = max(map(int, re.findall(r"VmHWM:\s+(\d+)", printed))) / 1024
+    return peak, sum(int(user) + int(system) for user, system in ticks) * 1000 / os.sysconf("SC_CLK_TCK")

@@ -73,7 +73,7 @@ def measure(options: argparse.Namespace, size: int, queries: list[str]) -> dict[
                 for count in range(options.requests + WARM_UP):
                     container.invoke(sample_event("/similar", {"text": queries[count % len(queries)]}))
                 seen["warm"] = container.request_milliseconds()[1 + WARM_UP :]
-            seen["peak"].append(container.peak_megabytes())
+            seen["peak"].append(container.usage()[0])
     return seen
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from bench.bundles import make_bundle
 from bench.environments import infinity_python, peer_server_python
-from bench.function.candidates import peer_environment
+from bench.function.candidates import TRANSFORMERS, peer_environment
 from bench.report import Panel, console, draw_lines, make_provenance, numbers, report, show
 from bench.server.fairness import measure_fairness
 from bench.server.load import Load, load, require_wrk, write_bodies
@@ -109,7 +109,7 @@ def make_server(name: str, work: Path, bundle: Path, texts: Texts, port: int) ->
     if name == UNBATCHED:
         return this_server(bundle, *workers, "--tokens-per-batch", "1", port=port)
     if name == PEER:
-        return peer_server(peer_server_python(work), peer_environment(work, bundle, texts), WORKERS, port)
+        return peer_server(peer_server_python(work), peer_environment(work, bundle, texts, TRANSFORMERS), WORKERS, port)
     if name == INFINITY:
         return infinity_server(infinity_python(work), model, port)
     raise SystemExit(f"--only: {name!r}, expected some of {', '.join(SERVERS)}")

@@ -49,7 +49,7 @@ def this_server(bundle: Path, *options: str, port: int = PORT) -> ServerCommand:
 def peer_server(python: Path, environment: dict[str, str], workers: int, port: int = PORT) -> ServerCommand:
     """Return FastAPI with sentence-transformers under gunicorn, with a thread of torch in each worker."""
     worker = ("-k", "uvicorn_worker.UvicornWorker", "-w", str(workers), "--timeout", "300")
-    command = [python.with_name("gunicorn"), *worker, "-b", f"127.0.0.1:{port}", "fastapi_sentence_transformers:app"]
+    command = [python.with_name("gunicorn"), *worker, "-b", f"127.0.0.1:{port}", "fastapi_peer:app"]
     return ServerCommand(command, OURS, PEERS, {**ONE_THREAD, **environment}, port=port)
 
 

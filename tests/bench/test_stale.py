@@ -108,12 +108,14 @@ def test_the_command_prints_a_line_for_each_stale_result_and_nothing_if_none_is(
     measured = repository.commit(FILES)
     monkeypatch.setattr(stale, "PROJECT", repository.folder)
     monkeypatch.setattr(stale, "MEASUREMENTS", {"demo": "bench.speed"})
-    monkeypatch.setattr(stale, "read_result", lambda name: {"commit": measured})
+    results = {"vnni": {"commit": measured}, "arm": {"commit": measured}}
+    monkeypatch.setattr(stale, "read_results", lambda name: results)
     assert stale.run(argparse.Namespace()) == 0
     assert capsys.readouterr().out == ""
     repository.commit({"function/app.py": "1"})
     assert stale.run(argparse.Namespace()) == 1
-    assert capsys.readouterr().out == f"demo: changed since {measured}: function/app.py; run `python -m bench demo`\n"
+    reason = f"changed since {measured}: function/app.py; run `python -m bench demo`\n"
+    assert capsys.readouterr().out == f"demo: {reason}demo (arm): {reason}"
 
 
 @pytest.mark.parametrize("command", MEASUREMENTS)

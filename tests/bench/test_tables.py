@@ -17,6 +17,7 @@ def results(tmp_path: Path) -> Path:
     (folder / "warm.md").write_text("| ms |\n| --- |\n| 4.3 |\n")
     content = {"p50": {"whole handler": 4.336}, "init": [300.2, 290.0, 400.0], "machine": "two cores", "none": []}
     (folder / "warm.json").write_text(json.dumps(content))
+    (folder / "warm.avx2.json").write_text(json.dumps({"p50": {"whole handler": 8.2}}))
     return folder
 
 
@@ -53,8 +54,10 @@ def test_a_table_that_was_not_measured_yet_is_empty(results: Path) -> None:
         ("warm/p50/whole handler", ".0f", "4"),
         ("warm/init", ".0f", "300"),
         ("warm/machine", "s", "two cores"),
+        ("warm.avx2/p50/whole handler", ".1f", "8.2"),
+        ("warm.arm/p50/whole handler", ".1f", "not measured"),
     ],
-    ids=["a number", "fewer digits", "the median of a list", "words"],
+    ids=["a number", "fewer digits", "the median of a list", "words", "another class", "a class without a result"],
 )
 def test_a_figure_is_read_from_the_result_and_formatted(results: Path, path: str, layout: str, expected: str) -> None:
     opening = f"It takes <!-- figure {path} {layout} -->"
