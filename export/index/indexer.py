@@ -11,6 +11,7 @@ from export.corpus import Corpus
 from export.files.tensor_file import save_tensors
 from export.index.columns import NONE, column_tensors
 from export.index.index_file import write_index_file
+from export.index.kept_lists import ListsOfRows
 from export.index.keywords import KeywordOptions, keyword_tensors
 from export.index.shards import Truncated
 from function.engine import bundle as layout
@@ -36,14 +37,15 @@ def write_index(
     scales: Scales,
     name: str,
     keywords: KeywordOptions | None = KEYWORDS_BY_DEFAULT,
+    kept: ListsOfRows | None = None,
 ) -> Manifest:
     """Write the index, columns and keywords beside the model and the passages, then the manifest, and return that.
 
     A truncated.jsonl that is in the folder is listed in the manifest.
     codes (rows, dim) int8 and scales (rows,) float32 are in the corpus's order, and can be memory-mapped.
-    keywords is None for a bundle without them.
+    keywords is None for a bundle without them. kept are the lists of an older bundle, if the new one keeps them.
     """
-    stages, recall = write_index_file(folder / layout.INDEX, codes, scales)
+    stages, recall = write_index_file(folder / layout.INDEX, codes, scales, kept)
     written = [layout.INDEX, layout.PASSAGES]
     columns = {name: kind for name, kind in corpus.columns.items() if kind != NONE}
     if columns:
