@@ -54,8 +54,8 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Notes = NO_NO
     """Write a safetensors file that every user may read, with the same bytes as the library's save_file.
 
     An array has one dimension or more and can be memory-mapped; its pages are released when they are written. No more
-    than BLOCK bytes, or one row, are copied at a time. `notes` are for whoever reads the header. Raises ValueError for a dtype that no bundle has, OSError if the
-    file cannot be written.
+    than BLOCK bytes, or one row, are copied at a time. `read_notes` returns the notes again. Raises ValueError for a
+    dtype that no bundle has, OSError if the file cannot be written.
     """
     dtypes = {name: _dtype_name(name, tensor) for name, tensor in tensors.items()}
     ordered = sorted(tensors, key=lambda name: (ORDER.index(dtypes[name]), name.encode()))

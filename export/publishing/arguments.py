@@ -17,6 +17,13 @@ writes a second, small bundle: the model, and where the texts are. Deploy that o
 
   python -m export publish bundle/ --to s3vectors BUCKET/INDEX
 
+Or remove texts of the current version without a new bundle: running functions skip them from their next look on.
+
+  python -m export publish s3://BUCKET/PREFIX --remove ID ...
+  python -m export publish s3://BUCKET/PREFIX --remove --ids FILE
+
+They stay removed in every version until --restore, so leave them out of the texts of the next bundle too.
+
 Files and vectors that were sent already are not sent again, so a stopped publish continues when you run it again.
 `python -m export history`, `rollback` and `prune` manage the versions in S3.
 """
@@ -43,9 +50,7 @@ def add_publishing_options(parser: argparse.ArgumentParser, command: str) -> Non
     """Add the options of one of these commands."""
     where = "the place in S3 that holds the versions"
     if command == "publish":
-        parser.add_argument(
-            "bundle", nargs="?", type=Path, default=Path("bundle"), help="the bundle's folder (default: bundle/)"
-        )
+        parser.add_argument("bundle", nargs="?", default="bundle", help="the bundle's folder (default: bundle/)")
         parser.add_argument("url", nargs="?", metavar="s3://BUCKET/PREFIX", help=where)
         parser.add_argument(
             "--to",
@@ -55,6 +60,12 @@ def add_publishing_options(parser: argparse.ArgumentParser, command: str) -> Non
         )
         small = f"with --to: the folder of the small bundle that a function then serves (default: BUNDLE-{S3_VECTORS})"
         parser.add_argument("--out", type=Path, help=small)
+        removed = "ids of texts of the current version that functions skip from their next look on"
+        parser.add_argument("--remove", nargs="*", metavar="ID", help=removed)
+        parser.add_argument("--restore", nargs="*", metavar="ID", help="removed ids that functions find again")
+        parser.add_argument(
+            "--ids", type=Path, metavar="FILE", help="more ids for --remove or --restore, one in each line"
+        )
     else:
         parser.add_argument("url", metavar="s3://BUCKET/PREFIX", help=where)
     if command == "rollback":
@@ -77,7 +88,13 @@ def add_publishing_options(parser: argparse.ArgumentParser, command: str) -> Non
 
 
 def check_publish(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Exit with an error unless `publish` has one place to send to; fill in --out."""
+    """Exit with an error unless `publish` has one place to send to; fill in --out and the ids to remove or restore."""
+    if options.remove is not None or options.restore is not None:
+        _check_removal(parser, options)
+        return
+    if options.ids is not None:
+        parser.error("--ids is for --remove or --restore; add one of them")
+    options.bundle = Path(options.bundle)
     if (options.url is None) == (options.to is None):
         parser.error(f"name one place: BUNDLE s3://BUCKET/PREFIX, or BUNDLE --to {S3_VECTORS} BUCKET/INDEX")
     if options.to is None:
@@ -88,3 +105,25 @@ def check_publish(parser: argparse.ArgumentParser, options: argparse.Namespace) 
         parser.error(f"--to: found {options.to[0]!r}, expected {S3_VECTORS}")
     bundle = options.bundle.resolve() if options.bundle.name in ("", "..") else options.bundle
     options.out = options.out or bundle.with_name(f"{bundle.name}-{S3_VECTORS}")
+
+
+def _check_removal(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Exit with an error unless there are ids and one URL, which can be the last word of the ids too."""
+    if options.remove is not None and options.restore is not None:
+        parser.error("found --remove and --restore, expected one of them; run two commands")
+    if options.to is not None or options.out is not None:
+        parser.error(f"--remove and --restore change s3://BUCKET/PREFIX; delete vectors of {S3_VECTORS} there")
+    ids = options.remove if options.remove is not None else options.restore
+    words = [word for word in (options.bundle, options.url) if word not in (None, parser.get_default("bundle"))]
+    if not words and ids:
+        words.append(ids.pop())
+    if len(words) != 1 or not words[0].startswith("s3://"):
+        parser.error("name the place that holds the texts, and nothing else: s3://BUCKET/PREFIX --remove ID ...")
+    (options.url,) = words
+    if options.ids is not None:
+        try:
+            ids += [line for line in options.ids.read_text(encoding="utf-8").splitlines() if line.strip()]
+        except (OSError, UnicodeDecodeError) as error:
+            parser.error(f"--ids: {options.ids}: {error}; expected a file in UTF-8 with an id in each line")
+    if not ids:
+        parser.error("found no ids; write them after --remove or --restore, or name a file with --ids")

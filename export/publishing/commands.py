@@ -31,6 +31,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     with closing(client):
         store = Store(client, options.url)
         match options.command:
+            case "publish" if options.remove is not None or options.restore is not None:
+                _change_removed(store, options, console)
             case "publish":
                 _publish(store, options, console)
             case "history":
@@ -38,11 +40,14 @@ def run(options: argparse.Namespace, console: Console) -> int:
                     mark = "current" if version.is_current else ""
                     when = version.published.strftime("%Y-%m-%d %H:%M:%S UTC")
                     console.print(f"{version.name[:12]}  {when}  {version.bytes / MEGABYTE:10,.1f} MB  {mark}".rstrip())
+                for id, rows in store.pointer().removed.items():
+                    console.print(f"removed  {id!r}: {len(rows)} texts of the current version", markup=False)
             case "rollback":
                 before = store.pointer()
                 name = store.find(options.version, before).name
                 store.make_current(name, before)
                 console.print(f"{name[:12]} is the current version of {store.url}")
+                _warn_of_removed(store, console)
             case _:
                 deleted, freed = store.prune(options.keep)
                 for name in deleted:
@@ -59,8 +64,33 @@ def _publish(store: "Store", options: argparse.Namespace, console: Console) -> N
     console.print(
         f"{version[:12]} is the current version of {store.url}; {files} files were sent, {sent / MEGABYTE:,.1f} MB"
     )
+    _warn_of_removed(store, console)
     if before.version not in (None, version):
         console.print(f"To undo this: {python_module('export', 'rollback', store.url)}", markup=False)
+
+
+def _change_removed(store: "Store", options: argparse.Namespace, console: Console) -> None:
+    if options.remove is not None:
+        removed = store.remove(options.remove).removed
+        texts = sum(len(removed[id]) for id in set(options.remove))
+        console.print(f"{texts:,} texts of {store.url} are removed: functions skip them from their next look on")
+        console.print("Leave them out of the texts of the next bundle too; --restore brings them back")
+        return
+    store.restore(options.restore)
+    console.print(f"{len(options.restore):,} ids of {store.url} are not removed any more")
+
+
+def _warn_of_removed(store: "Store", console: Console) -> None:
+    """Warn if the current version has texts that were removed."""
+    from export.publishing.removals import name_ids
+
+    if ids := [id for id, rows in store.pointer().removed.items() if rows]:
+        restore = python_module("export", "publish", store.url, "--restore", "ID")
+        console.print(
+            f"warning: {name_ids(ids)} in this version, and removed: functions skip these texts. Leave them out of the "
+            f"next bundle, or bring them back: {restore}",
+            markup=False,
+        )
 
 
 def _publish_vectors(options: argparse.Namespace, console: Console) -> None:

@@ -1,9 +1,12 @@
 """A bundle, open and warmed up: everything that a process needs to answer requests."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from function.engine.bundle import COLUMNS, INDEX, KEYWORDS, PASSAGES, BundleError, Manifest, open_bundle, read_manifest
 from function.engine.embedder import Embedder
@@ -12,7 +15,7 @@ from function.engine.semantic.index import Index
 
 if TYPE_CHECKING:
     from function.engine.keyword.keywords import Keywords
-    from function.engine.metadata.columns import Columns
+    from function.engine.metadata.columns import Columns, Mask
     from function.engine.metadata.ids import IdColumn
 
 
@@ -28,6 +31,28 @@ class LoadedBundle:
     index: Index
     passages: Passages
     folder: Path
+    allowed: "Mask | None" = None  # (rows,): the rows that can be found, None if no text was removed
+
+    def without(self, rows: Sequence[int]) -> "LoadedBundle":
+        """Return the bundle without some rows, which nothing finds or counts. Raises BundleError if it lacks one."""
+        if not rows:
+            return self
+        if max(rows) >= len(self.index):
+            raise BundleError(f"{self.folder}: row {max(rows)} was removed, expected one of {len(self.index)} rows")
+        allowed = np.ones(len(self.index), np.bool_)
+        allowed[list(rows)] = False
+        found = replace(self, allowed=allowed)
+        vars(found).update({name: part for name, part in vars(self).items() if name not in vars(found)})  # if open
+        return found
+
+    def find(self, id: str) -> int | None:
+        """Return the first row that has an id, None if there is none or if it was removed."""
+        row = self.ids.find(id)
+        return None if row is None or (self.allowed is not None and not self.allowed[row]) else row
+
+    def among_allowed(self, mask: "Mask") -> "Mask":
+        """Return the rows of a mask (rows,) that can be found."""
+        return mask if self.allowed is None else mask & self.allowed
 
     @cached_property
     def ids(self) -> "IdColumn":

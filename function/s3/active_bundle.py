@@ -2,12 +2,12 @@
 
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from function.engine.loading import Loaded
+from function.engine.loading import Loaded, LoadedBundle
 from function.s3.folders import SharedFolder
 from function.search.query import Search
 
@@ -25,11 +25,16 @@ class ActiveBundle:
         version: str,
         folder: SharedFolder,
         unused: deque[SharedFolder],
+        removed: Sequence[int] = (),
         search: Search | None = None,
     ) -> None:
-        """Append the bundle's folder to `unused` when nothing, such as a request, refers to this object any more."""
-        self.bundle = bundle
+        """Serve a bundle without its removed rows. Raises BundleError if it lacks one of them.
+
+        Append the bundle's folder to `unused` when nothing, such as a request, refers to this object any more.
+        """
+        self.bundle = bundle.without(removed) if isinstance(bundle, LoadedBundle) else bundle
         self.version = version
+        self.removed = tuple(removed)
         self.search = search
         # only queue it: deleting is slow, and the last reference is often dropped inside a request
         weakref.finalize(self, unused.append, folder)

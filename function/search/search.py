@@ -32,10 +32,12 @@ def make_search(bundle: Loaded, executor: Executor) -> Search:
     index, passages = bundle.index, bundle.passages
 
     async def search(query: Query, lap: Lap) -> Found:
-        allowed, is_large = None, len(index) > FEW_ROWS
+        allowed, is_large = bundle.allowed, len(index) > FEW_ROWS
         if query.filter is not None:
             condition = query.filter
-            allowed = await executor.run(lambda: _filtered_rows(condition, bundle.columns), is_long=True)
+            allowed = await executor.run(
+                lambda: bundle.among_allowed(_filtered_rows(condition, bundle.columns)), is_long=True
+            )
             lap("filter")
         if query.is_plain:
             assert query.text is not None
