@@ -5,13 +5,15 @@ from pathlib import Path
 
 import numpy as np
 
-from export.corpus.digests import digest_texts
+from export.corpus.digests import Places, digest_texts
 from export.corpus.embedded import EmbeddedTexts
 from export.corpus.passages import stored_columns
+from export.files.tensor_file import release
 from export.index.indexer import check_checksum
 from export.index.kept_lists import OlderLists
 from export.index.shards import KnownRows, Truncated, name_model
 from function.engine.bundle import INDEX, PASSAGES, TRUNCATED, BundleError, Manifest, open_bundle, read_manifest
+from function.engine.quantization import Codes, Scales
 from function.engine.semantic.index import Index
 
 
@@ -41,7 +43,13 @@ def open_older_rows(bundle: Path, manifest: Manifest) -> KnownRows:
     digests = digest_texts(EmbeddedTexts(texts, metadata) if older.index.heading_prefix else texts)
     if read_manifest(bundle) != older:
         raise BundleError(f"{bundle}: was replaced while it was read; run the command again when no other export runs")
-    return KnownRows(digests, is_truncated, index.codes_of, lists)
+
+    def read(places: Places) -> tuple[Codes, Scales]:
+        found = index.codes_of(places)
+        release(index.codes)  # otherwise the whole index would be in memory
+        return found
+
+    return KnownRows(digests, is_truncated, read, lists)
 
 
 def _read_truncated(bundle: Path, manifest: Manifest, rows: int) -> Truncated:

@@ -9,7 +9,7 @@ import pytest
 
 from export.publishing.store import Store
 from function.engine.bundle import BundleError
-from tests.function.routes.test_documents import documents
+from tests.function.routes.test_documents import documents as documents
 from tests.function.s3.asking import Start, left
 from tests.stand_ins.faults import Proxy
 from tests.stand_ins.fixtures import Publish
@@ -55,7 +55,10 @@ def test_a_removal_is_visible_after_one_poll_everywhere_and_fetches_nothing_of_t
 
 
 def test_a_document_lacks_its_removed_passages(
-    start: Start, publish: Publish, documents: Path, store: Store, environment: dict[str, str]
+    start: Start,
+    publish: Publish,
+    documents: Path,  # noqa: F811  the fixture
+    store: Store,
 ) -> None:
     publish(documents)
     store.remove(["a.md#x", "twice"])

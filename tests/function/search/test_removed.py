@@ -52,7 +52,8 @@ def find(bundle: LoadedBundle, query: Query) -> Found:
 )
 def test_no_mode_finds_or_counts_a_removed_row(mode: str, fields: dict[str, Any]) -> None:
     whole, without = parts()
-    query = Query(**({"text": "the baker lost a key", "mode": mode, "num_results": 90} | fields))
+    plain: dict[str, Any] = {"text": "the baker lost a key", "mode": mode, "num_results": 90}
+    query = Query(**(plain | fields))
     condition: dict[str, Any] = {"id": {"$nin": IDS}}
     if query.filter is not None:
         condition = {"$and": [query.filter, condition]}
