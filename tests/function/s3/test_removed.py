@@ -57,7 +57,7 @@ def test_a_removal_is_visible_after_one_poll_everywhere_and_fetches_nothing_of_t
 def test_a_document_lacks_its_removed_passages(
     start: Start,
     publish: Publish,
-    documents: Path,  # noqa: F811  the fixture
+    documents: Path,
     store: Store,
 ) -> None:
     publish(documents)
