@@ -88,7 +88,7 @@ def add_publishing_options(parser: argparse.ArgumentParser, command: str) -> Non
 
 
 def check_publish(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Exit with an error unless `publish` has one place to send to; fill in --out and the ids to remove or restore."""
+    """Exit with an error unless `publish` has one place to send to; fill in --out."""
     if options.remove is not None or options.restore is not None:
         _check_removal(parser, options)
         return
@@ -120,10 +120,5 @@ def _check_removal(parser: argparse.ArgumentParser, options: argparse.Namespace)
     if len(words) != 1 or not words[0].startswith("s3://"):
         parser.error("name the place that holds the texts, and nothing else: s3://BUCKET/PREFIX --remove ID ...")
     (options.url,) = words
-    if options.ids is not None:
-        try:
-            ids += [line for line in options.ids.read_text(encoding="utf-8").splitlines() if line.strip()]
-        except (OSError, UnicodeDecodeError) as error:
-            parser.error(f"--ids: {options.ids}: {error}; expected a file in UTF-8 with an id in each line")
-    if not ids:
+    if not ids and options.ids is None:
         parser.error("found no ids; write them after --remove or --restore, or name a file with --ids")

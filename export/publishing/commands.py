@@ -2,11 +2,12 @@
 
 import argparse
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from export.publishing.client import connect
+from export.publishing.client import PublishError, connect
 from export.shell import python_module
 from export.terminal import showing_progress
 
@@ -70,14 +71,24 @@ def _publish(store: "Store", options: argparse.Namespace, console: Console) -> N
 
 
 def _change_removed(store: "Store", options: argparse.Namespace, console: Console) -> None:
+    ids = [*(options.restore if options.remove is None else options.remove), *_read_ids(options.ids)]
     if options.remove is not None:
-        removed = store.remove(options.remove).removed
-        texts = sum(len(removed[id]) for id in set(options.remove))
+        removed = store.remove(ids).removed
+        texts = sum(len(removed[id]) for id in set(ids))
         console.print(f"{texts:,} texts of {store.url} are removed: functions skip them from their next look on")
         console.print("Leave them out of the texts of the next bundle too; --restore brings them back")
         return
-    store.restore(options.restore)
-    console.print(f"{len(options.restore):,} ids of {store.url} are not removed any more")
+    store.restore(ids)
+    console.print(f"{len(set(ids)):,} ids of {store.url} are not removed any more")
+
+
+def _read_ids(path: Path | None) -> list[str]:
+    """Return the lines of a file that are not blank. Raises PublishError if the file cannot be read."""
+    try:
+        lines = [] if path is None else path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise PublishError(f"--ids: {path}: {error}; expected a file in UTF-8 with an id in each line") from error
+    return [line for line in lines if line.strip()]
 
 
 def _warn_of_removed(store: "Store", console: Console) -> None:

@@ -1,12 +1,9 @@
 """A bundle, open and warmed up: everything that a process needs to answer requests."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from function.engine.bundle import COLUMNS, INDEX, KEYWORDS, PASSAGES, BundleError, Manifest, open_bundle, read_manifest
 from function.engine.embedder import Embedder
@@ -31,19 +28,7 @@ class LoadedBundle:
     index: Index
     passages: Passages
     folder: Path
-    allowed: "Mask | None" = None  # (rows,): the rows that can be found, None if no text was removed
-
-    def without(self, rows: Sequence[int]) -> "LoadedBundle":
-        """Return the bundle without some rows, which nothing finds or counts. Raises BundleError if it lacks one."""
-        if not rows:
-            return self
-        if max(rows) >= len(self.index):
-            raise BundleError(f"{self.folder}: row {max(rows)} was removed, expected one of {len(self.index)} rows")
-        allowed = np.ones(len(self.index), np.bool_)
-        allowed[list(rows)] = False
-        found = replace(self, allowed=allowed)
-        vars(found).update({name: part for name, part in vars(self).items() if name not in vars(found)})  # if open
-        return found
+    allowed: "Mask | None" = None  # (rows,): the rows that can be found; None, all of them, if no text was removed
 
     def find(self, id: str) -> int | None:
         """Return the first row that has an id, None if there is none or if it was removed."""

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from function.engine.loading import Loaded, LoadedBundle
+from function.engine.loading import Loaded
 from function.s3.folders import SharedFolder
 from function.search.query import Search
 
@@ -32,7 +32,11 @@ class ActiveBundle:
 
         Append the bundle's folder to `unused` when nothing, such as a request, refers to this object any more.
         """
-        self.bundle = bundle.without(removed) if isinstance(bundle, LoadedBundle) else bundle
+        if removed:
+            from function.s3.removed import without_rows  # few bundles have removed rows
+
+            bundle = without_rows(bundle, removed)
+        self.bundle = bundle
         self.version = version
         self.removed = tuple(removed)
         self.search = search

@@ -134,11 +134,6 @@ class Index:
         """Return the number of values in a row."""
         return int(self._codes.shape[1])
 
-    @property
-    def codes(self) -> Codes:
-        """Return the codes of all rows in the order of the file, (rows, dim) int8, usually memory-mapped."""
-        return self._codes
-
     def search(self, query: Embeddings, top_k: int, allowed: Mask | None = None, *, exact: bool = False) -> list[Hit]:
         """Return the top_k rows most like the query, best first; all rows if there are fewer.
 

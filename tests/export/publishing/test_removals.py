@@ -141,6 +141,11 @@ def test_ids_come_from_the_command_line_or_from_a_file(
     history = run("history", *where).out
     assert "removed  'story-002': 1 texts of the current version" in history
     assert "story-001" not in history
+    file.write_bytes(b"\xff")
+    for path in (file, tmp_path / "missing"):
+        found = error_line(run("publish", *where, "--remove", "--ids", path))
+        assert f"--ids: {path}: " in found
+        assert "expected a file in UTF-8 with an id in each line" in found
     assert "'nobody' is not in the current version" in error_line(run("publish", *where, "--remove", "nobody"))
 
 
@@ -168,7 +173,6 @@ def test_publish_and_rollback_warn_of_removed_ids_in_the_new_version(
         ("s3://b/p --remove a --restore b", "found --remove and --restore, expected one of them"),
         ("s3://b/p --remove a --to s3vectors b/i", "--remove and --restore change s3://BUCKET/PREFIX"),
         ("s3://b/p --ids FILE", "--ids is for --remove or --restore"),
-        ("s3://b/p --remove --ids /nowhere", "expected a file in UTF-8 with an id in each line"),
     ],
 )
 def test_other_arguments_are_refused(words: str, message: str) -> None:

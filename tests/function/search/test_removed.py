@@ -8,6 +8,7 @@ import pytest
 from function.engine.bundle import BundleError
 from function.engine.loading import LoadedBundle
 from function.executor import InlineExecutor
+from function.s3.removed import without_rows
 from function.search.query import Found, Query, UnknownIdError
 from function.search.search import make_search
 from tests.function.search.test_refinements import MODES, world
@@ -20,7 +21,9 @@ def parts() -> tuple[LoadedBundle, LoadedBundle]:
     """The whole bundle, and the one without the rows."""
     whole = world()[1]
     assert isinstance(whole, LoadedBundle)
-    return whole, whole.without(REMOVED)
+    without = without_rows(whole, REMOVED)
+    assert isinstance(without, LoadedBundle)
+    return whole, without
 
 
 def find(bundle: LoadedBundle, query: Query) -> Found:
@@ -81,9 +84,4 @@ def test_the_id_of_a_removed_row_is_unknown() -> None:
 def test_a_row_that_the_bundle_lacks_cannot_be_removed() -> None:
     whole, _ = parts()
     with pytest.raises(BundleError, match="row 90 was removed, expected one of 90 rows"):
-        whole.without([3, 90])
-
-
-def test_a_bundle_without_removed_rows_has_no_mask() -> None:
-    whole, _ = parts()
-    assert whole.without(()).allowed is None
+        without_rows(whole, [3, 90])
