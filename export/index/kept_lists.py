@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from export.corpus.digests import Places
-from export.files.tensor_file import Notes, read_notes
+from export.files.tensor_file import Notes, read_notes, release
 from export.index.lists import Numbers
 from function.engine.arrays import Array
 from function.engine.bundle import StagesInfo
@@ -85,6 +85,7 @@ class OlderLists:
             some = new[begin : begin + ROWS_AT_ONCE]
             numbers[some] = np.argmax(dequantize(codes[some], scales[some]) @ self.axes @ centroids, axis=1)
         _join_equal_rows(numbers, is_new, codes, scales)
+        release(codes)
         used, numbers = np.unique(numbers, return_inverse=True)
         stages = replace(self.stages, lists=len(used), probed=min(self.stages.probed, len(used)))
         return ListsOfRows(numbers, self.axes, self.centroids[used], self.scales[used], stages, changed)
