@@ -96,8 +96,7 @@ def choose_stages(
     enough is the recall that the stages must reach, from LEAST_RECALL to 1; None means RECALL_WITH_LISTS or
     RECALL_WITHOUT_LISTS. `kept` are returned if they reach it; otherwise no stage becomes narrower than in `kept`. The
     stages are chosen one after the other, each as narrow as the recall allows while the later ones are as wide as they
-    can be. If even the widest stages do not reach LEAST_RECALL, return None and the recall of
-    the widest.
+    can be. If even the widest stages do not reach LEAST_RECALL, return None and the recall of the widest.
     """
     if enough is None:
         enough = RECALL_WITH_LISTS if lists > 1 else RECALL_WITHOUT_LISTS
