@@ -1,8 +1,8 @@
 """Write safetensors files of any size with little memory, and release memory-mapped arrays.
 
 The library's own writer copies all tensors of a file into one string of bytes. This one copies a block at a time, and
-the bytes it writes are the library's. function/engine/tensors.py reads the files and describes the format.
-Left out: dtypes that no bundle has, and the format's `__metadata__`.
+the bytes it writes are the library's. function/engine/tensors.py reads the files, describes the format and skips notes,
+the format's `__metadata__`. Left out: dtypes that no bundle has.
 """
 
 import json
@@ -45,18 +45,22 @@ class Gathered:
 
 
 Tensor = AnyArray | Gathered
+Notes = Mapping[str, str]
+NO_NOTES: Notes = {}
+NOTES = "__metadata__"  # in the header
 
 
-def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Notes = NO_NOTES) -> None:
     """Write a safetensors file that every user may read, with the same bytes as the library's save_file.
 
     An array has one dimension or more and can be memory-mapped; its pages are released when they are written. No more
-    than BLOCK bytes, or one row, are copied at a time. Raises ValueError for a dtype that no bundle has, OSError if the
-    file cannot be written.
+    than BLOCK bytes, or one row, are copied at a time. `read_notes` returns the notes again. Raises ValueError for a
+    dtype that no bundle has, OSError if the file cannot be written.
     """
     dtypes = {name: _dtype_name(name, tensor) for name, tensor in tensors.items()}
     ordered = sorted(tensors, key=lambda name: (ORDER.index(dtypes[name]), name.encode()))
-    header, begin = {}, 0
+    header: dict[str, object] = {NOTES: notes} if notes else {}
+    begin = 0
     for name in ordered:
         shape = tensors[name].shape
         end = begin + math.prod(shape) * tensors[name].dtype.itemsize
@@ -80,6 +84,14 @@ def _dtype_name(name: str, tensor: Tensor) -> str:
         if tensor.dtype == kind:
             return known
     raise ValueError(f"tensor {name!r}: dtype {tensor.dtype}, expected one of {', '.join(DTYPES)}")
+
+
+def read_notes(path: Path) -> Notes:
+    """Return the notes of a safetensors file that `map_tensors` opens."""
+    with path.open("rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    notes: Notes = header.get(NOTES, NO_NOTES)
+    return notes
 
 
 def map_file(file: IO[bytes]) -> AnyArray:

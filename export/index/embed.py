@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from export.corpus.digests import digest_texts, find_digests, mark_first
+from export.corpus.digests import Places, digest_texts, find_digests, mark_first
 from export.index.shards import KnownRows, Truncated, gather_rows, join_digests, read_shards, save_shard
 from export.progress import OnProgress, no_progress
 from function.engine.embedder import Embedder, TokenIds, plan_batches
@@ -53,7 +53,12 @@ class EmbeddedCorpus:
     embedded: int  # texts that were embedded now
     is_truncated: Truncated  # (rows,): whether the text is longer than the model reads
     resumed: int  # rows reused from an export that was stopped
-    updated: int  # rows reused from an older bundle
+    older_rows: Places  # (rows,): the row of the older bundle that each row is, -1 for one that is not from there
+
+    @property
+    def updated(self) -> int:
+        """Return the number of rows reused from an older bundle."""
+        return int(np.count_nonzero(self.older_rows >= 0))
 
 
 def embed_texts(embedder: Embedder, texts: Sequence[str], role: str = "") -> Embeddings:
@@ -122,8 +127,8 @@ def embed_corpus(
     before = [older] if older is not None else []
     known = [*before, *read_shards(fresh, model, digests)]
     places = find_digests(digests, join_digests(known))
-    updated = int(np.count_nonzero((places >= 0) & (places < sum(len(rows.digests) for rows in before))))
-    resumed = int(np.count_nonzero(places >= 0)) - updated
+    older_rows = np.where(places < sum(len(rows.digests) for rows in before), places, -1)
+    resumed = int(np.count_nonzero(places >= 0) - np.count_nonzero(older_rows >= 0))
     is_wanted = mark_first(digests) & (places < 0)
     wanted = digests[is_wanted]
     left, embedded = len(wanted), 0
@@ -144,7 +149,7 @@ def embed_corpus(
         raise TensorsError(f"{fresh}: a shard is damaged that was just written; expected a disk that works; check it")
     is_truncated = np.concatenate([rows.is_truncated for rows in known])[places]
     codes, scales = gather_rows(known, places, embedder.model.dim, fresh)
-    return EmbeddedCorpus(codes, scales, embedded, is_truncated, resumed, updated)
+    return EmbeddedCorpus(codes, scales, embedded, is_truncated, resumed, older_rows)
 
 
 def _embed_batch(embedder: Embedder, tokens: list[TokenIds], rows: list[int]) -> Quantized:

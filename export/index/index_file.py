@@ -1,6 +1,7 @@
 """Write index.safetensors: the rows, and what the stages of a search need. Many rows are written list by list.
 
-Each stage goes as far as the recall requires and no further, measured with rows of the corpus.
+Each stage goes as far as the recall requires and no further, measured with rows of the corpus. An update that keeps the
+lists of an older index keeps its stages too, if they still reach that recall, and otherwise widens them.
 """
 
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from export.files.tensor_file import Gathered, Tensor, release, save_tensors
+from export.index.kept_lists import ListsOfRows
 from export.index.lists import group_rows, principal_axes
 from export.index.recall import LEAST_RECALL, ExactSearch, own_queries, search_exactly
 from function.engine.bundle import StagesInfo
@@ -29,48 +31,54 @@ SLACK = 0.0005  # recall that is left for each stage that is chosen later
 
 
 def write_index_file(
-    path: Path, codes: Codes, scales: Scales, enough: float | None = None
+    path: Path, codes: Codes, scales: Scales, enough: float | None = None, kept: ListsOfRows | None = None
 ) -> tuple[StagesInfo | None, float]:
     """Write the rows of a corpus, and return the stages of a search and their recall.
 
     codes is (rows, dim) int8 and scales (rows,) float32, in the order of the corpus; both can be memory-mapped. enough
-    is that of `choose_stages`.
+    is that of `choose_stages`. kept are the lists of an older index, None for new ones.
     """
     exact = search_exactly(own_queries(codes, scales), codes, scales)
     if len(codes) > EXHAUSTIVE_ROWS:
-        stages, recall = _write_stages(path, codes, scales, exact, enough)
-        if stages is not None:
-            return stages, recall
+        for lists in [None] if kept is None else [kept, None]:
+            stages, recall = _write_stages(path, codes, scales, exact, enough, lists)
+            if stages is not None:
+                return stages, recall
     save_tensors(path, {"codes": codes, "scales": scales})
     return None, exact.recall_of(Index.open(path, None))
 
 
 def _write_stages(
-    path: Path, codes: Codes, scales: Scales, exact: ExactSearch, enough: float | None
+    path: Path, codes: Codes, scales: Scales, exact: ExactSearch, enough: float | None, kept: ListsOfRows | None
 ) -> tuple[StagesInfo | None, float]:
     """Write the rows with their signs and, if they are many, in lists; no stages if their recall is too low."""
     if len(codes) < LEAST_ROWS_OF_LISTS:
         save_tensors(path, {"codes": codes, "scales": scales, "bits": _signs(codes).T})
         return choose_stages(path, 1, exact, enough)
-    centroids, numbers = group_rows(codes, scales)
-    order = np.argsort(numbers, kind="stable")
+    lists = kept or _make_lists(codes, scales)
+    order = np.argsort(lists.numbers, kind="stable")
     places = np.empty(len(order), np.uint32)
     places[order] = np.arange(len(order), dtype=np.uint32)
-    axes = principal_axes(centroids)
-    centroid_codes, centroid_scales = quantize(centroids @ axes)
     tensors: dict[str, Tensor] = {
         "codes": Gathered(codes, order),
         "scales": Gathered(scales, order),
         "bits": Gathered(_signs(codes), order),
-        "axes": axes,
-        "centroids": centroid_codes,
-        "centroids.scales": centroid_scales,
-        "lists.offsets": np.cumsum([0, *np.bincount(numbers)], dtype=np.uint32),
+        "axes": lists.axes,
+        "centroids": lists.centroids,
+        "centroids.scales": lists.scales,
+        "lists.offsets": np.cumsum([0, *np.bincount(lists.numbers)], dtype=np.uint32),
         "lists.rows": order.astype(np.uint32),
         "lists.places": places,
     }
-    save_tensors(path, tensors)
-    return choose_stages(path, len(centroids), exact, enough)
+    save_tensors(path, tensors, lists.notes)
+    # another recall than before needs stages of its own
+    return choose_stages(path, len(lists.centroids), exact, enough, lists.stages if enough is None else None)
+
+
+def _make_lists(codes: Codes, scales: Scales) -> ListsOfRows:
+    centroids, numbers = group_rows(codes, scales)
+    axes = principal_axes(centroids)
+    return ListsOfRows(numbers, axes, *quantize(centroids @ axes))
 
 
 def _signs(codes: Codes) -> Words:
@@ -82,17 +90,19 @@ def _signs(codes: Codes) -> Words:
 
 
 def choose_stages(
-    path: Path, lists: int, exact: ExactSearch, enough: float | None = None
+    path: Path, lists: int, exact: ExactSearch, enough: float | None = None, kept: StagesInfo | None = None
 ) -> tuple[StagesInfo | None, float]:
     """Return the stages of an index.safetensors with this number of lists, and their recall against exact search.
 
     enough is the recall that the stages must reach, from LEAST_RECALL to 1; None means RECALL_WITH_LISTS or
-    RECALL_WITHOUT_LISTS. The stages are chosen one after the other, each as narrow as the recall allows while the later
-    ones are as wide as they can be. If even the widest stages do not reach LEAST_RECALL, return None and the recall of
-    the widest.
+    RECALL_WITHOUT_LISTS. `kept` are returned if they reach it; otherwise no stage becomes narrower than in `kept`. The
+    stages are chosen one after the other, each as narrow as the recall allows while the later ones are as wide as they
+    can be. If even the widest stages do not reach LEAST_RECALL, return None and the recall of the widest.
     """
     if enough is None:
         enough = RECALL_WITH_LISTS if lists > 1 else RECALL_WITHOUT_LISTS
+    if kept is not None and (recall := exact.recall_of(Index.open(path, kept))) >= enough:
+        return kept, recall
     probed = sorted({max(1, round(share * lists)) for share in SHARES}) if lists > 1 else [1]
     stages = StagesInfo(lists, probed[-1], CANDIDATES[-1], RESCORED[-1])
     recall = exact.recall_of(Index.open(path, stages))
@@ -100,8 +110,10 @@ def choose_stages(
         return None, recall
     choices: dict[str, Sequence[int]] = {"probed": probed, "candidates": CANDIDATES, "rescored": RESCORED}
     for place, (name, widths) in enumerate(choices.items(), 1):
-        for width in widths:
+        for width in widths if kept is None else [width for width in widths if width >= getattr(kept, name)]:
             narrower = replace(stages, **{name: width})
+            if narrower == stages:  # as wide as it can be, which is measured
+                break
             found = exact.recall_of(Index.open(path, narrower))
             if found >= min(enough + (len(choices) - place) * SLACK, recall):
                 stages, recall = narrower, found

@@ -6,8 +6,8 @@ function/engine/keyword/keywords.py describes the tensors and the formula.
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from itertools import pairwise, repeat
+from functools import partial
+from itertools import chain, pairwise, repeat
 
 import numpy as np
 
@@ -108,14 +108,28 @@ def _read_terms(
         before = len(occurrences)
         if language not in readers:
             plain = partial(number, find_stemmer(language))
-            readers[language] = plain, lru_cache(REMEMBERED_WORDS)(plain)
+            readers[language] = plain, _NumbersOfWords(plain).__getitem__
         by_word, cached = readers[language]
         for word in title.split():
             occurrences.extend(by_word(word) * TITLE_WEIGHT)
-        for word in text.split():
-            occurrences.extend(cached(word) if len(word) <= LONGEST_REMEMBERED else by_word(word))
+        occurrences.extend(chain.from_iterable(map(cached, text.split())))
         lengths.append(len(occurrences) - before)
     return numbers, np.frombuffer(occurrences, np.uint32), np.frombuffer(lengths, np.uint32), version, {*readers}
+
+
+class _NumbersOfWords(dict[str, tuple[int, ...]]):
+    """The numbers of each word's terms, cached in a dictionary: `map` reads it without running Python's bytecode."""
+
+    def __init__(self, number: Callable[[str], tuple[int, ...]]) -> None:
+        self._number = number
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        found = self._number(word)
+        if len(word) <= LONGEST_REMEMBERED:
+            if len(self) >= REMEMBERED_WORDS:
+                self.clear()
+            self[word] = found
+        return found
 
 
 def _postings(occurrences: Array[np.uint32], lengths: Array[np.uint32], terms: int) -> dict[str, AnyArray]:

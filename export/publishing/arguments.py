@@ -23,6 +23,13 @@ How long a function takes to fetch a bundle from S3, and how large a bundle can 
 
   python -m export publish bundle/ --limits
 
+Or remove texts of the current version without a new bundle: running functions skip them from their next look on.
+
+  python -m export publish s3://BUCKET/PREFIX --remove ID ...
+  python -m export publish s3://BUCKET/PREFIX --remove --ids FILE
+
+They stay removed in every version until --restore, so leave them out of the texts of the next bundle too.
+
 Files and vectors that were sent already are not sent again, so a stopped publish continues when you run it again.
 `python -m export history`, `rollback` and `prune` manage the versions in S3.
 """
@@ -43,16 +50,14 @@ Delete old versions, but neither the newest ones nor the current one and the one
 """
 DESCRIPTIONS = {"publish": PUBLISH, "history": HISTORY, "rollback": ROLLBACK, "prune": PRUNE}
 DEFAULT_KEPT = 5
-DEFAULT_BUNDLE = Path("bundle")
+DEFAULT_BUNDLE = "bundle"
 
 
 def add_publishing_options(parser: argparse.ArgumentParser, command: str) -> None:
     """Add the options of one of these commands."""
     where = "the place in S3 that holds the versions"
     if command == "publish":
-        parser.add_argument(
-            "bundle", nargs="?", type=Path, default=DEFAULT_BUNDLE, help="the bundle's folder (default: bundle/)"
-        )
+        parser.add_argument("bundle", nargs="?", default=DEFAULT_BUNDLE, help="the bundle's folder (default: bundle/)")
         parser.add_argument("url", nargs="?", metavar="s3://BUCKET/PREFIX", help=where)
         parser.add_argument(
             "--to",
@@ -68,6 +73,12 @@ def add_publishing_options(parser: argparse.ArgumentParser, command: str) -> Non
         parser.add_argument("--limits", action="store_true", help=shown)
         bandwidth = "with --limits: the bandwidth of a function that you know (default: those that AWS documents)"
         parser.add_argument("--bandwidth", type=number_option(1, 10**6), metavar="MBIT", help=bandwidth)
+        removed = "ids of texts of the current version that functions skip from their next look on"
+        parser.add_argument("--remove", nargs="*", metavar="ID", help=removed)
+        parser.add_argument("--restore", nargs="*", metavar="ID", help="removed ids that functions find again")
+        parser.add_argument(
+            "--ids", type=Path, metavar="FILE", help="more ids for --remove or --restore, one in each line"
+        )
     else:
         parser.add_argument("url", metavar="s3://BUCKET/PREFIX", help=where)
     if command == "rollback":
@@ -91,6 +102,12 @@ def add_publishing_options(parser: argparse.ArgumentParser, command: str) -> Non
 
 def check_publish(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     """Exit with an error unless `publish` has one place to send to, or none with --limits; fill in --out."""
+    if options.remove is not None or options.restore is not None:
+        _check_removal(parser, options)
+        return
+    if options.ids is not None:
+        parser.error("--ids is for --remove or --restore; add one of them")
+    options.bundle = Path(options.bundle)
     if options.limits:
         if options.url is not None or options.to is not None:
             parser.error("--limits publishes nothing; leave out the place, or leave out --limits")
@@ -108,3 +125,22 @@ def check_publish(parser: argparse.ArgumentParser, options: argparse.Namespace) 
         parser.error(f"--to: found {options.to[0]!r}, expected {S3_VECTORS}")
     bundle = options.bundle.resolve() if options.bundle.name in ("", "..") else options.bundle
     options.out = options.out or bundle.with_name(f"{bundle.name}-{S3_VECTORS}")
+
+
+def _check_removal(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Exit with an error unless there are ids and one URL, which can be the last word of the ids too."""
+    if options.remove is not None and options.restore is not None:
+        parser.error("found --remove and --restore, expected one of them; run two commands")
+    if options.limits:
+        parser.error("--limits changes nothing; leave it out, or leave out --remove and --restore")
+    if options.to is not None or options.out is not None:
+        parser.error(f"--remove and --restore change s3://BUCKET/PREFIX; delete vectors of {S3_VECTORS} there")
+    ids = options.remove if options.remove is not None else options.restore
+    words = [word for word in (options.bundle, options.url) if word not in (None, parser.get_default("bundle"))]
+    if not words and ids:
+        words.append(ids.pop())
+    if len(words) != 1 or not words[0].startswith("s3://"):
+        parser.error("name the place that holds the texts, and nothing else: s3://BUCKET/PREFIX --remove ID ...")
+    (options.url,) = words
+    if not ids and options.ids is None:
+        parser.error("found no ids; write them after --remove or --restore, or name a file with --ids")

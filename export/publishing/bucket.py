@@ -60,6 +60,15 @@ class Bucket:
             )
         return content, reply["ETag"]
 
+    def read_part(self, name: str, begin: int, length: int) -> bytes:
+        """Return `length` bytes of an object. Raises PublishError."""
+        if not length:  # no range of bytes is empty
+            return b""
+        with self._explained(name):
+            place = {"Bucket": self._bucket, "Key": self._prefix + name, "Range": f"bytes={begin}-{begin + length - 1}"}
+            content: bytes = self._client.get_object(**place)["Body"].read()
+            return content
+
     def entries(self, folder: str) -> Iterator[Entry]:
         """Yield the objects whose names begin with `folder`. Raises PublishError."""
         with self._explained(folder):

@@ -2,12 +2,13 @@
 
 import argparse
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from export.publishing.arguments import DEFAULT_BUNDLE
-from export.publishing.client import connect
+from export.publishing.client import PublishError, connect
 from export.publishing.fetch_time import DEFAULT_BANDWIDTH, FetchTime, fetched_bytes, limits
 from export.shell import python_module
 from export.terminal import showing_progress
@@ -26,7 +27,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     refuses.
     """
     if options.command == "publish" and options.limits:
-        for line in limits(options.bundle, options.bundle is not DEFAULT_BUNDLE, options.bandwidth):
+        for line in limits(options.bundle, options.bundle != Path(DEFAULT_BUNDLE), options.bandwidth):
             console.print(line, markup=False, highlight=False)
         return 0
     if options.command == "publish" and options.to is not None:
@@ -38,6 +39,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     with closing(client):
         store = Store(client, options.url)
         match options.command:
+            case "publish" if options.remove is not None or options.restore is not None:
+                _change_removed(store, options, console)
             case "publish":
                 _publish(store, options, console)
             case "history":
@@ -45,11 +48,14 @@ def run(options: argparse.Namespace, console: Console) -> int:
                     mark = "current" if version.is_current else ""
                     when = version.published.strftime("%Y-%m-%d %H:%M:%S UTC")
                     console.print(f"{version.name[:12]}  {when}  {version.bytes / MEGABYTE:10,.1f} MB  {mark}".rstrip())
+                for id, rows in store.pointer().removed.items():
+                    console.print(f"removed  {id!r}: {len(rows)} texts of the current version", markup=False)
             case "rollback":
                 before = store.pointer()
                 name = store.find(options.version, before).name
                 store.make_current(name, before)
                 console.print(f"{name[:12]} is the current version of {store.url}")
+                _warn_of_removed(store, console)
             case _:
                 deleted, freed = store.prune(options.keep)
                 for name in deleted:
@@ -67,8 +73,43 @@ def _publish(store: "Store", options: argparse.Namespace, console: Console) -> N
         f"{version[:12]} is the current version of {store.url}; {files} files were sent, {sent / MEGABYTE:,.1f} MB"
     )
     console.print(FetchTime(fetched_bytes(read_manifest(options.bundle)), DEFAULT_BANDWIDTH).describe(), markup=False)
+    _warn_of_removed(store, console)
     if before.version not in (None, version):
         console.print(f"To undo this: {python_module('export', 'rollback', store.url)}", markup=False)
+
+
+def _change_removed(store: "Store", options: argparse.Namespace, console: Console) -> None:
+    ids = [*(options.restore if options.remove is None else options.remove), *_read_ids(options.ids)]
+    if options.remove is not None:
+        removed = store.remove(ids).removed
+        texts = sum(len(removed[id]) for id in set(ids))
+        console.print(f"{texts:,} texts of {store.url} are removed: functions skip them from their next look on")
+        console.print("Leave them out of the texts of the next bundle too; --restore brings them back")
+        return
+    store.restore(ids)
+    console.print(f"{len(set(ids)):,} ids of {store.url} are not removed any more")
+
+
+def _read_ids(path: Path | None) -> list[str]:
+    """Return the lines of a file that are not blank. Raises PublishError if the file cannot be read."""
+    try:
+        lines = [] if path is None else path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise PublishError(f"--ids: {path}: {error}; expected a file in UTF-8 with an id in each line") from error
+    return [line for line in lines if line.strip()]
+
+
+def _warn_of_removed(store: "Store", console: Console) -> None:
+    """Warn if the current version has texts that were removed."""
+    from export.publishing.removals import name_ids
+
+    if ids := [id for id, rows in store.pointer().removed.items() if rows]:
+        restore = python_module("export", "publish", store.url, "--restore", "ID")
+        console.print(
+            f"warning: {name_ids(ids)} in this version, and removed: functions skip these texts. Leave them out of the "
+            f"next bundle, or bring them back: {restore}",
+            markup=False,
+        )
 
 
 def _publish_vectors(options: argparse.Namespace, console: Console) -> None:

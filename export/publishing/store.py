@@ -14,7 +14,8 @@ killed `prune` can leave one without its manifest. Publishing the same bundle ag
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from export.index.indexer import check_checksum
 from export.progress import OnProgress, no_progress
 from export.publishing.bucket import Bucket, ChangedError, Entry
 from export.publishing.client import PublishError
+from export.publishing.removals import Removed, add_ids, drop_ids, find_rows, require_rows
 from function.engine.bundle import FORMAT_VERSION, MANIFEST, BundleError, Manifest, open_bundle, parse_manifest
 from function.engine.published import BUNDLES, POINTER, is_version, parse_pointer
 
@@ -44,11 +46,15 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """The current version, the one before it, and the ETag of the pointer that names them; None if there is none."""
+    """The current version, the one before it, and the ETag of the pointer that names them; None if there is none.
+
+    removed has the rows of each removed id in the current version.
+    """
 
     version: str | None = None
     previous: str | None = None
     etag: str | None = None
+    removed: Removed = field(default_factory=dict)
 
 
 class Store:
@@ -66,7 +72,7 @@ class Store:
             return Current()
         content, etag = reply
         pointer = parse_pointer(content, f"{self.url}/{POINTER}")
-        return Current(pointer.version, pointer.previous, etag)
+        return Current(pointer.version, pointer.previous, etag, pointer.removed)
 
     def send(self, bundle: Path, on_progress: OnProgress = no_progress) -> tuple[str, int, int]:
         """Send a bundle's files, except those that are there; return its version, and the files and bytes sent.
@@ -109,7 +115,7 @@ class Store:
             if etag is None or before.version in (None, version):
                 raise
             try:
-                self._write_pointer(before.version, before.previous, etag)
+                self._write_pointer(before.version, before.previous, etag, before.removed)
             except ChangedError:  # the pointer of another command stays
                 raise error from None
             raise PublishError(f"{error}; the pointer names {before.version[:SHOWN]} again") from None
@@ -117,30 +123,73 @@ class Store:
     def switch(self, version: str, before: Current) -> str | None:
         """Let the pointer name a version, unless it has changed since `before` was read; return its ETag.
 
-        Returns None if another command has switched to the same version.
+        Removed ids stay removed. Returns None if another command has switched to the same version.
         Raises PublishError if another command has switched it to another version since.
         """
-        try:
-            previous = before.previous if before.version == version else before.version
-            return self._write_pointer(version, previous, before.etag)
-        except ChangedError:
-            winner = self.pointer().version
+        while True:
+            try:
+                previous = before.previous if before.version == version else before.version
+                removed = find_rows(self._bucket, version, before.removed)
+                return self._write_pointer(version, previous, before.etag, removed)
+            except ChangedError:
+                now = self.pointer()
+            winner = now.version
             if winner == version:  # another command published the same, or our own first try arrived after all
                 return None
+            if (winner, now.previous) == (before.version, before.previous) and now.removed != before.removed:
+                before = now  # another command removed or restored ids
+                continue
             raise PublishError(
                 f"{self.url}/{POINTER}: another command switched it to {winner and winner[:SHOWN]} in the meantime; it "
                 f"stays so. If it should name {version[:SHOWN]}, run "
                 f"`python -m export rollback {self.url} {version[:SHOWN]}`"
             ) from None
 
-    def _write_pointer(self, version: str, previous: str | None, etag: str | None) -> str:
+    def remove(self, ids: Sequence[str]) -> Current:
+        """Let functions skip the texts with these ids, and return the new pointer.
+
+        Raises PublishError, and changes nothing, if the current version lacks one of the ids.
+        """
+
+        def add(before: Current) -> Removed:
+            assert before.version is not None
+            removed = find_rows(self._bucket, before.version, add_ids(before.removed, ids, self.url))
+            require_rows(removed, ids, self.url)
+            return removed
+
+        return self._change_removed(add)
+
+    def restore(self, ids: Sequence[str]) -> Current:
+        """Let functions find the texts with these removed ids again, and return the new pointer.
+
+        Raises PublishError, and changes nothing, if one of the ids is not removed.
+        """
+        return self._change_removed(
+            lambda before: {id: before.removed[id] for id in drop_ids(before.removed, ids, self.url)}
+        )
+
+    def _change_removed(self, change: Callable[[Current], Removed]) -> Current:
+        """Write a pointer with other removed ids. Start again if another command has changed it meanwhile."""
+        for _ in range(ROUNDS):
+            before = self.pointer()
+            if before.version is None:
+                raise PublishError(f"{self.url}: holds no current version; publish a bundle first")
+            removed = change(before)
+            try:
+                etag = self._write_pointer(before.version, before.previous, before.etag, removed)
+            except ChangedError:
+                continue
+            return Current(before.version, before.previous, etag, removed)
+        raise PublishError(f"{self.url}/{POINTER}: other commands changed it {ROUNDS} times meanwhile; try again")
+
+    def _write_pointer(self, version: str, previous: str | None, etag: str | None, removed: Removed) -> str:
         """Replace the pointer that has this ETag and return the new one. Raises ChangedError and PublishError."""
         fields = {
             "version": version,
             "previous": previous,
             "format_version": FORMAT_VERSION,
             "switched": datetime.now(UTC).isoformat(timespec="microseconds"),
-        }
+        } | ({"removed": removed} if removed else {})
         return self._bucket.replace(POINTER, (json.dumps(fields) + "\n").encode(), etag)
 
     def _check_whole(self, version: str) -> None:

@@ -1,6 +1,6 @@
 """A bundle, open and warmed up: everything that a process needs to answer requests."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from function.engine.semantic.index import Index
 
 if TYPE_CHECKING:
     from function.engine.keyword.keywords import Keywords
-    from function.engine.metadata.columns import Columns
+    from function.engine.metadata.columns import Columns, Mask
     from function.engine.metadata.ids import IdColumn
     from function.engine.reranker import Reranker
 
@@ -28,6 +28,17 @@ class LoadedTexts:
     embedder: Embedder
     passages: Passages
     folder: Path
+    # (rows,): the rows that can be found; None, all of them, if no text was removed
+    allowed: "Mask | None" = field(default=None, kw_only=True)
+
+    def find(self, id: str) -> int | None:
+        """Return the first row that has an id, None if there is none or if it was removed."""
+        row = self.ids.find(id)
+        return None if row is None or (self.allowed is not None and not self.allowed[row]) else row
+
+    def among_allowed(self, mask: "Mask") -> "Mask":
+        """Return the rows of a mask (rows,) that can be found."""
+        return mask if self.allowed is None else mask & self.allowed
 
     @cached_property
     def ids(self) -> "IdColumn":

@@ -1,7 +1,8 @@
 """How published bundles are stored: each version in a folder of its own, and a pointer that names the current one.
 
     bundles/<SHA-256 of manifest.json>/manifest.json, model.ort, …
-    current.json    {"version": that SHA-256, "previous": the one before, or null}
+    current.json    {"version": that SHA-256, "previous": the one before, or null,
+                     "removed": {an id that was removed: its rows in that version, …}}
 
 The export writes this and the function reads it, so both must read a pointer alike.
 """
@@ -9,7 +10,9 @@ The export writes this and the function reads it, so both must read a pointer al
 import json
 import re
 import reprlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import chain
 
 from function.engine.bundle import BundleError
 
@@ -26,10 +29,19 @@ _EXPECTED = "64 hexadecimal digits in lower case"
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """The current version, and the one that was current before."""
+    """The current version, the one that was current before, and the ids that were removed without a new bundle.
+
+    removed has the rows of each id in the current version: none for an id that the version lacks.
+    """
 
     version: str
     previous: str | None
+    removed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def removed_rows(self) -> tuple[int, ...]:
+        """Return the rows of all removed ids, ascending."""
+        return tuple(sorted(chain.from_iterable(self.removed.values())))
 
 
 def is_version(text: object) -> bool:
@@ -38,9 +50,10 @@ def is_version(text: object) -> bool:
 
 
 def parse_pointer(content: bytes, where: str) -> Pointer:
-    """Return the pointer that an object holds. Unknown fields are ignored, and `previous` may be missing.
+    """Return the pointer that an object holds. Unknown fields are ignored, and `previous` and `removed` may be missing.
 
-    Raises BundleError, which begins with `where`, if it is no JSON object or names something that is no version.
+    Raises BundleError, which begins with `where`, if it is no JSON object, names something that is no version, or if
+    the removed ids are damaged.
     """
     try:
         fields = json.loads(content, object_pairs_hook=_without_repetitions)
@@ -53,7 +66,14 @@ def parse_pointer(content: bytes, where: str) -> Pointer:
         raise _refusal(where, f"version is {reprlib.repr(version)}", _EXPECTED)
     if previous is not None and not is_version(previous):
         raise _refusal(where, f"previous is {reprlib.repr(previous)}", f"null or {_EXPECTED}")
-    return Pointer(version, previous)
+    removed = fields.get("removed", {})
+    if not (isinstance(removed, dict) and all(map(_is_rows, removed.values()))):
+        raise _refusal(where, f"removed is {reprlib.repr(removed)}", "the list of the rows of each id")
+    return Pointer(version, previous, {id: tuple(rows) for id, rows in removed.items()})
+
+
+def _is_rows(value: object) -> bool:
+    return isinstance(value, list) and all(type(row) is int and row >= 0 for row in value)
 
 
 def _without_repetitions(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -65,7 +65,7 @@ def add_documents(app: FastAPI, current: Callable[[], Loaded], executor: Executo
     )
     async def passage(id: str) -> Response:
         bundle = texts()
-        row = await executor.run(lambda: bundle.ids.find(id), is_long=True)
+        row = await executor.run(lambda: bundle.find(id), is_long=True)
         if row is None:
             raise HTTPException(404, f"id: found {echo(id)}, expected the id of a text; search for one")
         return checked(show_passage(bundle, row), "split the long texts of the corpus")

@@ -2,7 +2,7 @@
 
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -25,14 +25,21 @@ class ActiveBundle:
         version: str,
         folder: SharedFolder | None,
         unused: deque[SharedFolder],
+        removed: Sequence[int] = (),
         search: Search | None = None,
     ) -> None:
-        """Append the bundle's folder to `unused` when nothing, such as a request, refers to this object any more.
+        """Serve a bundle without its removed rows. Raises BundleError if it lacks one of them.
 
-        The folder of a model that is served alone is None, and its version is "".
+        Append the bundle's folder to `unused` when nothing, such as a request, refers to this object any more. The
+        folder of a model that is served alone is None, and its version is "".
         """
+        if removed:
+            from function.s3.removed import without_rows  # few bundles have removed rows
+
+            bundle = without_rows(bundle, removed)
         self.bundle = bundle
         self.version = version
+        self.removed = tuple(removed)
         self.search = search
         # only queue it: deleting is slow, and the last reference is often dropped inside a request
         if folder is not None:

@@ -21,7 +21,7 @@ from function.engine.bundle import (
     parse_manifest,
     read_manifest,
 )
-from function.engine.published import BUNDLES, POINTER, parse_pointer
+from function.engine.published import BUNDLES, POINTER, Pointer, parse_pointer
 from function.s3.objects import Objects
 
 PART = 8 * 1024 * 1024  # bytes that one request fetches
@@ -36,10 +36,10 @@ class RefusedError(BundleError):
     """A published bundle that this process cannot serve, for the reason in the message. Trying again would not help."""
 
 
-def parse_version(content: bytes, where: str) -> str:
-    """Return the version that a pointer names. Raises RefusedError if it is not a pointer."""
+def parse_published(content: bytes, where: str) -> Pointer:
+    """Return the pointer of the prefix `where`. Raises RefusedError if the content is not a pointer."""
     try:
-        return parse_pointer(content, f"{where}/{POINTER}").version
+        return parse_pointer(content, f"{where}/{POINTER}")
     except BundleError as error:
         raise RefusedError(str(error)) from error
 

@@ -2,6 +2,7 @@
 
 A poll reads the pointer with `If-None-Match`. If it names another version, the poll fetches that bundle beside the
 current one, opens it, and makes it current with a single assignment. It runs in a thread, so requests do not wait.
+If the pointer has removed other texts of the current version, the poll opens the files that are there in the same way.
 active_bundle.py keeps the bundle of each request; a later poll removes the files of bundles without requests.
 
 The processes of a server share the version that they serve, so that a worker that replaces a dead one starts with it
@@ -23,11 +24,11 @@ from time import monotonic, perf_counter
 from function.engine.bundle import MODEL, TOKENIZER, BundleError, Manifest, read_manifest
 from function.engine.embedder import Embedder
 from function.engine.loading import Loaded, LoadedModel, load
-from function.engine.published import POINTER
+from function.engine.published import POINTER, Pointer
 from function.engine.tensors import TensorsError
 from function.executor import Executor
 from function.s3.active_bundle import ActiveBundle, bundle_of_request
-from function.s3.fetch import RefusedError, fetch, parse_version
+from function.s3.fetch import RefusedError, fetch, parse_published
 from function.s3.folders import SharedFolder, open_shared, own_folder, remove_unused
 from function.s3.objects import Objects
 from function.s3.polls import Polls
@@ -48,11 +49,15 @@ class _GoneError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The field `bundle` of GET /info. `error` is the reason why the last poll failed, None if it succeeded."""
+    """The field `bundle` of GET /info. `error` is the reason why the last poll failed, None if it succeeded.
+
+    `removed` is the number of texts of the bundle that were removed after it was published.
+    """
 
     source: str
     version: str
     fetch_milliseconds: float
+    removed: int = 0
     switches: int = 0
     failures: int = 0
     error: str | None = None
@@ -63,6 +68,7 @@ class BundleReloader:
 
     served: ActiveBundle  # `serve` sets it, and a poll replaces it
     _fetched: SharedFolder  # set by `fetch` and deleted by `serve`
+    _removed: tuple[int, ...]  # set by `fetch`: the removed rows of the first bundle
     _model: tuple[Path, Manifest] | None = None  # the folder and the manifest of the model that `_opening` opens
 
     def __init__(
@@ -96,18 +102,20 @@ class BundleReloader:
         began = perf_counter()
         remove_unused(self._own_folder)
         try:
-            version, etag = self._read_pointer()
+            pointer, etag = self._read_pointer()
+            version, self._removed = pointer.version, pointer.removed_rows
             self._fetched = open_shared(self._own_folder / version, partial(self._fill, version))
         finally:
             self._objects.close()
         self._etag = etag
-        self.status = replace(self.status, version=version, fetch_milliseconds=_milliseconds(began))
+        milliseconds, removed = _milliseconds(began), len(self._removed)
+        self.status = replace(self.status, version=version, fetch_milliseconds=milliseconds, removed=removed)
 
-    def _read_pointer(self) -> tuple[str, str]:
-        """Return the version that the pointer names, and the pointer's ETag."""
+    def _read_pointer(self) -> tuple[Pointer, str]:
+        """Return the pointer and its ETag."""
         answer = self._objects.read(POINTER)
         assert answer is not None  # only a conditional request returns None
-        return parse_version(answer.content, self._objects.url), answer.etag
+        return parse_published(answer.content, self._objects.url), answer.etag
 
     def _fill(self, version: str, folder: Path) -> None:
         """Fetch a version and open its model meanwhile. Wait for both, because the caller then renames the folder."""
@@ -143,12 +151,21 @@ class BundleReloader:
         return model if is_incomplete(model) else None
 
     def serve(self, bundle: Loaded) -> Loaded:
-        """Serve the bundle that `open_fetched` returned, and return it."""
-        search = None if self._executor is None else make_search(bundle, self._executor)
-        self.served = ActiveBundle(bundle, self.status.version, self._fetched, self._unused, search)
+        """Serve the bundle that `open_fetched` returned, and return it without its removed rows.
+
+        Raises BundleError if it lacks one of these rows.
+        """
+        try:
+            active = ActiveBundle(bundle, self.status.version, self._fetched, self._unused, self._removed)
+            if self._executor is not None:
+                active.search = make_search(active.bundle, self._executor)
+        except BaseException:
+            self._fetched.close()
+            raise
+        self.served = active
         del self._fetched  # from now on only `served` keeps the folder
         self._opening = self._model = None
-        return bundle
+        return active.bundle
 
     def connect(self, executor: Executor, report: Report) -> None:
         """Search with this executor, and call `report` with the status after each switch and each failure."""
@@ -186,19 +203,26 @@ class BundleReloader:
         Its files are in a shared folder. S3 is asked only if they are gone; then the version of the pointer is served.
         Raises BundleError, TensorsError or OSError if it cannot be opened.
         """
-        while self._shared is not None and (version := self._shared.get()) not in (None, self.served.version):
+        while self._shared is not None and (others := self._shared.get()) not in (None, self._serves):
+            assert others is not None
             self._etag = None  # it belongs to the version that was open so far
             try:
-                self._switch(version, _find_nothing)
+                self._switch(*others, _find_nothing)
             except _GoneError:
-                if self._shared.get() != version:  # the others have switched meanwhile
+                if self._shared.get() != others:  # the others have switched meanwhile
                     continue
                 asked_at = monotonic()
                 try:
-                    self._switch(self._read_pointer()[0])
+                    pointer, _ = self._read_pointer()
+                    self._switch(pointer.version, pointer.removed_rows)
                 finally:
                     self._objects.close()
-                self._shared.set(self.served.version, asked_at)
+                self._shared.set(*self._serves, asked_at)
+
+    @property
+    def _serves(self) -> tuple[str, tuple[int, ...]]:
+        """Return the version that is served, and its removed rows."""
+        return self.served.version, self.served.removed
 
     def _poll(self) -> None:
         asked_at = monotonic()
@@ -210,27 +234,35 @@ class BundleReloader:
             else:
                 self._refused = None
                 try:
-                    self._switch(parse_version(answer.content, self._objects.url))
+                    pointer = parse_published(answer.content, self._objects.url)
+                    self._switch(pointer.version, pointer.removed_rows)
                 except (RefusedError, TensorsError) as error:  # the next poll would find the same
                     self._fail(error)
                     self._refused = self.status.error
                 self._etag = answer.etag
             if self._shared is not None:
-                self._shared.set(self.served.version, asked_at)
+                self._shared.set(*self._serves, asked_at)
         except Exception as error:  # noqa: BLE001  reported, and the next poll can succeed
             self._fail(error)
         finally:
             self._objects.close()
             _remove_all(self._unused)
 
-    def _switch(self, version: str, fill: Callable[[Path], None] | None = None) -> None:
-        """Serve another version. `fill` is called if its files are not on this machine; the default fetches them."""
-        if version != self.served.version:
+    def _switch(self, version: str, removed: tuple[int, ...], fill: Callable[[Path], None] | None = None) -> None:
+        """Serve another version, or the same one with other removed rows.
+
+        `fill` is called if its files are not on this machine; the default fetches them.
+        """
+        if (version, removed) != self._serves:
             began = perf_counter()
-            self.served = self._open_beside(version, fill or partial(self._fill_beside, version))
-            milliseconds, switches = _milliseconds(began), self.status.switches + 1
+            self.served = self._open_beside(version, removed, fill or partial(self._fill_beside, version))
             self.status = replace(
-                self.status, version=version, fetch_milliseconds=milliseconds, switches=switches, error=None
+                self.status,
+                version=version,
+                fetch_milliseconds=_milliseconds(began),
+                removed=len(removed),
+                switches=self.status.switches + 1,
+                error=None,
             )
             self._report(self.status)
         self.status = replace(self.status, error=None)
@@ -239,14 +271,16 @@ class BundleReloader:
         local = self.served.bundle.folder
         fetch(self._objects, version, folder, local, AT_ONCE_BESIDE, self._check)
 
-    def _open_beside(self, version: str, fill: Callable[[Path], None]) -> ActiveBundle:
-        """Open another bundle with the model that is open already."""
+    def _open_beside(self, version: str, removed: tuple[int, ...], fill: Callable[[Path], None]) -> ActiveBundle:
+        """Open another bundle, or the same one again, with the model that is open already."""
         folder = open_shared(self._own_folder / version, fill)
         try:
             assert self._executor is not None  # connect comes first
             self._check(read_manifest(folder.path))  # a server with another model can have fetched it
             bundle = load(folder.path, self.served.bundle.embedder)
-            return ActiveBundle(bundle, version, folder, self._unused, make_search(bundle, self._executor))
+            active = ActiveBundle(bundle, version, folder, self._unused, removed)
+            active.search = make_search(active.bundle, self._executor)
+            return active
         except BundleError as error:  # the files are those that were published: fetching them again would not help
             folder.close()
             raise RefusedError(str(error)) from error

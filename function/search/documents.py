@@ -23,6 +23,7 @@ def document_rows(bundle: LoadedTexts, path: str) -> Array[np.intp]:
     kinds = bundle.columns.kinds
     if kinds.get(PATH) != "string":
         return np.empty(0, np.intp)
-    rows = np.flatnonzero(bundle.columns[PATH].equals_any([path.encode("utf-8", "surrogatepass")]))
+    has_path = bundle.columns[PATH].equals_any([path.encode("utf-8", "surrogatepass")])
+    rows = np.flatnonzero(bundle.among_allowed(has_path))
     number = bundle.columns[NUMBER] if kinds.get(NUMBER) == "number" else None
     return sort_rows(rows, [(number, False)]) if isinstance(number, Column) else rows

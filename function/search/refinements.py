@@ -45,7 +45,7 @@ class RefinedQuery:
         self._sort = [(self._column("sort", name, ORDERED), way == "desc") for name, way in (query.sort or {}).items()]
         if query.id is None:
             return
-        self.row = bundle.ids.find(query.id)
+        self.row = bundle.find(query.id)
         if self.row is None:
             raise UnknownIdError(f"id: found {query.id[:LONGEST_FOUND]!r}, expected the id of a text; search for one")
         self.text = bundle.passages.text(self.row).translate(QUOTES)

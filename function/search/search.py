@@ -47,14 +47,16 @@ def _make_search(
     passages = bundle.passages
 
     async def search(query: Query, lap: Lap) -> Found:
-        allowed, is_large = None, len(passages) > FEW_ROWS
+        allowed, is_large = bundle.allowed, len(passages) > FEW_ROWS
+        filtered = None
         if query.rerank is not None and bundle.manifest.rerank is None:
             raise SearchError(f"rerank: found {query.rerank} candidates, but {NO_RERANKER}")
         if query.filter is not None:
             condition = query.filter
-            allowed = await executor.run(lambda: _filtered_rows(condition, bundle.columns), is_long=True)
+            filtered = await executor.run(lambda: _filtered_rows(condition, bundle.columns), is_long=True)
+            allowed = bundle.among_allowed(filtered)
             lap("filter")
-        index = index_of(query, allowed)
+        index = index_of(query, filtered)
         if query.is_plain:
             assert query.text is not None
             ranking = await _rank(bundle, index, executor, query, query.text, allowed, lap)

@@ -20,6 +20,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import pairwise
+from string import punctuation, whitespace
 from unicodedata import combining, normalize
 
 MOST_MARKS = 30  # maximum marks in a run, as in https://www.unicode.org/reports/tr15/#Stream_Safe_Text_Format
@@ -50,6 +51,7 @@ _ACCENTS = re.compile("[\u0300-\u036f]+")
 _BARE = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "\u0131": "i", "æ": "ae", "œ": "oe", "þ": "th"}
 )
+_AROUND = "".join(set(punctuation + whitespace) - set("+#"))  # around an ASCII word, no part of its code
 QUOTED = re.compile(r'(?<!\S)["“„]([^"“”„]+)["”“]')
 
 
@@ -59,8 +61,10 @@ def split_terms(text: str, stem: Stem | None = None, version: int = VERSION, *, 
     stem is what `find_stemmer` returns, None for none. version is the bundle's. Only the terms of a query leave out the
     characters of pairs.
     """
-    terms = []
     is_plain = version == 1 or text.isascii()
+    if text.isascii() and (word := text.strip(_AROUND).lower()).isalpha():  # quicker for most words of a corpus
+        return [word if stem is None else _stem(word, stem)]
+    terms = []
     for code, words in find_codes(text, version):
         if words != [code]:
             terms += [code] if is_plain else _spellings(code, None)
@@ -128,7 +132,7 @@ def quoted_parts(text: str) -> list[str]:
     return found
 
 
-@cache  # a stemmer remembers the stems of 10,000 words
+@cache
 def find_stemmer(language: str | None) -> Stem | None:
     """Return the Snowball stemmer of a language such as "english", or None for None.
 
@@ -138,5 +142,6 @@ def find_stemmer(language: str | None) -> Stem | None:
         return None
     import Stemmer  # only keyword search with stems needs it
 
-    stem: Stem = Stemmer.Stemmer(language).stemWord
+    # 0: without a cache of its own, which takes longer than stemming when few words repeat
+    stem: Stem = Stemmer.Stemmer(language, 0).stemWord
     return stem

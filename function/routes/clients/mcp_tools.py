@@ -154,7 +154,7 @@ class Tools:
         bundle = self._current()
         if not isinstance(bundle, LoadedTexts):
             raise NotFetchedError
-        row = await self._executor.run(lambda: bundle.ids.find(id), is_long=True)
+        row = await self._executor.run(lambda: bundle.find(id), is_long=True)
         if row is None:
             raise SearchError(f"id: found {echo(id)}, expected the id of a result; search for one")
         passage = bundle.passages[row]
@@ -196,8 +196,8 @@ def _frequent_values(bundle: Loaded, name: str, kind: str) -> str:
         return ""
     column = bundle.columns[name]
     assert isinstance(column, Column)
-    counts = count_values(column, None, MOST_VALUES)
-    if 2 * sum(count for _, count in counts) < np.count_nonzero(column.exists()):
+    counts = count_values(column, bundle.allowed, MOST_VALUES)
+    if 2 * sum(count for _, count in counts) < np.count_nonzero(bundle.among_allowed(column.exists())):
         return ""
     shown = ", ".join(value for value, _ in counts if len(value) <= LONGEST_VALUE)
     return f": {shown}" if shown else ""

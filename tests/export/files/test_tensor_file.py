@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as arrays
 from safetensors.numpy import save, save_file
 
 from export.files import tensor_file
-from export.files.tensor_file import BLOCK, Gathered, map_file, save_tensors
+from export.files.tensor_file import BLOCK, Gathered, map_file, read_notes, save_tensors
 from function.engine.tensors import DTYPES, map_tensors
 from tests.export.memory import peak_of
 
@@ -96,3 +96,14 @@ def test_gathered_rows_are_not_all_in_memory(path: Path) -> None:
     source, rows = np.zeros((10 * BLOCK // 64, 64), np.int8), np.arange(10 * BLOCK // 64)[::-1]
     assert peak_of(lambda: save_tensors(path, {"codes": Gathered(source, rows)})) < 3 * BLOCK
     assert path.stat().st_size > 10 * BLOCK
+
+
+def test_notes_are_stored_as_the_library_stores_metadata_and_no_reader_of_tensors_sees_them(tmp_path: Path) -> None:
+    tensors = {"codes": np.arange(6, dtype=np.int8).reshape(3, 2)}
+    save_tensors(tmp_path / "own", tensors, {"changed": "12"})
+    save_file(tensors, tmp_path / "library", metadata={"changed": "12"})
+    assert (tmp_path / "own").read_bytes() == (tmp_path / "library").read_bytes()
+    assert read_notes(tmp_path / "own") == {"changed": "12"}
+    assert map_tensors(tmp_path / "own").keys() == {"codes"}
+    save_tensors(tmp_path / "own", tensors)
+    assert read_notes(tmp_path / "own") == {}

@@ -179,8 +179,8 @@ def test_of_two_polls_the_one_that_began_later_says_which_version_is_served() ->
     shared = SharedVersion()
     assert shared.get() is None
     for version, asked_at, served in (("a", 2.0, "a"), ("b", 1.0, "a"), ("c", 2.0, "c"), ("d", 3.0, "d")):
-        shared.set(version * 64, asked_at)
-        assert shared.get() == served * 64
+        shared.set(version * 64, range(int(asked_at)), asked_at)
+        assert shared.get() == (served * 64, (0, 1, 2)[: 3 if served == "d" else 2])
 
 
 @pytest.fixture

@@ -179,3 +179,10 @@ def test_only_words_of_a_possible_length_are_stemmed() -> None:
 
     split_terms(f"{'a' * LONGEST_STEMMED} {'b' * (LONGEST_STEMMED + 1)}", stem)
     assert stemmed == ["a" * LONGEST_STEMMED]
+
+
+@given(st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=12), st.sampled_from([None, "english"]))
+def test_a_word_alone_has_the_terms_that_it_has_in_a_text(word: str, language: str | None) -> None:
+    stem = find_stemmer(language)
+    assert split_terms(word, stem) == split_terms(f"{word} ü", stem)[:-2]  # ü and u
+    assert split_terms(f" {word}\t", stem) == split_terms(word, stem)

@@ -1,0 +1,181 @@
+"""Ids that are removed from the current version: their rows in the pointer, through publishes, rollbacks and races."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from export.cli import main
+from export.publishing import removals
+from export.publishing.bucket import Bucket
+from export.publishing.client import PublishError
+from export.publishing.store import Store
+from tests.conftest import write_bundle
+from tests.export.command_line import error_line, run
+
+Publish = Callable[[Path], str]
+
+
+def test_the_pointer_has_the_rows_of_removed_ids_and_only_ids_are_read(
+    store: Store, publish: Publish, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(bundle)
+    assert store.pointer().removed == {}
+    lengths = []
+    read_part = Bucket.read_part
+
+    def count(bucket: Bucket, name: str, begin: int, length: int) -> bytes:
+        lengths.append(length)
+        return read_part(bucket, name, begin, length)
+
+    monkeypatch.setattr(Bucket, "read_part", count)
+    store.remove(["story-017", "story-003"])
+    assert store.pointer().removed == {"story-017": (17,), "story-003": (3,)}
+    ids = sum(len(f"story-{row:03}") for row in range(200)) + 201 * 8
+    assert sum(lengths) < ids + 1_000 < (bundle / "passages.safetensors").stat().st_size / 3
+
+
+def test_all_texts_of_a_repeated_id_are_removed(store: Store, publish: Publish, corpus: Any, tmp_path: Path) -> None:
+    corpus.ids[7:9], before = ["ü", "ü"], corpus.ids[7:9]
+    try:
+        publish(write_bundle(tmp_path / "bundle", corpus))
+    finally:
+        corpus.ids[7:9] = before
+    assert store.remove(["ü"]).removed == {"ü": (7, 8)}
+
+
+def test_an_unknown_id_is_refused_and_nothing_is_removed(store: Store, publish: Publish, bundle: Path) -> None:
+    publish(bundle)
+    with pytest.raises(PublishError, match=r"'story-1', '' are not in the current version, .* nothing was removed"):
+        store.remove(["story-001", "story-1", ""])
+    assert store.pointer().removed == {}
+    with pytest.raises(PublishError, match=r"'story-001' is not removed, expected removed ids; `history` lists them"):
+        store.restore(["story-001"])
+
+
+def test_a_prefix_without_a_version_has_nothing_to_remove(store: Store) -> None:
+    with pytest.raises(PublishError, match="holds no current version; publish a bundle first"):
+        store.remove(["a"])
+
+
+def test_too_many_ids_are_refused(
+    store: Store, publish: Publish, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(bundle)
+    monkeypatch.setattr(removals, "MOST_REMOVED", 2)
+    store.remove(["story-000", "story-001"])
+    store.remove(["story-000"])
+    with pytest.raises(PublishError, match="3 ids would be removed, expected at most 2; publish a bundle without"):
+        store.remove(["story-002"])
+
+
+def test_a_removed_id_stays_removed_in_other_versions_with_their_rows(
+    store: Store, publish: Publish, bundles: list[Path], corpus: Any, tmp_path: Path
+) -> None:
+    first = publish(bundles[0])
+    store.remove(["story-000", "story-003"])
+    fewer = type(corpus)(corpus.texts[1:], corpus.ids[1:], corpus.metadata[1:], empty_texts=0, columns=corpus.columns)
+    publish(write_bundle(tmp_path / "fewer", fewer))
+    assert store.pointer().removed == {"story-000": (), "story-003": (2,)}
+    store.make_current(first, store.pointer())
+    assert store.pointer().removed == {"story-000": (0,), "story-003": (3,)}
+    store.restore(["story-000"])
+    assert store.pointer().removed == {"story-003": (3,)}
+
+
+def test_a_removal_while_another_bundle_is_sent_is_kept(store: Store, publish: Publish, bundles: list[Path]) -> None:
+    publish(bundles[0])
+    before = store.pointer()
+    version, _, _ = store.send(bundles[1])
+    store.remove(["story-003"])
+    store.make_current(version, before)
+    assert (store.pointer().version, store.pointer().removed) == (version, {"story-003": (3,)})
+    assert store.pointer().previous == before.version
+
+
+def test_a_removal_during_a_switch_applies_to_the_new_version(
+    store: Store, publish: Publish, bundles: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(bundles[0])
+    found: list[str] = []
+    replace = Bucket.replace
+
+    def publish_first(bucket: Bucket, *arguments: Any) -> str:
+        monkeypatch.setattr(Bucket, "replace", replace)
+        found.append(publish(bundles[1]))
+        return replace(bucket, *arguments)
+
+    monkeypatch.setattr(Bucket, "replace", publish_first)
+    assert store.remove(["story-003"]).version == found[0]
+    assert (store.pointer().version, store.pointer().removed) == (found[0], {"story-003": (3,)})
+
+
+def test_a_damaged_version_is_an_error(store: Store, publish: Publish, bundle: Path, s3: Any, url: str) -> None:
+    version = publish(bundle)
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    s3.put_object(
+        Bucket=bucket, Key=f"{prefix}/bundles/{version}/passages.safetensors", Body=b"\x02" + bytes(7) + b"[]"
+    )
+    with pytest.raises(PublishError, match=r"passages.safetensors: cannot be read \(.*\); publish its bundle again"):
+        store.remove(["story-003"])
+
+
+# The commands
+
+
+def test_ids_come_from_the_command_line_or_from_a_file(
+    where: list[str], bundle: Path, store: Store, tmp_path: Path
+) -> None:
+    url, *options = where
+    run("publish", bundle, *where)
+    done = run("publish", *where, "--remove", "story-001", "story-002")
+    assert (done.code, done.err) == (0, "")
+    assert f"2 texts of {url} are removed: functions skip them from their next look on" in done.out
+    file = tmp_path / "ids.txt"
+    file.write_text("story-003\n\nstory-004\n")
+    assert run("publish", *options, "--ids", file, "--remove", "story-005", url).code == 0
+    assert run("publish", url, "--remove", "--ids", file, *options).code == 0  # once more
+    assert [*store.pointer().removed] == [f"story-00{number}" for number in (1, 2, 5, 3, 4)]
+    assert run("publish", *where, "--restore", "story-001").code == 0
+    history = run("history", *where).out
+    assert "removed  'story-002': 1 texts of the current version" in history
+    assert "story-001" not in history
+    file.write_bytes(b"\xff")
+    for path in (file, tmp_path / "missing"):
+        found = error_line(run("publish", *where, "--remove", "--ids", path))
+        assert f"--ids: {path}: " in found
+        assert "expected a file in UTF-8 with an id in each line" in found
+    assert "'nobody' is not in the current version" in error_line(run("publish", *where, "--remove", "nobody"))
+
+
+def test_publish_and_rollback_warn_of_removed_ids_in_the_new_version(
+    where: list[str], bundles: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["publish", str(bundles[0]), *where]) == 0
+    assert "warning" not in capsys.readouterr().out
+    assert main(["publish", *where, "--remove", "story-003"]) == 0
+    for command in (["publish", str(bundles[1]), *where], ["rollback", *where]):
+        capsys.readouterr()
+        assert main(command) == 0
+        words = " ".join(capsys.readouterr().out.split())
+        assert "warning: 'story-003' is in this version, and removed: functions skip these texts" in words
+        assert f"publish {where[0]} --restore ID" in words
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--remove", "name the place that holds the texts"),
+        ("--remove a b", "name the place that holds the texts"),
+        ("bundle-2 s3://b/p --remove a", "and nothing else"),
+        ("s3://b/p --remove", "found no ids"),
+        ("s3://b/p --remove a --restore b", "found --remove and --restore, expected one of them"),
+        ("s3://b/p --remove a --to s3vectors b/i", "--remove and --restore change s3://BUCKET/PREFIX"),
+        ("s3://b/p --ids FILE", "--ids is for --remove or --restore"),
+    ],
+)
+def test_other_arguments_are_refused(words: str, message: str) -> None:
+    done = run("publish", *words.split())
+    assert done.code == 2
+    assert message in done.err

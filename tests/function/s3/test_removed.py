@@ -1,0 +1,169 @@
+"""Texts that were removed from the pointer: running functions skip them after their next poll, without fetching."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from export.publishing.store import Store
+from function.engine.bundle import BundleError
+from tests.function.routes.test_documents import documents as documents
+from tests.function.s3.asking import Start, left
+from tests.stand_ins.faults import Proxy
+from tests.stand_ins.fixtures import Publish
+
+GOOSE = "story-150"  # "An angry goose …", chapter 15
+QUERY = {"text": "angry goose", "num_results": 10}
+MODES = ("semantic", "keyword", "hybrid")
+
+
+def ids(client: httpx.Client, **fields: Any) -> list[str]:
+    reply = client.post("/similar", json=QUERY | fields)
+    assert reply.status_code == 200, reply.text
+    return [result["id"] for result in reply.json()["results"]]
+
+
+def call(client: httpx.Client, tool: str, **arguments: Any) -> Any:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+    return client.post("/mcp", json=body, headers={"accept": "application/json, text/event-stream"}).json()["result"]
+
+
+def test_a_removal_is_visible_after_one_poll_everywhere_and_fetches_nothing_of_the_bundle(
+    start: Start, publish: Publish, bundle: Path, store: Store, proxy: Proxy
+) -> None:
+    publish(bundle)
+    switch, client = start()
+    assert all(GOOSE in ids(client, mode=mode) for mode in MODES)
+    store.remove([GOOSE])
+    proxy.asked.clear()
+    switch.poll()
+    assert [path.rpartition("/")[2] for path, _, _ in proxy.asked] == ["current.json"]
+    for mode in MODES:
+        assert GOOSE not in ids(client, mode=mode)
+        assert GOOSE not in ids(client, mode=mode, filter={"chapter": 15})
+        assert GOOSE not in ids(client, mode=mode, group_by="who")
+    reply = client.post("/similar", json={"text": "goose", "facets": ["chapter"]}).json()
+    assert reply["total"] == 199
+    assert client.post("/similar", json={"id": GOOSE}).status_code == 404
+    assert client.get(f"/passages/{GOOSE}").status_code == 404
+    assert call(client, "fetch", id=GOOSE)["isError"]
+    assert GOOSE not in str(call(client, "search", query="angry goose"))
+    shown = client.get("/info").json()["bundle"]
+    assert (shown["removed"], shown["switches"], shown["error"]) == (1, 1, None)
+
+
+def test_a_document_lacks_its_removed_passages(
+    start: Start,
+    publish: Publish,
+    documents: Path,
+    store: Store,
+) -> None:
+    publish(documents)
+    store.remove(["a.md#x", "twice"])
+    _, client = start()
+    found = client.get("/documents/a.md").json()
+    assert (found["total"], [passage["id"] for passage in found["passages"]]) == (1, ["a.md#y"])
+    assert client.get("/passages/twice").status_code == 404  # both texts with this id
+
+
+def test_a_function_that_starts_applies_removals_and_asks_for_nothing_more(
+    start: Start, publish: Publish, bundle: Path, store: Store, proxy: Proxy
+) -> None:
+    publish(bundle)
+    start()
+    without = len(proxy.asked)
+    store.remove([GOOSE])
+    proxy.asked.clear()
+    _, client = start()
+    assert len(proxy.asked) <= without
+    assert GOOSE not in ids(client)
+
+
+def test_a_restored_text_is_found_again(start: Start, publish: Publish, bundle: Path, store: Store) -> None:
+    publish(bundle)
+    switch, client = start()
+    before = ids(client)
+    store.remove([GOOSE, "story-000"])
+    switch.poll()
+    store.restore([GOOSE, "story-000"])
+    switch.poll()
+    assert ids(client) == before
+    assert switch.served.bundle.allowed is None  # type: ignore[union-attr]
+
+
+def test_removals_follow_to_the_next_bundle_and_back(
+    start: Start, publish: Publish, bundles: list[Path], store: Store
+) -> None:
+    old = publish(bundles[0])
+    store.remove([GOOSE])
+    switch, client = start()
+    publish(bundles[1])
+    switch.poll()
+    assert GOOSE not in ids(client)
+    store.make_current(old, store.pointer())
+    switch.poll()
+    assert GOOSE not in ids(client)
+    assert switch.status.switches == 2
+
+
+def test_the_files_stay_while_the_same_version_is_opened_again(
+    start: Start, publish: Publish, bundle: Path, store: Store, environment: dict[str, str]
+) -> None:
+    version = publish(bundle)
+    switch, client = start()
+    for id in ("story-000", "story-001"):
+        store.remove([id])
+        switch.poll()
+        switch.poll()  # which removes what nothing uses
+    assert left(environment) == [version]
+    assert ids(client, mode="hybrid", filter={"chapter": 15})  # whose files are opened late
+    assert switch.status.removed == 2
+
+
+def test_a_worker_that_starts_late_takes_over_removals_without_asking(
+    start: Start, publish: Publish, bundle: Path, store: Store, proxy: Proxy
+) -> None:
+    publish(bundle)
+    (other, _), (switch, client) = start(), start()
+    switch._shared = other._shared
+    store.remove([GOOSE])
+    other.poll()
+    proxy.asked.clear()
+    switch.catch_up()
+    assert GOOSE not in ids(client)
+    assert not proxy.asked
+
+
+def put_removed(s3: Any, url: str, store: Store, removed: object) -> None:
+    """Write a list of removed ids as no command does."""
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    content = json.dumps({"version": store.pointer().version, "removed": removed}).encode()
+    s3.put_object(Bucket=bucket, Key=f"{prefix}/current.json", Body=content)
+
+
+@pytest.mark.parametrize(
+    ("removed", "message"),
+    [
+        ([GOOSE], "removed is ['story-150'], expected the list of the rows of each id"),
+        ({GOOSE: 150}, "removed is {'story-150': 150}, expected the list"),
+        ({GOOSE: [-1]}, "removed is {'story-150': [-1]}, expected the list"),
+        ({GOOSE: [True]}, "removed is {'story-150': [True]}, expected the list"),
+        ({GOOSE: [200]}, "row 200 was removed, expected one of 200 rows"),
+        (None, "removed is None, expected the list"),
+    ],
+)
+def test_a_damaged_list_is_refused_and_what_was_removed_before_stays_removed(
+    start: Start, publish: Publish, bundle: Path, store: Store, s3: Any, url: str, removed: object, message: str
+) -> None:
+    publish(bundle)
+    store.remove([GOOSE])
+    switch, client = start()
+    put_removed(s3, url, store, removed)
+    switch.poll()
+    assert message in str(switch.status.error)
+    assert GOOSE not in ids(client)
+    with pytest.raises(BundleError) as raised:
+        start()
+    assert message in str(raised.value)
