@@ -54,6 +54,7 @@ EXHAUSTIVE_ROWS = 8_192  # up to here the exact scan takes little longer than th
 MOST_HITS = 100  # maximum results of one request
 FEW_HITS = 25  # the numbers in StagesInfo are for up to this many hits; for twice as many hits they are doubled
 ROWS_PER_TAKEN = 16  # if at most one row in 16 is allowed, comparing those rows is faster than the stages
+MANY_PLACES = 1_000  # of more rows, the 8-bit query leaves out most in less time than float32 takes to score them
 ROWS_AT_ONCE = 16_384  # rows that are scored in float32 at a time: 25 MB at 384 dimensions
 DECIMALS = 6  # decimals of a score; further digits are rounding noise of float32 sums
 
@@ -154,6 +155,9 @@ class Index:
         if allowed is not None and allowed.shape != (len(self),):
             raise ValueError(f"allowed {allowed.shape}; expected ({len(self)},)")
         places = self._places(query, top_k, allowed, exact)
+        if len(places) > max(MANY_PLACES, 2 * top_k):
+            codes, scales = self._codes.take(places, axis=0, mode="clip"), self._scales[places]
+            places = places[self._nearest_exactly(query, codes, scales, top_k)]
         rows = places if self._lists is None else self._lists.rows[places]
         scores = self._score(query, places)
         best = np.lexsort((rows, -scores))[:top_k]
