@@ -8,11 +8,10 @@ from typing import Any
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from function.errors import OPENAI_PATHS, ErrorReply, error_reply
+from function.errors import ErrorReply, error_reply
 from function.settings import Settings, SettingsError
 
 OPEN_PATHS = ("/health", "/")  # paths whose GET and HEAD need no key: they reveal nothing about the texts
-OPENAI_ERROR = "OpenAIErrorReply"  # name of the class in function/routes/clients/openai.py, which is imported later
 SCHEME = {"type": "http", "scheme": "bearer", "description": "One of the keys in the setting API_KEYS."}
 
 
@@ -65,10 +64,11 @@ def describe_keys(document: dict[str, Any]) -> None:
     """Add to an OpenAPI document which operations need a key."""
     document["components"]["securitySchemes"] = {"ApiKey": SCHEME}
     document["security"] = [{"ApiKey": []}]
+    usual = {"application/json": {"schema": {"$ref": f"#/components/schemas/{ErrorReply.__name__}"}}}
     for path, methods in document["paths"].items():
-        name = OPENAI_ERROR if path.startswith(OPENAI_PATHS) else ErrorReply.__name__
-        content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
         for method, operation in methods.items():
+            # a 401 has the form of the route's other errors
+            content = operation["responses"].get("500", {}).get("content", usual)
             if path in OPEN_PATHS and method in ("get", "head"):
                 operation["security"] = []
             else:

@@ -27,6 +27,7 @@ from function.settings import Settings, read_settings
 from tests.cloudformation import load_template
 from tests.conftest import write_bundle
 from tests.project import ROOT
+from tests.rerankers import add_reranker
 
 PAGES = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in documents(ROOT)}
 README = PAGES["README.md"]
@@ -205,18 +206,20 @@ def test_the_python_examples_run_one_after_the_other(
     texts = ["An angry goose on the last ferry", "The night nurse told a joke", "A letter to the mayor"]
     metadata = [{"category": "WORLD", "date": "2016-05-31"}, {"category": "WORLD", "date": "2014-05-31"}, {}]
     columns = {"category": "string", "date": "date"}
-    write_bundle(tmp_path / "bundle", Corpus(texts, ["a", "b", "c"], [*map(json.dumps, metadata)], 0, columns=columns))
+    corpus = Corpus(texts, ["a", "b", "c"], [*map(json.dumps, metadata)], 0, columns=columns)
+    add_reranker(write_bundle(tmp_path / "bundle", corpus))
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     shown = []
     for code in re.findall(r"^```python\n(.*?)^```$", PAGES["docs/python.md"], re.DOTALL | re.MULTILINE):
         exec(code, names)
         shown.append(capsys.readouterr().out.splitlines())
-    opened, embedded, _, by_meaning, by_words, by_both, filtered = shown
+    opened, embedded, _, by_meaning, by_words, by_both, reranked, filtered = shown
     assert opened == ["3 texts, tests/mean-of-words"]
     assert embedded[0] == "(2, 48) float32"
     assert len(by_meaning) == len(by_both) == 3
     assert [line.split(" ", 1)[1] for line in by_words] == texts[:1]
+    assert re.fullmatch(r"\[0\.\d+ +0\.\d+ *\]", reranked[0])
     assert filtered == ["1 texts pass"]
     assert [hit.row for hit in names["hits"]] == [0]
 

@@ -47,8 +47,7 @@ def _make_search(
     passages = bundle.passages
 
     async def search(query: Query, lap: Lap) -> Found:
-        allowed, is_large = bundle.allowed, len(passages) > FEW_ROWS
-        filtered = None
+        allowed, filtered, is_large = bundle.allowed, None, len(passages) > FEW_ROWS
         if query.rerank is not None and bundle.manifest.rerank is None:
             raise SearchError(f"rerank: found {query.rerank} candidates, but {NO_RERANKER}")
         if query.filter is not None:

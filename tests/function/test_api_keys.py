@@ -156,8 +156,8 @@ def test_the_document_says_which_routes_need_a_key(make_app: Callable[..., FastA
     assert "401" not in document["paths"]["/health"]["get"]["responses"]
 
 
-def test_the_app_with_keys_answers_as_its_document_says(make_app: Callable[..., FastAPI]) -> None:
-    app = make_app(settings=KEYS)
+def test_the_app_with_keys_answers_as_its_document_says(make_app: Callable[..., FastAPI], rerank_bundle: Path) -> None:
+    app = make_app(bundle=rerank_bundle, settings=KEYS)
 
     async def with_a_key(scope: Any, receive: Any, send: Any) -> None:
         if scope.get("path") == "/openapi.json":  # asked for before the checks, without their headers

@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, Discriminator, Field, RootModel
 from function.engine.embedder import TokenIds
 from function.engine.loading import Loaded, LoadedBundle
 from function.engine.reranker import Logits, Reranker, probabilities
-from function.errors import BACKEND, REFUSED, Replies, union_tag
+from function.errors import BACKEND, FAILED, REFUSED, Replies, union_tag
 from function.executor import Executor
 from function.routes.replies import bytes_beyond, json_reply
 from function.routes.texts import (
@@ -112,7 +112,7 @@ class CohereErrorReply(BaseModel):
     message: str
 
 
-TEI_REFUSED: Replies = REFUSED | BACKEND
+TEI_REFUSED: Replies = FAILED | REFUSED | BACKEND
 JINA_REFUSED: Replies = {status: reply | {"model": JinaErrorReply} for status, reply in TEI_REFUSED.items()}
 COHERE_REFUSED: Replies = {status: reply | {"model": CohereErrorReply} for status, reply in TEI_REFUSED.items()}
 

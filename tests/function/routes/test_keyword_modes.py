@@ -182,11 +182,14 @@ EXAMPLES = re.findall(r'^{"text": .*"mode": .*}$', (ROOT / "docs" / "api.md").re
 
 
 def test_the_documentation_has_an_example_of_each_mode() -> None:
-    assert [json.loads(example)["mode"] for example in EXAMPLES] == ["semantic", "keyword", "hybrid"]
+    assert [json.loads(example)["mode"] for example in EXAMPLES] == ["semantic", "keyword", "hybrid", "hybrid"]
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_each_example_of_the_documentation_is_answered(client: httpx.Client, example: str) -> None:
+def test_each_example_of_the_documentation_is_answered(
+    connect: Callable[..., httpx.Client], rerank_bundle: Path, example: str
+) -> None:
+    client = connect(bundle=rerank_bundle)
     reply = client.post("/similar", content=example, headers={"content-type": "application/json"})
     assert reply.status_code == 200
     assert all("angry goose" in hit["text"] for hit in reply.json()["results"]) or "goose" not in example
