@@ -141,6 +141,7 @@ function showFilters(isShown) {
 const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`; // for a shell
 
 function showCurl(body) {
+  if (!isServer) return;
   const authorization = key ? ' -H "authorization: Bearer $API_KEY"' : "";
   byId("curl").querySelector("code").textContent =
     `curl -s ${quote(`${base}similar`)} -H 'content-type: application/json'${authorization} -d ${quote(body)}`;
