@@ -62,7 +62,8 @@ worker.addEventListener("message", ({ data }) => {
 /** @param {number} bytes */
 function drawLoaded(bytes) {
   meter.value = Math.min(1, bytes / state.total);
-  if (!state.semantic) note.textContent = `Loading the search by meaning: ${megabytes(bytes)} of ${megabytes(state.total)} MB`;
+  if (!state.semantic)
+    note.textContent = `Loading the search by meaning: ${megabytes(bytes)} of ${megabytes(state.total)} MB`;
 }
 
 /** @param {"keyword" | "semantic" | "offline" | "partly"} part */

@@ -1,163 +1,108 @@
 // Filters over metadata: a JSON object becomes a mask of rows, as in function/engine/metadata/filters.py.
 
-/** @typedef {import("./columns.js").Column} Column */
-/** @typedef {import("./columns.js").Value} Value */
+/** @import { Value } from "./types.js" */
+/** @import { Column } from "./columns.js" */
+import { both, maskOf } from "./arrays.js";
 
-const OPERATORS = ["$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$startsWith", "$exists"];
 const DATE = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,6}))?)?(Z|[+-]\d\d:?\d\d)?)?$/;
-const EXPECTED = {
-  string: "a string",
-  number: "a number",
-  boolean: "true or false",
-  date: "an ISO 8601 date or time, such as 2024-05-31 or 2024-05-31T12:00:00Z",
-  list: "a string",
+/** @type {Record<string, string>} */
+const TYPES = { list: "string", date: "string" }; // of a value in JSON, by the type of the column
+const EXPECTED = "a date or time, such as 2024-05-31 or 2024-05-31T12:00:00Z";
+
+/** Whether a value passes an operator, by the order of the two. @type {Record<string, (order: number) => boolean>} */
+const COMPARED = {
+  $eq: (order) => order === 0,
+  $gt: (order) => order > 0,
+  $gte: (order) => order >= 0,
+  $lt: (order) => order < 0,
+  $lte: (order) => order <= 0,
 };
 
-/** A filter that cannot be used. */
-export class FilterError extends Error {
-  /**
-   * @param {string} where
-   * @param {string} expected
-   * @param {unknown} found
-   */
-  constructor(where, expected, found) {
-    super(`${where}: expected ${expected}, found ${JSON.stringify(found)?.slice(0, 60)}`);
-  }
+/** Return the names of the columns that a filter compares. @type {(condition: any) => string[]} */
+export const namesIn = (condition) =>
+  Object.entries(condition ?? {}).flatMap(([name, value]) => {
+    return name === "$and" || name === "$or" ? [value].flat().flatMap(namesIn) : [name];
+  });
+
+/** @type {(where: string, expected: string, found: unknown) => never} */
+function refuse(where, expected, found) {
+  throw new Error(`${where}: expected ${expected}, found ${JSON.stringify(found)?.slice(0, 60)}`);
 }
 
 /**
- * Return the names of the columns that a filter compares.
- * @param {any} condition
- * @returns {string[]}
- */
-export const namesIn = (condition) =>
-  Object.entries(condition ?? {}).flatMap(([name, value]) =>
-    name === "$and" || name === "$or" ? [value].flat().flatMap(namesIn) : [name],
-  );
-
-/**
- * Return the rows for which all members of a filter hold.
- * @param {any} condition
- * @param {Record<string, Column>} columns
- * @param {number} count number of rows
- * @returns {Uint8Array}
+ * Return the rows for which all members of a filter hold. Throws an Error that names the wrong member.
+ * @type {(condition: any, columns: Record<string, Column>, count: number, where?: string) => Uint8Array}
  */
 export function allowedRows(condition, columns, count, where = "filter") {
-  if (!isObject(condition)) throw new FilterError(where, "an object", condition);
-  const masks = Object.entries(condition).map(([name, value]) => {
+  if (Object.prototype.toString.call(condition) !== "[object Object]") refuse(where, "an object", condition);
+  return Object.entries(condition).reduce((mask, [name, value]) => {
     const place = `${where}.${name}`;
     if (name === "$and" || name === "$or") {
-      const parts = listOf(place, value, "filters").map((each, i) => allowedRows(each, columns, count, `${place}.${i}`));
-      return parts.reduce((one, other) => one.map((is, row) => (name === "$and" ? is & other[row] : is | other[row])));
+      const masks = listOf(place, value).map((each, i) => allowedRows(each, columns, count, `${place}.${i}`));
+      const holds = name === "$and" ? masks.every.bind(masks) : masks.some.bind(masks);
+      return both(
+        mask,
+        maskOf(count, (row) => holds((one) => one[row])),
+      );
     }
-    if (!Object.hasOwn(columns, name)) throw new FilterError(where, "the name of a column, $and or $or", name);
-    const operators = isObject(value) ? value : { $eq: value };
-    if (!Object.keys(operators).length) throw new FilterError(place, `at least one of ${OPERATORS.join(", ")}`, value);
-    return Object.entries(operators)
-      .map(([operator, operand]) => compare(place, operator, operand, columns[name]))
-      .reduce((one, other) => one.map((is, row) => is & other[row]));
-  });
-  return masks.reduce((one, other) => one.map((is, row) => is & other[row]), new Uint8Array(count).fill(1));
+    if (!Object.hasOwn(columns, name)) refuse(where, "the name of a column, $and or $or", name);
+    const operators = Object.entries(typeof value === "object" && value ? value : { $eq: value });
+    if (!operators.length) refuse(place, "an operator, such as $eq", value);
+    return operators.map((each) => compare(place, each, columns[name])).reduce(both, mask);
+  }, new Uint8Array(count).fill(1));
 }
 
-/**
- * Return the rows whose value passes one operator.
- * @param {string} where
- * @param {string} operator
- * @param {any} operand
- * @param {Column} column
- * @returns {Uint8Array}
- */
-function compare(where, operator, operand, column) {
+/** Return the rows whose value passes one operator. @type {(w: string, each: [string, any], c: Column) => Uint8Array} */
+function compare(where, [operator, operand], column) {
   const place = `${where}.${operator}`;
-  const stored = (/** @type {unknown} */ value, at = place) => storedValue(at, column.kind, value);
-  const any = (/** @type {Value[]} */ wanted) => column.where((value) => wanted.some((one) => one == value));
   const not = (/** @type {Uint8Array} */ mask) => mask.map((is) => 1 - is);
-  const several = () => listOf(place, operand, "values").map((value, i) => stored(value, `${place}.${i}`));
-  const than = (/** @type {(order: number) => boolean} */ test) => {
-    const limit = stored(operand);
-    return column.where((value) => test(order(value, limit)));
-  };
-  switch (operator) {
-    case "$eq":
-      return any([stored(operand)]);
-    case "$ne":
-      return not(any([stored(operand)]));
-    case "$in":
-      return any(several());
-    case "$nin":
-      return not(any(several()));
-    case "$gt":
-      return than((order) => order > 0);
-    case "$gte":
-      return than((order) => order >= 0);
-    case "$lt":
-      return than((order) => order < 0);
-    case "$lte":
-      return than((order) => order <= 0);
-    case "$startsWith": {
-      const isText = column.kind === "string" || column.kind === "list";
-      if (!isText) throw new FilterError(place, "a column of strings or lists", column.kind);
-      const start = String(stored(operand));
-      return column.where((value) => String(value).startsWith(start));
-    }
-    case "$exists":
-      if (typeof operand !== "boolean") throw new FilterError(place, "true or false", operand);
-      return operand ? existing(column) : not(existing(column));
-    default:
-      throw new FilterError(where, `one of ${OPERATORS.join(", ")}`, operator);
+  if (operator === "$ne") return not(compare(where, ["$eq", operand], column));
+  if (operator === "$nin") return not(compare(where, ["$in", operand], column));
+  if (operator === "$exists") {
+    if (typeof operand !== "boolean") refuse(place, "true or false", operand);
+    const exists = column.rows ? column.where(() => true) : maskOf(column.count, (row) => column.has(row));
+    return operand ? exists : not(exists);
   }
+  if (operator === "$in") {
+    const wanted = listOf(place, operand).map((value, i) => stored(`${place}.${i}`, column.kind, value));
+    return column.where((value) => wanted.some((one) => one == value)); // a bigint can equal a number
+  }
+  const limit = stored(place, column.kind, operand);
+  if (operator === "$startsWith" && typeof limit === "string" && column.kind !== "date") {
+    return column.where((value) => String(value).startsWith(limit));
+  }
+  const passes = COMPARED[operator] ?? refuse(where, "another operator for this column", operator);
+  return column.where((value) => passes(order(value, limit)));
 }
 
-/** @param {Column} column */
-const existing = (column) => column.exists();
-
-/** @param {unknown} value */
-const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
-
-/**
- * Return the order of two values, below 0 if the first is smaller. Strings are in the order of their code points.
- * @param {Value} one
- * @param {Value} other
- */
+/** Return the order of two values; strings are in that of their code points. @type {(one: Value, other: Value) => number} */
 function order(one, other) {
-  if (typeof one !== "string" || typeof other !== "string") return one < other ? -1 : Number(one > other);
+  if (typeof one !== "string" || typeof other !== "string" || one === other)
+    return one < other ? -1 : Number(one > other);
   const [a, b] = [[...one], [...other]];
   const place = a.findIndex((letter, i) => letter !== b[i]);
-  if (place < 0) return a.length - b.length;
-  return place < b.length ? Number(a[place].codePointAt(0)) - Number(b[place].codePointAt(0)) : 1;
+  return place < 0 || place >= b.length
+    ? a.length - b.length
+    : Number(a[place].codePointAt(0)) - Number(b[place].codePointAt(0));
 }
 
-/**
- * @param {string} where
- * @param {any} values
- * @param {string} content
- * @returns {any[]}
- */
-function listOf(where, values, content) {
-  if (Array.isArray(values) && values.length) return values;
-  throw new FilterError(where, `a list of ${content}, not an empty one`, values);
+/** @type {(where: string, values: any) => any[]} */
+const listOf = (where, values) => (Array.isArray(values) && values.length ? values : refuse(where, "a list", values));
+
+/** Return a value as columns of this type hold it. @type {(where: string, kind: string, value: any) => Value} */
+function stored(where, kind, value) {
+  const type = TYPES[kind] ?? kind;
+  if (typeof value !== type) refuse(where, `a ${type}`, value);
+  return kind === "date" ? (toMicroseconds(value) ?? refuse(where, EXPECTED, value)) : value;
 }
 
-/**
- * Return a value as columns of this type hold it. A time without a zone is in UTC.
- * @param {string} where
- * @param {string} kind
- * @param {any} value
- * @returns {Value}
- */
-function storedValue(where, kind, value) {
-  const type = kind === "list" || kind === "date" ? "string" : kind;
-  if (typeof value === type && kind !== "date") return value;
-  const date = typeof value === type && DATE.exec(value);
-  if (date) {
-    const [, year, month, day, hour = 0, minute = 0, second = 0, fraction = "", zone = "Z"] = date;
-    const offset = zone === "Z" ? 0 : Number(zone.slice(1, 3)) * 60 + Number(zone.slice(-2));
-    const moment = new Date(0);
-    moment.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
-    const isDay = moment.getUTCDate() === Number(day) && moment.getUTCMonth() === Number(month) - 1;
-    moment.setUTCHours(Number(hour), Number(minute) - (zone[0] === "-" ? -offset : offset), Number(second));
-    if (isDay) return BigInt(moment.getTime()) * 1000n + BigInt(fraction.padEnd(6, "0"));
-  }
-  throw new FilterError(where, EXPECTED[/** @type {keyof typeof EXPECTED} */ (kind)], value);
+/** Return the time since 1970; without a zone it is in UTC. @type {(text: string) => bigint | null} */
+function toMicroseconds(text) {
+  const [, year, month, day, hour = "0", minute = "0", second = "0", fraction = "", zone = "Z"] = DATE.exec(text) ?? [];
+  const date = new Date(0);
+  date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
+  if (date.getUTCDate() !== Number(day)) return null; // no date, or 31 June
+  const offset = zone === "Z" ? 0 : Number(`${zone[0]}1`) * (Number(zone.slice(1, 3)) * 60 + Number(zone.slice(-2)));
+  date.setUTCHours(Number(hour), Number(minute) - offset, Number(second));
+  return BigInt(date.getTime()) * 1000n + BigInt(fraction.padEnd(6, "0"));
 }

@@ -1,16 +1,11 @@
 // Further pages of a ranking, and groups such as documents, as function/engine/ranking.py finds them.
 
-/** @typedef {import("./arrays.js").Hit} Hit */
-/** @typedef {(count: number, allowed: import("./arrays.js").Mask) => Hit[]} Find the first hits of a ranking */
+/** @import { Find, Hit, Mask } from "./types.js" */
+import { maskOf } from "./arrays.js";
 
 const HITS_PER_GROUP = 4; // hits that the first search finds for each group
 
-/**
- * Return `count` hits after the first `offset`. Pages of the same count continue each other.
- * @param {Find} find
- * @param {number} offset
- * @param {number} count
- */
+/** Return `count` hits after the first `offset`. @type {(find: Find, offset: number, count: number) => Hit[]} */
 export function findPage(find, offset, count) {
   /** @type {Map<number, Hit>} */
   const found = new Map();
@@ -25,15 +20,15 @@ export function findPage(find, offset, count) {
  * Return `count` groups of rows with the same string, in the order of their best hits, each with its best `size` hits.
  * @param {Find} find
  * @param {import("./columns.js").Column} column
- * @param {import("./arrays.js").Mask} allowed
+ * @param {Mask} allowed
  * @param {number} offset
  * @param {number} count
  * @param {number} size
  */
 export function findGroups(find, column, allowed, offset, count, size) {
   const numberOf = (/** @type {number} */ row) => (column.has(row) ? Number(column.order(row)) : -1 - row);
-  const mask = (/** @type {(row: number) => boolean} */ test) =>
-    Uint8Array.from({ length: column.count }, (_, row) => Number((!allowed || allowed[row]) && test(row)));
+  /** @type {(test: (row: number) => boolean) => Uint8Array} */
+  const mask = (test) => maskOf(column.count, (row) => (!allowed || allowed[row]) && test(row));
   /** @type {Map<number, Hit>} */
   const best = new Map();
   for (let depth = HITS_PER_GROUP * count, rest = allowed; ; depth *= 2) {
@@ -48,11 +43,9 @@ export function findGroups(find, column, allowed, offset, count, size) {
   for (let depth = HITS_PER_GROUP * size * groups.size; [...groups.keys()].some(isOpen); depth *= 2) {
     const rest = mask((row) => isOpen(numberOf(row)) && !seen.has(row));
     const hits = rest.includes(1) ? find(depth, rest) : [];
-    for (const hit of hits) {
-      if (isOpen(numberOf(hit.row))) groups.get(numberOf(hit.row))?.push(hit);
-      seen.add(hit.row);
-    }
+    for (const hit of hits) if (isOpen(numberOf(hit.row))) groups.get(numberOf(hit.row))?.push(hit);
+    for (const { row } of hits) seen.add(row);
     if (hits.length < depth) break;
   }
-  return [...groups].map(([number, hits]) => ({ value: number < 0 ? null : column.values[number], hits }));
+  return [...groups].map(([number, hits]) => ({ group: number < 0 ? null : column.values[number], hits }));
 }

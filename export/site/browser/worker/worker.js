@@ -1,79 +1,58 @@
 // The worker: loads the site's files, keywords first, and answers the page's requests.
 
 import { Files } from "./files.js";
+import { openModel } from "./model.js";
 import { Site } from "./site.js";
 import { WordPiece } from "./wordpiece.js";
 
-const REST = 16_000_000; // bytes of passages and columns that are loaded ahead, so that the site works offline
-
-const post = (/** @type {object} */ message) => self.postMessage(message);
+const MOST_AHEAD = 16_000_000; // bytes of passages and columns that are loaded ahead, so that the site works offline
+const FIRST = ["keywords", "vocabulary", "index", "runtime", "model"];
 const here = (/** @type {string} */ name) => new URL(name, import.meta.url);
+const load = (/** @type {string} */ name) => import(here(name).href);
 let loaded = 0;
 
-const start = (async () => {
-  const described = await (await fetch(here("../site.json"))).json();
-  const { stem } = await import(here("porter2.js").href);
-  const files = new Files(here("../../../"), described.files, (bytes) => post({ loaded: (loaded += bytes) }));
-  const embedder = { embed: async (/** @type {string} */ text) => (await model).embed(text) };
-  const site = new Site(described, files, stem, embedder);
-  const names = Object.keys(described.files);
-  const first = names.filter((name) => ["keywords", "vocabulary", "index", "runtime", "model"].includes(name));
-  const sizes = (/** @type {string[]} */ some) => some.reduce((sum, name) => sum + described.files[name].bytes, 0);
-  post({ total: sizes(first) });
+const described = (async () => (await fetch(here("../site.json"))).json())();
+const site = (async () => {
+  const { files, info, wordpiece } = await described;
+  const [{ stem }, ort] = await Promise.all([load("porter2.js"), load("ort.js")]);
+  const read = new Files(here("../../../"), files, (bytes) => self.postMessage({ loaded: (loaded += bytes) }));
+  const own = new Site(await described, read, stem, async (text) => (await model)(text));
+  const bytes = (/** @type {string[]} */ names) => names.reduce((sum, name) => sum + (files[name]?.bytes ?? 0), 0);
+  self.postMessage({ total: bytes(FIRST) });
   const model = (async () => {
-    if (site.info.index.keywords) await site.keywords();
-    post({ ready: "keyword" });
-    const parts = [site.index(), files.text("vocabulary"), files.read("runtime"), files.read("model")];
-    const [, vocabulary, runtime, graph] = /** @type {any[]} */ (await Promise.all(parts));
-    return openModel(new WordPiece(vocabulary.split("\n"), described.wordpiece), runtime, graph, site.info.model);
+    if (info.index.keywords) await own.keywords();
+    self.postMessage({ ready: "keyword" });
+    const names = ["vocabulary", "runtime", "model"];
+    const [vocabulary, runtime, graph] = await Promise.all([...names.map((name) => read.read(name)), own.index()]);
+    const tokens = new TextDecoder().decode(/** @type {ArrayBuffer} */ (vocabulary)).split("\n");
+    return openModel(ort, runtime, graph, new WordPiece(tokens, wordpiece), info.model.prompts.query);
   })();
-  model.then(async () => {
-    post({ ready: "semantic" });
-    const rest = names.filter((name) => !first.includes(name));
-    if (sizes(rest) <= REST) for (const name of rest) await files.read(name);
-    post({ ready: sizes(rest) <= REST ? "offline" : "partly" });
-  }).catch((error) => post({ problem: error.message }));
-  return site;
+  const rest = Object.keys(files).filter((name) => !FIRST.includes(name));
+  const loadAhead = async () => {
+    await model;
+    self.postMessage({ ready: "semantic" });
+    const isSmall = bytes(rest) <= MOST_AHEAD;
+    for (const name of isSmall ? rest : []) await read.read(name);
+    self.postMessage({ ready: isSmall ? "offline" : "partly" });
+  };
+  loadAhead().catch((error) => self.postMessage({ problem: error.message }));
+  return own;
 })();
 
-/**
- * Return the model, warmed up.
- * @param {WordPiece} tokenizer
- * @param {ArrayBuffer} runtime
- * @param {ArrayBuffer} graph
- * @param {{prompts: {query?: string}}} info
- */
-async function openModel(tokenizer, runtime, graph, info) {
-  /** @type {typeof import("onnxruntime-web")} */
-  const ort = await import(here("ort.js").href);
-  ort.env.wasm.numThreads = 1;
-  ort.env.wasm.wasmBinary = runtime;
-  const session = await ort.InferenceSession.create(new Uint8Array(graph));
-  const embed = async (/** @type {string} */ text) => {
-    const { ids, isTruncated } = tokenizer.tokenize((info.prompts.query ?? "") + text);
-    const tensor = (/** @type {number[]} */ values) => new ort.Tensor("int64", BigInt64Array.from(values, BigInt), [1, ids.length]);
-    const { embeddings } = await session.run({ input_ids: tensor(ids), attention_mask: tensor(ids.map(() => 1)) });
-    return { embedding: /** @type {Float32Array} */ (embeddings.data), isTruncated };
-  };
-  await embed("warm up");
-  return { embed };
-}
-
 self.addEventListener("message", async ({ data: { id, path, body } }) => {
-  const begin = performance.now();
-  let last = begin;
   /** @type {Record<string, number>} */
   const phases = {};
+  const begin = performance.now();
+  let last = begin;
   const lap = (/** @type {string} */ phase) => {
     phases[phase] = performance.now() - last;
     last = performance.now();
   };
   try {
-    const site = await start;
-    last = performance.now();
-    const content = path === "info" ? { ...site.info, cold_start_milliseconds: {} } : await site.similar(body, lap);
-    post({ id, content, phases: { ...phases, total: performance.now() - begin } });
+    const { info } = await described;
+    const content = path === "info" ? { ...info, cold_start_milliseconds: {} } : await (await site).similar(body, lap);
+    self.postMessage({ id, content, phases: { ...phases, total: performance.now() - begin } });
   } catch (error) {
-    post({ id, error: error instanceof Error ? error.message : String(error) });
+    self.postMessage({ id, error: error instanceof Error ? error.message : String(error) });
   }
 });
