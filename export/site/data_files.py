@@ -39,7 +39,9 @@ class DataFiles:
 
     def add_tensors(self, name: str, tensors: dict[str, AnyArray]) -> None:
         """Write tensors as one safetensors file. Offsets and places become 32 bit, which JavaScript reads as numbers."""
-        narrow = {key: tensor.astype(np.uint32) if _is_place(key, tensor) else tensor for key, tensor in tensors.items()}
+        narrow = {
+            key: tensor.astype(np.uint32) if _is_place(key, tensor) else tensor for key, tensor in tensors.items()
+        }
         with NamedTemporaryFile() as file:
             save_tensors(Path(file.name), narrow)
             self.add(name, Path(file.name).read_bytes())

@@ -7,16 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from export.packages_error import PackagesError
+
 HERE = Path(__file__).parent
 LOCK = ("package.json", "package-lock.json")
 INSTALL = ("ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund")
 RUNTIME = "onnxruntime-web/dist/ort.wasm.bundle.min.mjs"
 WASM = "onnxruntime-web/dist/ort-wasm-simd-threaded.wasm"  # runs with one thread where a page is not isolated
 STEMMER = "porter2/dist/index.js"
-
-
-class PackagesError(RuntimeError):
-    """The packages from npm are missing: the message says what was found and what to do."""
 
 
 def find_program(name: str) -> str:

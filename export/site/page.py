@@ -39,7 +39,9 @@ def write_page(site: Path, described: dict[str, object], libraries: Mapping[str,
     described is the content of site.json, to which the names of the files of code are added. libraries are the sources
     of further modules by their names.
     """
-    contents = {path.relative_to(folder).as_posix(): path.read_bytes() for folder in (PAGE, BROWSER) for path in _files(folder)}
+    contents = {
+        path.relative_to(folder).as_posix(): path.read_bytes() for folder in (PAGE, BROWSER) for path in _files(folder)
+    }
     page, service_worker = contents.pop("index.html").decode(), contents.pop(SERVICE_WORKER)
     contents["page.css"] += contents.pop(OWN_STYLE)
     contents |= {f"{WORKER}/{name}": source.encode() for name, source in libraries.items()}
@@ -65,4 +67,3 @@ def _own_page(page: str, folder: str) -> str:
     page = NAMED.sub(rf'\1{folder}/\2"', page)
     page = NO_SCRIPT.sub(r"\1", page)
     return page.replace(HEAD, f'<meta http-equiv="content-security-policy" content="{policy}">\n{HEAD}', 1)
-

@@ -1,8 +1,8 @@
 """Write a static site: everything that a browser needs to search a bundle, in a folder for any static host.
 
-    index.html, service-worker.js     the only names that stay the same
-    code/HASH/                        the page, the worker's modules and site.json, which lists the data
-    data/NAME-HASH.bin                the data, gzipped: model, runtime, index, keywords, columns, passages
+index.html, service-worker.js     the only names that stay the same
+code/HASH/                        the page, the worker's modules and site.json, which lists the data
+data/NAME-HASH.bin                the data, gzipped: model, runtime, index, keywords, columns, passages
 """
 
 import shutil
@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from export.progress import OnProgress, no_progress
+from export.site.arguments import MOST_MEGABYTES
 from export.site.browser_model import make_browser_model
 from export.site.corpus_files import add_corpus
 from export.site.data_files import FOLDER, DataFiles
@@ -21,7 +22,6 @@ from export.site.wordpiece import read_wordpiece
 from function.engine.bundle import PASSAGES, BundleError, Manifest, open_bundle
 from function.engine.passages import Passages
 
-MOST_MEGABYTES = 64  # that the first visit loads before it can search by meaning; at 50 Mbit/s they take ten seconds
 FIRST = ("keywords", "vocabulary", "index", "runtime", "model")  # files that a visit loads before that
 OWN = ("index.html", SERVICE_WORKER, CODE, FOLDER)  # what a site has in its folder
 
@@ -85,7 +85,9 @@ def _check(bundle: Path, manifest: Manifest, out: Path) -> None:
     index = manifest.index
     assert index is not None
     if index.vectors is not None:
-        raise BundleError(f"{bundle}: its texts are in S3 Vectors, expected texts of its own; serve it with the function")
+        raise BundleError(
+            f"{bundle}: its texts are in S3 Vectors, expected texts of its own; serve it with the function"
+        )
     stemming = None if index.keywords is None else index.keywords.stemming
     if stemming not in (None, "english"):
         raise BundleError(
@@ -94,7 +96,9 @@ def _check(bundle: Path, manifest: Manifest, out: Path) -> None:
         )
     others = sorted(path.name for path in out.iterdir() if path.name not in OWN) if out.is_dir() else []
     if others and not (out / "index.html").is_file():
-        raise BundleError(f"{out}: holds {others[0]}, expected a new folder or an older site; choose another with --out")
+        raise BundleError(
+            f"{out}: holds {others[0]}, expected a new folder or an older site; choose another with --out"
+        )
 
 
 def _check_size(bundle: Path, files: DataFiles, most_megabytes: float) -> None:

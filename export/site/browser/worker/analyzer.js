@@ -11,6 +11,7 @@ const [WORDS, RUNS] = [`(?:[${SINGLE}]|${LETTERS})`, `(?:[${SINGLE}]+|${LETTERS}
 const [WORD_CODES, RUN_CODES] = [WORDS, RUNS].map((word) => new RegExp(`${word}(?:[-_./:@&]${word})*[+#]*`, "gu"));
 const RUN_WORDS = new RegExp(RUNS, "gu");
 const RUN = new RegExp(`^[${SINGLE}]+$`, "u");
+/** @type {Record<string, string>} */
 const BARE = { ø: "o", ł: "l", đ: "d", ð: "d", ħ: "h", ı: "i", æ: "ae", œ: "oe", þ: "th" };
 const LONGEST_STEMMED = 1000; // letters
 
@@ -65,7 +66,7 @@ export class Analyzer {
   /** Return a word and, if that differs, the word without accents. @param {string} word @param {Stem} stem */
   spellings(word, stem) {
     const letters = word.normalize("NFD").replace(/[\u0300-\u036f]+/g, "");
-    const bare = letters.replace(/[øłđðħıæœþ]/g, (one) => BARE[/** @type {keyof BARE} */ (one)]).normalize("NFC");
+    const bare = letters.replace(/[øłđðħıæœþ]/g, (one) => BARE[one]).normalize("NFC");
     return isAscii(word) || !bare.match(WORD) ? [stem(word)] : [...new Set([stem(word), stem(bare)])];
   }
 

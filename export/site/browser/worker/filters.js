@@ -39,17 +39,14 @@ export function allowedRows(condition, columns, count, where = "filter") {
     const place = `${where}.${name}`;
     if (name === "$and" || name === "$or") {
       const masks = listOf(place, value).map((each, i) => allowedRows(each, columns, count, `${place}.${i}`));
-      const holds = name === "$and" ? masks.every.bind(masks) : masks.some.bind(masks);
-      return both(
-        mask,
-        maskOf(count, (row) => holds((one) => one[row])),
-      );
+      const either = maskOf(count, (row) => masks.some((one) => one[row]));
+      return name === "$and" ? masks.reduce(both, mask) : both(either, mask);
     }
     if (!Object.hasOwn(columns, name)) refuse(where, "the name of a column, $and or $or", name);
     const operators = Object.entries(typeof value === "object" && value ? value : { $eq: value });
     if (!operators.length) refuse(place, "an operator, such as $eq", value);
     return operators.map((each) => compare(place, each, columns[name])).reduce(both, mask);
-  }, new Uint8Array(count).fill(1));
+  }, maskOf(count, () => true));
 }
 
 /** Return the rows whose value passes one operator. @type {(w: string, each: [string, any], c: Column) => Uint8Array} */

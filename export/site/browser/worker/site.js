@@ -90,10 +90,10 @@ export class Site {
       const results = await this.show(page, request, "", []);
       return { results, truncated: false, ...(facets.length ? counted(allowed) : { total: rows.length }) };
     }
-    let row = null;
+    let row = /** @type {number | null} */ (null);
     let query = String(text);
     if (id !== undefined) {
-      row = (await this.json("ids")).indexOf(id);
+      row = /** @type {number} */ ((await this.json("ids")).indexOf(id));
       if (row < 0) throw new Error(`there is no text with the id ${id}; search for one`);
       query = (await this.passage(row))[1].replace(/["“”„]/g, "");
       allowed = both(
