@@ -146,13 +146,14 @@ def _quantize_tables(model: ModelProto) -> None:
 
 
 def drop_unused(model: ModelProto) -> None:
+    """Remove the constants that no node reads."""
     read = {name for node in model.graph.node for name in node.input}
     for tensor in [tensor for tensor in model.graph.initializer if tensor.name not in read]:
         model.graph.initializer.remove(tensor)
 
 
 def sort_nodes(model: ModelProto) -> None:
-    """Sort the nodes so that each one follows the nodes whose outputs it reads."""
+    """Sort the nodes so that each one follows the nodes whose outputs it reads. Raises ModelError if none can."""
     graph = model.graph
     known = {value.name for value in graph.input} | set(initializers(model)) | {""}
     waiting, ordered = list(graph.node), []

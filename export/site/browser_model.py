@@ -17,22 +17,17 @@ from onnx import ModelProto, NodeProto, TensorProto
 from export.model.graph import DOMAIN
 from export.model.onnx_helpers import add_node
 from export.model.quantize import RECIPE, drop_unused, sort_nodes
-from function.engine.bundle import MODEL, BundleError, Manifest
+from function.engine.bundle import MODEL, BundleError
 
 PRODUCT = "MatMulIntegerToFloat"
 DOMAINS = ("", DOMAIN)  # of the operators; ONNX Runtime lists all that it knows
 
 
-def make_browser_model(bundle: Path, manifest: Manifest) -> ModelProto:
+def make_browser_model(bundle: Path) -> ModelProto:
     """Return the graph for the browser: input_ids and attention_mask, (n, tokens) int64, to embeddings, (n, dim).
 
     Raises BundleError if the bundle's model has other products than `quantize_graph` makes.
     """
-    if manifest.model.quantization != RECIPE:
-        raise BundleError(
-            f"{bundle / MODEL}: quantization {manifest.model.quantization}, expected {RECIPE}; "
-            "run `python -m export` again"
-        )
     model = _read_ort(bundle / MODEL)
     graph = model.graph
     makers = {output: node for node in graph.node for output in node.output}

@@ -35,7 +35,7 @@ class DataFiles:
         digest = hashlib.sha256(packed).hexdigest()
         path = f"{FOLDER}/{name}-{digest[:HASH]}.bin"
         (self._site / path).write_bytes(packed)
-        self.listed[name] = {"path": path, "bytes": len(packed), "sha256": digest, "unpacked": len(content)}
+        self.listed[name] = {"path": path, "bytes": len(packed), "sha256": digest}
 
     def add_tensors(self, name: str, tensors: dict[str, AnyArray]) -> None:
         """Write tensors as one safetensors file. Offsets and places become 32 bit, which JavaScript reads as numbers."""

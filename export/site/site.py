@@ -54,7 +54,7 @@ def write_site(
         on_progress("corpus", 1)
         on_progress("model", 0)
         files.add("runtime", (modules / WASM).read_bytes())
-        files.add("model", make_browser_model(bundle, manifest).SerializeToString())
+        files.add("model", make_browser_model(bundle).SerializeToString())
         on_progress("model", 1)
         _check_size(bundle, files, most_megabytes)
         on_progress("page", 0)
