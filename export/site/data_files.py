@@ -38,9 +38,9 @@ class DataFiles:
         self.listed[name] = {"path": path, "bytes": len(packed), "sha256": digest}
 
     def add_tensors(self, name: str, tensors: dict[str, AnyArray]) -> None:
-        """Write tensors as one safetensors file. Offsets and places become 32 bit, which JavaScript reads as numbers."""
+        """Write tensors as one safetensors file. Offsets become 32 bit, which JavaScript reads as numbers."""
         narrow = {
-            key: tensor.astype(np.uint32) if _is_place(key, tensor) else tensor for key, tensor in tensors.items()
+            key: tensor.astype(np.uint32) if _is_offset(key, tensor) else tensor for key, tensor in tensors.items()
         }
         with NamedTemporaryFile() as file:
             save_tensors(Path(file.name), narrow)
@@ -51,5 +51,5 @@ class DataFiles:
         return sum(int(self.listed[name]["bytes"]) for name in names)
 
 
-def _is_place(name: str, tensor: AnyArray) -> bool:
+def _is_offset(name: str, tensor: AnyArray) -> bool:
     return tensor.dtype == np.uint64 and name.endswith("offsets")

@@ -1,4 +1,4 @@
-"""onnxruntime-web and the stemmer, from npm: the versions and hashes are those of package-lock.json beside this file."""
+"""onnxruntime-web and the stemmer, from npm. Their versions and hashes are in package-lock.json beside this file."""
 
 import shutil
 import subprocess
@@ -55,6 +55,7 @@ def _checked(modules: Path) -> Path:
     for name in (RUNTIME, WASM, STEMMER):
         if not (modules / name).is_file():
             raise PackagesError(
-                f"{modules / name}: is missing; run `npm ci` with the package-lock.json of {HERE}, or leave out --packages"
+                f"{modules / name}: is missing; run `npm ci` with the package-lock.json of {HERE}, or leave out "
+                "--packages"
             )
     return modules

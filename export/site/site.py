@@ -23,6 +23,7 @@ from function.engine.bundle import PASSAGES, BundleError, Manifest, open_bundle
 from function.engine.passages import Passages
 
 FIRST = ("keywords", "vocabulary", "index", "runtime", "model")  # files that a visit loads before that
+AS_MODULE = "const exports = {{}};\n{}\nexport const stem = exports.stem;\n"  # of the stemmer, which is CommonJS
 OWN = ("index.html", SERVICE_WORKER, CODE, FOLDER)  # what a site has in its folder
 
 
@@ -58,20 +59,16 @@ def write_site(
         on_progress("model", 1)
         _check_size(bundle, files, most_megabytes)
         on_progress("page", 0)
-        stems = {}
-        if index.keywords is not None and index.keywords.stemming is not None:
-            passages = Passages(bundle / PASSAGES)
-            texts = (passages.text(row) for row in range(len(passages)))
-            stems = different_stems([*texts, *vocabulary], modules / STEMMER)
-        described = {
+        has_stems = index.keywords is not None and index.keywords.stemming is not None
+        described: dict[str, object] = {
             "info": {"model": asdict(manifest.model), "index": asdict(index)},
             "files": files.listed,
             "starts": starts,
             "wordpiece": options,
             "folded": folded_letters(),
-            "stems": stems,
+            "stems": _different_stems(bundle, vocabulary, modules) if has_stems else {},
         }
-        stemmer = f"const exports = {{}};\n{(modules / STEMMER).read_text(encoding='utf-8')}\nexport const stem = exports.stem;\n"
+        stemmer = AS_MODULE.format((modules / STEMMER).read_text(encoding="utf-8"))
         libraries = {"ort.js": (modules / RUNTIME).read_text(encoding="utf-8"), "porter2.js": stemmer}
         write_page(site, described, libraries)
         for name in OWN:
@@ -79,6 +76,12 @@ def write_site(
             (site / name).rename(out / name)
         on_progress("page", 1)
     return {name: files.bytes_of(name) for name in files.listed}
+
+
+def _different_stems(bundle: Path, vocabulary: list[str], modules: Path) -> dict[str, str]:
+    passages = Passages(bundle / PASSAGES)
+    texts = (passages.text(row) for row in range(len(passages)))
+    return different_stems([*texts, *vocabulary], modules / STEMMER)
 
 
 def _check(bundle: Path, manifest: Manifest, out: Path) -> None:
@@ -108,8 +111,8 @@ def _check_size(bundle: Path, files: DataFiles, most_megabytes: float) -> None:
     if total > most_megabytes:
         listed = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in sizes.items())
         raise BundleError(
-            f"{bundle}: a visit would load {total:.1f} MB ({listed}), expected at most {most_megabytes:g}; serve the bundle "
-            "with the function, or raise the limit with --most-megabytes"
+            f"{bundle}: a visit would load {total:.1f} MB ({listed}), expected at most {most_megabytes:g}; serve the "
+            "bundle with the function, or raise the limit with --most-megabytes"
         )
 
 

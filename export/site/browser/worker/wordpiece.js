@@ -4,7 +4,7 @@
 /** @import { WordPieceOptions } from "./types.js" */
 
 const CHINESE = /[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\u{20000}-\u{2a6df}\u{2a700}-\u{2ceaf}\u{2f800}-\u{2fa1f}]/gu;
-const DROPPED = /(?![\t\n\r])[\p{C}\ufffd]/gu;
+const DROPPED = /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Co}\ufffd]/gu;
 const PIECES = /[!-/:-@[-`{-~\p{P}]|[^\s\x85!-/:-@[-`{-~\p{P}]+/gu; // a mark by itself, or what is between marks
 
 export class WordPiece {
