@@ -15,7 +15,7 @@ from bench.texts import HEADLINES, read_headlines
 from export.corpus import Corpus
 from export.index import index_file
 from export.index.keywords import KeywordOptions
-from function.engine.bundle import RRF, open_bundle
+from function.engine.bundle import RRF, StagesInfo, open_bundle
 from function.engine.embedder import Embedder
 from function.engine.keyword.analyzer import find_stemmer, split_terms
 from tests.conftest import STORY_COLUMNS, WHAT, WHO
@@ -193,7 +193,11 @@ def test_other_keywords_rank_as_in_the_function(
 def test_stages_keep_the_rows_that_the_function_keeps(
     least_rows_of_lists: int, tmp_path: Path, function_over: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def choose(path: Path, lists: int, exact: object) -> tuple[StagesInfo, float]:
+        return StagesInfo(lists, max(1, lists // 10), 500, 100), 0.9
+
     monkeypatch.setattr(index_file, "LEAST_ROWS_OF_LISTS", least_rows_of_lists)
+    monkeypatch.setattr(index_file, "choose_stages", choose)  # random texts have stages of too low a recall
     generator = random.Random(5)
     words = sorted({word for text in [*WHO, *WHAT] for word in text.split()})
     texts = [" ".join(generator.choices(words, k=8)) for _ in range(9_000)]

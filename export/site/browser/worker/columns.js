@@ -55,7 +55,10 @@ export function countValues(column, allowed) {
     if (column.rows) seen.add(pair);
   }
   const ordered = [...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1)).slice(0, MOST_VALUES);
-  return ordered.map(([value, count]) => ({ value: column.codes ? column.values[value] : value, count }));
+  return ordered.map(([key, count]) => {
+    const value = column.codes ? column.values[key] : key;
+    return { value: typeof value === "bigint" ? Number(value) : value, count };
+  });
 }
 
 /**

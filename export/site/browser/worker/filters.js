@@ -57,7 +57,7 @@ function compare(where, [operator, operand], column) {
   if (operator === "$nin") return not(compare(where, ["$in", operand], column));
   if (operator === "$exists") {
     if (typeof operand !== "boolean") refuse(place, "true or false", operand);
-    const exists = column.rows ? column.where(() => true) : maskOf(column.count, (row) => column.has(row));
+    const exists = maskOf(column.count, (row) => column.has(row));
     return operand ? exists : not(exists);
   }
   if (operator === "$in") {
