@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
@@ -19,8 +20,11 @@ from function.engine.embedder import Embedder
 from tests.conftest import STORY_COLUMNS, WHAT, WHO, InProcess, story_metadata
 
 # ruff: noqa: RUF001 # the texts are in several scripts
-from tests.page.conftest import DOCUMENT_COLUMNS, browser, passage
+from tests.page.conftest import DOCUMENT_COLUMNS, browser, is_wrong, passage
 from tests.site.world import PACKAGES, packages_problem, write_site_bundle
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 SCRIPTS = [
     *(
@@ -94,25 +98,96 @@ def function_over(make_app: Callable[..., FastAPI]) -> Callable[[Path], httpx.Cl
     return connect
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    """Serves files without a line for each."""
+class StaticHost:
+    """Serves the folder around a site as any static host does. Tests hold back, damage or remove files of it."""
 
-    def log_message(self, *_: object) -> None:
-        """Print nothing."""
+    def __init__(self, site: Path) -> None:
+        """Take the site's folder, two levels below the folder that is served."""
+        self.held: dict[str, Event] = {}  # by the beginning of a file's name: it is sent when the event is set
+        self.damaged: set[str] = set()
+        host = self
+
+        class Handler(SimpleHTTPRequestHandler):
+            def log_message(self, *_: object) -> None:
+                """Print nothing."""
+
+            def do_GET(self) -> None:
+                name = self.path.rpartition("/")[2]
+                for beginning, event in host.held.items():
+                    if name.startswith(beginning):
+                        event.wait(30)
+                if any(name.startswith(beginning) for beginning in host.damaged):
+                    content = bytearray((site.parents[1] / self.path.lstrip("/")).read_bytes())
+                    content[len(content) // 2] ^= 1
+                    self.send_response(200)
+                    self.send_header("content-length", str(len(content)))
+                    self.end_headers()
+                    self.wfile.write(content)
+                else:
+                    super().do_GET()
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=site.parents[1]))
+        self._server.daemon_threads = True
+        self.place = f"{self._server.server_port}/project/search/"
+        Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def stop(self) -> None:
+        """Answer no further request."""
+        for event in self.held.values():
+            event.set()
+        self._server.shutdown()
+        self._server.server_close()
 
 
-@contextmanager
-def serving(folder: Path) -> Iterator[str]:
-    """Serve the folder around a site as any static host would; yield the site's path on port PORT of this machine."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder.parents[1]))
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"{server.server_port}/project/search/"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+Host = Callable[[Path], StaticHost]
+Visit = Callable[..., "Page"]
+
+
+@pytest.fixture
+def host() -> Iterator[Host]:
+    """Return what serves a site until the test ends."""
+    hosts: list[StaticHost] = []
+
+    def serve(site: Path) -> StaticHost:
+        hosts.append(StaticHost(site))
+        return hosts[-1]
+
+    yield serve
+    for each in hosts:
+        with suppress(OSError):  # the test has stopped it
+            each.stop()
+
+
+@pytest.fixture
+def visit(browser: "Browser") -> Iterator[Visit]:
+    """Return what opens a site's page in a window of its own, and waits until it knows the corpus.
+
+    At the end it fails for any error of a script, for a broken policy, and for a request to another host.
+    """
+    wrong: list[str] = []
+    with ExitStack() as contexts:
+
+        def open_one(host: StaticHost, name: str = "127.0.0.1", query: str = "", **options: Any) -> "Page":
+            context = contexts.enter_context(browser.new_context(**options))
+            page = context.new_page()
+            page.set_default_timeout(20_000)
+            page.on("pageerror", lambda error: wrong.append(str(error)))
+            page.on("console", lambda line: wrong.append(line.text) if is_wrong(line.type, line.text) else None)
+            address = f"http://{name}:{host.place}"
+            page.on("request", lambda one: None if one.url.startswith((address, "data:")) else wrong.append(one.url))
+            page.goto(address + query)
+            page.wait_for_selector("#corpus:not(:empty)")
+            return page
+
+        yield open_one
+    assert wrong == []
+
+
+def wait_until(page: "Page", part: str) -> None:
+    """Wait until the site has loaded a part: keyword, semantic or offline; each comes after the one before."""
+    parts = ("keyword", "semantic", "offline")
+    later = ", ".join(f"#loading[data-ready={each}]" for each in parts[parts.index(part) :])
+    page.wait_for_selector(later, state="attached")
 
 
 __all__ = ["browser"]

@@ -10,6 +10,7 @@ const isServer = false;
 
 /** @type {Map<number, {resolve: (reply: any) => void, reject: (error: Error) => void}>} */
 const waiting = new Map();
+/** @type {{total: number, [part: string]: any}} */
 const state = { total: 1, keyword: false, semantic: false };
 // where scripts need a trusted address, these two have one: they are files of the site
 const trusted = globalThis.trustedTypes?.createPolicy("site", { createScriptURL: (address) => address });
@@ -59,35 +60,31 @@ worker.addEventListener("message", ({ data }) => {
   } else arrive(data.ready);
 });
 
+/** @type {Record<string, string>} what the page says when a part has arrived */
+const NOTES = {
+  offline: "Everything is kept in this browser and works offline.",
+  partly: "The search works offline; texts that were not shown yet do not.",
+};
+const NOT_KEPT = "This address has no HTTPS: the browser keeps nothing of this site, and each visit loads it again.";
+
 /** @param {number} bytes */
 function drawLoaded(bytes) {
   meter.value = Math.min(1, bytes / state.total);
-  if (!state.semantic)
-    note.textContent = `Loading the search by meaning: ${megabytes(bytes)} of ${megabytes(state.total)} MB`;
+  const share = `${megabytes(bytes)} of ${megabytes(state.total)} MB`;
+  if (meter.isConnected) note.textContent = `Loading the search by meaning: ${share}`;
 }
 
-/** @param {"keyword" | "semantic" | "offline" | "partly"} part */
+/** @param {string} part keyword, semantic, and offline or partly */
 function arrive(part) {
-  if (part === "keyword") state.keyword = true;
-  if (part === "semantic") {
-    state.semantic = true;
-    meter.remove();
-    const isReading = document.activeElement?.closest("#hits");
-    if (corpus.keywords && query.value && chosenMode() !== "keyword" && !isReading) search();
-  }
-  for (const mode of document.querySelectorAll("input[name=mode]:not([value=keyword])")) {
-    /** @type {HTMLInputElement} */ (mode).disabled = !state.semantic;
-  }
+  state[part] = true;
   loading.dataset.ready = part;
-  if (part === "semantic" || part === "offline" || part === "partly") {
-    note.textContent = !isKept
-      ? "This address is no HTTPS: the browser keeps nothing of this site, and each visit loads it again."
-      : part === "semantic"
-        ? ""
-        : part === "offline"
-          ? "Everything is kept in this browser and works offline."
-          : "The search works offline; texts that were not shown yet do not.";
-  }
+  const others = document.querySelectorAll("input[name=mode]:not([value=keyword])");
+  others.forEach((mode) => mode.toggleAttribute("disabled", !state.semantic));
+  if (!state.semantic) return;
+  meter.remove();
+  note.textContent = isKept ? (NOTES[part] ?? "") : NOT_KEPT;
+  const isReading = document.activeElement?.closest("#hits");
+  if (part === "semantic" && corpus.keywords && query.value && chosenMode() !== "keyword" && !isReading) search();
 }
 
 if (isKept) navigator.serviceWorker.register(trust(`service-worker.js?code=${code.pathname.split("/").at(-2)}`));

@@ -35,18 +35,21 @@ function refuse(where, expected, found) {
  */
 export function allowedRows(condition, columns, count, where = "filter") {
   if (Object.prototype.toString.call(condition) !== "[object Object]") refuse(where, "an object", condition);
-  return Object.entries(condition).reduce((mask, [name, value]) => {
-    const place = `${where}.${name}`;
-    if (name === "$and" || name === "$or") {
-      const masks = listOf(place, value).map((each, i) => allowedRows(each, columns, count, `${place}.${i}`));
-      const either = maskOf(count, (row) => masks.some((one) => one[row]));
-      return name === "$and" ? masks.reduce(both, mask) : both(either, mask);
-    }
-    if (!Object.hasOwn(columns, name)) refuse(where, "the name of a column, $and or $or", name);
-    const operators = Object.entries(typeof value === "object" && value ? value : { $eq: value });
-    if (!operators.length) refuse(place, "an operator, such as $eq", value);
-    return operators.map((each) => compare(place, each, columns[name])).reduce(both, mask);
-  }, maskOf(count, () => true));
+  return Object.entries(condition).reduce(
+    (mask, [name, value]) => {
+      const place = `${where}.${name}`;
+      if (name === "$and" || name === "$or") {
+        const masks = listOf(place, value).map((each, i) => allowedRows(each, columns, count, `${place}.${i}`));
+        const either = maskOf(count, (row) => masks.some((one) => one[row]));
+        return name === "$and" ? masks.reduce(both, mask) : both(either, mask);
+      }
+      if (!Object.hasOwn(columns, name)) refuse(where, "the name of a column, $and or $or", name);
+      const operators = Object.entries(typeof value === "object" && value ? value : { $eq: value });
+      if (!operators.length) refuse(place, "an operator, such as $eq", value);
+      return operators.map((each) => compare(place, each, columns[name])).reduce(both, mask);
+    },
+    maskOf(count, () => true),
+  );
 }
 
 /** Return the rows whose value passes one operator. @type {(w: string, each: [string, any], c: Column) => Uint8Array} */

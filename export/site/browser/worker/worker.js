@@ -23,7 +23,10 @@ const site = (async () => {
     if (info.index.keywords) await own.keywords();
     self.postMessage({ ready: "keyword" });
     const names = ["vocabulary", "runtime", "model"];
-    const [[vocabulary, runtime, graph]] = await Promise.all([Promise.all(names.map((name) => read.read(name))), own.index()]);
+    const [[vocabulary, runtime, graph]] = await Promise.all([
+      Promise.all(names.map((name) => read.read(name))),
+      own.index(),
+    ]);
     const tokens = new TextDecoder().decode(vocabulary).split("\n");
     return openModel(ort, runtime, graph, new WordPiece(tokens, wordpiece), info.model.prompts.query);
   })();
