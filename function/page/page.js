@@ -126,11 +126,14 @@ function showProblem(message) {
 // Return what a click on a value among the metadata does, null if it cannot be filtered by.
 function filterBy(column, value) {
   const condition = conditionOf(column, value);
-  return condition && (() => {
-    addCondition(condition);
-    showFilters(true);
-    search();
-  });
+  return (
+    condition &&
+    (() => {
+      addCondition(condition);
+      showFilters(true);
+      search();
+    })
+  );
 }
 
 function showFilters(isShown) {
