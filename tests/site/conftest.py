@@ -170,7 +170,7 @@ def visit(browser: "Browser") -> Iterator[Visit]:
         def open_one(host: StaticHost, name: str = "127.0.0.1", query: str = "", **options: Any) -> "Page":
             context = contexts.enter_context(browser.new_context(**options))
             page = context.new_page()
-            page.set_default_timeout(20_000)
+            page.set_default_timeout(60_000)
             page.on("pageerror", lambda error: wrong.append(str(error)))
             page.on("console", lambda line: wrong.append(line.text) if is_wrong(line.type, line.text) else None)
             address = f"http://{name}:{host.place}"
