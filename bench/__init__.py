@@ -11,6 +11,7 @@ MEASUREMENTS = {
     "accuracy": "bench.model.accuracy",
     "modes": "bench.model.modes",
     "documents": "bench.model.documents",
+    "browser": "bench.browser.browser",
     "throughput": "bench.model.throughput",
     "warm": "bench.function.warm",
     "limits": "bench.function.limits",

@@ -152,8 +152,8 @@ def assert_equal(request: dict[str, Any], found: dict[str, Any], expected: dict[
         assert other["all_scores"][0] == pytest.approx(other["all_scores"][1], abs=1.5e-6), request
         parts = ("text", "metadata", "highlights", "snippet", "group", "index")
         assert {name: one.get(name) for name in parts} == {name: other.get(name) for name in parts}, request
-    parts = ("facets", "total", "corrected", "truncated")
-    assert {name: found.get(name) for name in parts} == {name: expected.get(name) for name in parts}, request
+    rest = ("facets", "total", "corrected", "truncated")
+    assert {name: found.get(name) for name in rest} == {name: expected.get(name) for name in rest}, request
 
 
 def compare(site: Path, client: httpx.Client, asked: list[dict[str, Any]]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -55,7 +56,7 @@ def test_a_model_with_another_product_of_integers_is_refused(tmp_path: Path) -> 
     nodes = [helper.make_node(PRODUCT, ["codes", "weights", "step", "scales"], ["result"], domain="com.microsoft")]
     codes = helper.make_tensor_value_info("codes", onnx.TensorProto.UINT8, ["n", 4])
     result = helper.make_tensor_value_info("result", onnx.TensorProto.FLOAT, ["n", 2])
-    constants = {
+    constants: dict[str, np.ndarray[Any, Any]] = {
         "weights": np.ones((4, 2), np.int8),
         "step": np.array(0.5, np.float32),
         "scales": np.ones(2, np.float32),
