@@ -50,7 +50,8 @@ def _filters(metadata: dict[str, Any], kinds: Mapping[str, str], generator: rand
                 yield {name: generator.choice([value, {"$startsWith": value[:1]}, {"$in": [value, "?"]}])}
             case "list":
                 yield {name: value[0]}
-            case _:
+            case kind:
+                value = float(value) if kind == "number" else value  # a table has its numbers as text
                 yield {name: generator.choice([value, {"$lte": value}, {"$gte": value}])}
 
 

@@ -88,7 +88,7 @@ def measure_visit(page: "Page", address: str, text: str) -> Visit:
     page.goto(f"{address}?q={text.replace(' ', '+')}")
     page.wait_for_selector("li.hit", timeout=PATIENCE)
     keyword = page.evaluate("performance.now()")
-    page.wait_for_function("shown?.request.mode === 'hybrid'", timeout=PATIENCE)
+    page.wait_for_function("() => shown?.request.mode === 'hybrid'", timeout=PATIENCE)
     semantic = page.evaluate("performance.now()")
     return Visit(keyword / 1e3, semantic / 1e3, max(page.evaluate("longTasks"), default=0.0))
 

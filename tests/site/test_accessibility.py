@@ -40,7 +40,7 @@ def test_everything_can_be_done_without_a_mouse(site: Path, host: Host, visit: V
     assert focused(page) == "query"
     page.keyboard.type("the baker")
     page.locator("li.hit").first.wait_for()
-    page.wait_for_function("shown.request.text === 'the baker' && !hits.hasAttribute('aria-busy')")
+    page.wait_for_function("() => shown.request.text === 'the baker' && !hits.hasAttribute('aria-busy')")
     page.keyboard.press("ArrowDown")
     assert focused(page) == page.locator("li.hit .text").first.text_content()
     page.keyboard.press("Escape")

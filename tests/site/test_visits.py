@@ -56,11 +56,11 @@ def test_words_are_searched_before_the_model_has_arrived_and_meaning_after(
     assert re.search(r"Loading the search by meaning: \d\.\d of \d+\.\d MB", page.locator("#loading").inner_text())
     assert 0 < page.locator("#loading progress").evaluate("one => one.value") < 1
     own.held["model-"].set()
-    page.wait_for_function("shown.request.mode === 'hybrid'")  # the same query, now with meaning
+    page.wait_for_function("() => shown.request.mode === 'hybrid'")  # the same query, now with meaning
     assert found(page) == expected(client, "hybrid")
     assert page.locator("input[name=mode]:disabled").count() == 0
     page.get_by_label("Meaning").check()
-    page.wait_for_function("shown.request.mode === 'semantic'")
+    page.wait_for_function("() => shown.request.mode === 'semantic'")
     assert found(page) == expected(client, "semantic")
 
 
@@ -75,7 +75,7 @@ def test_filters_facets_and_similar_texts_work_as_with_the_function(site: Path, 
     page.wait_for_function("who => shown.request.filter?.who === who && !hits.hasAttribute('aria-busy')", arg=who)
     assert all(f"who {who}" in metadata for metadata in page.locator("li.hit .metadata").all_inner_texts())
     page.get_by_role("button", name="More like this").first.click()
-    page.wait_for_function("'id' in shown.request")
+    page.wait_for_function("() => 'id' in shown.request")
     assert page.locator("li.hit").count() > 0
 
 
@@ -96,7 +96,7 @@ def test_after_one_visit_everything_works_without_a_network(
         assert found(page, "the baker") == expected(client, mode, "the baker")
     page.get_by_role("button", name="Filters").click()
     page.locator("#facets button").first.click()
-    page.wait_for_function("shown.request.filter && !hits.hasAttribute('aria-busy')")
+    page.wait_for_function("() => shown.request.filter && !hits.hasAttribute('aria-busy')")
     assert page.locator("#problem").is_hidden()
 
 
