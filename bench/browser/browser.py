@@ -160,17 +160,21 @@ def _rows(details: Mapping[str, Any]) -> list[tuple[str, Any]]:
     keyword, semantic = demo[f"second_{RATES[-1]}"]
     rows.append(("second visit: s to words, to meaning", f"{keyword:.1f}, {semantic:.1f}"))
     rows.append(("longest task of the page, ms", f"{demo['longest_task']:.0f}"))
-    for name, found in (("demo", demo), ("headlines", headlines)):
+    corpora = (("demo", demo), ("headlines", headlines))
+
+    def shares(found: Mapping[str, Any], label: str) -> str:
+        return ", ".join(f"{found[f'{label}_{mode}']['results']:.2%}" for mode in MODES)
+
+    for name, found in corpora:
+        rows.append((f"{name}: results as in the function, by meaning, words, both", shares(found, "function")))
+    scores, peer = scifact["ndcg"], scifact["pagefind"]
+    rows.append(("SciFact nDCG@10: site, function, Pagefind", ", ".join(f"{scores[one]:.4f}" for one in scores)))
+    for name, found in corpora:
         times = ", ".join(f"{found[f'milliseconds_{mode}']:.0f}" for mode in MODES)
         rows.append((f"{name}: ms of a query by meaning, words, both", times))
-        for label, text in (("function", "as in the function"), ("same_model", "with the same model")):
-            shares = ", ".join(f"{found[f'{label}_{mode}']['results']:.2%}" for mode in MODES)
-            rows.append((f"{name}: results {text}, by meaning, words, both", shares))
+    for name, found in corpora:
+        rows.append((f"{name}: results with the same model, by meaning, words, both", shares(found, "same_model")))
         rows.append((f"{name}: MB of memory before and after the queries", "{:.0f}, {:.0f}".format(*found["memory"])))
-    scores = scifact["ndcg"]
-    rows.append(("SciFact nDCG@10: site, function, Pagefind", ", ".join(f"{scores[one]:.4f}" for one in scores)))
-    peer = scifact["pagefind"]
-    rows.append(
-        ("Pagefind: ms of a query, MB for all queries", f"{peer['milliseconds']:.0f}, {peer['bytes'] / 1e6:.1f}")
-    )
+    size = f"{peer['milliseconds']:.0f}, {peer['bytes'] / 1e6:.1f}"
+    rows.append((f"Pagefind: ms of a query, MB for {peer['queries']} queries", size))
     return rows

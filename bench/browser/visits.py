@@ -117,10 +117,17 @@ def ask(page: "Page", requests: Sequence[Mapping[str, Any]]) -> list[dict[str, A
 
 
 def renderer_bytes() -> int:
-    """Return the resident bytes of the largest renderer of Chromium on this machine, its workers included."""
+    """Return the resident bytes of the largest renderer that this process has started, its workers included."""
     sizes = [0]
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # the process has ended
-            if b"--type=renderer" in path.read_bytes():
+            if b"--type=renderer" in path.read_bytes() and os.getpid() in _parents(int(path.parent.name)):
                 sizes.append(int((path.parent / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
     return max(sizes)
+
+
+def _parents(process: int) -> Iterator[int]:
+    """Yield the process that started a process, then its own parent, and so on."""
+    while process > 1:
+        process = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+        yield process

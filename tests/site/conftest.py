@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -87,13 +88,24 @@ def make_site(bundle: Path, folder: Path) -> Path:
     return folder / "project" / "search"
 
 
-@pytest.fixture(scope="session")
-def function_over(make_app: Callable[..., FastAPI]) -> Callable[[Path], httpx.Client]:
-    """Return what connects to the function over a bundle."""
+Function = Callable[[dict[str, Any]], dict[str, Any]]
+Connect = Callable[[Path], Function]
 
-    def connect(bundle: Path) -> httpx.Client:
+
+@pytest.fixture(scope="session")
+def function_over(make_app: Callable[..., FastAPI]) -> Connect:
+    """Return what makes a function that answers the requests for /similar as the real app over a bundle does."""
+
+    def connect(bundle: Path) -> Function:
         embedder = Embedder.open(bundle, open_bundle(bundle).model)
-        return httpx.Client(transport=InProcess(make_app(bundle=bundle, embedder=embedder)), base_url="http://tests")
+        client = httpx.Client(transport=InProcess(make_app(bundle=bundle, embedder=embedder)), base_url="http://tests")
+
+        def answer(request: dict[str, Any]) -> dict[str, Any]:
+            with ThreadPoolExecutor() as threads:  # Playwright runs an event loop in this thread
+                reply: dict[str, Any] = threads.submit(client.post, "/similar", json=request).result().json()
+            return reply
+
+        return answer
 
     return connect
 
@@ -113,10 +125,10 @@ class StaticHost:
 
             def do_GET(self) -> None:
                 name = self.path.rpartition("/")[2]
-                for beginning, event in host.held.items():
+                for beginning, event in list(host.held.items()):
                     if name.startswith(beginning):
                         event.wait(30)
-                if any(name.startswith(beginning) for beginning in host.damaged):
+                if any(name.startswith(beginning) for beginning in list(host.damaged)):
                     content = bytearray((site.parents[1] / self.path.lstrip("/")).read_bytes())
                     content[len(content) // 2] ^= 1
                     self.send_response(200)

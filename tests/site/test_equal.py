@@ -3,11 +3,10 @@
 import json
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import numpy as np
 import pytest
 
@@ -19,10 +18,8 @@ from function.engine.bundle import RRF, StagesInfo, open_bundle
 from function.engine.embedder import Embedder
 from function.engine.keyword.analyzer import find_stemmer, split_terms
 from tests.conftest import STORY_COLUMNS, WHAT, WHO
-from tests.site.conftest import make_site
+from tests.site.conftest import Connect, Function, make_site
 from tests.site.world import answers, write_site_bundle
-
-Connect = Callable[[Path], httpx.Client]
 
 
 def random_texts(count: int) -> list[str]:
@@ -156,10 +153,10 @@ def assert_equal(request: dict[str, Any], found: dict[str, Any], expected: dict[
     assert {name: found.get(name) for name in rest} == {name: expected.get(name) for name in rest}, request
 
 
-def compare(site: Path, client: httpx.Client, asked: list[dict[str, Any]]) -> None:
+def compare(site: Path, function: Function, asked: list[dict[str, Any]]) -> None:
     found = answers(site, [("similar", request) for request in asked])
     for request, reply in zip(asked, found, strict=True):
-        assert_equal(request, reply, client.post("/similar", json=request).json())
+        assert_equal(request, reply, function(request))
 
 
 def test_whole_replies_are_those_of_the_function(site: Path, site_bundle: Path, function_over: Connect) -> None:

@@ -1,24 +1,19 @@
 """Visits of a site in a real browser: what can be searched when, what is kept, and what happens without a network."""
 
-import os
 import re
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
-import httpx
 import pytest
 
+from bench.browser.visits import renderer_bytes
 from tests.page.browser import INSECURE
-from tests.site.conftest import Host, Visit, wait_until
-from tests.site.test_equal import Connect
+from tests.site.conftest import Connect, Function, Host, Visit, wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
 QUERY = "lost a silver key in the snow"
 
 
@@ -31,37 +26,35 @@ def found(page: "Page", text: str = QUERY) -> list[str]:
     return ids
 
 
-def expected(client: httpx.Client, mode: str, text: str = QUERY) -> list[str]:
+def expected(function: Function, mode: str, text: str = QUERY) -> list[str]:
     request = {"text": text, "mode": mode, "num_results": 10}
-    with ThreadPoolExecutor() as threads:  # Playwright runs an event loop in this thread
-        reply = threads.submit(client.post, "/similar", json=request).result()
-    return [result["id"] for result in reply.json()["results"]]
+    return [result["id"] for result in function(request)["results"]]
 
 
 @pytest.fixture(scope="module")
-def client(site_bundle: Path, function_over: Connect) -> httpx.Client:
+def function(site_bundle: Path, function_over: Connect) -> Function:
     return function_over(site_bundle)
 
 
 def test_words_are_searched_before_the_model_has_arrived_and_meaning_after(
-    site: Path, host: Host, visit: Visit, client: httpx.Client
+    site: Path, host: Host, visit: Visit, function: Function
 ) -> None:
     own = host(site)
     own.held["model-"] = Event()
     page = visit(own)
     wait_until(page, "keyword")
-    assert found(page) == expected(client, "keyword")
+    assert found(page) == expected(function, "keyword")
     assert page.locator("input[name=mode][value=keyword]").is_enabled()
     assert page.locator("input[name=mode]:disabled").count() == 2
     assert re.search(r"Loading the search by meaning: \d\.\d of \d+\.\d MB", page.locator("#loading").inner_text())
     assert 0 < page.locator("#loading progress").evaluate("one => one.value") < 1
     own.held["model-"].set()
     page.wait_for_function("() => shown.request.mode === 'hybrid'")  # the same query, now with meaning
-    assert found(page) == expected(client, "hybrid")
+    assert found(page) == expected(function, "hybrid")
     assert page.locator("input[name=mode]:disabled").count() == 0
     page.get_by_label("Meaning").check()
     page.wait_for_function("() => shown.request.mode === 'semantic'")
-    assert found(page) == expected(client, "semantic")
+    assert found(page) == expected(function, "semantic")
 
 
 def test_filters_facets_and_similar_texts_work_as_with_the_function(site: Path, host: Host, visit: Visit) -> None:
@@ -80,7 +73,7 @@ def test_filters_facets_and_similar_texts_work_as_with_the_function(site: Path, 
 
 
 def test_after_one_visit_everything_works_without_a_network(
-    site: Path, host: Host, visit: Visit, client: httpx.Client
+    site: Path, host: Host, visit: Visit, function: Function
 ) -> None:
     own = host(site)
     page = visit(own)
@@ -92,8 +85,8 @@ def test_after_one_visit_everything_works_without_a_network(
     wait_until(page, "semantic")
     for mode, label in (("semantic", "Meaning"), ("keyword", "Words"), ("hybrid", "Both")):
         page.get_by_label(label).check()
-        assert found(page) == expected(client, mode)
-        assert found(page, "the baker") == expected(client, mode, "the baker")
+        assert found(page) == expected(function, mode)
+        assert found(page, "the baker") == expected(function, mode, "the baker")
     page.get_by_role("button", name="Filters").click()
     page.locator("#facets button").first.click()
     page.wait_for_function("() => shown.request.filter && !hits.hasAttribute('aria-busy')")
@@ -136,7 +129,7 @@ def test_a_new_site_replaces_the_code_and_the_data_that_the_browser_keeps(
 
 @pytest.mark.parametrize("name", ["model", "index", "runtime", "vocabulary"])
 def test_a_damaged_file_is_named_and_words_are_still_searched(
-    site: Path, host: Host, visit: Visit, client: httpx.Client, name: str
+    site: Path, host: Host, visit: Visit, function: Function, name: str
 ) -> None:
     own = host(site)
     own.damaged.add(f"{name}-")
@@ -144,21 +137,21 @@ def test_a_damaged_file_is_named_and_words_are_still_searched(
     page.wait_for_selector("#loading.problem")
     text = page.locator("#loading").inner_text()
     assert re.search(rf"^Only words are searched: data/{name}-[0-9a-f]{{16}}\.bin is damaged \(.*SHA-256", text)
-    assert found(page) == expected(client, "keyword")
+    assert found(page) == expected(function, "keyword")
     own.damaged.clear()
     page.reload()
     wait_until(page, "semantic")
 
 
 def test_without_https_it_works_and_says_what_it_cannot_do(
-    site: Path, host: Host, visit: Visit, client: httpx.Client
+    site: Path, host: Host, visit: Visit, function: Function
 ) -> None:
     own = host(site)
     page = visit(own, name=INSECURE)
     wait_until(page, "offline")
     assert page.evaluate("'caches' in globalThis || 'serviceWorker' in navigator") is False
     assert "each visit loads it again" in page.locator("#loading").inner_text()
-    assert found(page) == expected(client, "hybrid")
+    assert found(page) == expected(function, "hybrid")
     own.damaged.add("model-")  # the browser cannot compare hashes here; gzip's own checksum finds it
     visit(own, name=INSECURE).wait_for_selector("#loading.problem")
 
@@ -179,20 +172,10 @@ def test_two_hundred_queries_leave_no_memory_behind(site: Path, host: Host, visi
             count,
         )
         assert page.evaluate("waiting.size") == 0
-        return largest_renderer()
+        return renderer_bytes()
 
     before = ask(200)
     assert ask(200) - before < 40_000_000
-
-
-def largest_renderer() -> int:
-    """Return the resident bytes of the largest renderer of Chromium on this machine."""
-    sizes = [0]
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):  # the process has ended
-            if b"--type=renderer" in path.read_bytes():
-                sizes.append(int((path.parent / "statm").read_text().split()[1]) * PAGE_SIZE)
-    return max(sizes)
 
 
 def test_the_search_uses_the_address_of_its_sub_folder_and_index_html(site: Path, host: Host, visit: Visit) -> None:

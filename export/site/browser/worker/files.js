@@ -26,7 +26,9 @@ export class Files {
       return content;
     } catch (error) {
       await cache?.delete(url);
-      throw new Error(`${path} is damaged (${error}). Reload the page. If that does not help, upload the file again.`);
+      throw new Error(
+        `${path} is damaged (${/** @type {any} */ (error).message}). Reload the page. If that does not help, upload the file again.`,
+      );
     }
   }
 

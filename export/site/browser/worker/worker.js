@@ -9,13 +9,23 @@ const MOST_AHEAD = 16_000_000; // bytes of passages and columns that are loaded 
 const FIRST = ["keywords", "vocabulary", "index", "runtime", "model"];
 const here = (/** @type {string} */ name) => new URL(name, import.meta.url);
 const load = (/** @type {string} */ name) => import(here(name).href);
+const PAUSE = 100; // milliseconds between messages about bytes that have arrived
 let loaded = 0;
+let reported = 0;
+
+/** @param {number} bytes */
+function report(bytes) {
+  loaded += bytes;
+  if (performance.now() < reported + PAUSE) return;
+  reported = performance.now();
+  self.postMessage({ loaded });
+}
 
 const described = (async () => (await fetch(here("../site.json"))).json())();
 const site = (async () => {
   const { files, info, wordpiece } = await described;
   const [{ stem }, ort] = await Promise.all([load("porter2.js"), load("ort.js")]);
-  const read = new Files(here("../../../"), files, (bytes) => self.postMessage({ loaded: (loaded += bytes) }));
+  const read = new Files(here("../../../"), files, report);
   const own = new Site(await described, read, stem, async (text) => (await model)(text));
   const bytes = (/** @type {string[]} */ names) => names.reduce((sum, name) => sum + (files[name]?.bytes ?? 0), 0);
   self.postMessage({ total: bytes(FIRST) });
