@@ -74,12 +74,10 @@ export class Site {
     const columns = Object.fromEntries(opened);
     let allowed = filter ? allowedRows(filter, columns, this.rows) : null;
     const missing = named.find((name) => !Object.hasOwn(columns, name));
-    if (missing)
-      throw new Error(`there is no column ${missing}; the columns are ${Object.keys(this.kinds).join(", ")}`);
+    if (missing) throw new Error(`there is no column ${missing}; the columns are ${Object.keys(this.kinds)}`);
     if (filter) lap("filter");
-    const order = Object.entries(sort).map(
-      ([name, way]) => /** @type {[Column, boolean]} */ ([columns[name], way === "desc"]),
-    );
+    /** @type {[Column, boolean][]} */
+    const order = Object.entries(sort).map(([name, way]) => [columns[name], way === "desc"]);
     const counted = (/** @type {Mask} */ mask) => ({
       facets: Object.fromEntries(facets.map((name) => [name, countValues(columns[name], mask)])),
       total: rowsOf(mask, this.rows).length,
@@ -96,18 +94,11 @@ export class Site {
       row = /** @type {number} */ ((await this.json("ids")).indexOf(id));
       if (row < 0) throw new Error(`there is no text with the id ${id}; search for one`);
       query = (await this.passage(row))[1].replace(/["“”„]/g, "");
-      allowed = both(
-        maskOf(this.rows, (each) => each !== row),
-        allowed,
-      );
+      const others = maskOf(this.rows, (each) => each !== row);
+      allowed = both(others, allowed);
     }
-    const { find, matching, corrected, truncated } = await this.rank(
-      request.mode ?? "semantic",
-      query,
-      row,
-      allowed,
-      lap,
-    );
+    const ranking = await this.rank(request.mode ?? "semantic", query, row, allowed, lap);
+    const { find, matching, corrected, truncated } = ranking;
     const terms = Array.from(corrected.values(), (each) => [...each.keys()]).flat();
     const show = (/** @type {Hit[]} */ hits) => this.show(hits, request, query, terms);
     let results;
@@ -119,22 +110,15 @@ export class Site {
         return { ...best, group, other_passages: others };
       });
     } else if (order.length) {
-      const hits = new Map(
-        find(request.mode === "keyword" ? this.rows : MOST_SORTED, null).map((hit) => [hit.row, hit]),
-      );
-      results = await show(
-        sortRows(hits.keys(), order)
-          .slice(offset, offset + count)
-          .flatMap((each) => hits.get(each) ?? []),
-      );
+      const depth = request.mode === "keyword" ? this.rows : MOST_SORTED;
+      const hits = new Map(find(depth, null).map((hit) => [hit.row, hit]));
+      const page = sortRows(hits.keys(), order).slice(offset, offset + count);
+      results = await show(page.flatMap((each) => hits.get(each) ?? []));
     } else results = await show(findPage(find, offset, count));
     lap("search");
     const words = Array.from(corrected, ([word, each]) => [word, [...each.values()]]);
-    const more = {
-      ...(facets.length && counted(matching())),
-      ...(words.length && { corrected: Object.fromEntries(words) }),
-    };
-    return { results, truncated, ...more };
+    const reply = { results, truncated, ...(facets.length && counted(matching())) };
+    return words.length ? { ...reply, corrected: Object.fromEntries(words) } : reply;
   }
 
   /**
