@@ -1,5 +1,6 @@
 # make check          formatting, lint, types and the import contracts; needs no torch
 # make format         the formatting, and what ruff can repair
+# make site           a static site of Python's own documentation and one of docs/, served at http://localhost:8000
 # make demo           a bundle of Python's own documentation, and searches through the real handler
 # make test           all tests that need neither Docker nor other tools
 # make docs           the documentation site in build/docs-site, from README.md and docs/
@@ -10,6 +11,7 @@
 # make test-template  the templates through checkov and SAM's translator, workflows, and the wheel
 # make test-cluster   the export on a Ray cluster of two nodes
 # make test-page      the page in a real browser; skipped where there is no Chromium
+# make test-site      the static site in Node.js and in a real browser; skipped where there is none
 # make mutants        100 random changes of the code, and those that no test notices; takes an hour or more
 PYTHON ?= python3
 VENV := .venv
@@ -18,7 +20,8 @@ BIN := $(VENV)/bin
 IMAGE ?= semantic-search
 VERSION = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 
-.PHONY: demo test check format docs image pin-base test-image test-clients test-template test-cluster test-page mutants clean
+.PHONY: demo site test check check-javascript format docs image pin-base test-image test-clients test-template test-cluster \
+    test-page test-site mutants clean
 
 demo: bundle/manifest.json
 	$(BIN)/python -m bench demo
@@ -26,6 +29,14 @@ demo: bundle/manifest.json
 # Written only where there is none: a bundle that is there may hold your own texts.
 bundle/manifest.json: | $(VENV)/installed
 	$(BIN)/python -m export --out bundle
+
+# A site for each corpus, side by side, as the sites of several projects are on one host.
+site: bundle/manifest.json build/site-tools/installed
+	$(BIN)/python -m export --update bundle --corpus docs --out build/docs-bundle
+	$(BIN)/python -m export site bundle --out build/sites/python --packages build/site-tools
+	$(BIN)/python -m export site build/docs-bundle --out build/sites/docs --packages build/site-tools
+	@echo "http://localhost:8000/python/ and http://localhost:8000/docs/; Ctrl-C stops the server"
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory build/sites 8000
 
 # On all cores; a file stays in one process, so that its fixtures are made once.
 test: $(VENV)/installed
@@ -37,10 +48,26 @@ check: $(VENV)/checks
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/cfn-lint template.yaml deploy/github.yaml
+	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory check-javascript; \
+	else echo "skipped: the JavaScript is not checked, because npm is not installed"; fi
+
+SITE_TOOLS := build/site-tools/node_modules/.bin
+JAVASCRIPT := export/site/browser function/page/*.js tests/site/answer.mjs
+
+check-javascript: build/site-tools/installed
+	$(SITE_TOOLS)/prettier --log-level warn --print-width 120 --check $(JAVASCRIPT)
+	$(SITE_TOOLS)/tsc --project export/site/tsconfig.json
+
+# The versions and the hashes are those of the lock file, and no package runs a script.
+build/site-tools/installed: export/site/package.json export/site/package-lock.json
+	mkdir -p build/site-tools && cp export/site/package.json export/site/package-lock.json build/site-tools
+	cd build/site-tools && npm ci --ignore-scripts --no-audit --no-fund --silent
+	touch $@
 
 format: $(VENV)/checks
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	if [ -d build/site-tools ]; then $(SITE_TOOLS)/prettier --log-level warn --print-width 120 --write $(JAVASCRIPT); fi
 
 # The pages are copied into the folders that they have here, so that their links lead to each other as on GitHub. Comments
 # are removed: Markdown ends a paragraph where one begins a line. The variable silences a notice about the theme, whose
@@ -113,6 +140,11 @@ build/page-tools/installed: tests/page/requirements.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target build/page-tools \
 	    -r tests/page/requirements.txt
 	touch $@
+
+# Where npm is missing, the tests say so and are skipped.
+test-site: $(VENV)/installed build/page-tools/installed
+	if command -v npm > /dev/null; then $(MAKE) build/site-tools/installed; fi
+	$(BIN)/python -m pytest tests/site
 
 mutants: $(VENV)/installed
 	$(BIN)/python -m tests.mutants $(MUTANTS)

@@ -12,6 +12,7 @@ MEASUREMENTS = {
     "modes": "bench.model.modes",
     "documents": "bench.model.documents",
     "rerank": "bench.model.rerank",
+    "browser": "bench.browser.browser",
     "throughput": "bench.model.throughput",
     "warm": "bench.function.warm",
     "limits": "bench.function.limits",

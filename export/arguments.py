@@ -17,11 +17,12 @@ from export.index.index_file import LEAST_ROWS_OF_LISTS, RECALL_WITH_LISTS, RECA
 from export.index.recall import LEAST_RECALL
 from export.model.source.source import POOLINGS
 from export.publishing.arguments import DESCRIPTIONS, add_publishing_options, check_publish
+from export.site.arguments import SITE, add_site_options
 from function.engine.bundle import CONVEX, FUSIONS, NO_STEMS
 from function.engine.inputs import number_option
 
 PUBLISHING = tuple(DESCRIPTIONS)
-COMMANDS = ("model", "corpus", "verify", "evaluate", *PUBLISHING)
+COMMANDS = ("model", "corpus", "verify", "evaluate", "site", *PUBLISHING)
 
 LONGEST_LINE = 1_000  # characters of --title and --description
 
@@ -42,6 +43,9 @@ each step alone; add --help to read more:
 
 a bundle in S3, from which running functions take it without a deployment:
   python -m export publish bundle/ s3://BUCKET/PREFIX   also: history, rollback [VERSION], prune --keep N
+
+a static site that searches the bundle in the browser, without a server:
+  python -m export site bundle/ --out site/
 
 a corpus that one function cannot hold, in Amazon S3 Vectors:
   python -m export publish bundle/ --to s3vectors BUCKET/INDEX
@@ -119,6 +123,7 @@ def _parser(command: str) -> argparse.ArgumentParser:
         "corpus": CORPUS,
         "verify": VERIFY,
         "evaluate": EVALUATE,
+        "site": SITE,
         "export": EXPORT,
         **DESCRIPTIONS,
     }
@@ -135,6 +140,8 @@ def _parser(command: str) -> argparse.ArgumentParser:
         _add_verify(parser)
     elif command == "evaluate":
         add_evaluation_options(parser)
+    elif command == "site":
+        add_site_options(parser)
     else:
         parser.add_argument("--out", type=Path, default=Path("bundle"), help="the bundle's folder (default: bundle/)")
         if command != "corpus":

@@ -33,6 +33,7 @@ from export.files.resume import FINISHED, find_kept
 from export.model.source.cross_encoder import read_cross_encoder
 from export.model.source.model_files import ModelError
 from export.model.source.source import Source, find_model, read_source
+from export.packages_error import PackagesError
 from export.progress import OnProgress
 from export.shell import python_module
 from export.subprocess_call import in_own_process
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from export.index.verify import Check
     from export.model.calibration_texts import CalibrationTexts
 
-CHANGE_NO_BUNDLE = ("verify", "evaluate", *PUBLISHING)
+CHANGE_NO_BUNDLE = ("verify", "evaluate", "site", *PUBLISHING)
 
 console = TerminalConsole()
 errors = TerminalConsole(stderr=True)
@@ -79,13 +80,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 from export.evaluation.command import run as evaluate
 
                 return evaluate(options, console, errors)
+            case "site":
+                from export.site.command import run as write_site
+
+                return write_site(options, console)
             case command if command in PUBLISHING:
                 from export.publishing.commands import run
 
                 return run(options, console)
             case _:
                 return _export(options)
-    except (ClusterError, CorpusError, ModelError, BundleError, TensorsError) as error:
+    except (ClusterError, CorpusError, ModelError, BundleError, PackagesError, TensorsError) as error:
         errors.print(f"[red]error:[/] {escape(str(error) + _kept(options))}")
         return 1
     except OSError as error:

@@ -184,10 +184,15 @@ def story_metadata(row: int) -> dict[str, object]:
     }
 
 
-def write_bundle(folder: Path, corpus: Corpus, keywords: KeywordOptions | None = KEYWORDS_BY_DEFAULT) -> Path:
+def write_bundle(
+    folder: Path,
+    corpus: Corpus,
+    keywords: KeywordOptions | None = KEYWORDS_BY_DEFAULT,
+    tokenizer: Tokenizer | None = None,
+) -> Path:
     """Write a bundle of these texts with the export's own writer, and give its folder."""
     folder.mkdir()
-    tokenizer = make_tokenizer()
+    tokenizer = tokenizer or make_tokenizer()
     save_tokenizer(tokenizer, folder / TOKENIZER)
     save_ort(make_graph(tokenizer.get_vocab_size()), folder / MODEL)
     model = ModelInfo("tests/mean-of-words", None, "0" * 64, "mean", DIM, MAX_TOKENS, {}, "none")

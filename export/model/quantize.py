@@ -58,7 +58,7 @@ def quantize_graph(
     quantized = ModelProto()
     quantized.CopyFrom(model)
     split_outliers(quantized)
-    _drop_unused(quantized)  # ONNX Runtime would warn of each unused weight
+    drop_unused(quantized)  # ONNX Runtime would warn of each unused weight
     groups = find_products(quantized)
     if not groups or not calibration:
         raise ModelError(
@@ -70,8 +70,8 @@ def quantize_graph(
         _replace_products(quantized, products)
         on_progress("quantize", 0.5 + 0.5 * done / len(groups))
     _quantize_tables(quantized)
-    _drop_unused(quantized)
-    _sort(quantized)
+    drop_unused(quantized)
+    sort_nodes(quantized)
     return quantized
 
 
@@ -145,14 +145,15 @@ def _quantize_tables(model: ModelProto) -> None:
         graph.node.remove(node)
 
 
-def _drop_unused(model: ModelProto) -> None:
+def drop_unused(model: ModelProto) -> None:
+    """Remove the constants that no node reads."""
     read = {name for node in model.graph.node for name in node.input}
     for tensor in [tensor for tensor in model.graph.initializer if tensor.name not in read]:
         model.graph.initializer.remove(tensor)
 
 
-def _sort(model: ModelProto) -> None:
-    """Sort the nodes so that each one follows the nodes whose outputs it reads."""
+def sort_nodes(model: ModelProto) -> None:
+    """Sort the nodes so that each one follows the nodes whose outputs it reads. Raises ModelError if none can."""
     graph = model.graph
     known = {value.name for value in graph.input} | set(initializers(model)) | {""}
     waiting, ordered = list(graph.node), []

@@ -9,7 +9,7 @@ const isOption = (select, value) => [...select.options].some((option) => option.
 function writeAddress({ isNew = false } = {}) {
   const list = filledConditions();
   const state = new URLSearchParams();
-  const mode = readMode();
+  const mode = chosenMode();
   if (query.value) state.set("q", query.value);
   if (like) state.set("like", like.id);
   if (mode !== defaultMode()) state.set("mode", mode);

@@ -137,11 +137,14 @@ function showProblem(message) {
 // Return what a click on a value among the metadata does, null if it cannot be filtered by.
 function filterBy(column, value) {
   const condition = conditionOf(column, value);
-  return condition && (() => {
-    addCondition(condition);
-    showFilters(true);
-    search();
-  });
+  return (
+    condition &&
+    (() => {
+      addCondition(condition);
+      showFilters(true);
+      search();
+    })
+  );
 }
 
 function showFilters(isShown) {
@@ -152,6 +155,7 @@ function showFilters(isShown) {
 const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`; // for a shell
 
 function showCurl(body) {
+  if (!isServer) return;
   const authorization = key ? ' -H "authorization: Bearer $API_KEY"' : "";
   byId("curl").querySelector("code").textContent =
     `curl -s ${quote(`${base}similar`)} -H 'content-type: application/json'${authorization} -d ${quote(body)}`;

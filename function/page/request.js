@@ -5,7 +5,8 @@
 const query = byId("query");
 let like = null; // {id, label} of the text to which the results are similar; null if the field has the query
 
-const readMode = () => document.querySelector("input[name=mode]:checked").value;
+const chosenMode = () => document.querySelector("input[name=mode]:checked").value;
+const readMode = () => availableMode(chosenMode());
 const defaultMode = () => (corpus.keywords ? "hybrid" : "semantic");
 const filledConditions = () => readConditions().filter((condition) => toFilter([condition]));
 

@@ -5,6 +5,8 @@
 // the address of the routes, also behind a stage or another prefix and without a slash at the end
 const base = location.origin + location.pathname.replace(/\/?$/, "/");
 let key = readKey();
+const isServer = true; // export/site/browser/server.js takes the place of this file in a static site, without a server
+const availableMode = (mode) => mode; // every mode; a static site searches words until its model has arrived
 
 function readKey() {
   try {

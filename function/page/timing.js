@@ -22,14 +22,16 @@ function drawPhases(phases, roundTrip) {
   const all = [...own, ["other", Math.max(0, total - inPhases)], ["network", Math.max(0, roundTrip - total)]];
   const whole = all.reduce((sum, [, milliseconds]) => sum + milliseconds, 0) || 1;
   box.hidden = !own.length;
-  box.querySelector(".stack").replaceChildren(
-    ...all.map(([name, milliseconds]) => bar(`phase ${name}`, milliseconds / whole)),
-  );
-  box.querySelector(".legend").replaceChildren(
-    ...all
-      .filter(([name]) => name !== "other")
-      .map(([name, milliseconds]) => make("li", {}, swatch(name), `${name} ${milliseconds.toFixed(1)}`)),
-  );
+  box
+    .querySelector(".stack")
+    .replaceChildren(...all.map(([name, milliseconds]) => bar(`phase ${name}`, milliseconds / whole)));
+  box
+    .querySelector(".legend")
+    .replaceChildren(
+      ...all
+        .filter(([name]) => name !== "other")
+        .map(([name, milliseconds]) => make("li", {}, swatch(name), `${name} ${milliseconds.toFixed(1)}`)),
+    );
 }
 
 // Return the phases of the cold start that a reply tells of, null if it was no first reply.

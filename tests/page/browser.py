@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 TOOLS = ROOT / "build" / "page-tools"
+INSECURE = "site.test"  # a name of this machine that is no secure context to the browser, unlike 127.0.0.1
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -40,5 +41,9 @@ def open_browser() -> Iterator["Browser"]:
 
     program = next(filter(None, map(shutil.which, NAMES)))
     as_root = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's sandbox refuses to work for root
-    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=program, args=as_root) as browser:
+    arguments = [*as_root, f"--host-resolver-rules=MAP {INSECURE} 127.0.0.1"]
+    with (
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=program, args=arguments) as browser,
+    ):
         yield browser

@@ -1,4 +1,4 @@
-"""GitHub's own schema over our workflow, and over the one that docs/environments.md shows."""
+"""GitHub's own schema over our workflow, and over those that docs/environments.md and docs/browser.md show."""
 
 import re
 import subprocess
@@ -9,9 +9,9 @@ import pytest
 from tests.project import ROOT
 
 
-def shown(folder: Path) -> Path:
-    """Return a file with the workflow that the page shows."""
-    page = (ROOT / "docs" / "environments.md").read_text(encoding="utf-8")
+def shown(folder: Path, name: str = "environments.md") -> Path:
+    """Return a file with the workflow that a page shows."""
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
     (workflow,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     path = folder / "deploy.yml"
     path.write_text(workflow, encoding="utf-8")
@@ -23,9 +23,9 @@ def check(tools: Path, path: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("workflow", ["ours", "the page's"])
+@pytest.mark.parametrize("workflow", ["ours", "environments.md", "browser.md"])
 def test_a_workflow_is_what_github_reads(tools: Path, tmp_path: Path, workflow: str) -> None:
-    path = shown(tmp_path) if workflow == "the page's" else ROOT / ".github" / "workflows" / "ci.yml"
+    path = ROOT / ".github" / "workflows" / "ci.yml" if workflow == "ours" else shown(tmp_path, workflow)
     done = check(tools, path)
     assert done.returncode == 0, done.stdout
 

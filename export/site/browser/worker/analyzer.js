@@ -1,0 +1,77 @@
+// Text to terms, as function/engine/keyword/analyzer.py does it, which explains the rules.
+// Left out: the limit of 30 marks in a run, which protects a server.
+
+/** @import { Stem } from "./types.js" */
+
+const SINGLE = "\\u0e00-\\u0e7f\\u3040-\\u30ff\\u3400-\\u4dbf\\u4e00-\\u9fff\\uf900-\\ufaff"; // Thai, kana and Chinese
+const MARK = "[\\u0300-\\u036f\\u0900-\\u0963\\u0966-\\u0dff]";
+const LETTER = `(?:(?![_${SINGLE}])[\\p{L}\\p{N}])`; // or a digit
+const LETTERS = `(?:${LETTER}+(?:${MARK}+${LETTER}*)*|(?:${MARK}+${LETTER}*)+)`;
+const [WORDS, RUNS] = [`(?:[${SINGLE}]|${LETTERS})`, `(?:[${SINGLE}]+|${LETTERS})`];
+const [WORD_CODES, RUN_CODES] = [WORDS, RUNS].map((word) => new RegExp(`${word}(?:[-_./:@&]${word})*[+#]*`, "gu"));
+const RUN_WORDS = new RegExp(RUNS, "gu");
+const RUN = new RegExp(`^[${SINGLE}]+$`, "u");
+/** @type {Record<string, string>} */
+const BARE = { ø: "o", ł: "l", đ: "d", ð: "d", ħ: "h", ı: "i", æ: "ae", œ: "oe", þ: "th" };
+const LONGEST_STEMMED = 1000; // letters
+
+export const WORD = new RegExp(WORDS, "gu");
+export const PAIR = new RegExp(`(?=([${SINGLE}]{2}))`, "gu");
+// white space to Python
+export const SPACE = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
+const QUOTED = new RegExp(`(?<![^${SPACE}])["“„]([^"“”„]+)["”“]`, "gu");
+
+/** @type {(text: string) => boolean} */
+export const isAlphabetic = (text) => /^\p{L}+$/u.test(text);
+/** @type {(text: string) => boolean} */
+export const isAscii = (text) => /^[\0-\x7f]*$/.test(text);
+/** Return the parts of a text between quotation marks. @type {(text: string) => string[]} */
+export const quotedParts = (text) => Array.from(text.matchAll(QUOTED), ([, part]) => part);
+
+export class Analyzer {
+  /** @param {number} version @param {Stem | null} stemmer @param {Record<string, string>} folded by case folding */
+  constructor(version, stemmer, folded) {
+    this.version = version;
+    this.stemmer = stemmer;
+    this.folded = folded; // letters whose case folding is not their lower case
+  }
+
+  /** Return the terms of a text. Only a query leaves out the characters of pairs. @param {string} text */
+  terms(text, isQuery = true) {
+    if (/^[A-Za-z]+$/.test(text)) return [this.stem(text.toLowerCase())]; // most words of a text, in a tenth of the time
+    const isPlain = this.version === 1 || isAscii(text);
+    return this.codes(text).flatMap(({ code, words }) => {
+      const isCode = words.length !== 1 || words[0] !== code;
+      const whole = isPlain ? [code] : this.spellings(code, (term) => term);
+      const terms = words.flatMap((word) => (isPlain ? [this.stem(word)] : this.termsOf(word, isQuery)));
+      return isCode ? [...whole, ...terms] : terms;
+    });
+  }
+
+  /** Return the codes of a text in its one form, and the words of each. @param {string} text */
+  codes(text) {
+    const fold = (/** @type {string} */ letter) => this.folded[letter] ?? letter.toLowerCase();
+    const [codes, words] = this.version === 1 ? [WORD_CODES, WORD] : [RUN_CODES, RUN_WORDS];
+    const found = Array.from(text.normalize("NFKC"), fold).join("").match(codes) ?? [];
+    return found.map((code) => ({ code, words: code.match(words) ?? [] }));
+  }
+
+  /** @param {string} word @param {boolean} isQuery */
+  termsOf(word, isQuery) {
+    if (!RUN.test(word)) return this.spellings(word, (term) => this.stem(term));
+    const pairs = Array.from(word.matchAll(PAIR), ([, pair]) => pair);
+    return word.length === 1 || !isQuery ? [...pairs, ...word] : pairs;
+  }
+
+  /** Return a word and, if that differs, the word without accents. @param {string} word @param {Stem} stem */
+  spellings(word, stem) {
+    const letters = word.normalize("NFD").replace(/[\u0300-\u036f]+/g, "");
+    const bare = letters.replace(/[øłđðħıæœþ]/g, (one) => BARE[one]).normalize("NFC");
+    return isAscii(word) || !bare.match(WORD) ? [stem(word)] : [...new Set([stem(word), stem(bare)])];
+  }
+
+  /** @param {string} word */
+  stem(word) {
+    return this.stemmer && word.length <= LONGEST_STEMMED && isAlphabetic(word) ? this.stemmer(word) : word;
+  }
+}

@@ -1,0 +1,34 @@
+// Meaning and words together, as function/engine/hybrid.py adds them.
+
+/** @import { Hit, Mask } from "./types.js" */
+import { best, round6 } from "./arrays.js";
+
+const CANDIDATES = 200; // rows that each search adds at least
+const RRF_RANK = 60;
+/** @typedef {{fusion: string, fusion_weight: number}} Info */
+/** @typedef {import("./semantic.js").Index} Index */
+/** @typedef {import("./keywords.js").Matches} Matches */
+
+/** @type {(index: Index, query: Float32Array, matches: Matches, info: Info, count: number, allowed: Mask) => Hit[]} */
+export function fuse(index, query, matches, { fusion, fusion_weight: weight }, count, allowed) {
+  const within = matches.within(allowed);
+  const many = Math.max(CANDIDATES, 2 * count);
+  const similar = index.search(query, many, within.allowed).map(({ row }) => row);
+  const rows = Int32Array.from(new Set([...similar, ...within.bestRows(many)])).sort();
+  const semantic = Array.from(rows, (row) => index.score(query, index.place(row)));
+  const keyword = Array.from(rows, (row) => within.scores[row]);
+  const [byMeaning, byWords] = fusion === "convex" ? [[], []] : [ranks(semantic), ranks(keyword)];
+  const scores = Float64Array.from(rows, (_, i) => {
+    if (fusion === "convex") return round6(weight * semantic[i] + ((1 - weight) * keyword[i]) / (matches.highest || 1));
+    return round6(1 / (RRF_RANK + byMeaning[i]) + (keyword[i] > 0 ? 1 / (RRF_RANK + byWords[i]) : 0));
+  });
+  return best(scores, count).map((i) => {
+    return { row: rows[i], score: scores[i], scores: { semantic: semantic[i], keyword: round6(keyword[i]) } };
+  });
+}
+
+/** Return the rank of each score, from 1 on; equal scores share the better rank. @type {(scores: number[]) => number[]} */
+function ranks(scores) {
+  const sorted = Float64Array.from(scores, (score) => -score).sort();
+  return scores.map((score) => sorted.indexOf(-score) + 1);
+}

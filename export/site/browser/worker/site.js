@@ -1,0 +1,159 @@
+// The site's search: what POST /similar of the function answers, for the fields that the page sends.
+
+/** @import { Correction, Embed, Find, Hit, Lap, Mask, Request, Stem } from "./types.js" */
+import { Analyzer } from "./analyzer.js";
+import { both, maskOf, readTensors, rowsOf } from "./arrays.js";
+import { Column, countValues, sortRows } from "./columns.js";
+import { allowedRows, namesIn } from "./filters.js";
+import { highlight } from "./highlights.js";
+import { fuse } from "./hybrid.js";
+import { Keywords } from "./keywords.js";
+import { findGroups, findPage } from "./ranking.js";
+import { Index } from "./semantic.js";
+
+const MOST_SORTED = 1000; // hits that are sorted by columns in the modes that find every text
+
+export class Site {
+  /** @param {any} described site.json @param {import("./files.js").Files} files @param {Stem} stem @param {Embed} embed */
+  constructor(described, files, stem, embed) {
+    this.info = described.info;
+    this.starts = described.starts; // the first row of each shard of passages
+    this.files = files;
+    this.embed = embed;
+    const { keywords, rows, columns } = this.info.index;
+    const stems = new Map(Object.entries(described.stems));
+    const stemmer = keywords?.stemming ? (/** @type {string} */ word) => stems.get(word) ?? stem(word) : null;
+    this.analyzer = new Analyzer(keywords?.analyzer ?? 2, stemmer, described.folded);
+    this.rows = rows;
+    this.kinds = { id: "string", ...columns };
+    /** @type {Map<string, Promise<any>>} */
+    this.opened = new Map();
+  }
+
+  /** Return what a file becomes, made once. @type {<T>(name: string, make: (content: ArrayBuffer) => T) => Promise<T>} */
+  open(name, make) {
+    const opened = this.opened.get(name) ?? this.files.read(name).then(make);
+    this.opened.set(name, opened);
+    opened.catch(() => this.opened.delete(name)); // the next request tries again
+    return opened;
+  }
+
+  keywords() {
+    return this.open("keywords", (content) => new Keywords(readTensors(content), this.analyzer, this.rows));
+  }
+
+  index() {
+    return this.open("index", (content) => new Index(readTensors(content), this.info.index.stages));
+  }
+
+  /** @type {(name: string) => Promise<any>} */
+  json(name) {
+    return this.open(name, (content) => JSON.parse(new TextDecoder().decode(content)));
+  }
+
+  /** @type {(name: string) => Promise<Column>} */
+  async column(name) {
+    const number = Object.keys(this.info.index.columns).indexOf(name);
+    if (number < 0) return new Column("string", this.rows, { values: await this.json("ids") });
+    return this.open(`column-${number}`, (content) => new Column(this.kinds[name], this.rows, readTensors(content)));
+  }
+
+  /** Return id, text and metadata of a row. @type {(row: number) => Promise<[string, string, object]>} */
+  async passage(row) {
+    const shard = this.starts.findLastIndex((/** @type {number} */ start) => start <= row);
+    return (await this.json(`passages-${shard}`))[row - this.starts[shard]];
+  }
+
+  /** Return the reply to a request. @type {(request: Request, lap: Lap) => Promise<object>} */
+  async similar(request, lap) {
+    const { text, id, num_results: count, offset = 0, group_by: group, sort = {}, facets = [], filter } = request;
+    const named = [...namesIn(filter), ...Object.keys(sort), ...facets, ...(group ? [group] : [])];
+    const known = named.filter((name) => Object.hasOwn(this.kinds, name));
+    const opened = await Promise.all(known.map(async (name) => [name, await this.column(name)]));
+    /** @type {Record<string, Column>} */
+    const columns = Object.fromEntries(opened);
+    let allowed = filter ? allowedRows(filter, columns, this.rows) : null;
+    const missing = named.find((name) => !Object.hasOwn(columns, name));
+    if (missing) throw new Error(`there is no column ${missing}; the columns are ${Object.keys(this.kinds)}`);
+    if (filter) lap("filter");
+    /** @type {[Column, boolean][]} */
+    const order = Object.entries(sort).map(([name, way]) => [columns[name], way === "desc"]);
+    const counted = (/** @type {Mask} */ mask) => ({
+      facets: Object.fromEntries(facets.map((name) => [name, countValues(columns[name], mask)])),
+      total: rowsOf(mask, this.rows).length,
+    });
+    if (text === undefined && id === undefined) {
+      const rows = sortRows(rowsOf(allowed, this.rows), order);
+      const page = rows.slice(offset, offset + count).map((row) => ({ row, score: null }));
+      const results = await this.show(page, request, "", []);
+      return { results, truncated: false, ...(facets.length ? counted(allowed) : { total: rows.length }) };
+    }
+    let row = /** @type {number | null} */ (null);
+    let query = String(text);
+    if (id !== undefined) {
+      row = /** @type {number} */ ((await this.json("ids")).indexOf(id));
+      if (row < 0) throw new Error(`there is no text with the id ${id}; search for one`);
+      query = (await this.passage(row))[1].replace(/["“”„]/g, "");
+      const others = maskOf(this.rows, (each) => each !== row);
+      allowed = both(others, allowed);
+    }
+    const ranking = await this.rank(request.mode ?? "semantic", query, row, allowed, lap);
+    const { find, matching, corrected, truncated } = ranking;
+    const terms = Array.from(corrected.values(), (each) => [...each.keys()]).flat();
+    const show = (/** @type {Hit[]} */ hits) => this.show(hits, request, query, terms);
+    let results;
+    if (group) {
+      const groups = findGroups(find, columns[group], matching(), offset, count, request.group_size ?? 3);
+      const shown = await show(groups.flatMap(({ hits }) => hits));
+      results = groups.map(({ group, hits }) => {
+        const [best, ...others] = shown.splice(0, hits.length);
+        return { ...best, group, other_passages: others };
+      });
+    } else if (order.length) {
+      const depth = request.mode === "keyword" ? this.rows : MOST_SORTED;
+      const hits = new Map(find(depth, null).map((hit) => [hit.row, hit]));
+      const page = sortRows(hits.keys(), order).slice(offset, offset + count);
+      results = await show(page.flatMap((each) => hits.get(each) ?? []));
+    } else results = await show(findPage(find, offset, count));
+    lap("search");
+    const words = Array.from(corrected, ([word, each]) => [word, [...each.values()]]);
+    const reply = { results, truncated, ...(facets.length && counted(matching())) };
+    return words.length ? { ...reply, corrected: Object.fromEntries(words) } : reply;
+  }
+
+  /**
+   * Return the ranking of the allowed rows in a mode: what finds its first hits, and which rows it has. With `row`, the
+   * stored embedding of that row is the query's.
+   * @type {(mode: string, text: string, row: number | null, allowed: Mask, lap: Lap) =>
+   *   Promise<{find: Find, matching: () => Mask, corrected: Map<string, Correction>, truncated: boolean}>}
+   */
+  async rank(mode, text, row, allowed, lap) {
+    const matches = mode === "semantic" ? null : (await this.keywords()).match(text, allowed);
+    const { corrected = new Map(), isTruncated = false } = matches ?? {};
+    if (matches) lap("keyword");
+    if (matches && mode === "keyword") {
+      const find = (/** @type {number} */ count, /** @type {Mask} */ mask) => matches.within(mask).best(count);
+      return { find, matching: () => matches.matching(), corrected, truncated: isTruncated };
+    }
+    const index = await this.index();
+    const query = row === null ? await this.embed(text) : { embedding: index.embedding(row), isTruncated: false };
+    lap("embed");
+    /** @type {Find} */
+    const find = matches
+      ? (count, mask) => fuse(index, query.embedding, matches, this.info.index.keywords, count, mask)
+      : (count, mask) => index.search(query.embedding, count, mask ?? allowed);
+    const matching = () => (matches ? matches.allowed : allowed);
+    return { find, matching, corrected, truncated: isTruncated || query.isTruncated };
+  }
+
+  /** Return hits as a reply shows them. @type {(h: Hit[], r: Request, query: string, terms: string[]) => Promise<any[]>} */
+  async show(hits, { highlights, mode = "semantic" }, query, corrected) {
+    const passages = await Promise.all(hits.map(({ row }) => this.passage(row)));
+    const texts = passages.map(([, text]) => text);
+    const found = highlights ? highlight(texts, query, this.analyzer, corrected, mode !== "semantic") : [];
+    return hits.map(({ row, ...scores }, i) => {
+      const [id, text, metadata] = passages[i];
+      return { index: row, id, ...scores, text, metadata, ...found[i] };
+    });
+  }
+}

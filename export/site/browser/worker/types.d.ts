@@ -1,0 +1,45 @@
+// Types that the modules share.
+
+export type Numbers = Int8Array | Uint8Array | Uint16Array | Uint32Array | Int32Array | Float32Array | Float64Array;
+export type Tensors = Record<string, any>;
+/** (rows,), 1 for the rows that can be found; null allows every row */
+export type Mask = Uint8Array | null;
+export type Hit = { row: number; score: number | null; scores?: { semantic: number; keyword: number } };
+/** Returns the first hits of a ranking among the rows of a mask. */
+export type Find = (count: number, allowed: Mask) => Hit[];
+/** The value of a row in a column; of a date, microseconds since 1970 */
+export type Value = string | number | bigint | boolean;
+export type Test = (value: Value) => boolean;
+export type Stem = (word: string) => string;
+/** The terms that replace a misspelled word, each with a word that has this stem */
+export type Correction = Map<string, string>;
+export type Range = [start: number, end: number];
+export type Embed = (text: string) => Promise<{ embedding: Float32Array; isTruncated: boolean }>;
+export type Lap = (phase: string) => void;
+export type Stages = { lists: number; probed: number; candidates: number; rescored: number };
+export type WordPieceOptions = {
+  unknown: string;
+  prefix: string;
+  longest: number;
+  cleans: boolean;
+  splits_chinese: boolean;
+  strips_accents: boolean;
+  lowercases: boolean;
+  added: Record<string, number>;
+  before: number[];
+  after: number[];
+  max_tokens: number;
+};
+export type Request = {
+  text?: string;
+  id?: string;
+  num_results: number;
+  mode?: string;
+  filter?: any;
+  sort?: Record<string, string>;
+  group_by?: string;
+  group_size?: number;
+  facets?: string[];
+  highlights?: boolean;
+  offset?: number;
+};

@@ -1,0 +1,123 @@
+"""Write a static site: everything that a browser needs to search a bundle, in a folder for any static host.
+
+index.html, service-worker.js     the only names that stay the same
+code/HASH/                        the page, the worker's modules and site.json, which lists the data
+data/NAME-HASH.bin                the data, gzipped: model, runtime, index, keywords, columns, passages
+"""
+
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from export.progress import OnProgress, no_progress
+from export.site.arguments import MOST_MEGABYTES
+from export.site.browser_model import make_browser_model
+from export.site.corpus_files import add_corpus
+from export.site.data_files import FOLDER, DataFiles
+from export.site.packages import RUNTIME, STEMMER, WASM, installed_packages
+from export.site.page import CODE, SERVICE_WORKER, write_page
+from export.site.spelling import different_stems, folded_letters
+from export.site.wordpiece import read_wordpiece
+from function.engine.bundle import PASSAGES, BundleError, Manifest, open_bundle
+from function.engine.passages import Passages
+
+FIRST = ("keywords", "vocabulary", "index", "runtime", "model")  # files that a visit loads before that
+AS_MODULE = "const exports = {{}};\n{}\nexport const stem = exports.stem;\n"  # of the stemmer, which is CommonJS
+OWN = ("index.html", SERVICE_WORKER, CODE, FOLDER)  # what a site has in its folder
+
+
+def write_site(
+    bundle: Path,
+    out: Path,
+    most_megabytes: float = MOST_MEGABYTES,
+    packages: Path | None = None,
+    on_progress: OnProgress = no_progress,
+) -> dict[str, int]:
+    """Write the site of a bundle into a folder, which may hold an older site; return the bytes of each data file.
+
+    packages is a folder in which `npm ci` has installed the packages; without it, npm installs them now.
+    Raises BundleError if the bundle cannot be searched in a browser, if it is too large, or if the folder holds
+    something else, and PackagesError if npm is missing.
+    """
+    manifest = open_bundle(bundle)
+    index = manifest.index
+    assert index is not None  # open_bundle checked it
+    _check(bundle, manifest, out)
+    options, vocabulary = read_wordpiece(bundle, manifest.model.max_tokens)
+    out.mkdir(parents=True, exist_ok=True)
+    with installed_packages(packages) as modules, TemporaryDirectory(dir=out, prefix=".site-") as temporary:
+        site = Path(temporary)
+        files = DataFiles(site)
+        on_progress("corpus", 0)
+        starts = add_corpus(files, bundle, index)
+        files.add("vocabulary", "\n".join(vocabulary).encode())
+        on_progress("corpus", 1)
+        on_progress("model", 0)
+        files.add("runtime", (modules / WASM).read_bytes())
+        files.add("model", make_browser_model(bundle).SerializeToString())
+        on_progress("model", 1)
+        _check_size(bundle, files, most_megabytes)
+        on_progress("page", 0)
+        has_stems = index.keywords is not None and index.keywords.stemming is not None
+        described: dict[str, object] = {
+            "info": {"model": asdict(manifest.model), "index": asdict(index)},
+            "files": files.listed,
+            "starts": starts,
+            "wordpiece": options,
+            "folded": folded_letters(),
+            "stems": _different_stems(bundle, vocabulary, modules) if has_stems else {},
+        }
+        stemmer = AS_MODULE.format((modules / STEMMER).read_text(encoding="utf-8"))
+        libraries = {"ort.js": (modules / RUNTIME).read_text(encoding="utf-8"), "porter2.js": stemmer}
+        write_page(site, described, libraries)
+        for name in OWN:
+            _remove(out / name)
+            (site / name).rename(out / name)
+        on_progress("page", 1)
+    return {name: files.bytes_of(name) for name in files.listed}
+
+
+def _different_stems(bundle: Path, vocabulary: list[str], modules: Path) -> dict[str, str]:
+    passages = Passages(bundle / PASSAGES)
+    texts = (passages.text(row) for row in range(len(passages)))
+    return different_stems([*texts, *vocabulary], modules / STEMMER)
+
+
+def _check(bundle: Path, manifest: Manifest, out: Path) -> None:
+    index = manifest.index
+    assert index is not None
+    if index.vectors is not None:
+        raise BundleError(
+            f"{bundle}: its texts are in S3 Vectors, expected texts of its own; serve it with the function"
+        )
+    stemming = None if index.keywords is None else index.keywords.stemming
+    if stemming not in (None, "english"):
+        raise BundleError(
+            f"{bundle}: its keywords have {stemming} stems, expected english ones, which the browser's stemmer knows; "
+            "export the texts with --stem none"
+        )
+    others = sorted(path.name for path in out.iterdir() if path.name not in OWN) if out.is_dir() else []
+    if others and not (out / "index.html").is_file():
+        raise BundleError(
+            f"{out}: holds {others[0]}, expected a new folder or an older site; choose another with --out"
+        )
+
+
+def _check_size(bundle: Path, files: DataFiles, most_megabytes: float) -> None:
+    """Raise BundleError if a first visit would load too much."""
+    sizes = {name: files.bytes_of(name) for name in FIRST if name in files.listed}
+    total = sum(sizes.values()) / 1e6
+    if total > most_megabytes:
+        listed = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in sizes.items())
+        raise BundleError(
+            f"{bundle}: a visit would load {total:.1f} MB ({listed}), expected at most {most_megabytes:g}; serve the "
+            "bundle with the function, or raise the limit with --most-megabytes"
+        )
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

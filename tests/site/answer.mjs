@@ -1,0 +1,46 @@
+// Answers questions with the files of a site, in Node.js: node answer.mjs SITE < questions.json > answers.json
+// A question is [what, value]: ["similar", request], ["tokens", text], ["terms", text] or ["embedding", text].
+
+import { readFileSync, readdirSync } from "node:fs";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const root = pathToFileURL(`${resolve(process.argv[2])}/`);
+const [folder] = readdirSync(new URL("code/", root));
+const code = new URL(`code/${folder}/`, root);
+const load = (name) => import(new URL(`worker/${name}.js`, code));
+const [{ Files }, { Site }, { WordPiece }, { openModel }, { stem }, ort] = await Promise.all(
+  ["files", "site", "wordpiece", "model", "porter2", "ort"].map(load),
+);
+
+class LocalFiles extends Files {
+  async fetch(url) {
+    const content = readFileSync(new URL(url));
+    return content.buffer.slice(content.byteOffset, content.byteOffset + content.length);
+  }
+}
+
+const described = JSON.parse(readFileSync(new URL("site.json", code), "utf8"));
+const files = new LocalFiles(root, described.files, () => {});
+const text = async (name) => new TextDecoder().decode(await files.read(name));
+const tokenizer = new WordPiece((await text("vocabulary")).split("\n"), described.wordpiece);
+let model = null;
+async function embed(text) {
+  const { prompts } = described.info.model;
+  model ??= openModel(ort, await files.read("runtime"), await files.read("model"), tokenizer, prompts.query);
+  return (await model)(text);
+}
+const site = new Site(described, files, stem, embed);
+
+const answers = {
+  similar: (request) => site.similar(request, () => {}).catch((error) => ({ error: error.message })),
+  tokens: (text) => tokenizer.tokenize(text).ids,
+  terms: (text) => site.analyzer.terms(text),
+  embedding: async (text) => Array.from((await embed(text)).embedding),
+};
+const found = [];
+for (const [what, value] of JSON.parse(readFileSync(0, "utf8"))) {
+  const begin = performance.now();
+  found.push({ answer: await answers[what](value), milliseconds: performance.now() - begin });
+}
+process.stdout.write(JSON.stringify(found), () => process.exit(0)); // onnxruntime-web would keep the process open

@@ -1,0 +1,242 @@
+"""The site's JavaScript and the function answer the same: tokens, terms, embeddings and whole replies."""
+
+import json
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.texts import HEADLINES, read_headlines
+from export.corpus import Corpus
+from export.index import index_file
+from export.index.keywords import KeywordOptions
+from function.engine.bundle import RRF, StagesInfo, open_bundle
+from function.engine.embedder import Embedder
+from function.engine.keyword.analyzer import find_stemmer, split_terms
+from tests.conftest import STORY_COLUMNS, WHAT, WHO
+from tests.site.conftest import Connect, Function, make_site
+from tests.site.world import answers, write_site_bundle
+
+
+def random_texts(count: int) -> list[str]:
+    """Return short texts of characters from all scripts, seeded; unassigned characters are left out."""
+    from unicodedata import category
+
+    generator = random.Random(7)
+    known = [chr(code) for code in range(32, 0x3000) if category(chr(code)) not in ("Cn", "Cs", "Co")]
+    known += list("東京都日本語가나다ﬁﬀﾊﾟｶﾞ🦆👩𝔘𐐀") * 20 + list(" .,-_/'") * 100 + list("abcdefghij") * 40
+    return ["".join(generator.choices(known, k=generator.randint(1, 30))) for _ in range(count)]
+
+
+def real_texts() -> list[str]:
+    """Return 30,000 headlines where BENCH_DATA names their folder, none elsewhere."""
+    folder = Path(os.environ.get("BENCH_DATA", "build/bench/data"))
+    return read_headlines(folder, 30_000) if (folder / HEADLINES).is_file() else []
+
+
+@pytest.fixture(scope="module")
+def native(site_bundle: Path) -> Embedder:
+    return Embedder.open(site_bundle, open_bundle(site_bundle).model)
+
+
+def test_the_tokens_of_all_texts_are_those_of_the_library(site: Path, many_scripts: Corpus, native: Embedder) -> None:
+    texts = [*many_scripts.texts, *real_texts(), "", "a" * 21, "[SEP] [UNK]x [CLS", "apple " * 40]
+    found = answers(site, [("tokens", text) for text in texts])
+    expected = [tokens.ids for tokens in native.tokenize(texts)]
+    assert [pair for pair in zip(texts, found, expected, strict=True) if pair[1] != pair[2]] == []
+
+
+def test_the_tokens_of_random_characters_are_nearly_all_those_of_the_library(site: Path, native: Embedder) -> None:
+    """The library knows the categories of an older Unicode."""
+    texts = random_texts(2_000)
+    found = answers(site, [("tokens", text) for text in texts])
+    expected = [tokens.ids for tokens in native.tokenize(texts)]
+    assert np.mean([one == other for one, other in zip(found, expected, strict=True)]) > 0.95
+
+
+def test_the_terms_of_all_texts_are_those_of_the_engine(site: Path, many_scripts: Corpus) -> None:
+    texts = [*many_scripts.texts, *random_texts(3_000)]
+    stem = find_stemmer("english")
+    found = answers(site, [("terms", text) for text in texts])
+    expected = [split_terms(text, stem, is_query=True) for text in texts]
+    assert [pair for pair in zip(texts, found, expected, strict=True) if pair[1] != pair[2]] == []
+
+
+def test_embeddings_are_those_of_the_same_graph_run_natively(
+    site: Path, many_scripts: Corpus, native: Embedder
+) -> None:
+    texts = many_scripts.texts[:100]
+    found = np.array(answers(site, [("embedding", text) for text in texts]), np.float32)
+    expected = native.embed(native.tokenize(texts))
+    np.testing.assert_allclose((found * expected).sum(axis=1), 1, atol=1e-6)
+
+
+QUERIES = [
+    *(
+        "lost a silver key in the snow",
+        "bakker",
+        "the angry goose",
+        "Zurich",
+        "zürich straße",
+        "東京",
+        "京",
+        "ducks 🦆",
+    ),
+    *('"cherry trees" river', "“ferry” of the year", "paintd the kitchn", "c++", "ab-1234", "Łodz", "xyzzy", "ไทย"),
+    *("ΟΔΥΣΣΕΥΣ", "told the same joke", "sailor " * 30, "first prize!", "planed cherrry", "İstanbul", "हिन्दी"),
+]
+FILTERS: list[dict[str, Any]] = [
+    *({"who": "the baker"}, {"who": {"$ne": "the baker"}}, {"chapter": {"$gte": 3, "$lt": 12.5}}, {"true": True}),
+    *(
+        {"places": "sea"},
+        {"places": {"$nin": ["village"]}},
+        {"places": {"$exists": False}},
+        {"true": {"$exists": True}},
+    ),
+    *(
+        {"told": {"$gt": "2024-06-05"}},
+        {"told": "2024-03-05T00:00:00Z"},
+        {"told": {"$lte": "2024-06-05T02:00:00+02:00"}},
+    ),
+    *({"who": {"$startsWith": "a"}}, {"who": {"$in": ["his sister", "nobody"]}}, {"who": {"$gt": "the c"}}, {}),
+    *({"id": "story-007"}, {"id": {"$startsWith": "script"}}, {"id": {"$gte": "story-190"}}, {"chapter": 4}),
+    {"$or": [{"who": "the baker"}, {"$and": [{"chapter": {"$gt": 15}}, {"true": False}]}]},
+    {"$and": [{"chapter": {"$ne": 2}}, {"chapter": {"$lt": 5}}], "true": {"$in": [True]}},
+    {"chapter": {"$gt": 100}},
+]
+
+
+def requests(count: int) -> Iterator[dict[str, Any]]:
+    """Yield different requests as the page makes them, half of them with filters."""
+    generator = random.Random(3)
+    for number in range(count):
+        request: dict[str, Any] = {"num_results": generator.choice([1, 5, 10, 20, 100]), "highlights": number % 3 > 0}
+        if number % 2:
+            request["filter"] = generator.choice(FILTERS)
+        if number % 5 == 4:
+            request["facets"] = ["who", "places", "true", "chapter"]
+        if number % 7 == 6:
+            request["offset"] = generator.choice([1, 10, 30])
+        what = number % 9
+        if what == 7:
+            request["id"] = f"story-{number % 200:03}"
+        elif what == 8:
+            request |= {"filter": request.get("filter", {}), "sort": {"told": "desc", "chapter": "asc"}}
+        else:
+            request |= {"text": generator.choice(QUERIES), "mode": ("semantic", "keyword", "hybrid")[number % 3]}
+        if what in (1, 4, 7):
+            request |= {"group_by": "who", "group_size": generator.randint(1, 4)}
+        elif what == 2:
+            request["sort"] = {generator.choice(["chapter", "told", "who", "true"]): generator.choice(["asc", "desc"])}
+        yield request
+
+
+def assert_equal(request: dict[str, Any], found: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Compare two replies. Scores are rounded to six decimals, of which the last can differ."""
+
+    def hits(reply: dict[str, Any]) -> list[dict[str, Any]]:
+        return [hit for result in reply["results"] for hit in [result, *result.get("other_passages", [])]]
+
+    assert "error" not in found | expected, (request, found, expected)
+    assert [hit["id"] for hit in hits(found)] == [hit["id"] for hit in hits(expected)], request
+    for one, other in zip(hits(found), hits(expected), strict=True):
+        for scores in ([hit["score"] or 0, *hit.get("scores", {}).values()] for hit in (one, other)):
+            other.setdefault("all_scores", []).append(scores)
+        assert other["all_scores"][0] == pytest.approx(other["all_scores"][1], abs=1.5e-6), request
+        parts = ("text", "metadata", "highlights", "snippet", "group", "index")
+        assert {name: one.get(name) for name in parts} == {name: other.get(name) for name in parts}, request
+    rest = ("facets", "total", "corrected", "truncated")
+    assert {name: found.get(name) for name in rest} == {name: expected.get(name) for name in rest}, request
+
+
+def compare(site: Path, function: Function, asked: list[dict[str, Any]]) -> None:
+    found = answers(site, [("similar", request) for request in asked])
+    for request, reply in zip(asked, found, strict=True):
+        assert_equal(request, reply, function(request))
+
+
+def test_whole_replies_are_those_of_the_function(site: Path, site_bundle: Path, function_over: Connect) -> None:
+    compare(site, function_over(site_bundle), list(requests(400)))
+
+
+def test_documents_are_grouped_as_by_the_function(
+    documents_bundle: Path, tmp_path: Path, function_over: Connect
+) -> None:
+    request = {"num_results": 5, "group_by": "path", "highlights": True, "mode": "hybrid"}
+    asked = [request | {"text": text} for text in (*WHAT, "baker", "lighthouse keeper")]
+    compare(make_site(documents_bundle, tmp_path), function_over(documents_bundle), asked)
+
+
+@pytest.mark.parametrize(
+    "options", [KeywordOptions(None), KeywordOptions(fusion=RRF), None], ids=["plain", "rrf", "none"]
+)
+def test_other_keywords_rank_as_in_the_function(
+    corpus: Corpus, options: KeywordOptions | None, tmp_path: Path, function_over: Connect
+) -> None:
+    """Texts in ASCII alone have terms of version 1."""
+    texts = [text.encode("ascii", "ignore").decode() for text in corpus.texts]
+    plain = Corpus(texts, corpus.ids, corpus.metadata, empty_texts=0, columns=STORY_COLUMNS)
+    bundle = write_site_bundle(tmp_path / "bundle", plain, options)
+    modes = ("semantic", "keyword", "hybrid") if options else ("semantic",)
+    asked = [{"text": text, "mode": mode, "num_results": 10} for text in QUERIES for mode in modes]
+    compare(make_site(bundle, tmp_path), function_over(bundle), asked)
+
+
+@pytest.mark.parametrize("least_rows_of_lists", [10**9, 8_500], ids=["signs", "lists"])
+def test_stages_keep_the_rows_that_the_function_keeps(
+    least_rows_of_lists: int, tmp_path: Path, function_over: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def choose(path: Path, lists: int, exact: object) -> tuple[StagesInfo, float]:
+        return StagesInfo(lists, max(1, lists // 10), 500, 100), 0.9
+
+    monkeypatch.setattr(index_file, "LEAST_ROWS_OF_LISTS", least_rows_of_lists)
+    monkeypatch.setattr(index_file, "choose_stages", choose)  # random texts have stages of too low a recall
+    generator = random.Random(5)
+    words = sorted({word for text in [*WHO, *WHAT] for word in text.split()})
+    texts = [" ".join(generator.choices(words, k=8)) for _ in range(9_000)]
+    metadata = [json.dumps({"chapter": row % 100}) for row in range(len(texts))]
+    corpus = Corpus(texts, [str(row) for row in range(len(texts))], metadata, 0, columns={"chapter": "number"})
+    bundle = write_site_bundle(tmp_path / "bundle", corpus)
+    index = open_bundle(bundle).index
+    assert index is not None
+    assert index.stages is not None
+    assert (index.stages.lists > 1) == (least_rows_of_lists < 9_000)
+    filters: list[dict[str, Any]] = [{}, {"chapter": {"$lt": 97}}, {"chapter": {"$lt": 3}}]
+    asked = [
+        {
+            "text": " ".join(generator.choices(words, k=4)),
+            "mode": mode,
+            "num_results": count,
+            "filter": filters[number % 3],
+        }
+        for number in range(30)
+        for mode, count in (("semantic", 10), ("semantic", 60), ("hybrid", 10))
+    ]
+    compare(make_site(bundle, tmp_path), function_over(bundle), asked)
+
+
+@pytest.mark.parametrize(
+    ("condition", "where"),
+    [
+        ({"colour": "red"}, "filter"),
+        ({"chapter": "three"}, "filter.chapter.$eq"),
+        ({"chapter": {"$in": []}}, "filter.chapter.$in"),
+        ({"told": {"$lt": "2024-02-31"}}, "filter.told.$lt"),
+        ({"true": {"$startsWith": "t"}}, "filter.true"),
+        ({"$or": [{}, {"who": {"$near": 1}}]}, "filter.$or.1.who"),
+        ({"who": {"$exists": 1}}, "filter.who.$exists"),
+    ],
+)
+def test_a_wrong_filter_is_named(site: Path, condition: dict[str, Any], where: str) -> None:
+    (reply,) = answers(site, [("similar", {"num_results": 1, "filter": condition})])
+    assert reply["error"].startswith(where)
+    assert "expected" in reply["error"]
+
+
+def test_an_id_that_no_text_has_is_named(site: Path) -> None:
+    (reply,) = answers(site, [("similar", {"num_results": 1, "id": "story-999"})])
+    assert reply == {"error": "there is no text with the id story-999; search for one"}

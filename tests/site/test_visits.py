@@ -1,0 +1,185 @@
+"""Visits of a site in a real browser: what can be searched when, what is kept, and what happens without a network."""
+
+import re
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bench.browser.visits import renderer_bytes
+from tests.page.browser import INSECURE
+from tests.site.conftest import Connect, Function, Host, Visit, wait_until
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+QUERY = "lost a silver key in the snow"
+
+
+def found(page: "Page", text: str = QUERY) -> list[str]:
+    """Search for a text and return the ids of the results."""
+    page.locator("#query").fill(text)
+    page.locator("#hits:not([aria-busy]) li.hit").first.wait_for()
+    page.wait_for_function("text => shown?.request.text === text && !hits.hasAttribute('aria-busy')", arg=text)
+    ids: list[str] = page.locator("li.hit .id").all_text_contents()
+    return ids
+
+
+def expected(function: Function, mode: str, text: str = QUERY) -> list[str]:
+    request = {"text": text, "mode": mode, "num_results": 10}
+    return [result["id"] for result in function(request)["results"]]
+
+
+@pytest.fixture(scope="module")
+def function(site_bundle: Path, function_over: Connect) -> Function:
+    return function_over(site_bundle)
+
+
+def test_words_are_searched_before_the_model_has_arrived_and_meaning_after(
+    site: Path, host: Host, visit: Visit, function: Function
+) -> None:
+    own = host(site)
+    own.held["model-"] = Event()
+    page = visit(own)
+    wait_until(page, "keyword")
+    assert found(page) == expected(function, "keyword")
+    assert page.locator("input[name=mode][value=keyword]").is_enabled()
+    assert page.locator("input[name=mode]:disabled").count() == 2
+    assert re.search(r"Loading the search by meaning: \d\.\d of \d+\.\d MB", page.locator("#loading").inner_text())
+    assert 0 < page.locator("#loading progress").evaluate("one => one.value") < 1
+    own.held["model-"].set()
+    page.wait_for_function("() => shown.request.mode === 'hybrid'")  # the same query, now with meaning
+    assert found(page) == expected(function, "hybrid")
+    assert page.locator("input[name=mode]:disabled").count() == 0
+    page.get_by_label("Meaning").check()
+    page.wait_for_function("() => shown.request.mode === 'semantic'")
+    assert found(page) == expected(function, "semantic")
+
+
+def test_filters_facets_and_similar_texts_work_as_with_the_function(site: Path, host: Host, visit: Visit) -> None:
+    page = visit(host(site))
+    wait_until(page, "semantic")
+    found(page)
+    page.get_by_role("button", name="Filters").click()
+    chip = page.locator("#facets fieldset", has_text="who").locator("button").first
+    who = str(chip.inner_text()).rsplit(" ", 1)[0]
+    chip.click()
+    page.wait_for_function("who => shown.request.filter?.who === who && !hits.hasAttribute('aria-busy')", arg=who)
+    assert all(f"who {who}" in metadata for metadata in page.locator("li.hit .metadata").all_inner_texts())
+    page.get_by_role("button", name="More like this").first.click()
+    page.wait_for_function("() => 'id' in shown.request")
+    assert page.locator("li.hit").count() > 0
+
+
+def test_after_one_visit_everything_works_without_a_network(
+    site: Path, host: Host, visit: Visit, function: Function
+) -> None:
+    own = host(site)
+    page = visit(own)
+    wait_until(page, "offline")
+    page.evaluate("navigator.serviceWorker.ready.then(() => null)")
+    assert "works offline" in page.locator("#loading").inner_text()
+    own.stop()
+    page.reload()
+    wait_until(page, "semantic")
+    for mode, label in (("semantic", "Meaning"), ("keyword", "Words"), ("hybrid", "Both")):
+        page.get_by_label(label).check()
+        assert found(page) == expected(function, mode)
+        assert found(page, "the baker") == expected(function, mode, "the baker")
+    page.get_by_role("button", name="Filters").click()
+    page.locator("#facets button").first.click()
+    page.wait_for_function("() => shown.request.filter && !hits.hasAttribute('aria-busy')")
+    assert page.locator("#problem").is_hidden()
+
+
+def test_a_second_visit_loads_no_data_again(site: Path, host: Host, visit: Visit) -> None:
+    page = visit(host(site))
+    wait_until(page, "offline")
+    asked: list[str] = []
+    page.on("request", lambda one: asked.append(one.url))
+    page.reload()
+    wait_until(page, "semantic")
+    assert not [address for address in asked if "/data/" in address]
+
+
+def test_a_new_site_replaces_the_code_and_the_data_that_the_browser_keeps(
+    site: Path, documents_bundle: Path, host: Host, visit: Visit, tmp_path: Path
+) -> None:
+    from shutil import copytree
+
+    from export.site.site import write_site
+    from tests.site.world import PACKAGES
+
+    own = copytree(site, tmp_path / "project" / "search")
+    page = visit(host(own))
+    wait_until(page, "offline")
+    page.evaluate("navigator.serviceWorker.ready.then(() => null)")
+    write_site(documents_bundle, own, packages=PACKAGES)
+    page.reload()
+    page.locator("#corpus", has_text="40 texts").wait_for()
+    wait_until(page, "offline")
+    names = {path.name for path in (own / "data").iterdir()}
+    kept = """async () => {
+        const cache = await caches.open(`data ${new URL('.', location.href).pathname}`);
+        return (await cache.keys()).map((request) => request.url.split('/').at(-1));
+    }"""
+    page.wait_for_function(f"async (names) => (await ({kept})()).every((name) => names.includes(name))", arg=[*names])
+
+
+@pytest.mark.parametrize("name", ["model", "index", "runtime", "vocabulary"])
+def test_a_damaged_file_is_named_and_words_are_still_searched(
+    site: Path, host: Host, visit: Visit, function: Function, name: str
+) -> None:
+    own = host(site)
+    own.damaged.add(f"{name}-")
+    page = visit(own)
+    page.wait_for_selector("#loading.problem")
+    text = page.locator("#loading").inner_text()
+    assert re.search(rf"^Only words are searched: data/{name}-[0-9a-f]{{16}}\.bin is damaged \(.*SHA-256", text)
+    assert found(page) == expected(function, "keyword")
+    own.damaged.clear()
+    page.reload()
+    wait_until(page, "semantic")
+
+
+def test_without_https_it_works_and_says_what_it_cannot_do(
+    site: Path, host: Host, visit: Visit, function: Function
+) -> None:
+    own = host(site)
+    page = visit(own, name=INSECURE)
+    wait_until(page, "offline")
+    assert page.evaluate("'caches' in globalThis || 'serviceWorker' in navigator") is False
+    assert "each visit loads it again" in page.locator("#loading").inner_text()
+    assert found(page) == expected(function, "hybrid")
+    own.damaged.add("model-")  # the browser cannot compare hashes here; gzip's own checksum finds it
+    visit(own, name=INSECURE).wait_for_selector("#loading.problem")
+
+
+def test_two_hundred_queries_leave_no_memory_behind(site: Path, host: Host, visit: Visit) -> None:
+    page = visit(host(site))
+    wait_until(page, "offline")
+
+    def ask(count: int) -> int:
+        """Send queries to the worker; return the resident bytes of the page's process, worker included."""
+        page.evaluate(
+            """async (count) => {
+                for (let i = 0; i < count; i++) {
+                    const request = { text: `silver key ${i}`, num_results: 10, mode: "hybrid", highlights: true };
+                    await ask("similar", { body: JSON.stringify(request) });
+                }
+            }""",
+            count,
+        )
+        assert page.evaluate("waiting.size") == 0
+        return renderer_bytes()
+
+    before = ask(200)
+    assert ask(200) - before < 40_000_000
+
+
+def test_the_search_uses_the_address_of_its_sub_folder_and_index_html(site: Path, host: Host, visit: Visit) -> None:
+    page = visit(host(site), query="index.html?q=baker")
+    wait_until(page, "semantic")
+    page.locator("li.hit").first.wait_for()
+    assert page.locator("#curl").is_hidden()
