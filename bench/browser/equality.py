@@ -61,7 +61,7 @@ def open_function(folder: Path, embedder: Embedder | None = None) -> LoadedBundl
     assert manifest.index is not None
     index = Index.open(folder / INDEX, manifest.index.stages)
     embedder = embedder or Embedder.open(folder, manifest.model)
-    return LoadedBundle(manifest, embedder, index, Passages(folder / PASSAGES), folder)
+    return LoadedBundle(manifest, embedder, Passages(folder / PASSAGES), folder, index)
 
 
 def answering(bundle: LoadedBundle) -> Answer:

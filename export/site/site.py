@@ -20,6 +20,7 @@ from export.site.page import CODE, SERVICE_WORKER, write_page
 from export.site.spelling import different_stems, folded_letters
 from export.site.wordpiece import read_wordpiece
 from function.engine.bundle import PASSAGES, BundleError, Manifest, open_bundle
+from function.engine.keyword.stop_words import stop_words_of
 from function.engine.passages import Passages
 
 FIRST = ("keywords", "vocabulary", "index", "runtime", "model")  # files that a visit loads before that
@@ -66,6 +67,7 @@ def write_site(
             "starts": starts,
             "wordpiece": options,
             "folded": folded_letters(),
+            "stop_words": sorted(stop_words_of([index.keywords and index.keywords.stemming])),
             "stems": _different_stems(bundle, vocabulary, modules) if has_stems else {},
         }
         stemmer = AS_MODULE.format((modules / STEMMER).read_text(encoding="utf-8"))
@@ -96,6 +98,11 @@ def _check(bundle: Path, manifest: Manifest, out: Path) -> None:
         raise BundleError(
             f"{bundle}: its keywords have {stemming} stems, expected english ones, which the browser's stemmer knows; "
             "export the texts with --stem none"
+        )
+    if index.keywords is not None and index.keywords.languages:
+        raise BundleError(
+            f"{bundle}: its keywords have the stems of a language for each text, expected one language for all; export "
+            "the texts without --language-column"
         )
     others = sorted(path.name for path in out.iterdir() if path.name not in OWN) if out.is_dir() else []
     if others and not (out / "index.html").is_file():

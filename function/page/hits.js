@@ -5,7 +5,11 @@
 const hits = byId("hits");
 const FOLDED = 240; // characters of a text that are shown if the server chose no part of it
 // the parts of a score that are shown: name in the reply, label, color
-const PARTS = [["semantic", "meaning", "fill"], ["keyword", "words", "keyword"], ["rerank", "rerank", "rerank"]];
+const PARTS = [
+  ["semantic", "meaning", "fill"],
+  ["keyword", "words", "keyword"],
+  ["rerank", "rerank", "rerank"],
+];
 
 const isReranked = ({ scores }) => scores?.rerank !== undefined;
 

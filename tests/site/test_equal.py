@@ -87,6 +87,7 @@ QUERIES = [
         "ducks 🦆",
     ),
     *('"cherry trees" river', "“ferry” of the year", "paintd the kitchn", "c++", "ab-1234", "Łodz", "xyzzy", "ไทย"),
+    *('a "zebra" among sailors ' * 20, "of the"),
     *("ΟΔΥΣΣΕΥΣ", "told the same joke", "sailor " * 30, "first prize!", "planed cherrry", "İstanbul", "हिन्दी"),
 ]
 FILTERS: list[dict[str, Any]] = [
@@ -190,7 +191,7 @@ def test_other_keywords_rank_as_in_the_function(
 def test_stages_keep_the_rows_that_the_function_keeps(
     least_rows_of_lists: int, tmp_path: Path, function_over: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def choose(path: Path, lists: int, exact: object) -> tuple[StagesInfo, float]:
+    def choose(path: Path, lists: int, exact: object, *rest: object) -> tuple[StagesInfo, float]:
         return StagesInfo(lists, max(1, lists // 10), 500, 100), 0.9
 
     monkeypatch.setattr(index_file, "LEAST_ROWS_OF_LISTS", least_rows_of_lists)

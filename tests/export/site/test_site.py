@@ -134,6 +134,14 @@ def test_a_model_with_another_tokenizer_is_refused_with_that_reason(bundle: Path
         write_site(bundle, tmp_path / "site", packages=npm)
 
 
+def test_stems_of_several_languages_are_refused(npm: Path, tmp_path: Path) -> None:
+    metadata = ['{"lang": "en"}', '{"lang": "de"}']
+    corpus = Corpus(["a goose", "eine Gans"], ["a", "b"], metadata, 0, columns={"lang": "string"})
+    bundle = write_bundle(tmp_path / "bundle", corpus, KeywordOptions(language_column="lang"))
+    with pytest.raises(BundleError, match="its keywords have the stems of a language for each text"):
+        write_site(bundle, tmp_path / "site", packages=npm)
+
+
 def test_stems_of_another_language_are_refused(corpus: Corpus, npm: Path, tmp_path: Path) -> None:
     german = write_bundle(tmp_path / "bundle", corpus, KeywordOptions(stemming="german"))
     with pytest.raises(BundleError, match="its keywords have german stems, expected english ones"):

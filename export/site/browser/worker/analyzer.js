@@ -14,6 +14,7 @@ const RUN = new RegExp(`^[${SINGLE}]+$`, "u");
 /** @type {Record<string, string>} */
 const BARE = { ø: "o", ł: "l", đ: "d", ð: "d", ħ: "h", ı: "i", æ: "ae", œ: "oe", þ: "th" };
 const LONGEST_STEMMED = 1000; // letters
+const LONGEST_QUERY = 300; // characters; a longer text was pasted, and its quotation marks are part of it
 
 export const WORD = new RegExp(WORDS, "gu");
 export const PAIR = new RegExp(`(?=([${SINGLE}]{2}))`, "gu");
@@ -25,12 +26,17 @@ const QUOTED = new RegExp(`(?<![^${SPACE}])["“„]([^"“”„]+)["”“]`, 
 export const isAlphabetic = (text) => /^\p{L}+$/u.test(text);
 /** @type {(text: string) => boolean} */
 export const isAscii = (text) => /^[\0-\x7f]*$/.test(text);
-/** Return the parts of a text between quotation marks. @type {(text: string) => string[]} */
-export const quotedParts = (text) => Array.from(text.matchAll(QUOTED), ([, part]) => part);
+/** Return the parts of a query between quotation marks. @type {(text: string) => string[]} */
+export const quotedParts = (text) =>
+  [...text].length > LONGEST_QUERY ? [] : Array.from(text.matchAll(QUOTED), ([, part]) => part);
 
 export class Analyzer {
-  /** @param {number} version @param {Stem | null} stemmer @param {Record<string, string>} folded by case folding */
-  constructor(version, stemmer, folded) {
+  /**
+   * @param {number} version @param {Stem | null} stemmer @param {Record<string, string>} folded by case folding
+   * @param {string[]} stopWords that highlights leave out
+   */
+  constructor(version, stemmer, folded, stopWords) {
+    this.stopWords = new Set(stopWords);
     this.version = version;
     this.stemmer = stemmer;
     this.folded = folded; // letters whose case folding is not their lower case

@@ -24,7 +24,9 @@ const isShown = (character) => !BLANK.test(character);
  *   {highlights: Range[], snippet: {start: number, end: number, text: string}}[]}
  */
 export function highlight(texts, query, analyzer, corrected, marksWords) {
-  const wanted = new Set([...analyzer.terms(query), ...corrected]);
+  const content = query.replace(WORD, (word) => (analyzer.stopWords.has(word.toLowerCase()) ? " " : word));
+  const terms = analyzer.terms(content);
+  const wanted = new Set([...(terms.length ? terms : analyzer.terms(query)), ...corrected]);
   /** @type {Map<string, string[]>} */
   const known = new Map();
   const termsOf = (/** @type {string} */ word) => {

@@ -59,10 +59,9 @@ export class Keywords {
     const required = new Set(quotedParts(text).flatMap((part) => this.analyzer.terms(part)));
     const counts = new Map();
     for (const term of this.analyzer.terms(text)) countOne(counts, term);
-    const terms = [...counts].sort(([one], [other]) => Number(required.has(other)) - Number(required.has(one)));
     const scores = new Float32Array(this.rows);
     const unknown = new Set();
-    for (const [term, repeats] of terms.slice(0, MOST_TERMS)) {
+    for (const [term, repeats] of [...counts].slice(0, MOST_TERMS)) {
       this.eachPosting(term, repeats, (row, score) => (scores[row] += score));
       if (required.has(term)) {
         const holds = new Uint8Array(this.rows);
@@ -79,7 +78,7 @@ export class Keywords {
       most.forEach((score, row) => (scores[row] += score));
     }
     const replaced = new Map(corrected.map(([word, , correction]) => [word, correction]));
-    return new Matches(scores, allowed, terms.length > MOST_TERMS, replaced);
+    return new Matches(scores, allowed, counts.size > MOST_TERMS, replaced);
   }
 
   /** @type {(term: string, repeats: number, use: (row: number, score: number) => void) => void} */
