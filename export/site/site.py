@@ -67,7 +67,7 @@ def write_site(
             "starts": starts,
             "wordpiece": options,
             "folded": folded_letters(),
-            "stop_words": sorted(stop_words_of([index.keywords and index.keywords.stemming])),
+            "stop_words": sorted(stop_words_of([] if index.keywords is None else [index.keywords.stemming])),
             "stems": _different_stems(bundle, vocabulary, modules) if has_stems else {},
         }
         stemmer = AS_MODULE.format((modules / STEMMER).read_text(encoding="utf-8"))
