@@ -8,7 +8,7 @@ from function.engine.embedder import Embedder, TokenIds
 from function.engine.quantization import Embeddings
 
 if TYPE_CHECKING:
-    from function.engine.reranker import Logits, Reranker
+    from function.engine.rerank.reranker import Logits, Reranker
 
 Result = TypeVar("Result")
 

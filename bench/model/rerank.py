@@ -15,11 +15,11 @@ from bench.texts import add_data_argument, documentation, short_queries
 from function.engine.bundle import RERANK, RERANK_TOKENIZER, BundleError
 from function.engine.embedder import TokenIds, open_session
 from function.engine.loading import LoadedBundle, load_bundle
-from function.engine.reranker import Reranker
+from function.engine.rerank.reranker import Reranker
 from function.engine.tokenizer import read_tokenizer
 
 WRITES: tuple[str, ...] = ("rerank",)
-MEASURES: tuple[str, ...] = ("export.model.reranker", "requirements.txt")
+MEASURES: tuple[str, ...] = ("export.model.rerank.reranker", "requirements.txt")
 SHAPES = {"TinyBERT-L2": (2, 128, 2, 512), "MiniLM-L6": (6, 384, 12, 1536)}  # layers, hidden size, heads, intermediate
 CANDIDATES, TOKENS = (20, 50), (30, 40, 150)
 TEXTS = 400  # texts that calibrate a random model
@@ -79,7 +79,7 @@ def make_shape(name: str, folder: Path) -> Reranker:
     from transformers import BertConfig, BertForSequenceClassification
 
     from export.model.calibration_texts import split_texts
-    from export.model.reranker import export_reranker
+    from export.model.rerank.reranker import export_reranker
     from export.model.source.cross_encoder import read_cross_encoder
     from export.model.source.source import find_model
 

@@ -15,13 +15,13 @@ from export.evaluation.measures import DEPTH, HYBRID, KEYWORD, MODES, RERANKED, 
 from export.evaluation.questions import Question
 from export.progress import OnProgress
 from function.engine.arrays import Array
-from function.engine.blend import blended
 from function.engine.bundle import CONVEX, BundleError, KeywordsInfo
 from function.engine.hybrid import fuse
 from function.engine.loading import LoadedBundle, load_bundle
 from function.engine.metadata.columns import Mask
 from function.engine.metadata.filters import FilterError, allowed_rows
-from function.engine.reranker import Logits
+from function.engine.rerank.blend import blended
+from function.engine.rerank.reranker import Logits
 from function.engine.semantic.index import MOST_HITS, Hit
 
 CANDIDATES = 20  # texts that the reranker scores if a request does not say how many

@@ -26,7 +26,7 @@ from function.engine.keyword.analyzer import find_stemmer, split_terms
 from function.engine.keyword.keywords import Keywords
 from function.engine.passages import Passages
 from function.engine.quantization import Codes, Embeddings, Scales, dequantize
-from function.engine.reranker import Reranker, probabilities
+from function.engine.rerank.reranker import Reranker, probabilities
 from function.engine.semantic.index import Index
 from function.engine.tensors import map_tensors
 

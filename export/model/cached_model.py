@@ -19,7 +19,7 @@ from export.index.shards import name_model
 from export.model.calibration_texts import CalibrationTexts
 from export.model.documents_model import DOCUMENTS
 from export.model.export_model import export_model
-from export.model.reranker import export_reranker
+from export.model.rerank.reranker import export_reranker
 from export.model.source.source import Source
 from export.progress import OnProgress, no_progress
 from function.engine.bundle import (

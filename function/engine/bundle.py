@@ -74,7 +74,7 @@ class RerankInfo:
     max_tokens: int  # of a pair, special tokens included; the longer text of a longer pair is truncated
     weight: float  # weight of its score in the blend, 0 to 1; the rest is the weight of the mode's score
     quantization: str
-    accuracy: dict[str, float] = field(default_factory=dict)  # against float32: see export/model/reranker.py
+    accuracy: dict[str, float] = field(default_factory=dict)  # against float32: see export/model/rerank/reranker.py
 
 
 @dataclass(frozen=True, slots=True)

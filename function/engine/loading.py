@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from function.engine.keyword.keywords import Keywords
     from function.engine.metadata.columns import Columns, Mask
     from function.engine.metadata.ids import IdColumn
-    from function.engine.reranker import Reranker
+    from function.engine.rerank.reranker import Reranker
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class LoadedTexts:
         """
         if self.manifest.rerank is None:
             return None
-        from function.engine.reranker import Reranker  # only a request with rerank needs it
+        from function.engine.rerank.reranker import Reranker  # only a request with rerank needs it
 
         self._check_place()
         return Reranker.open(self.folder, self.manifest)

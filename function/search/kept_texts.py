@@ -17,7 +17,7 @@ from function.search.query import BackendError, Found, Lap, Query, Search, Searc
 
 if TYPE_CHECKING:
     from function.engine.metadata.columns import Mask
-    from function.engine.reranker import Logits, Reranker
+    from function.engine.rerank.reranker import Logits, Reranker
 
 IndexOfQuery = Callable[[Query, "Mask | None"], RemoteIndex]
 MakeSearch = Callable[[LoadedTexts, IndexOfQuery, Executor], Search]

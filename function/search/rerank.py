@@ -1,13 +1,13 @@
 """The best texts of a search, scored again by the bundle's reranker. Imported by the first query with rerank.
 
-The candidates are the best texts of the query's mode; function/engine/blend.py orders them by both scores. `min_score`
-is compared with the score of the mode, because the new one only compares the texts of one query.
+The candidates are the best texts of the query's mode; function/engine/rerank/blend.py orders them by both scores.
+`min_score` is compared with the score of the mode, because the new one only compares the texts of one query.
 """
 
 from dataclasses import replace
 
-from function.engine.blend import blended
 from function.engine.loading import LoadedTexts
+from function.engine.rerank.blend import blended
 from function.engine.semantic.index import Hit, Mask
 from function.executor import Executor
 from function.search.query import Lap, Query, Ranking

@@ -21,7 +21,7 @@ from function.engine.quantization import Embeddings
 from function.server.token_queue import Batch, Request, Results, RunBatch, TokenQueue
 
 if TYPE_CHECKING:
-    from function.engine.reranker import Logits, Reranker
+    from function.engine.rerank.reranker import Logits, Reranker
 
 Result = TypeVar("Result")
 

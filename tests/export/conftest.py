@@ -15,11 +15,12 @@ from safetensors.numpy import load_file, save_file
 from export import cli
 from export.corpus import Corpus
 from export.corpus.python_documentation import python_documentation
-from export.model import cached_model, reranker
+from export.model import cached_model
 from export.model import export_model as model
 from export.model.calibration_texts import CalibrationTexts, split_texts
 from export.model.export_model import export_model
 from export.model.graph import export_graph
+from export.model.rerank import reranker
 from export.model.source.source import Source, read_source
 from export.model.source.tokenizer import write_tokenizer
 from export.progress import OnProgress

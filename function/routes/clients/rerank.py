@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, Discriminator, Field, RootModel
 
 from function.engine.embedder import TokenIds
 from function.engine.loading import Loaded, LoadedBundle
-from function.engine.reranker import Logits, Reranker, probabilities
+from function.engine.rerank.reranker import Logits, Reranker, probabilities
 from function.errors import BACKEND, FAILED, REFUSED, Replies, union_tag
 from function.executor import Executor
 from function.routes.replies import bytes_beyond, json_reply

@@ -17,7 +17,7 @@ from export.corpus import Corpus
 from function.engine.bundle import read_manifest
 from function.engine.embedder import TOKENS_PER_BATCH, Embedder, TokenIds
 from function.engine.quantization import Embeddings
-from function.engine.reranker import Logits, Reranker
+from function.engine.rerank.reranker import Logits, Reranker
 from function.search.query import Query
 from function.search.search import SHORT_QUERY
 from function.server import batching

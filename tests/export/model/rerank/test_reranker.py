@@ -14,9 +14,9 @@ from safetensors.numpy import load_file, save_file
 from export.corpus import Corpus
 from export.model import cached_model
 from export.model.calibration_texts import CalibrationTexts, split_texts
-from export.model.rerank_graph import export_rerank_graph
-from export.model.rerank_reference import check_pairs, run_original_pairs
-from export.model.reranker import export_reranker, rank_correlation
+from export.model.rerank.graph import export_rerank_graph
+from export.model.rerank.reference import check_pairs, run_original_pairs
+from export.model.rerank.reranker import export_reranker, rank_correlation
 from export.model.source.cross_encoder import read_cross_encoder
 from export.model.source.model_files import ModelError
 from export.model.source.source import Source
@@ -24,7 +24,7 @@ from export.model.source.tokenizer import write_tokenizer
 from function.engine.bundle import RERANK, RERANK_TOKENIZER, TOKENIZER, RerankInfo, read_manifest
 from function.engine.embedder import open_session
 from function.engine.loading import load_bundle
-from function.engine.reranker import Reranker
+from function.engine.rerank.reranker import Reranker
 from function.engine.tokenizer import read_tokenizer
 from tests.data.make_sentence_transformers import DATA, TEXTS, add_transformer
 from tests.export.command_line import STORY_COLUMNS, contents, error_line, run, summary

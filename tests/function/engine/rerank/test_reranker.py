@@ -8,7 +8,7 @@ import pytest
 from export.index.indexer import write_manifest
 from function.engine.bundle import RERANK, RERANK_TOKENIZER, BundleError, read_manifest
 from function.engine.loading import LoadedBundle, load_bundle
-from function.engine.reranker import Reranker, probabilities
+from function.engine.rerank.reranker import Reranker, probabilities
 from tests.conftest import WHAT, WHO
 from tests.rerankers import MOST_TOKENS, add_reranker, expected_logit
 

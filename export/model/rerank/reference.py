@@ -14,7 +14,7 @@ from export.model.load_model import load_model
 from export.model.reference import LONG_TEXT, TEXTS, apply_step, pool
 from export.model.source.model_files import ModelError
 from export.model.source.source import Source
-from function.engine.reranker import Logits, Reranker
+from function.engine.rerank.reranker import Logits, Reranker
 
 LARGEST_DIFFERENCE = 1e-3  # largest difference between two float32 logits; rounding alone stays far below
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from export.model.calibration_texts import CalibrationTexts
 from export.model.quantize import RECIPE, quantize_graph, save_ort
-from export.model.rerank_graph import export_rerank_graph
-from export.model.rerank_reference import OriginalPairs, check_pairs, run_original_pairs
+from export.model.rerank.graph import export_rerank_graph
+from export.model.rerank.reference import OriginalPairs, check_pairs, run_original_pairs
 from export.model.source.model_files import ModelError
 from export.model.source.source import Source
 from export.model.source.tokenizer import write_tokenizer
@@ -20,7 +20,7 @@ from export.progress import OnProgress, no_progress
 from export.subprocess_call import in_own_process
 from function.engine.bundle import RERANK, RERANK_TOKENIZER, RerankInfo
 from function.engine.embedder import TokenIds, open_session
-from function.engine.reranker import Logits, Reranker, probabilities
+from function.engine.rerank.reranker import Logits, Reranker, probabilities
 from function.engine.tokenizer import read_tokenizer
 
 LEAST_CORRELATION = 0.99  # least rank correlation of 8 bit with float32

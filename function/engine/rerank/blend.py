@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from function.engine.arrays import Array
-from function.engine.reranker import Logits, probabilities
+from function.engine.rerank.reranker import Logits, probabilities
 from function.engine.semantic.index import DECIMALS, Hit, Mask
 
 Find = Callable[[int, Mask | None], list[Hit]]  # function/engine/ranking.py explains it

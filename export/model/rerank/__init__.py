@@ -1,0 +1,1 @@
+"""A cross-encoder becomes the reranker of a bundle."""
