@@ -43,6 +43,7 @@ each step alone; add --help to read more:
 
 a bundle in S3, from which running functions take it without a deployment:
   python -m export publish bundle/ s3://BUCKET/PREFIX   also: history, rollback [VERSION], prune --keep N
+  python -m export publish s3://BUCKET/PREFIX --remove ID ...   texts that running functions skip at once
 
 a static site that searches the bundle in the browser, without a server:
   python -m export site bundle/ --out site/
@@ -188,12 +189,12 @@ def _add_reranker(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL",
         help="add a cross-encoder, a folder or a name on the hub: a search with rerank scores its best texts with it",
     )
-    parser.add_argument("--rerank-revision", metavar="REVISION", help="branch, tag or commit of it on the hub")
+    parser.add_argument("--rerank-revision", metavar="REVISION", help="branch, tag or commit of this model on the hub")
     parser.add_argument(
         "--rerank-weight",
         type=_weight,
         metavar="WEIGHT",
-        help="share of its score in the order of the results, from 0 to 1 (default: 0.5, or what the bundle has)",
+        help="share of the reranker's score in the order of results, from 0 to 1 (default: 0.5, or the bundle's)",
     )
     parser.add_argument(
         "--calibration",
@@ -265,7 +266,7 @@ def _add_keywords(parser: argparse.ArgumentParser) -> None:
         "--stem",
         type=_language,
         metavar="LANGUAGE",
-        help="whose endings keyword search ignores, such as german; none: words must be equal (default: english)",
+        help="language whose word endings keyword search ignores, such as german, or none (default: english)",
     )
     parser.add_argument(
         "--title-column",

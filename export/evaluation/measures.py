@@ -12,8 +12,8 @@ import numpy as np
 from function.engine.arrays import Array
 
 SEMANTIC, KEYWORD, HYBRID = SEARCHES = ("semantic", "keyword", "hybrid")  # modes of a request
-RERANKED = {mode: f"{mode}+rerank" for mode in SEARCHES}  # the same with `rerank`
-MODES = (*SEARCHES, *RERANKED.values())  # in the order of tables
+RERANKED = {mode: f"{mode}+rerank" for mode in SEARCHES}  # modes of a request with `rerank`
+MODES = (*SEARCHES, *RERANKED.values())  # all modes, in the order of tables
 MEASURES = ("ndcg@10", "recall@5", "recall@10", "recall@100", "mrr@10")
 TITLES = {"ndcg@10": "nDCG@10", "mrr@10": "MRR@10"}  # how tables write them
 CUT = 10  # hits that nDCG and MRR look at

@@ -47,14 +47,14 @@ class Gathered:
 Tensor = AnyArray | Gathered
 Notes = Mapping[str, str]
 NO_NOTES: Notes = {}
-NOTES = "__metadata__"  # in the header
+NOTES = "__metadata__"  # key of the notes in the header
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Notes = NO_NOTES) -> None:
     """Write a safetensors file that every user may read, with the same bytes as the library's save_file.
 
     An array has one dimension or more and can be memory-mapped; its pages are released when they are written. No more
-    than BLOCK bytes, or one row, are copied at a time. `read_notes` returns the notes again. Raises ValueError for a
+    than BLOCK bytes, or one row, are copied at a time. `read_notes` reads the notes. Raises ValueError for a
     dtype that no bundle has, OSError if the file cannot be written.
     """
     dtypes = {name: _dtype_name(name, tensor) for name, tensor in tensors.items()}

@@ -112,7 +112,7 @@ def choose_stages(
     for place, (name, widths) in enumerate(choices.items(), 1):
         for width in widths if kept is None else [width for width in widths if width >= getattr(kept, name)]:
             narrower = replace(stages, **{name: width})
-            if narrower == stages:  # as wide as it can be, which is measured
+            if narrower == stages:  # the widest, whose recall is known
                 break
             found = exact.recall_of(Index.open(path, narrower))
             if found >= min(enough + (len(choices) - place) * SLACK, recall):

@@ -17,7 +17,7 @@ from function.engine.bundle import StagesInfo
 from function.engine.quantization import Codes, Embeddings, Scales, dequantize
 from function.engine.tensors import map_tensors
 
-MOST_CHANGED = 0.2  # share of the rows from which on the lists are made again
+MOST_CHANGED = 0.2  # if this share of the rows has changed, the lists are made again
 CHANGED = "changed"  # the note in index.safetensors: rows that joined or left the lists since k-means made them
 ROWS_AT_ONCE = 1_024  # new rows that are compared with all centroids at a time: 100 MB for the lists of a million rows
 
@@ -38,13 +38,13 @@ class ListsOfRows:
 
     @property
     def notes(self) -> Notes:
-        """Return what index.safetensors notes: nothing about new lists."""
+        """Return the notes of index.safetensors, empty for new lists."""
         return {CHANGED: str(self.changed)} if self.changed else {}
 
 
 @dataclass(frozen=True, slots=True)
 class OlderLists:
-    """The lists of an older index, whose file can be replaced meanwhile."""
+    """The lists of an older index. They stay readable if its file is replaced."""
 
     stages: StagesInfo
     changed: int

@@ -31,7 +31,8 @@ Number = Callable[[str], tuple[int, ...]]  # returns the numbers of a word's ter
 class KeywordOptions:
     """The options of an export: the language of the stems, how hybrid search adds two scores, and two columns.
 
-    stemming and the columns are None for none. With a language column, stemming is for rows without a language.
+    stemming is None without stems, and a column is None if there is none. With a language column, stemming is the
+    language of rows without a value.
     """
 
     stemming: str | None = STEMMING
@@ -89,8 +90,8 @@ def _read_terms(
     """Return a number for each different term, the number of each term of all texts, and how many terms each text has.
 
     Terms are numbered in the order in which they first occur. Blanks separate terms, so the terms of a word are cached.
-    The last values are the version of the terms, which is 1, for older functions, if that has the same terms, and the
-    different languages of the texts.
+    The fourth value is the version of the terms: 1 if version 1 has the same terms, so that older functions can read
+    them. The last value has the different languages of the texts.
     """
     numbers: dict[str, int] = {}
     version = 1

@@ -10,7 +10,7 @@ from export.corpus import Corpus, CorpusError
 from function.engine.bundle import NO_STEMS
 
 SHOWN = 40  # maximum characters of a wrong value in a message
-# The languages of Snowball's stemmers with their codes of ISO 639.
+# The languages of Snowball's stemmers, each with its ISO 639 codes
 LANGUAGES = """\
 arabic ar ara, armenian hy hye arm, basque eu eus baq, catalan ca cat, czech cs ces cze, danish da dan,
 dutch nl nld dut, english en eng, esperanto eo epo, estonian et est, finnish fi fin, french fr fra fre,
@@ -23,7 +23,7 @@ CODE = re.compile(r"[a-z]{2,3}")
 
 
 def row_languages(corpus: Corpus, column: str, default: str | None, source: Path) -> Iterator[str | None]:
-    """Yield the language of each row's stemmer, None for none; default is that of rows without a value.
+    """Yield the language of each row's stemmer, None without stems; default is the language of rows without a value.
 
     A value is a name or a code of a language: german, de or de-AT. Rows in a language without a stemmer have no stems.
     Raises CorpusError, which names the source and the row, if a value is no language.

@@ -19,16 +19,16 @@ modes keyword and hybrid work too.
 
   python -m export publish bundle/ --to s3vectors BUCKET/INDEX
 
-How long a function takes to fetch a bundle from S3, and how large a bundle can be that a start still waits for:
+Or print how long a function takes to fetch the bundle from S3, and the largest bundle that a start waits for:
 
   python -m export publish bundle/ --limits
 
-Or remove texts of the current version without a new bundle: running functions skip them from their next look on.
+Or remove texts of the current version without a new bundle: running functions skip them when they next poll S3.
 
   python -m export publish s3://BUCKET/PREFIX --remove ID ...
   python -m export publish s3://BUCKET/PREFIX --remove --ids FILE
 
-They stay removed in every version until --restore, so leave them out of the texts of the next bundle too.
+They stay removed in every version until --restore brings them back. Leave them out of the next bundle too.
 
 Files and vectors that were sent already are not sent again, so a stopped publish continues when you run it again.
 `python -m export history`, `rollback` and `prune` manage the versions in S3.
@@ -63,19 +63,19 @@ def add_publishing_options(parser: argparse.ArgumentParser, command: str) -> Non
             "--to",
             nargs=2,
             metavar=(S3_VECTORS, "BUCKET/INDEX"),
-            help="an index of S3 Vectors, which is made if it is not there, instead of s3://BUCKET/PREFIX",
+            help="send to this index of S3 Vectors, which is created if it does not exist, instead of s3://BUCKET/PREFIX",
         )
         small = f"with --to: the folder of the small bundle that a function then serves (default: BUNDLE-{S3_VECTORS})"
         parser.add_argument("--out", type=Path, help=small)
         kept = "with --to: keep texts, columns and keywords in the small bundle, for the modes keyword and hybrid"
         parser.add_argument("--keep-texts", action="store_true", help=kept)
-        shown = "publish nothing; print how large a bundle from S3 can be, and how long a function fetches this one"
+        shown = "publish nothing; print how large a bundle from S3 can be, and how long fetching this one takes"
         parser.add_argument("--limits", action="store_true", help=shown)
-        bandwidth = "with --limits: the bandwidth of a function that you know (default: those that AWS documents)"
+        bandwidth = "with --limits: your function's bandwidth, if you know it (default: those that AWS documents)"
         parser.add_argument("--bandwidth", type=number_option(1, 10**6), metavar="MBIT", help=bandwidth)
-        removed = "ids of texts of the current version that functions skip from their next look on"
+        removed = "ids of texts of the current version that functions skip when they next poll S3"
         parser.add_argument("--remove", nargs="*", metavar="ID", help=removed)
-        parser.add_argument("--restore", nargs="*", metavar="ID", help="removed ids that functions find again")
+        parser.add_argument("--restore", nargs="*", metavar="ID", help="removed ids whose texts functions find again")
         parser.add_argument(
             "--ids", type=Path, metavar="FILE", help="more ids for --remove or --restore, one in each line"
         )

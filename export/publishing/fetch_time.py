@@ -1,4 +1,4 @@
-"""How long a function takes to fetch a bundle from S3, beside the time that a start in Lambda has.
+"""How long a function takes to fetch a bundle from S3, compared with the time that Lambda allows a start.
 
 The times are calculated from the bandwidth alone, because S3 answers several requests at once faster than a function
 can receive. Left out: what the function does before and after, for which a start keeps two seconds.
@@ -12,13 +12,13 @@ from function.engine.published import START_SECONDS
 
 MEGABYTE = 1_000_000
 DEFAULT_BANDWIDTH = 625  # megabits that a function receives in a second
-# bandwidths and who has them
+# bandwidths (Mbit/s), and which functions have them
 BANDWIDTHS = {DEFAULT_BANDWIDTH: "every function", 3_000: "on request, from 2,048 MB of memory on"}
 
 
 @dataclass(frozen=True, slots=True)
 class FetchTime:
-    """The files that a function fetches, and the time that this takes."""
+    """The size of the files that a function fetches, and the time that this takes."""
 
     bytes: int
     bandwidth: int  # Mbit/s
@@ -34,7 +34,7 @@ class FetchTime:
         return self.seconds <= START_SECONDS
 
     def describe(self) -> str:
-        """Return a sentence for whoever has published the bundle."""
+        """Return a sentence for the person who has published the bundle."""
         size = f"{self.bytes / MEGABYTE:,.1f} MB in about {self.seconds:,.1f} s at {self.bandwidth:,} Mbit/s"
         limit = f"a start waits up to {START_SECONDS:g} s"
         if self.is_in_time:

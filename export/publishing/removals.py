@@ -19,7 +19,7 @@ from function.engine.metadata.ids import IdColumn
 from function.engine.published import BUNDLES
 
 MOST_REMOVED = 10_000  # ids: with their rows some 300 KB, which every function reads whenever the pointer changes
-SHOWN = 5  # ids in a message
+SHOWN = 5  # maximum ids that a message names
 
 Removed = Mapping[str, tuple[int, ...]]
 
@@ -40,7 +40,7 @@ def find_rows(bucket: Bucket, version: str, ids: Collection[str]) -> Removed:
 
 
 def add_ids(removed: Removed, ids: Sequence[str], where: str) -> list[str]:
-    """Return the removed ids and these, each once. Raises PublishError if they become too many."""
+    """Return the removed ids together with these, without repetitions. Raises PublishError if they are too many."""
     found = list(dict.fromkeys([*removed, *ids]))
     if len(found) > MOST_REMOVED:
         raise PublishError(

@@ -47,8 +47,8 @@ def publish(
 ) -> Sent:
     """Send the rows of a bundle to the index BUCKET/INDEX, and write the bundle that a function serves them with.
 
-    The index is made if it is not there. Every row is checked before anything is sent. keeps_texts: send no texts, and
-    write them, the columns and the keywords into the bundle.
+    The index is created if it does not exist. Every row is checked before anything is sent. With keeps_texts, no texts
+    are sent; texts, columns and keywords are written into the small bundle.
     Raises BundleError or TensorsError if the bundle or a row cannot be sent, PublishError if S3 Vectors refuses.
     """
     from botocore.exceptions import BotoCoreError, ClientError

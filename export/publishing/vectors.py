@@ -42,7 +42,7 @@ class BundleVectors:
     """A bundle's rows, each read when it is used."""
 
     def __init__(self, bundle: Path, manifest: Manifest, keeps_texts: bool) -> None:
-        """Open the files. keeps_texts: the vectors get the metadata that filters compare, and no texts.
+        """Open the files. With keeps_texts, the vectors get the metadata that filters compare, but no texts.
 
         Raises TensorsError if the files are damaged.
         """

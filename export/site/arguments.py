@@ -3,14 +3,15 @@
 import argparse
 from pathlib import Path
 
-MOST_MEGABYTES = 48  # of a visit until it searches by meaning: about 50,000 texts; 8 seconds at 50 Mbit/s
+# Megabytes that a visit loads until it can search by meaning: about 50,000 texts; 8 seconds at 50 Mbit/s
+MOST_MEGABYTES = 48
 SITE = """\
 Write a static site that searches a bundle in the browser, without a server. Any static host can publish the folder.
 
   python -m export site bundle/ --out site/
 
 Everything in it is public: the texts with their metadata, the embeddings and the model.
-onnxruntime-web and a stemmer come from npm, which Node.js 20 or newer has.
+onnxruntime-web and a stemmer come from npm, which is part of Node.js 20 or newer.
 """
 
 
@@ -20,7 +21,7 @@ def add_site_options(parser: argparse.ArgumentParser) -> None:
         "bundle", nargs="?", type=Path, default=Path("bundle"), help="the bundle's folder (default: bundle/)"
     )
     parser.add_argument("--out", type=Path, default=Path("site"), help="the site's folder (default: site/)")
-    limit = f"refuse a site of which a visit loads more before it searches by meaning (default: {MOST_MEGABYTES})"
+    limit = f"refuse a site that loads more than this until it can search by meaning (default: {MOST_MEGABYTES})"
     parser.add_argument("--most-megabytes", type=_megabytes, default=MOST_MEGABYTES, metavar="N", help=limit)
     parser.add_argument(
         "--packages",

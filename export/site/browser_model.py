@@ -1,10 +1,10 @@
 """The model that runs in the browser: the bundle's own 8-bit weights, with activations in float32.
 
-The bundle's graph rounds activations to integers, and which way a value is rounded can depend on the order of a float
-sum, which differs between processors. WebAssembly would embed some texts slightly differently than the function. This
-graph rounds nothing: it embeds a text the same natively and in a browser, up to the last digits of float32. It is made
-from model.ort, because ONNX Runtime writes a graph that it has read as ONNX too: no bundle holds a second model, and
-PyTorch is not needed.
+The bundle's graph rounds activations to integers. Whether a value is rounded up or down can depend on the order of a
+float sum, which differs between processors. WebAssembly would embed some texts slightly differently than the function.
+This graph rounds nothing: it embeds a text the same natively and in a browser, up to the last digits of float32. It is
+made from model.ort, because ONNX Runtime writes a graph that it has read as ONNX too: no bundle holds a second model,
+and PyTorch is not needed.
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ from export.model.quantize import RECIPE, drop_unused, sort_nodes
 from function.engine.bundle import MODEL, BundleError
 
 PRODUCT = "MatMulIntegerToFloat"
-DOMAINS = ("", DOMAIN)  # of the operators; ONNX Runtime lists all that it knows
+DOMAINS = ("", DOMAIN)  # domains of the operators that the graph uses; ONNX Runtime lists all that it knows
 
 
 def make_browser_model(bundle: Path) -> ModelProto:

@@ -1,7 +1,7 @@
 """The files of a site that hold data: gzipped, and named by the hash of their bytes.
 
-A static host needs no configuration for them: they are bytes to it, and the browser unpacks them itself. A name never
-gets other bytes, so a browser can keep each file for good.
+A static host needs no configuration for them: it serves them as plain bytes, and the code of the page unpacks them. The
+bytes behind a name never change, so a browser can keep each file for good.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from export.files.tensor_file import save_tensors
 from function.engine.arrays import AnyArray
 
 FOLDER = "data"
-GZIP = 16 + zlib.MAX_WBITS  # zlib's way to ask for gzip, whose header then has no time: the same bytes each time
+GZIP = 16 + zlib.MAX_WBITS  # selects zlib's gzip format, without a time in the header: the same bytes each time
 HASH = 16  # hexadecimal digits of a hash in a name
 
 

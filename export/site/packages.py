@@ -32,7 +32,7 @@ def find_program(name: str) -> str:
 def installed_packages(folder: Path | None) -> Iterator[Path]:
     """Yield the folder node_modules with the packages: that of `folder`, or a temporary one that npm fills.
 
-    Raises PackagesError if npm is missing or fails, or if the folder has not the packages.
+    Raises PackagesError if npm is missing or fails, or if the folder lacks the packages.
     """
     if folder is not None:
         yield _checked(folder / "node_modules")

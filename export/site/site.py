@@ -24,7 +24,8 @@ from function.engine.keyword.stop_words import stop_words_of
 from function.engine.passages import Passages
 
 FIRST = ("keywords", "vocabulary", "index", "runtime", "model")  # files that a visit loads until it searches by meaning
-AS_MODULE = "const exports = {{}};\n{}\nexport const stem = exports.stem;\n"  # of the stemmer, which is CommonJS
+# Makes a module of the stemmer, which is written for CommonJS
+AS_MODULE = "const exports = {{}};\n{}\nexport const stem = exports.stem;\n"
 OWN = ("index.html", SERVICE_WORKER, CODE, FOLDER)  # what a site has in its folder
 
 

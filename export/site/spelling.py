@@ -1,7 +1,7 @@
 """What JavaScript spells differently than Python: case folding, and the stems of some words.
 
 Unicode's case folding is not a part of JavaScript. The package porter2 follows an older version of Snowball's English
-stemmer than PyStemmer does. Both are small differences, so the site has a table of each.
+stemmer than PyStemmer does. Both differences are small, so the site has a table for each of them.
 """
 
 import json

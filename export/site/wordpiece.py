@@ -1,4 +1,4 @@
-"""What the browser needs to know to split texts as the bundle's tokenizer does: WordPiece in the way of BERT.
+"""What the browser needs to split texts as the bundle's tokenizer does: BERT's kind of WordPiece.
 
 The browser has no library of tokenizers. It has its own WordPiece (browser/wordpiece.js), so a tokenizer of any other
 kind is refused here.
@@ -18,7 +18,7 @@ BERT = {"model": "WordPiece", "normalizer": "BertNormalizer", "pre_tokenizer": "
 def read_wordpiece(bundle: Path, max_tokens: int) -> tuple[dict[str, Any], list[str]]:
     """Return the options of the bundle's tokenizer for the browser, and its tokens in the order of their ids.
 
-    Raises BundleError if it is no WordPiece in the way of BERT.
+    Raises BundleError if the tokenizer is not BERT's kind of WordPiece.
     """
     path = bundle / TOKENIZER
     first, *vocabulary = path.read_text(encoding="utf-8").split("\n")

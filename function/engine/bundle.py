@@ -71,7 +71,7 @@ class RerankInfo:
     name: str
     revision: str | None
     source_sha256: str  # checksum of the weights that it was exported from
-    max_tokens: int  # of a pair, special tokens included; the longer text of a longer pair is truncated
+    max_tokens: int  # maximum tokens of a pair, special ones included; in a longer pair, the longer text is truncated
     weight: float  # weight of its score in the blend, 0 to 1; the rest is the weight of the mode's score
     quantization: str
     accuracy: dict[str, float] = field(default_factory=dict)  # against float32: see export/model/rerank/reranker.py
@@ -89,7 +89,7 @@ class KeywordsInfo:
     fusion: str  # one of FUSIONS
     fusion_weight: float  # weight of the cosine, 0 to 1; the rest is the weight of BM25
     analyzer: int = 1  # version of the terms: see function/engine/keyword/analyzer.py
-    # if a column names the language of each text: the different stemmers of the texts, "none" for texts without stems
+    # the different stemmers of the texts if a column names the language of each; "none" means texts without stems
     languages: list[str] = field(default_factory=list)
 
     @property

@@ -39,7 +39,7 @@ class TokenIds:
 
     ids: list[int]
     is_truncated: bool
-    types: Sequence[int] = ()  # of a pair: 0 for each token of the first text, 1 for each token of the second
+    types: Sequence[int] = ()  # token types of a pair: 0 in the first text, 1 in the second; empty for one text
 
 
 class Embedder:

@@ -45,7 +45,7 @@ def fuse(
     similar, _ = index.best(query, count, within.allowed, exact=exact)
     rows = np.union1d(similar, within.best_rows(count))
     keyword = within.scores_of(rows).astype(np.float64)
-    highest = keyword.max(initial=0) if within is matches else matches.highest  # the rows include the best one
+    highest = keyword.max(initial=0) if within is matches else matches.highest  # `rows` has the best one
     if info.fusion == CONVEX and not isinstance(index, Index):
         others = (1 - info.fusion_weight) * keyword / (highest or 1)
         rows = index.within_reach(rows, info.fusion_weight, others, top_k)

@@ -19,7 +19,7 @@ from function.engine.bundle import BundleError
 POINTER = "current.json"
 BUNDLES = "bundles"
 # Seconds of a start in Lambda within which the files must arrive, from the first line of the handler on. Lambda stops a
-# start after 10 seconds; the other two are for the app, and for what Lambda does before.
+# start after 10 seconds; the remaining two are for the app, and for Lambda's own work before that line.
 START_SECONDS = 8.0
 LARGEST_DOCUMENT = 16 * 1024 * 1024  # bytes of a pointer or a manifest
 

@@ -19,7 +19,7 @@ from function.search.not_fetched import NotFetchedError, is_incomplete
 from function.search.query import Found, Lap, Query
 
 WAIT_SECONDS = 5.0  # time that a search waits for the bundle
-SECONDS_BETWEEN_LOOKS = 0.02  # while a search or a start waits
+SECONDS_BETWEEN_LOOKS = 0.02  # pause between two checks while a search or a start waits
 
 
 class EarlyReloader(BundleReloader):

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 RECORD = struct.Struct("d64s")  # when the pointer was read, by time.monotonic, and the version; removed rows follow
-ROWS = "I"  # the type code of their array
+ROWS = "I"  # type code of the array of removed rows
 
 
 class SharedVersion:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # importing FastAPI takes longer than all else here, and the 
 def make_reloader(settings: Settings, by_requests: bool) -> EarlyReloader:
     """Return an EarlyReloader for the bundle of these settings. The environment has the endpoint and the credentials.
 
-    by_requests: requests start the polls, as in Lambda, where no thread runs between requests.
+    With by_requests, requests start the polls, as in Lambda, where no thread runs between requests.
     """
     return EarlyReloader(
         settings.bundle_url, settings.bundle_dir, settings.bundle_poll_seconds, os.environ, by_requests

@@ -18,7 +18,7 @@ class NotFetchedError(BackendError):
 
 
 def is_incomplete(bundle: Loaded) -> bool:
-    """Return whether the texts belong to the bundle's own files, and only its model has been fetched."""
+    """Return whether only the model has been fetched of a bundle whose own files include its texts."""
     assert bundle.manifest.index is not None  # open_bundle checked it
     vectors = bundle.manifest.index.vectors
     return isinstance(bundle, LoadedModel) and (vectors is None or vectors.keeps_texts)

@@ -18,7 +18,7 @@ async def rerank(
 ) -> Ranking:
     """Return a ranking whose first hits are the candidates, ordered by both scores."""
     wanted, least = query.rerank, query.min_score
-    assert wanted is not None  # a query without rerank does not come here
+    assert wanted is not None  # the caller checked it
 
     def find(count: int, mask: Mask | None) -> list[Hit]:
         hits = ranking.find(count, mask)

@@ -109,7 +109,7 @@ class BatchingExecutor:
     async def _run_queued(
         self, tokens: Sequence[TokenIds], run: RunBatch, results: Results, *, is_check: bool = False
     ) -> Results:
-        """Let texts wait for their batches, which `run` runs, and return the results."""
+        """Queue texts, let `run` compute their batches, and return the results."""
         count = sum(len(text.ids) for text in tokens)
         was_announced = bool(self._announced) and self._withdraw()
         if not (is_check or was_announced) and (refusal := self.refusal(count)) is not None:

@@ -14,7 +14,7 @@ LOGITS = "logit"  # the graph's output
 
 
 def export_rerank_graph(source: Source, workdir: Path) -> ModelProto:
-    """Return the float32 graph: input_ids, attention_mask and, if the model has types, token_type_ids to logits.
+    """Return the float32 graph: from input_ids, attention_mask and, if the model has types, token_type_ids to logits.
 
     The inputs are (n, tokens) int64, the result is (n,) float32. workdir holds intermediate files.
     Raises ModelError if optimum cannot export the model, OSError if the disk fails.
@@ -33,9 +33,9 @@ def export_rerank_graph(source: Source, workdir: Path) -> ModelProto:
 
 
 def _split_gemms(model: ModelProto) -> None:
-    """Replace each Gemm by a MatMul and an Add, which `quantize_graph` replaces.
+    """Replace each Gemm by a MatMul and an Add, because `quantize_graph` replaces only MatMul.
 
-    Its products of integers are the same for a pair alone and in a batch, and those of a float32 Gemm are not.
+    The integer products that it makes are the same for a pair alone and in a batch. Those of a float32 Gemm are not.
     """
     nodes, tensors = list(model.graph.node), initializers(model)
     del model.graph.node[:]

@@ -24,8 +24,8 @@ from function.engine.rerank.reranker import Logits, Reranker, probabilities
 from function.engine.tokenizer import read_tokenizer
 
 LEAST_CORRELATION = 0.99  # least rank correlation of 8 bit with float32
-QUERY_WORDS = 8  # the beginning of a text serves as a query
-HELD_OUT_QUERIES, HELD_OUT_TEXTS = 50, 20  # the accuracy is measured on as many queries, each with as many texts
+QUERY_WORDS = 8  # words at the beginning of a text that serve as a query
+HELD_OUT_QUERIES, HELD_OUT_TEXTS = 50, 20  # the accuracy is measured on 50 queries, each with 20 texts
 RERANK_WEIGHT = 0.5  # docs/relevance.md explains the choice
 
 

@@ -14,18 +14,20 @@ from export.model.source.modules import MODULES, list_modules
 from export.model.source.source import Source, read_route
 from export.model.source.steps import SCORES
 
-MOST_TOKENS = 512  # a search scores dozens of pairs; longer ones would take seconds. ms-marco models read as many
-HEAD = "ForSequenceClassification"  # how the names of transformers' classes with a classification head end
+# Maximum tokens of a pair, as in ms-marco models. A search scores dozens of pairs; longer ones would take seconds.
+MOST_TOKENS = 512
+HEAD = "ForSequenceClassification"  # the end of the names of transformers' classes with a classification head
 # Functions that keep the order of the logits, which are what the bundle's model returns
 ACTIVATIONS = ("torch.nn.modules.activation.Sigmoid", "torch.nn.modules.linear.Identity")
-# with two labels, the score is how much more likely the second one is: 1, "relevant"
+# Numbers of labels. With two, the score is how much more likely the second label (1, "relevant") is.
 LABELS = (1, 2)
 EXPECTED = "expected a cross-encoder with one label, or with two of which the second means relevant"
 
 
 def read_cross_encoder(folder: Path, name: str, revision: str | None = None) -> Source:
-    """Return the properties of a cross-encoder; `pooling` is "" if it has a classification head, `dim` is its labels.
+    """Return the properties of a cross-encoder; `dim` is its number of labels.
 
+    `pooling` is "" if it has a classification head.
     Raises ModelError if a file is missing, contradicts another, or states something that the export does not support.
     """
     modules = list_modules(folder) if (folder / MODULES).exists() else []

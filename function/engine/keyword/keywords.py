@@ -95,7 +95,7 @@ class Keywords:
         required = set(self._split(quoted))
         counts = self._split(text)
         terms, unknown = [], set[str]()
-        for term, repeats in islice(counts.items(), MOST_TERMS):  # a text with required terms is never as long
+        for term, repeats in islice(counts.items(), MOST_TERMS):  # a text with quoted parts is too short for more
             postings = self._postings(term, repeats)
             if postings is None:
                 unknown.add(term)

@@ -32,9 +32,9 @@ FEW_POSTINGS = 100_000  # reading this number of postings takes less time than f
 POSTINGS_PER_LOOKUP = 16  # a row that is looked up in a term takes as long as this number of postings that are added
 ROWS_PER_CHECK = 16  # the candidates are counted after reading a posting for each 16 rows of the corpus
 ROWS_PER_CANDIDATE = 32  # with more candidates, finding their rows takes longer than reading some more postings
-FIRST_ESTIMATE = 100  # postings for each hit after which the threshold is estimated first
-ESTIMATE_AGAIN = 8  # it is estimated again after this many times as many postings
-ROWS_PER_POSTING = 8  # with fewer rows, the best are found sooner among all than among those with a score
+FIRST_ESTIMATE = 100  # the threshold is first estimated after reading this many postings for each hit
+ESTIMATE_AGAIN = 8  # the threshold is estimated again when 8 times as many postings have been read
+ROWS_PER_POSTING = 8  # with fewer rows, finding the best among all is faster than among those with a score
 EPSILON = float(np.finfo(np.float32).eps)
 
 
@@ -51,7 +51,7 @@ class Postings:
 
     def read(self) -> tuple[Rows, Scores]:
         """Return all rows, (n,) intp, and their parts of the score."""
-        return self.rows.astype(np.intp), self.impacts * self.weight  # NumPy adds at intp three times as fast
+        return self.rows.astype(np.intp), self.impacts * self.weight  # np.add.at is 3 times as fast with intp
 
     def look_up(self, rows: AnyArray) -> Scores:
         """Return the parts of the scores of these rows, (n,), which are uint32: 0 for a row without the term."""
@@ -179,7 +179,7 @@ class Matches:
         sizes, bounds = np.array([len(term) for term in terms]), np.array([term.bound for term in terms])
         if allowed is not None and np.count_nonzero(allowed) * POSTINGS_PER_LOOKUP * len(terms) < sizes.sum():
             return np.flatnonzero(allowed)
-        rounding = (len(terms) + 2) * EPSILON * float(bounds.sum())  # of the same numbers, added in two orders
+        rounding = (len(terms) + 2) * EPSILON * float(bounds.sum())  # largest difference of one sum in two orders
         left, rests = _sums_from(sizes), _sums_from(bounds)  # postings and largest score of each term and later ones
         sums, threshold = np.zeros(self.rows, np.float32), 0.0
         unchecked, next_estimate = 0, FIRST_ESTIMATE * top_k
@@ -209,7 +209,7 @@ class Matches:
 
 
 def _sums_from(values: AnyArray) -> list[float]:
-    """Return the sum of each value and all later ones, and a 0 behind them: (n,) to n + 1."""
+    """Return the sum of each value and all later ones, and a 0 at the end: n + 1 sums for (n,) values."""
     return [*np.cumsum(values[::-1])[::-1].tolist(), 0]
 
 

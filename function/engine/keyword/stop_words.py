@@ -1,8 +1,8 @@
 """Frequent words without a meaning of their own, which highlights leave out: articles, pronouns, prepositions.
 
-Keyword search counts them, but little: a word that most texts have adds next to nothing to BM25. A threshold for that
-cannot replace the lists, because in texts about cells, "cell" is as frequent as "from" is in headlines.
-Left out: letters that often name something ("vitamin D"), and other languages, whose words are all highlighted.
+Keyword search counts them, but little: a word that most texts have adds next to nothing to BM25. A threshold of
+frequency cannot replace the lists: in texts about cells, "cell" is as frequent as "from" is in headlines.
+Left out: letters that often name something ("vitamin D"), and other languages. All words of those are highlighted.
 """
 
 from collections.abc import Iterable

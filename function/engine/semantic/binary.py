@@ -11,9 +11,8 @@ from function.engine.arrays import AnyArray, Array
 
 Words = Array[np.uint64]
 WORD_BITS = 64
-ROWS_AT_ONCE = (
-    4_096  # rows that are copied from the file at a time: they stay in the CPU's cache until they are compared
-)
+# Rows that are copied from the file at a time: they stay in the CPU's cache until they are compared
+ROWS_AT_ONCE = 4_096
 
 
 def signs(embeddings: AnyArray) -> Words:
@@ -26,7 +25,7 @@ def signs(embeddings: AnyArray) -> Words:
 
 def unpack_signs(words: Words, dim: int) -> Array[np.int8]:
     """Return 1 for each bit that is set, else 0: (n, words) to (n, dim)."""
-    bits = np.unpackbits(np.ascontiguousarray(words).view(np.uint8).reshape(-1))  # of one axis: twice as fast
+    bits = np.unpackbits(np.ascontiguousarray(words).view(np.uint8).reshape(-1))  # twice as fast with one axis
     return bits.reshape(len(words), -1)[:, :dim].view(np.int8)
 
 

@@ -54,7 +54,7 @@ EXHAUSTIVE_ROWS = 8_192  # up to here the exact scan takes little longer than th
 MOST_HITS = 100  # maximum results of one request
 FEW_HITS = 25  # the numbers in StagesInfo are for up to this many hits; for twice as many hits they are doubled
 ROWS_PER_TAKEN = 16  # if at most one row in 16 is allowed, comparing those rows is faster than the stages
-MANY_PLACES = 1_000  # of more rows, the 8-bit query leaves out most in less time than float32 takes to score them
+MANY_PLACES = 1_000  # with more rows, leaving out most with the 8-bit query is faster than scoring all in float32
 ROWS_AT_ONCE = 16_384  # rows that are scored in float32 at a time: 25 MB at 384 dimensions
 DECIMALS = 6  # decimals of a score; further digits are rounding noise of float32 sums
 

@@ -1,4 +1,4 @@
-"""Embedding to hits if a service, such as Amazon S3 Vectors, has the vectors, and the bundle has all the rest.
+"""Embedding to hits if a service, such as Amazon S3 Vectors, has the vectors and the bundle has everything else.
 
 A RemoteIndex belongs to one query and has the methods of Index that a search calls. The service ranks the vectors. It
 applies the filter of the query first, if it can. All other limits on rows, such as words between quotation marks, are

@@ -1,7 +1,7 @@
-"""POST /rerank, /v1/rerank and /v2/rerank, for clients of TEI, Jina and Cohere. Imported when first asked.
+"""POST /rerank, /v1/rerank and /v2/rerank, for clients of TEI, Jina and Cohere. Imported by the first such request.
 
 The requests and replies are those of https://huggingface.github.io/text-embeddings-inference, https://jina.ai/reranker
-and https://docs.cohere.com/reference/rerank. Any `model` is taken, as on /v1/embeddings.
+and https://docs.cohere.com/reference/rerank. Any `model` is accepted, as on /v1/embeddings.
 """
 
 from collections.abc import Callable, Sequence
@@ -70,7 +70,7 @@ class RankedDocument(BaseModel):
 
 
 class Usage(BaseModel):
-    """How many tokens the model read. The query is read with each document."""
+    """How many tokens the model read. The query counts once for each document."""
 
     prompt_tokens: int
     total_tokens: int
@@ -125,7 +125,7 @@ class Scored:
         self.model = reranker.info.name
         self.texts = texts
         self.logits = logits
-        self.tokens = sum(len(pair.ids) for pair in pairs)  # that the model read
+        self.tokens = sum(len(pair.ids) for pair in pairs)  # tokens that the model read
         self.truncated = [place for place, pair in enumerate(pairs) if pair.is_truncated]
         self.order: list[int] = np.argsort(-logits, kind="stable").tolist()  # places of the texts, best first
 
