@@ -83,7 +83,7 @@ def _change_removed(store: "Store", options: argparse.Namespace, console: Consol
     if options.remove is not None:
         removed = store.remove(ids).removed
         texts = sum(len(removed[id]) for id in set(ids))
-        console.print(f"{texts:,} texts of {store.url} are removed: functions skip them from their next look on")
+        console.print(f"{texts:,} texts of {store.url} are removed: functions skip them from their next poll on")
         console.print("Leave them out of the texts of the next bundle too; --restore brings them back")
         return
     store.restore(ids)

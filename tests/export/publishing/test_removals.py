@@ -131,7 +131,7 @@ def test_ids_come_from_the_command_line_or_from_a_file(
     run("publish", bundle, *where)
     done = run("publish", *where, "--remove", "story-001", "story-002")
     assert (done.code, done.err) == (0, "")
-    assert f"2 texts of {url} are removed: functions skip them from their next look on" in done.out
+    assert f"2 texts of {url} are removed: functions skip them from their next poll on" in done.out
     file = tmp_path / "ids.txt"
     file.write_text("story-003\n\nstory-004\n")
     assert run("publish", *options, "--ids", file, "--remove", "story-005", url).code == 0
