@@ -28,15 +28,10 @@ class ActiveBundle:
         removed: Sequence[int] = (),
         search: Search | None = None,
     ) -> None:
-        """Serve a bundle without its removed rows. Raises BundleError if it lacks one of them.
+        """Append the bundle's folder to `unused` when nothing, such as a request, refers to this object any more.
 
-        Append the bundle's folder to `unused` when nothing, such as a request, refers to this object any more. The
-        folder of a model that is served alone is None, and its version is "".
+        The folder of a model that is served alone is None, and its version is "".
         """
-        if removed:
-            from function.s3.removed import without_rows  # few bundles have removed rows
-
-            bundle = without_rows(bundle, removed)
         self.bundle = bundle
         self.version = version
         self.removed = tuple(removed)

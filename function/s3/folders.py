@@ -66,7 +66,7 @@ def open_shared(path: Path, fill: Callable[[Path], None]) -> SharedFolder:
     Other processes that open the same folder wait meanwhile. If `fill` raises, what it wrote is removed.
     """
     folder = SharedFolder(path, _lock(path.with_suffix(LOCK), fcntl.LOCK_SH))
-    try:
+    with closed_if_failed(folder):
         if not path.is_dir():
             filling = _lock(path.with_suffix(FILLING), fcntl.LOCK_EX)
             try:
@@ -77,10 +77,17 @@ def open_shared(path: Path, fill: Callable[[Path], None]) -> SharedFolder:
             finally:
                 path.with_suffix(FILLING).unlink(missing_ok=True)
                 os.close(filling)
+    return folder
+
+
+@contextmanager
+def closed_if_failed(folder: SharedFolder) -> Iterator[None]:
+    """Close a folder if the block raises any exception, also when the process is ended."""
+    try:
+        yield
     except BaseException:
         folder.close()
         raise
-    return folder
 
 
 def _lock(path: Path, kind: int) -> int:

@@ -29,7 +29,7 @@ from function.engine.tensors import TensorsError
 from function.executor import Executor
 from function.s3.active_bundle import ActiveBundle, bundle_of_request
 from function.s3.fetch import RefusedError, fetch, parse_published
-from function.s3.folders import SharedFolder, open_shared, own_folder, remove_unused
+from function.s3.folders import SharedFolder, closed_if_failed, open_shared, own_folder, remove_unused
 from function.s3.objects import Objects
 from function.s3.polls import Polls
 from function.s3.shared_version import SharedVersion
@@ -133,12 +133,9 @@ class BundleReloader:
 
     def open_fetched(self) -> Loaded:
         """Open the first bundle, after `fetch`. Raises BundleError or TensorsError."""
-        try:
+        with closed_if_failed(self._fetched):
             embedder = None if self._opening is None else self._opening.result()
             return load(self._fetched.path, embedder)
-        except BaseException:
-            self._fetched.close()
-            raise
 
     def open_model(self) -> LoadedModel | None:
         """Return the model alone while `fetch` runs, None if it has not arrived or if the bundle has nothing else."""
@@ -155,17 +152,11 @@ class BundleReloader:
 
         Raises BundleError if it lacks one of these rows.
         """
-        try:
-            active = ActiveBundle(bundle, self.status.version, self._fetched, self._unused, self._removed)
-            if self._executor is not None:
-                active.search = make_search(active.bundle, self._executor)
-        except BaseException:
-            self._fetched.close()
-            raise
-        self.served = active
+        with closed_if_failed(self._fetched):
+            self.served = self._activate(bundle, self.status.version, self._fetched, self._removed)
         del self._fetched  # from now on only `served` keeps the folder
         self._opening = self._model = None
-        return active.bundle
+        return self.served.bundle
 
     def connect(self, executor: Executor, report: Report) -> None:
         """Search with this executor, and call `report` with the status after each switch and each failure."""
@@ -274,19 +265,25 @@ class BundleReloader:
     def _open_beside(self, version: str, removed: tuple[int, ...], fill: Callable[[Path], None]) -> ActiveBundle:
         """Open another bundle, or the same one again, with the model that is open already."""
         folder = open_shared(self._own_folder / version, fill)
-        try:
-            assert self._executor is not None  # connect comes first
-            self._check(read_manifest(folder.path))  # a server with another model can have fetched it
-            bundle = load(folder.path, self.served.bundle.embedder)
-            active = ActiveBundle(bundle, version, folder, self._unused, removed)
-            active.search = make_search(active.bundle, self._executor)
-            return active
-        except BundleError as error:  # the files are those that were published: fetching them again would not help
-            folder.close()
-            raise RefusedError(str(error)) from error
-        except BaseException:
-            folder.close()
-            raise
+        with closed_if_failed(folder):
+            try:
+                self._check(read_manifest(folder.path))  # a server with another model can have fetched it
+                bundle = load(folder.path, self.served.bundle.embedder)
+                return self._activate(bundle, version, folder, removed)
+            except BundleError as error:  # the files are those that were published: fetching again would not help
+                raise RefusedError(str(error)) from error
+
+    def _activate(self, bundle: Loaded, version: str, folder: SharedFolder, removed: tuple[int, ...]) -> ActiveBundle:
+        """Return a bundle without its removed rows, with its search once there is an executor.
+
+        Raises BundleError if the bundle lacks one of these rows. The folder is the caller's until this returns.
+        """
+        if removed:
+            from function.s3.removed import without_rows  # few bundles have removed rows
+
+            bundle = without_rows(bundle, removed)
+        search = None if self._executor is None else make_search(bundle, self._executor)
+        return ActiveBundle(bundle, version, folder, self._unused, removed, search)
 
     def _check(self, manifest: Manifest) -> None:
         """Raise RefusedError unless the bundle has the model that is open, and texts."""

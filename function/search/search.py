@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from function.engine.bundle import CONVEX
@@ -56,47 +57,35 @@ def _make_search(
             allowed = bundle.among_allowed(filtered)
             lap("filter")
         index = index_of(query, filtered)
-        if query.is_plain:
-            assert query.text is not None
-            ranking = await _rank(bundle, index, executor, query, query.text, allowed, lap)
-            hits = await executor.run(lambda: ranking.find(query.num_results, None), is_long=is_large)
-            lap("keyword" if query.mode == "keyword" and query.rerank is None else "search")
-            results = [show_hit(passages, hit, query.include) for hit in hits]
-            return Found(results, ranking.is_truncated, corrected=ranking.corrected)
-        from function.search.refinements import RefinedQuery  # most queries do not need it
+        text, row, refined = query.text, None, None
+        if not query.is_plain:
+            from function.search.refinements import RefinedQuery  # most queries do not need it
 
-        refined = await executor.run(lambda: RefinedQuery(bundle, query, allowed), is_long=True)
-        if refined.text is None:
-            found = await executor.run(refined.list_texts, is_long=True)
-        else:
-            ranking = await _rank(bundle, index, executor, query, refined.text, refined.allowed, lap, refined.row)
-            found = await executor.run(lambda: refined.search(ranking), is_long=True)
-        lap("search")
-        return found
+            refined = await executor.run(lambda: RefinedQuery(bundle, query, allowed), is_long=True)
+            text, row, allowed = refined.text, refined.row, refined.allowed
+            if text is None:
+                found = await executor.run(refined.list_texts, is_long=True)
+                lap("search")
+                return found
+        assert text is not None  # a plain query has a text
+        ranking = await _rank(bundle, index, executor, query, text, allowed, lap, row)
+        if query.rerank is not None:
+            from function.search.rerank import rerank  # most queries do not need it
+
+            ranking = await rerank(bundle, executor, query, text, ranking, lap)
+        if refined is not None:
+            found = await executor.run(partial(refined.search, ranking), is_long=True)
+            lap("search")
+            return found
+        hits = await executor.run(lambda: ranking.find(query.num_results, None), is_long=is_large)
+        lap("keyword" if query.mode == "keyword" and query.rerank is None else "search")
+        results = [show_hit(passages, hit, query.include) for hit in hits]
+        return Found(results, ranking.is_truncated, corrected=ranking.corrected)
 
     return search
 
 
 async def _rank(
-    bundle: LoadedTexts,
-    index: "Index | RemoteIndex",
-    executor: Executor,
-    query: Query,
-    text: str,
-    allowed: "Mask | None",
-    lap: Lap,
-    row: int | None = None,
-) -> Ranking:
-    """Return the ranking of `_rank_by_mode`, after the reranker has scored its best texts if the query wants it."""
-    ranking = await _rank_by_mode(bundle, index, executor, query, text, allowed, lap, row)
-    if query.rerank is None:
-        return ranking
-    from function.search.rerank import rerank  # most queries do not need it
-
-    return await rerank(bundle, executor, query, text, ranking, lap)
-
-
-async def _rank_by_mode(
     bundle: LoadedTexts,
     index: "Index | RemoteIndex",
     executor: Executor,

@@ -13,7 +13,8 @@ from starlette.types import Message, Receive, Scope, Send
 from export.publishing.store import Store
 from function.aws.connections import Endpoint
 from function.aws.deadline import TimedConnection
-from function.s3.folders import open_shared
+from function.s3 import reloader
+from function.s3.folders import SharedFolder, open_shared
 from function.s3.objects import RemoteError
 from function.s3.reloader import BundleReloader
 from function.s3.shared_version import SharedVersion
@@ -265,3 +266,30 @@ def test_a_bundle_with_another_model_is_refused_although_another_server_has_fetc
     switch.poll()
     assert "the bundle's model is tests/others or was exported otherwise" in str(switch.status.error)
     assert ask(client)[0] == version[:12]
+
+
+def test_a_bundle_that_opens_without_a_search_is_closed_once_and_the_next_poll_serves_it(
+    behind: Behind, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    switch, client, old, new = behind
+    closed: list[Path] = []
+    close = SharedFolder.close
+
+    def remember(folder: SharedFolder) -> None:
+        closed.append(folder.path)
+        close(folder)
+
+    def fail(*arguments: object) -> None:
+        raise RuntimeError("no search")
+
+    monkeypatch.setattr(SharedFolder, "close", remember)
+    with monkeypatch.context() as broken:
+        broken.setattr(reloader, "make_search", fail)
+        switch.poll()
+    gc.collect()
+    assert switch.status.error is not None
+    assert ask(client)[0] == old[:12]
+    switch.poll()
+    assert ask(client)[0] == new[:12]
+    assert [path.name for path in closed].count(new) == 1
+    assert left(environment) == [new]
