@@ -13,7 +13,7 @@ from function.engine.bundle import RERANK, RERANK_TOKENIZER, RerankInfo, describ
 from function.engine.tokenizer import save_tokenizer
 from tests.conftest import DIM, make_tokenizer, word_table
 
-MOST_TOKENS = 40  # of a pair
+MOST_TOKENS = 40  # maximum tokens of a pair
 
 
 def add_reranker(bundle: Path, weight: float = 0.5) -> Path:

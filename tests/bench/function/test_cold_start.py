@@ -67,7 +67,10 @@ def test_a_row_of_cold_starts_has_the_place_the_medians_and_the_ratio_to_the_emp
     assert (ours[""], ours["runs in"], ours["page cache"]) == (OURS, "no image", "warm")
     assert (ours["INIT ms"], ours["x empty"], ours["phases ms"]) == ("225 (200 to 250)", "5.0", "app 5")
     peer = dict(zip(columns, rows[2], strict=True))
-    assert (peer["CPU ms"], peer["this function's share of INIT, CPU"]) == ("405", "0.38, 0.45")  # of each round
+    assert (peer["CPU ms"], peer["this function's share of INIT, CPU"]) == (
+        "405",
+        "0.38, 0.45",
+    )  # medians of the rounds
 
 
 def test_the_variants_of_the_ablation_are_sorted_by_their_worth_and_compared_round_by_round() -> None:

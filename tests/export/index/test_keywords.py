@@ -127,7 +127,7 @@ LANGUAGES = {
     "ja": "running Häuser maisons",
     "": "running Häuser maisons again",
 }
-NAMES = ["english", "german", "french", None, "dutch"]  # of the stemmers, where --stem is dutch
+NAMES = ["english", "german", "french", None, "dutch"]  # stemmers of these texts with --stem dutch
 
 
 @pytest.fixture

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from export.corpus import Corpus
 from function.engine.loading import Loaded, load
-from function.executor import InlineExecutor
 from function.search.query import Found, Query, SearchError, UnknownIdError
-from function.search.search import make_search
 from tests.conftest import WHAT, WHO, write_bundle
+from tests.function.search.searching import find
 
 ROWS = 90  # no more than a plain search returns
 COLUMNS = {"who": "string", "tags": "list", "size": "number", "big": "number", "told": "date", "new": "boolean"}
@@ -64,13 +63,7 @@ def world(seed: int = 7) -> tuple[Corpus, Loaded]:
 def search(**fields: Any) -> Found:
     """Return what a query finds."""
     _, bundle = world()
-    coroutine = make_search(bundle, InlineExecutor(bundle.embedder))(Query(**fields), lambda phase: None)
-    try:
-        coroutine.__await__().send(None)
-    except StopIteration as finished:
-        found: Found = finished.value
-        return found
-    raise AssertionError("an InlineExecutor does not wait")
+    return find(bundle, Query(**fields))
 
 
 def ranked(**fields: Any) -> list[dict[str, Any]]:

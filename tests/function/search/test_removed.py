@@ -7,10 +7,9 @@ import pytest
 
 from function.engine.bundle import BundleError
 from function.engine.loading import LoadedBundle
-from function.executor import InlineExecutor
 from function.s3.removed import without_rows
-from function.search.query import Found, Query, UnknownIdError
-from function.search.search import make_search
+from function.search.query import Query, UnknownIdError
+from tests.function.search.searching import find
 from tests.function.search.test_refinements import MODES, world
 
 REMOVED = (0, 4, 20, 40, 89)
@@ -24,16 +23,6 @@ def parts() -> tuple[LoadedBundle, LoadedBundle]:
     without = without_rows(whole, REMOVED)
     assert isinstance(without, LoadedBundle)
     return whole, without
-
-
-def find(bundle: LoadedBundle, query: Query) -> Found:
-    coroutine = make_search(bundle, InlineExecutor(bundle.embedder))(query, lambda phase: None)
-    try:
-        coroutine.__await__().send(None)
-    except StopIteration as finished:
-        found: Found = finished.value
-        return found
-    raise AssertionError("an InlineExecutor does not wait")
 
 
 @pytest.mark.parametrize("mode", MODES)
