@@ -172,6 +172,15 @@ def test_documents_are_grouped_as_by_the_function(
     compare(make_site(documents_bundle, tmp_path), function_over(documents_bundle), asked)
 
 
+def test_a_text_with_two_corrections_of_a_word_counts_the_better_one(tmp_path: Path, function_over: Connect) -> None:
+    texts = ["the batter and the butter", "butter on bread", "a batter at the base", "the base", "a batter again"]
+    bundle = write_site_bundle(tmp_path / "bundle", Corpus(texts, [*"abcde"], ["{}"] * 5, 0), KeywordOptions(None))
+    function = function_over(bundle)
+    request = {"text": "bytter", "mode": "keyword", "num_results": 5}
+    assert set(function(request)["corrected"]["bytter"]) == {"batter", "butter"}
+    compare(make_site(bundle, tmp_path), function, [request])
+
+
 @pytest.mark.parametrize(
     "options", [KeywordOptions(None), KeywordOptions(fusion=RRF), None], ids=["plain", "rrf", "none"]
 )
