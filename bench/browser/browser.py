@@ -146,7 +146,7 @@ def _relevance(
 
 
 def _ndcg(found: Sequence[Sequence[str]], test: Retrieval) -> float:
-    """Return nDCG@10 of lists of ids, which are the numbers of the documents."""
+    """Return nDCG@10 of ranked lists of ids. An id is the number of a document."""
     return ndcg([[int(id) for id in ids] for ids in found], test)
 
 

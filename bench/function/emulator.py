@@ -72,7 +72,7 @@ class Running:
 
     address: str  # host and port that take events
     printed: Callable[[], str]  # returns all that the emulator and the function printed so far
-    # returns what the function took so far: its largest resident memory in megabytes, and milliseconds of the processor
+    # returns the largest resident memory so far, in megabytes, and the processor time so far, in milliseconds
     usage: Callable[[], tuple[float, float]]
 
     def invoke(self, event: dict[str, Any]) -> dict[str, Any]:

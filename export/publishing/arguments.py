@@ -128,7 +128,7 @@ def check_publish(parser: argparse.ArgumentParser, options: argparse.Namespace) 
 
 
 def _check_removal(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Exit with an error unless there are ids and one URL, which can be the last word of the ids too."""
+    """Exit with an error unless there are ids and one URL. The URL can also come after the ids."""
     if options.remove is not None and options.restore is not None:
         parser.error("found --remove and --restore, expected one of them; run two commands")
     if options.limits:
