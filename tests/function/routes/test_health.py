@@ -15,6 +15,7 @@ from function.engine.embedder import Embedder
 from function.engine.quantization import Embeddings
 from function.routes import status
 from function.server import admission
+from function.server.batching import BatchingExecutor, QueueFullError
 from function.server.uvicorn_server import Batching, make_app
 from function.settings import Settings
 from tests.function.events.event_makers import http_api
@@ -153,6 +154,20 @@ def test_a_full_queue_is_not_an_illness(
 ) -> None:
     monkeypatch.setattr(admission, "LONGEST_WAIT", 0.0)
     app = make_app(Settings(bundle_dir=bundle), Batching(1, 1))
+    refused = threading.Event()
+    embed_batch, refusal = Embedder.embed_batch, BatchingExecutor.refusal
+
+    def wait(self: Embedder, ids: list[list[int]]) -> Embeddings:
+        assert refused.wait(timeout=30)  # otherwise a quick model can empty the queue before it is full
+        return embed_batch(self, ids)
+
+    def remember(self: BatchingExecutor, tokens: int) -> QueueFullError | None:
+        if (error := refusal(self, tokens)) is not None:
+            refused.set()
+        return error
+
+    monkeypatch.setattr(Embedder, "embed_batch", wait)
+    monkeypatch.setattr(BatchingExecutor, "refusal", remember)
     later(61)
     *searches, health = asked(app, *[("POST", "/predict")] * 50, ("GET", "/health"))
     assert 429 in {reply.status_code for reply in searches}
