@@ -5,6 +5,8 @@ reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009): it adds 1 / (60 + 
 how much better one row is than the next.
 """
 
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,13 +15,16 @@ from function.engine.arrays import Array
 from function.engine.bundle import CONVEX, KeywordsInfo
 from function.engine.keyword.matches import Matches
 from function.engine.quantization import Embeddings
-from function.engine.semantic.index import DECIMALS, MOST_HITS, Hit, Index, Mask
+from function.engine.semantic.index import DECIMALS, FEW_HITS, MOST_HITS, Hit, Index, Mask, Rows
 
 if TYPE_CHECKING:
     from function.engine.semantic.remote_index import RemoteIndex
 
 # Rows that each search adds at least: fixed, so that the first results do not depend on num_results.
 CANDIDATES = 2 * MOST_HITS
+# Up to this many results, semantic search first adds FEW_HITS rows only, which takes a third of the time. The others
+# are added if one of them could be a result. On 30,000 headlines and sentences they are needed by 3 to 8 % of queries.
+FEW_RESULTS = 10
 RRF_RANK = 60  # the constant of the paper: the higher, the less the first ranks stand out
 
 
@@ -42,26 +47,66 @@ def fuse(
     """
     within = matches if allowed is None else matches.within(allowed)
     count = max(CANDIDATES, 2 * top_k)
+    by_words = within.best_rows(count)
+    first_and_last = within.scores_of(by_words[[0, -1]]) if len(by_words) else np.zeros(2, np.float32)
+    highest = float(first_and_last[0] if within is matches else matches.highest) or 1.0
+    score = partial(_score, index, query, within, highest, info, top_k)
+    if top_k <= FEW_RESULTS and info.fusion == CONVEX and isinstance(index, Index):
+        similar, cosines = index.best(query, FEW_HITS, within.allowed, exact=exact)
+        scored = score(np.union1d(similar, by_words))
+        # the score of a row that neither search has found yet is at most that of the last cosine and the last words
+        last = float(first_and_last[1]) if len(by_words) == count else 0.0
+        others = np.round(info.fusion_weight * cosines[-1:] + (1 - info.fusion_weight) * last / highest, DECIMALS)
+        if len(similar) < FEW_HITS or np.count_nonzero(scored.scores > others) >= FEW_RESULTS:
+            return scored.best(top_k)
     similar, _ = index.best(query, count, within.allowed, exact=exact)
-    rows = np.union1d(similar, within.best_rows(count))
-    keyword = within.scores_of(rows).astype(np.float64)
-    highest = keyword.max(initial=0) if within is matches else matches.highest  # `rows` has the best one
+    return score(np.union1d(similar, by_words)).best(top_k)
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Rows (n,), and of each row its score, its cosine to the query and its BM25 score, (n,) float64."""
+
+    rows: Rows
+    scores: Array[np.float64]
+    semantic: Array[np.float64]
+    keyword: Array[np.float64]
+
+    def best(self, top_k: int) -> list[Hit]:
+        """Return the top_k rows with the highest scores, best first."""
+        best = np.lexsort((self.rows, -self.scores))[:top_k].tolist()
+        keyword = np.round(self.keyword, DECIMALS)
+        return [
+            Hit(
+                int(self.rows[i]),
+                float(self.scores[i]),
+                {"semantic": float(self.semantic[i]), "keyword": float(keyword[i])},
+            )
+            for i in best
+        ]
+
+
+def _score(
+    index: "Index | RemoteIndex",
+    query: Embeddings,
+    matches: Matches,
+    highest: float,
+    info: KeywordsInfo,
+    top_k: int,
+    rows: Rows,
+) -> Scored:
+    """Score these rows. highest is the highest BM25 score of the query; a remote index may leave some rows out."""
+    keyword = matches.scores_of(rows).astype(np.float64)
     if info.fusion == CONVEX and not isinstance(index, Index):
-        others = (1 - info.fusion_weight) * keyword / (highest or 1)
+        others = (1 - info.fusion_weight) * keyword / highest
         rows = index.within_reach(rows, info.fusion_weight, others, top_k)
-        keyword = within.scores_of(rows).astype(np.float64)
+        keyword = matches.scores_of(rows).astype(np.float64)
     semantic = index.scores(query, rows)
     if info.fusion == CONVEX:
-        scores = info.fusion_weight * semantic + (1 - info.fusion_weight) * keyword / (highest or 1)
+        scores = info.fusion_weight * semantic + (1 - info.fusion_weight) * keyword / highest
     else:
         scores = _reciprocal_rank(semantic) + np.where(keyword > 0, _reciprocal_rank(keyword), 0)
-    scores = np.round(scores, DECIMALS)
-    best = np.lexsort((rows, -scores))[:top_k]
-    keyword = np.round(keyword, DECIMALS)
-    return [
-        Hit(int(rows[i]), float(scores[i]), {"semantic": float(semantic[i]), "keyword": float(keyword[i])})
-        for i in best
-    ]
+    return Scored(rows, np.round(scores, DECIMALS), semantic, keyword)
 
 
 def _reciprocal_rank(scores: Array[np.float64]) -> Array[np.float64]:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,10 +10,10 @@ from safetensors.numpy import save_file
 
 from export.index.keywords import KeywordOptions, keyword_tensors
 from function.engine.bundle import RRF, KeywordsInfo
-from function.engine.hybrid import CANDIDATES, fuse
+from function.engine.hybrid import CANDIDATES, FEW_RESULTS, fuse
 from function.engine.keyword.keywords import Keywords
 from function.engine.quantization import Embeddings, quantize
-from function.engine.semantic.index import Index
+from function.engine.semantic.index import FEW_HITS, Index, Mask
 
 ROWS, DIM = 1_000, 32
 
@@ -75,6 +76,34 @@ def test_few_hits_begin_as_many_do(world: tuple[Index, Keywords, Embeddings]) ->
     hits = fuse(index, query, matches, keywords.info, 100)
     for top_k in (1, 5, 40):
         assert fuse(index, query, matches, keywords.info, top_k) == hits[:top_k]
+
+
+@pytest.mark.parametrize(("weight", "expected"), [(0.1, {FEW_HITS}), (0.6, {FEW_HITS, CANDIDATES})])
+def test_ten_results_are_those_of_more_rows_of_semantic_search(
+    world: tuple[Index, Keywords, Embeddings], weight: float, expected: set[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index, keywords, _ = world
+    info, depths = replace(keywords.info, fusion_weight=weight), list[int]()
+    best = Index.best
+
+    def counted(self: Index, query: Embeddings, top_k: int, *args: Mask | None, exact: bool) -> Any:
+        depths.append(top_k)
+        return best(self, query, top_k, *args, exact=exact)
+
+    random = np.random.default_rng(8)
+    for number in range(60):
+        query = random.standard_normal(DIM).astype(np.float32)
+        query /= np.linalg.norm(query)
+        matches = keywords.match(f"w{1 + number % 12} w{1 + number % 7}")
+        many = fuse(index, query, matches, info, FEW_RESULTS + 1)
+        allowed = np.isin(np.arange(ROWS), [hit.row for hit in many[::2]]) | (np.arange(ROWS) % 2 == 0)
+        filtered = fuse(index, query, matches, info, FEW_RESULTS + 1, allowed)
+        with monkeypatch.context() as patched:
+            patched.setattr(Index, "best", counted)
+            for top_k in (1, FEW_RESULTS):
+                assert fuse(index, query, matches, info, top_k) == many[:top_k]
+                assert fuse(index, query, matches, info, top_k, allowed) == filtered[:top_k]
+    assert set(depths) == expected  # few rows are enough for some queries and not for others
 
 
 def test_without_a_known_word_the_order_is_that_of_the_meaning(world: tuple[Index, Keywords, Embeddings]) -> None:
