@@ -21,8 +21,8 @@ from function.engine.semantic.index import EXHAUSTIVE_ROWS, Index
 
 LEAST_ROWS_OF_LISTS = 60_000  # with fewer rows, lists save little time, and without them a search misses less
 ROWS_AT_ONCE = 65_536  # rows whose signs are computed at a time
-# The widths to choose from, each about 1.2 or 1.4 times the one before. SHARES are shares of the lists.
-SHARES = (0.02, 0.024, 0.03, 0.035, 0.042, 0.05, 0.06, 0.07, 0.085, 0.1, 0.12, 0.14, 0.17, 0.2, 0.24, 0.3, 0.4)
+# The widths to choose from, each about 1.4 times the one before. SHARES are shares of the lists.
+SHARES = (0.01, 0.014, 0.02, 0.03, 0.042, 0.06, 0.085, 0.12, 0.17, 0.24, 0.4)
 CANDIDATES = (500, 700, 1_000, 1_400, 2_000, 2_800, 4_000)
 RESCORED = (100, 140, 200, 280, 400)
 RECALL_WITH_LISTS = 0.99  # what the stages reach if the widest do
@@ -56,19 +56,21 @@ def _write_stages(
         save_tensors(path, {"codes": codes, "scales": scales, "bits": _signs(codes).T})
         return choose_stages(path, 1, exact, enough)
     lists = kept or _make_lists(codes, scales)
-    order = np.argsort(lists.numbers, kind="stable")
+    order, entries = np.argsort(lists.numbers[:, 0], kind="stable"), lists.entries()
     places = np.empty(len(order), np.uint32)
     places[order] = np.arange(len(order), dtype=np.uint32)
     tensors: dict[str, Tensor] = {
         "codes": Gathered(codes, order),
         "scales": Gathered(scales, order),
-        "bits": Gathered(_signs(codes), order),
+        "bits": Gathered(_signs(codes), entries.rows),
         "axes": lists.axes,
         "centroids": lists.centroids,
         "centroids.scales": lists.scales,
-        "lists.offsets": np.cumsum([0, *np.bincount(lists.numbers)], dtype=np.uint32),
+        "lists.offsets": entries.offsets,
         "lists.rows": order.astype(np.uint32),
         "lists.places": places,
+        "entries.places": places[entries.rows],
+        "places.entries": entries.of_rows[order],
     }
     save_tensors(path, tensors, lists.notes)
     # another recall than before needs stages of its own

@@ -48,7 +48,7 @@ def open_older_rows(bundle: Path, manifest: Manifest) -> KnownRows:
         raise BundleError(f"{bundle}: was replaced while it was read; run the command again when no other export runs")
 
     def read(rows: Places) -> tuple[Codes, Scales]:
-        places = tensors["lists.places"][rows] if lists is not None else rows
+        places = tensors["lists.places"][rows] if "lists.places" in tensors else rows
         found = tensors["codes"][places], tensors["scales"][places]
         release(tensors["codes"])  # otherwise the whole index would be in memory
         return found

@@ -17,12 +17,13 @@ twice that error of the last hit are scored as in step 4.
 Up to FEW_HITS, no stage depends on the number of hits, and each stage prefers the earlier of two equal rows. So a
 search for one hit returns the first of a search for ten, and equal texts keep the corpus's order.
 
-A row's number in the corpus is its row, and its number in the file is its place. Without lists both are equal.
+A row's number in the corpus is its row, and its number in the file is its place. Without lists both are equal. With
+lists, a row is in two of them: each has an entry with the row's signs.
 
 A search can be limited to some rows, the allowed ones. If they are few, only they are compared. Otherwise step 1
-doubles the lists it reads until they hold enough allowed rows: at least top_k, and half of the allowed rows that
-`probed` lists hold on average. simsimd computes the products and counts the bits, with the widest instructions of the
-CPU.
+doubles the lists it reads until they hold enough allowed rows: at least ROWS_PER_HIT for each hit, and half of the
+allowed rows that `probed` lists hold on average. simsimd computes the products and counts the bits, with the widest
+instructions of the CPU.
 """
 
 import math
@@ -43,7 +44,7 @@ from function.engine.semantic.binary import (
     signs,
     unpack_signs,
 )
-from function.engine.semantic.ivf import Lists, Places
+from function.engine.semantic.ivf import Entries, Lists, Places
 from function.engine.semantic.topk import largest
 from function.engine.tensors import TensorsError, map_tensors, read_ahead
 
@@ -54,6 +55,7 @@ EXHAUSTIVE_ROWS = 8_192  # up to here the exact scan takes little longer than th
 MOST_HITS = 100  # maximum results of one request
 FEW_HITS = 25  # the numbers in StagesInfo are for up to this many hits; for twice as many hits they are doubled
 ROWS_PER_TAKEN = 16  # if at most one row in 16 is allowed, comparing those rows is faster than the stages
+ROWS_PER_HIT = 4  # the lists that are read hold at least this many rows for each hit, so that deep pages miss few
 MANY_PLACES = 1_000  # with more rows, leaving out most with the 8-bit query is faster than scoring all in float32
 ROWS_AT_ONCE = 16_384  # rows that are scored in float32 at a time: 25 MB at 384 dimensions
 DECIMALS = 6  # decimals of a score; further digits are rounding noise of float32 sums
@@ -84,9 +86,9 @@ class Index:
     ) -> None:
         """Take codes (rows, dim) int8 and scales (rows,) float32 as `quantize` returns them, and what stages need.
 
-        With lists, the rows are in the order of the lists, and bits are the `signs` of the codes, (rows, words) uint64.
-        Without lists, the rows are in the order of the corpus, and bits are their signs word by word, (words, rows)
-        uint64.
+        With lists, the rows are in the order of their first lists, and bits are the `signs` of the codes of each entry,
+        (entries, words) uint64. Without lists, the rows are in the order of the corpus, and bits are their signs word
+        by word, (words, rows) uint64.
         """
         self._codes = codes
         self._scales = scales
@@ -118,13 +120,22 @@ class Index:
                 "lists.rows": ("uint32", rows),
                 "lists.places": ("uint32", rows),
             }
+            if "entries.places" in found:  # older files have each row in one list
+                entries = found["entries.places"][-1]
+                expected |= {
+                    "bits": ("uint64", entries, words),
+                    "entries.places": ("uint32", entries),
+                    "places.entries": ("uint32", rows),
+                }
         if found != expected or not rows:
             raise TensorsError(f"{path}: holds {found}, expected {expected}; run `python -m export` again")
-        names = ("axes", "centroids", "centroids.scales", "lists.offsets", "lists.rows", "lists.places")
-        lists = Lists(*(tensors[name] for name in names)) if has_lists else None
-        if lists is not None:
-            for tensor in (lists.axes, lists.centroids, lists.scales, lists.offsets):
-                read_ahead(tensor)
+        lists = None
+        if has_lists:
+            first = ("axes", "centroids", "centroids.scales", "lists.offsets")
+            names = (*first, "lists.rows", "lists.places", "entries.places", "places.entries")
+            lists = Lists(*map(tensors.get, names))  # type: ignore[arg-type] # `expected` has those that are required
+            for name in first:
+                read_ahead(tensors[name])
         return cls(tensors["codes"], tensors["scales"], tensors.get("bits"), lists, stages)
 
     def __len__(self) -> int:
@@ -208,59 +219,66 @@ class Index:
                 if stages is None or len(rows) <= EXHAUSTIVE_ROWS:
                     codes, scales = self._codes.take(places, axis=0, mode="clip"), self._scales[places]
                     return places[self._nearest_exactly(query, codes, scales, top_k)]
-                return self._nearest_by_signs(query, top_k, stages, places, None)
+                entries = places if self._lists is None else self._lists.entries_of(places)
+                return self._nearest_by_signs(query, top_k, stages, entries, None)
         if stages is None:
             return self._nearest_exactly(query, self._codes, self._scales, top_k)
         if self._lists is None:
             return self._nearest_by_signs(query, top_k, stages, None, allowed)
-        places, mask = self._probe(self._lists, query, top_k, stages, allowed)
-        return self._nearest_by_signs(query, top_k, stages, places, mask)
+        entries, mask = self._probe(self._lists, query, top_k, stages, allowed)
+        return self._nearest_by_signs(query, top_k, stages, entries, mask)
 
     def _probe(
         self, lists: Lists, query: Embeddings, top_k: int, stages: StagesInfo, allowed: Mask | None
-    ) -> tuple[Places, Mask | None]:
-        """Return the places in the lists nearest to the query, ascending, and which of them are allowed."""
+    ) -> tuple[Entries, Mask | None]:
+        """Return the entries of the lists nearest to the query, ascending, and which of them are allowed."""
         top_k = -(-top_k // FEW_HITS) * FEW_HITS  # so that a smaller top_k returns the beginning of the same hits
-        least = min(top_k, len(self))
+        least = min(ROWS_PER_HIT * top_k, len(self))
         if allowed is not None:  # half of what these lists hold on average: lists differ in size
             count = int(np.count_nonzero(allowed))
-            least = min(count, max(top_k, count * stages.probed // stages.lists // 2))
+            least = min(count, max(least, count * stages.probed // stages.lists // 2))
         # the recall of so few lists is measured for few hits; deep pages need more lists
-        probed = min(stages.probed * -(-top_k // (2 * MOST_HITS)), stages.lists)
+        probed = min(stages.probed * -(-top_k // MOST_HITS), stages.lists)
         while True:
-            places = lists.nearest(query, probed)
-            mask = None if allowed is None else allowed[lists.rows[places]]
-            found = len(places) if mask is None else int(np.count_nonzero(mask))
-            if found >= least or probed == stages.lists:
-                return places, mask
+            entries = lists.nearest(query, probed)
+            mask = None if allowed is None else allowed[lists.rows[lists.places_of(entries)]]
+            found = len(entries) if mask is None else int(np.count_nonzero(mask))
+            if found >= least * lists.entries_per_row or probed == stages.lists:
+                return entries, mask
             probed = min(2 * probed, stages.lists)
 
     def _nearest_by_signs(
-        self, query: Embeddings, top_k: int, stages: StagesInfo, places: Places | None, mask: Mask | None
+        self, query: Embeddings, top_k: int, stages: StagesInfo, entries: Entries | None, mask: Mask | None
     ) -> Places:
-        """Return the given places whose signs are most like the query's, ascending.
+        """Return the places of the rows whose signs are most like the query's, ascending.
 
-        places is (n,) int32 or int64, None for all; mask is (n,) bool: places where it is false are left out.
+        entries is (n,) int32 or int64, those to compare, None for all rows of an index without lists. mask is (n,)
+        bool: entries where it is false are left out.
         """
         assert self._bits is not None  # stages need them
         width = -(-top_k // FEW_HITS)
         words = signs(query[np.newaxis])
-        if places is None:
+        if entries is None:
             likeness = ~count_differing_columns(words, self._bits)
         else:
-            likeness = ~count_differing_at(words, self._bits, places)
+            likeness = ~count_differing_at(words, self._bits, entries)
         if mask is not None:
             likeness[~mask] = 0
         chosen = largest(likeness, width * stages.candidates)
         if mask is not None:
             chosen = chosen[mask[chosen]]
-        if places is None:
+        if entries is None:
+            places: Places = chosen
             bits = self._bits.take(chosen, axis=1, mode="clip").T
         else:
-            chosen = places[chosen]
+            chosen = entries[chosen]
+            places = chosen
+            if self._lists is not None:  # a row can have two entries here
+                places, first = np.unique(self._lists.places_of(chosen), return_index=True)
+                chosen = chosen[first]
             bits = self._bits.take(chosen, axis=0, mode="clip")
         products = _products(quantize_query(query), unpack_signs(bits, self.dim))
-        nearest: Places = chosen[largest(products, width * stages.rescored)]
+        nearest: Places = places[largest(products, width * stages.rescored)]
         return nearest
 
     def _nearest_exactly(self, query: Embeddings, codes: Codes, scales: Scales, top_k: int) -> Places:

@@ -6,16 +6,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
 from export.corpus import Corpus
 from export.files.tensor_file import read_notes
 from export.index import index_file
 from export.index.index_file import choose_stages, write_index_file
 from export.index.kept_lists import OlderLists
+from export.index.lists import SPREAD
 from export.index.recall import LEAST_RECALL, ExactSearch, own_queries, search_exactly
 from function.engine.bundle import INDEX, StagesInfo, read_manifest
 from function.engine.quantization import Codes, Scales, dequantize, quantize
+from function.engine.semantic.binary import signs
 from function.engine.semantic.index import Index
 from tests.export.command_line import export_texts, summary, write_texts
 from tests.export.conftest import clustered_rows
@@ -35,7 +37,9 @@ class Written:
 
     @property
     def lists(self) -> OlderLists:
-        return OlderLists.read(self.path, self.stages)
+        lists = OlderLists.read(self.path, self.stages)
+        assert lists is not None
+        return lists
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -99,14 +103,32 @@ def test_rows_stay_in_their_lists_and_new_ones_join_the_list_that_a_query_would_
     same = [np.unique(lists.numbers[rows >= 0][old_numbers[rows[rows >= 0]] == each]).size for each in range(50)]
     assert set(same) <= {0, 1}  # rows of one older list are in one list
     centroids = stored["centroids"] * stored["centroids.scales"][:, np.newaxis]
-    products = dequantize(codes[rows < 0], scales[rows < 0]) @ stored["axes"] @ centroids.T
-    chosen = lists.centroids[lists.numbers[rows < 0]] * lists.scales[lists.numbers[rows < 0], np.newaxis]
-    np.testing.assert_allclose(chosen, centroids[products.argmax(axis=1)], rtol=1e-5)
+    new = dequantize(codes[rows < 0], scales[rows < 0]) @ stored["axes"]
+    first, second = np.moveaxis(
+        lists.centroids[lists.numbers[rows < 0]] * lists.scales[lists.numbers[rows < 0], None], 1, 0
+    )
+    np.testing.assert_allclose(first, centroids[(new @ centroids.T).argmax(axis=1)], rtol=1e-5)
+    for row, one, other in zip(new, first, second, strict=True):
+        direction = (row - one) / np.linalg.norm(row - one)
+        losses = ((row - centroids) ** 2).sum(axis=1) + SPREAD * ((row - centroids) @ direction) ** 2
+        losses[(centroids == one).all(axis=1)] = np.inf
+        np.testing.assert_allclose(other, centroids[losses.argmin()], rtol=1e-5)
     written = load_file(update(older, tmp_path / INDEX, 200, 150).path)
     np.testing.assert_array_equal(written["codes"], codes[written["lists.rows"]])
     assert np.diff(written["lists.offsets"].astype(int)).min() > 0
-    ends = np.repeat(np.arange(len(written["centroids"])), np.diff(written["lists.offsets"].astype(int)))
-    np.testing.assert_array_equal(ends[written["lists.places"]], lists.numbers)
+    list_of = np.repeat(np.arange(len(written["centroids"])), np.diff(written["lists.offsets"].astype(int)))
+    rows_of = written["lists.rows"][written["entries.places"]]
+    found = sorted(zip(rows_of.tolist(), list_of.tolist(), strict=True))
+    assert found == sorted({(row, int(each)) for row, both in enumerate(lists.numbers) for each in both})
+    np.testing.assert_array_equal(list_of[written["places.entries"][written["lists.places"]]], lists.numbers[:, 0])
+    np.testing.assert_array_equal(written["bits"], signs(codes)[rows_of])
+
+
+def test_lists_of_an_older_version_are_made_again(older: Written, tmp_path: Path) -> None:
+    tensors = load_file(older.path)
+    del tensors["entries.places"], tensors["places.entries"]
+    save_file(tensors, tmp_path / INDEX)
+    assert OlderLists.read(tmp_path / INDEX, older.stages) is None
 
 
 def test_a_new_row_with_the_codes_of_an_older_one_joins_its_list(older: Written) -> None:

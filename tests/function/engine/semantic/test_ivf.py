@@ -156,7 +156,17 @@ def test_a_file_with_lists_is_refused_if_the_manifest_states_none(index: Index, 
 
 
 @pytest.mark.parametrize(
-    "name", ["axes", "centroids", "centroids.scales", "lists.offsets", "lists.rows", "lists.places"]
+    "name",
+    [
+        "axes",
+        "centroids",
+        "centroids.scales",
+        "lists.offsets",
+        "lists.rows",
+        "lists.places",
+        "entries.places",
+        "places.entries",
+    ],
 )
 def test_a_file_without_a_part_of_its_lists_is_refused(index: Index, path: Path, name: str, tmp_path: Path) -> None:
     tensors = load_file(path)
@@ -166,6 +176,29 @@ def test_a_file_without_a_part_of_its_lists_is_refused(index: Index, path: Path,
     save_file(tensors, tmp_path / "index.safetensors")
     with pytest.raises(TensorsError, match="run `python -m export` again"):
         Index.open(tmp_path / "index.safetensors", stages)
+
+
+def test_an_older_file_with_each_row_in_one_list_is_searched_too(
+    index: Index, stored: NDArray[np.float64], path: Path, tmp_path: Path
+) -> None:
+    tensors = load_file(path)
+    numbers = np.repeat(np.arange(len(tensors["centroids"])), np.diff(tensors["lists.offsets"].astype(int)))
+    del tensors["entries.places"]
+    entries = tensors.pop("places.entries")
+    tensors["bits"] = tensors["bits"][entries]
+    counts = np.bincount(numbers[entries], minlength=len(tensors["centroids"]))
+    tensors["lists.offsets"] = np.cumsum([0, *counts], dtype=np.uint32)
+    save_file(tensors, tmp_path / "index.safetensors")
+    lists = len(tensors["centroids"])
+    older = Index.open(tmp_path / "index.safetensors", StagesInfo(lists, lists // 2, 4_000, 400))
+    rows = stored[::400].astype(np.float32)
+    allowed = np.arange(ROWS) % 2 == 0
+    for row in rows:
+        for mask in (None, allowed):
+            assert older.search(row, 10, mask, exact=True) == index.search(row, 10, mask, exact=True)
+    least = np.sort(stored @ rows.T, axis=0)[-10] - 1e-6
+    found = [sum(hit.score >= low for hit in older.search(row, 10)) for row, low in zip(rows, least, strict=True)]
+    assert np.mean(found) >= 9.8
 
 
 def test_lists_are_compared_along_the_axes_in_which_centroids_differ_most() -> None:
