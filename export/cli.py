@@ -328,6 +328,7 @@ def _write_corpus(
     from export.index.embed import embed_corpus, embed_here
     from export.index.indexer import write_index, write_truncated
     from export.index.keywords import FUSION_WEIGHT, STEMMING, KeywordOptions
+    from export.index.recall import own_queries, search_exactly
     from export.index.shards import name_model
     from export.index.update import open_older_rows
     from export.index.verify import verify_export
@@ -364,11 +365,15 @@ def _write_corpus(
         write_truncated(fresh, corpus.ids, rows.is_truncated)
         lists = None if older is None else older.lists
         kept = None if lists is None else lists.keep(rows.older_rows, rows.codes, rows.scales)
-        manifest = write_index(fresh, manifest, corpus, rows.codes, rows.scales, name, keywords, options.recall, kept)
+        exact = search_exactly(own_queries(rows.codes, rows.scales), rows.codes, rows.scales)
+        manifest = write_index(
+            fresh, manifest, corpus, rows.codes, rows.scales, name, keywords, options.recall, kept, exact
+        )
         on_progress("write the index", 1)
 
     def checks(on_progress: OnProgress) -> "Iterator[Check]":
-        return verify_export(fresh, rows.codes, rows.scales, on_progress, None if folder == fresh else embedder)
+        other = None if folder == fresh else embedder
+        return verify_export(fresh, rows.codes, rows.scales, on_progress, other, exact)
 
     if not print_checks(console, checks):
         shutil.rmtree(fresh / FINISHED, ignore_errors=True)  # a piece may be wrong: the next export makes all again

@@ -21,8 +21,8 @@ from function.engine.semantic.index import EXHAUSTIVE_ROWS, Index
 
 LEAST_ROWS_OF_LISTS = 60_000  # with fewer rows, lists save little time, and without them a search misses less
 ROWS_AT_ONCE = 65_536  # rows whose signs are computed at a time
-# The widths to choose from, each about 1.4 times the one before. SHARES are shares of the lists.
-SHARES = (0.01, 0.014, 0.02, 0.03, 0.042, 0.06, 0.085, 0.12, 0.17, 0.24, 0.4)
+# The widths to choose from, each about 1.2 or 1.4 times the one before. SHARES are shares of the lists.
+SHARES = (0.01, 0.012, 0.014, 0.017, 0.02, 0.024, 0.03, 0.035, 0.042, 0.05, 0.06, 0.085, 0.12, 0.17, 0.24, 0.4)
 CANDIDATES = (500, 700, 1_000, 1_400, 2_000, 2_800, 4_000)
 RESCORED = (100, 140, 200, 280, 400)
 RECALL_WITH_LISTS = 0.99  # what the stages reach if the widest do
@@ -31,14 +31,20 @@ SLACK = 0.0005  # recall that is left for each stage that is chosen later
 
 
 def write_index_file(
-    path: Path, codes: Codes, scales: Scales, enough: float | None = None, kept: ListsOfRows | None = None
+    path: Path,
+    codes: Codes,
+    scales: Scales,
+    enough: float | None = None,
+    kept: ListsOfRows | None = None,
+    exact: ExactSearch | None = None,
 ) -> tuple[StagesInfo | None, float]:
     """Write the rows of a corpus, and return the stages of a search and their recall.
 
     codes is (rows, dim) int8 and scales (rows,) float32, in the order of the corpus; both can be memory-mapped. enough
-    is that of `choose_stages`. kept are the lists of an older index, None for new ones.
+    is that of `choose_stages`. kept are the lists of an older index, None for new ones. exact is what exact search
+    finds for `own_queries`, if it is known.
     """
-    exact = search_exactly(own_queries(codes, scales), codes, scales)
+    exact = exact or search_exactly(own_queries(codes, scales), codes, scales)
     if len(codes) > EXHAUSTIVE_ROWS:
         for lists in [None] if kept is None else [kept, None]:
             stages, recall = _write_stages(path, codes, scales, exact, enough, lists)

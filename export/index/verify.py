@@ -16,7 +16,7 @@ from export.corpus.embedded import heading_prefix
 from export.files.tensor_file import release
 from export.index.columns import column_tensors
 from export.index.embed import embed_texts
-from export.index.recall import LEAST_RECALL, QUERIES, TOP_K, own_queries, search_exactly
+from export.index.recall import LEAST_RECALL, QUERIES, TOP_K, ExactSearch, own_queries, search_exactly
 from export.progress import OnProgress, no_progress
 from function.engine import bundle as layout
 from function.engine.arrays import AnyArray
@@ -68,7 +68,7 @@ def verify(
         Embedder.open(bundle, manifest.model)
         return
     embed_again = partial(_embed_again, at_once=TEXTS_AT_ONCE, seconds=seconds, clock=clock, on_progress=on_progress)
-    yield from _check_corpus(bundle, None, SAMPLE, None, embed_again, on_progress)
+    yield from _check_corpus(bundle, None, SAMPLE, None, None, embed_again, on_progress)
 
 
 def verify_export(
@@ -77,6 +77,7 @@ def verify_export(
     scales: Scales,
     on_progress: OnProgress = no_progress,
     embedder: Embedder | None = None,
+    exact: ExactSearch | None = None,
     seconds: float = SECONDS_AFTER_EXPORT,
     clock: Clock = time.monotonic,
 ) -> Iterator[Check]:
@@ -84,14 +85,15 @@ def verify_export(
 
     codes is (rows, dim) int8 and scales (rows,) float32, as the export quantized them. Texts are embedded again for
     this number of seconds, at least one and at most SAMPLE_AFTER_EXPORT of them. Stored rows are the queries of recall.
-    embedder is the one that embedded the passages, None for the bundle's own.
+    embedder is the one that embedded the passages, None for the bundle's own. exact is what exact search finds for
+    these queries, if it is known.
     Raises BundleError or TensorsError if the bundle does not open.
     """
     manifest = open_bundle(bundle)
     yield from _check_files(bundle, manifest, on_progress)
     yield from _check_reranker(bundle, manifest)
     embed_again = partial(_embed_again, at_once=1, seconds=seconds, clock=clock, on_progress=on_progress)
-    yield from _check_corpus(bundle, (codes, scales), SAMPLE_AFTER_EXPORT, embedder, embed_again, on_progress)
+    yield from _check_corpus(bundle, (codes, scales), SAMPLE_AFTER_EXPORT, embedder, exact, embed_again, on_progress)
 
 
 def _check_files(bundle: Path, manifest: Manifest, on_progress: OnProgress) -> Iterator[Check]:
@@ -117,6 +119,7 @@ def _check_corpus(
     embedded: tuple[Codes, Scales] | None,
     sample: int,
     embedder: Embedder | None,
+    exact: ExactSearch | None,
     embed_again: Callable[[Embedder, list[str]], Embeddings],
     on_progress: OnProgress,
 ) -> Iterator[Check]:
@@ -161,8 +164,9 @@ def _check_corpus(
         yield Check(name, f"{least:.5f}", f">= {LEAST_STORED_COSINE}", least >= LEAST_STORED_COSINE)
         queries = again[:: max(1, len(again) // QUERIES)] if embedded is None else None
     on_progress("measure recall", 0)
-    queries = own_queries(codes, scales) if queries is None else queries
-    recall = search_exactly(queries, codes, scales).recall_of(index)
+    if exact is None:
+        exact = search_exactly(own_queries(codes, scales) if queries is None else queries, codes, scales)
+    recall = exact.recall_of(index)
     on_progress("measure recall", 1)
     least_recall = LEAST_RECALL if embedded is not None else round(LEAST_RECALL - SAMPLING_ERROR, 4)
     yield Check(f"recall@{TOP_K} against exact search", f"{recall:.4f}", f">= {least_recall}", recall >= least_recall)

@@ -17,7 +17,7 @@ function/engine/keyword/matches.py computes the scores.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Mapping
-from functools import reduce
+from functools import lru_cache, partial, reduce
 from itertools import islice
 from operator import or_
 from pathlib import Path
@@ -34,6 +34,7 @@ from function.engine.tensors import TensorsError, map_tensors
 K1 = 1.2  # saturation: the higher, the more a repeated term counts; K1 and B are Lucene's defaults
 B = 0.75  # length normalization: 0 ignores the length of a text, 1 divides by it
 MOST_TERMS = 1_000  # maximum terms of a query; further ones are ignored, so that no request takes seconds
+KNOWN_TERMS = 4_096  # terms of earlier queries whose numbers are kept, because queries share many of their words
 KINDS = {  # dtypes of the tensors
     "terms": "uint8",
     "terms.offsets": "uint64",
@@ -79,10 +80,10 @@ class Keywords:
                 )
         self.info = info
         self._tensors = tensors
-        self._bytes, self._offsets = tensors["terms"].data, tensors["terms.offsets"].data
-        self._terms = range(info.terms)
         self._rows = rows
         self._stems = [find_stemmer(language) for language in info.stemmers]
+        # without `self`, or the mapped file would stay open until the garbage collector runs
+        self._find = lru_cache(KNOWN_TERMS)(partial(_find_term, tensors["terms"].data, tensors["terms.offsets"].data))
 
     def match(self, text: str, allowed: Mask | None = None) -> Matches:
         """Return the rows that have terms of a text; a repeated term counts as often as it is repeated.
@@ -138,13 +139,20 @@ class Keywords:
 
     def _postings(self, term: str, repeats: int) -> Postings | None:
         """Return the postings of a term that a query repeats this often, None if no row has the term."""
-        key = term.encode()
-        place = bisect_left(self._terms, key, key=self._term)
-        if place == len(self._terms) or self._term(place) != key:
+        place = self._find(term)
+        if place is None:
             return None
         begin, end = self._tensors["postings.offsets"][place : place + 2].tolist()
         weight = np.float32(float(self._tensors["scales"][place]) * repeats)
         return Postings(self._tensors["rows"][begin:end], self._tensors["impacts"][begin:end], weight)
 
-    def _term(self, place: int) -> bytes:
-        return bytes(self._bytes[self._offsets[place] : self._offsets[place + 1]])
+
+def _find_term(terms: memoryview, offsets: memoryview, term: str) -> int | None:
+    """Return the number of a term among the sorted ones, None if it is not there."""
+    key, count = term.encode(), len(offsets) - 1
+
+    def term_at(place: int) -> bytes:
+        return bytes(terms[offsets[place] : offsets[place + 1]])
+
+    place = bisect_left(range(count), key, key=term_at)
+    return place if place < count and term_at(place) == key else None

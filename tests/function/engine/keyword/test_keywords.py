@@ -1,9 +1,11 @@
 """Keyword search ranks as BM25 does: compared with a slow dictionary, with bm25s and with SQLite."""
 
+import gc
 import math
 import os
 import random
 import sqlite3
+import weakref
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +22,7 @@ from bench.texts import ndcg, read_scifact
 from export.index.keywords import KeywordOptions, keyword_tensors
 from function.engine.arrays import AnyArray
 from function.engine.bundle import KeywordsInfo
+from function.engine.keyword import keywords as keywords_module
 from function.engine.keyword.analyzer import LONGEST_QUERY, find_stemmer, split_terms
 from function.engine.keyword.keywords import MOST_TERMS, Keywords
 from function.engine.tensors import TensorsError
@@ -240,3 +243,32 @@ def test_scifacts_ndcg_is_that_of_sqlites_full_text_search(file: Path) -> None:
     ours = [[hit.row for hit in keywords.match(query).best(10)] for query in test.queries.values()]
     assert ndcg(ours, test) == pytest.approx(ndcg(theirs, test), abs=0.005)
     assert ndcg(ours, test) > 0.67
+
+
+def test_a_term_of_an_earlier_query_is_not_searched_again(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    searched = []
+
+    def find(terms: memoryview, offsets: memoryview, term: str) -> int | None:
+        searched.append(term)
+        return find_term(terms, offsets, term)
+
+    find_term = keywords_module._find_term
+    monkeypatch.setattr(keywords_module, "_find_term", find)
+    keywords = make(file, ["goose ferry", "river goose"])
+    first = keywords.match("goose river zebra").best(5)
+    assert sorted(searched) == ["goose", "river", "zebra"]
+    assert keywords.match("river goose zebra ferry").best(5)[0].row == 0
+    assert keywords.match("goose river zebra").best(5) == first
+    assert sorted(searched) == ["ferry", "goose", "river", "zebra"]
+
+
+def test_keywords_that_nobody_uses_release_their_file_at_once(file: Path) -> None:
+    keywords = make(file, ["goose ferry"])
+    keywords.match("goose").best(1)
+    released = weakref.ref(keywords)
+    gc.disable()
+    try:
+        del keywords
+        assert released() is None
+    finally:
+        gc.enable()
