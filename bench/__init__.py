@@ -23,6 +23,7 @@ MEASUREMENTS = {
     "memory": "bench.function.memory",
     "ablation": "bench.function.ablation",
     "scale": "bench.scale.scale",
+    "nearest": "bench.scale.nearest",
 }
 
 

@@ -2,11 +2,12 @@
 
     python -m bench.peers.nearest BUNDLE QUERIES.npy FOLDER RECALL ROUNDS
 
-Queries are (n, dim) float32. The indexes are kept in the folder. Prints JSON: for each search its recall@10, what it was
-searched with, and the milliseconds of each query on one thread. The searches take turns, query by query.
+Queries are (n, dim) float32. The indexes are kept in the folder. Prints JSON: for each search its recall@10, its
+settings, and the milliseconds of each query on one thread. The searches take turns, query by query.
 """
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +25,7 @@ from function.engine.semantic.index import Index
 
 TOP_K = 10
 ROWS_AT_ONCE = 65_536
-LISTS_PER_ROOT = 4  # lists of faiss for each unit of the square root of the rows, as its documentation recommends
+LISTS_PER_ROOT = 4  # lists of faiss for each unit of the square root of the rows
 TRAINED = 50  # rows for each list that faiss learns from
 LINKS, BUILD_EFFORT = 32, 128  # of HNSW
 PROBES = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1_024)
@@ -32,8 +33,8 @@ RESCORED = (5, 10, 20, 40)  # rows that are compared again, for each hit
 EXPANSIONS = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)
 
 Search = Callable[[Any], Any]  # query (dim,) -> rows (10,)
-Effort = tuple[int, ...]
-Searches = Iterator[tuple[Effort, Search]]  # each with the effort that it takes
+Settings = tuple[int, ...]
+Searches = Iterator[tuple[Settings, Search]]
 
 
 def blocks(index: Index) -> Iterator[Any]:
@@ -42,26 +43,32 @@ def blocks(index: Index) -> Iterator[Any]:
         yield dequantize(*index.codes_of(np.arange(begin, min(begin + ROWS_AT_ONCE, len(index)))))
 
 
+def in_faiss(index: Index, path: Path, description: str, sample: Any) -> Path:
+    """Return the path of a faiss index of these rows, built on all cores unless it was built before."""
+    import faiss
+
+    if not path.exists():
+        faiss.omp_set_num_threads(os.cpu_count())
+        made = faiss.index_factory(index.dim, description, faiss.METRIC_INNER_PRODUCT)
+        made.train(sample)
+        for rows in blocks(index):
+            made.add(rows)
+        faiss.write_index(made, f"{path}.part")
+        Path(f"{path}.part").rename(path)
+    faiss.omp_set_num_threads(1)
+    return path
+
+
 def ivf_pq(index: Index, path: Path) -> Searches:
     """Yield searches of faiss's lists of product-quantized rows, whose best are compared again in 8 bit."""
     import faiss
 
-    rescored = path.with_suffix(".rescored")
-    if not path.exists():
-        lists = int(LISTS_PER_ROOT * len(index) ** 0.5)
-        coarse = faiss.index_factory(index.dim, f"IVF{lists},PQ{index.dim // 4}", faiss.METRIC_INNER_PRODUCT)
-        fine = faiss.IndexScalarQuantizer(index.dim, faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT)
-        chosen = np.random.default_rng(7).permutation(len(index))[: TRAINED * lists]
-        sample = dequantize(*index.codes_of(np.sort(chosen)))
-        for one in (coarse, fine):
-            one.train(sample)
-            for rows in blocks(index):
-                one.add(rows)
-        faiss.write_index(fine, str(rescored))
-        faiss.write_index(coarse, str(path))
-    faiss.omp_set_num_threads(1)
-    coarse = faiss.read_index(str(path), faiss.IO_FLAG_MMAP)
-    fine = faiss.read_index(str(rescored), faiss.IO_FLAG_MMAP_IFC)
+    lists = int(LISTS_PER_ROOT * len(index) ** 0.5)
+    chosen = np.random.default_rng(7).permutation(len(index))[: TRAINED * lists]
+    sample = dequantize(*index.codes_of(np.sort(chosen)))
+    codes = in_faiss(index, path, f"IVF{lists},PQ{index.dim // 4}", sample)
+    coarse = faiss.read_index(str(codes), faiss.IO_FLAG_MMAP)
+    fine = faiss.read_index(str(in_faiss(index, path.with_suffix(".sq8"), "SQ8", sample)), faiss.IO_FLAG_MMAP_IFC)
     both = faiss.IndexRefine(coarse, fine)
     for factor, probes in product(RESCORED, PROBES):
 
@@ -76,15 +83,8 @@ def faiss_graph(index: Index, path: Path) -> Searches:
     """Yield searches of faiss's graph (HNSW) over rows in 8 bit."""
     import faiss
 
-    if not path.exists():
-        graph = faiss.index_factory(index.dim, f"HNSW{LINKS},SQ8", faiss.METRIC_INNER_PRODUCT)
-        graph.hnsw.efConstruction = BUILD_EFFORT
-        graph.train(next(blocks(index)))
-        for rows in blocks(index):
-            graph.add(rows)
-        faiss.write_index(graph, str(path))
-    faiss.omp_set_num_threads(1)
-    graph = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+    built = in_faiss(index, path, f"HNSW{LINKS},SQ8", next(blocks(index)))
+    graph = faiss.read_index(str(built), faiss.IO_FLAG_MMAP_IFC)
     for expansion in EXPANSIONS:
 
         def search(query: Any, expansion: int = expansion) -> Any:
@@ -95,14 +95,15 @@ def faiss_graph(index: Index, path: Path) -> Searches:
 
 
 def usearch_graph(index: Index, path: Path) -> Searches:
-    """Yield searches of usearch's graph (HNSW) over rows in 8 bit, which it gets in 8 bit: its own steps are coarse."""
+    """Yield searches of usearch's graph (HNSW) over rows in 8 bit."""
     from usearch.index import Index as Graph
 
     if not path.exists():
-        graph = Graph(ndim=index.dim, metric="cos", dtype="i8", connectivity=LINKS // 2, expansion_add=BUILD_EFFORT)
+        made = Graph(ndim=index.dim, metric="cos", dtype="i8", connectivity=LINKS // 2, expansion_add=BUILD_EFFORT)
         for number, rows in enumerate(blocks(index)):
-            graph.add(np.arange(len(rows)) + number * ROWS_AT_ONCE, in_bytes(rows))
-        graph.save(str(path))
+            made.add(np.arange(len(rows)) + number * ROWS_AT_ONCE, in_bytes(rows))
+        made.save(f"{path}.part")
+        Path(f"{path}.part").rename(path)
     graph = Graph.restore(str(path), view=True)
     for expansion in EXPANSIONS:
 
@@ -114,32 +115,29 @@ def usearch_graph(index: Index, path: Path) -> Searches:
 
 
 def in_bytes(rows: Any) -> Any:
-    """Return rows in 8 bit, (n, dim) int8, each with its largest value as 127: the cosine needs no scales."""
+    """Return rows in 8 bit, (n, dim) int8, each with its largest value as 127: usearch's own steps are coarser."""
     return np.rint(rows * (127 / np.abs(rows).max(axis=1, keepdims=True))).astype(np.int8)
 
 
-PEERS = {"faiss-ivf-pq": ivf_pq, "faiss-hnsw-sq8": faiss_graph, "usearch-hnsw-i8": usearch_graph}
+PEERS = {"faiss, IVF-PQ": ivf_pq, "faiss, HNSW": faiss_graph, "usearch, HNSW": usearch_graph}
 
 
-def fastest(searches: Searches, exact: ExactSearch, index: Index, recall: float) -> tuple[Effort, Search, float]:
-    """Return the fastest of the searches that reach this recall, and its recall; the last one if none does."""
+def fastest(
+    searches: Searches, exact: ExactSearch, index: Index, recall: float
+) -> tuple[float, Settings, Search, float]:
+    """Return the seconds, settings, search and recall of the fastest that reaches this recall, or of the nearest."""
     seen = []
-    group: int | None = None  # of the efforts that differ in their last part only; their recall grows
-    for effort, search in searches:
-        if len(effort) > 1 and group == effort[0]:
+    enough = set[Settings]()  # settings but for the last, with which more effort is only slower
+    for settings, search in searches:
+        if settings[:-1] in enough:
             continue
-        search(exact.queries[0])
         begin = time.perf_counter()
         found = [search(query) for query in exact.queries]
-        seconds = time.perf_counter() - begin
-        reached = recall_of(found, exact, index)
-        seen.append((reached < recall, seconds if reached >= recall else -reached, effort, search, reached))
+        seconds, reached = time.perf_counter() - begin, recall_of(found, exact, index)
+        seen.append((seconds, settings, search, reached))
         if reached >= recall:
-            group = effort[0]
-            if len(effort) == 1:
-                break
-    _, _, effort, search, reached = min(seen, key=lambda one: one[:2])
-    return effort, search, reached
+            enough.add(settings[:-1])
+    return min(seen, key=lambda one: (max(0, recall - one[3]), one[0]))
 
 
 def recall_of(found: Sequence[Any], exact: ExactSearch, index: Index) -> float:
@@ -150,19 +148,20 @@ def recall_of(found: Sequence[Any], exact: ExactSearch, index: Index) -> float:
 
 def main(bundle: str, queries: str, folder: str, recall: str, rounds: str) -> None:
     """Print what was measured."""
-    path, info = Path(bundle) / INDEX, read_manifest(Path(bundle)).index
-    assert info is not None and info.stages is not None
-    index = Index.open(path, info.stages)
+    manifest = read_manifest(Path(bundle))
+    assert manifest.index is not None
+    assert manifest.index.stages is not None  # bench/scale/nearest.py checked it
+    path, stages = Path(bundle) / INDEX, manifest.index.stages
+    index = Index.open(path, stages)
     exact = search_exactly(np.load(queries), *index.codes_of(np.arange(len(index))))
-    stages, reached = choose_stages(path, info.stages.lists, exact, float(recall))
-    own = Index.open(path, stages)
+    chosen, reached = choose_stages(path, stages.lists, exact, float(recall))
+    own = Index.open(path, chosen)
     searches: dict[str, Search] = {"this project": lambda query: own.best(query, TOP_K)[0]}
-    seen: dict[str, Any] = {"this project": {"recall": reached, "effort": str(stages)}}
+    seen: dict[str, Any] = {"this project": {"recall": reached, "settings": str(chosen)}}
     for name, make in PEERS.items():
-        effort, searches[name], reached = fastest(
-            make(index, Path(folder) / f"{name}-{len(index)}.index"), exact, index, float(recall)
-        )
-        seen[name] = {"recall": reached, "effort": effort}
+        file = Path(folder) / f"{name.replace(', ', '-')}-{manifest.files[INDEX].sha256[:12]}.index"
+        _, settings, searches[name], reached = fastest(make(index, file), exact, index, float(recall))
+        seen[name] = {"recall": reached, "settings": settings}
     milliseconds: dict[str, list[float]] = {name: [] for name in searches}
     for query in np.tile(exact.queries, (int(rounds), 1)):
         for name, search in searches.items():

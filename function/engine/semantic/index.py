@@ -17,8 +17,7 @@ twice that error of the last hit are scored as in step 4.
 Up to FEW_HITS, no stage depends on the number of hits, and each stage prefers the earlier of two equal rows. So a
 search for one hit returns the first of a search for ten, and equal texts keep the corpus's order.
 
-A row's number in the corpus is its row, and its number in the file is its place. Without lists both are equal. With
-lists, a row is in two of them: each has an entry with the row's signs.
+A row's number in the corpus is its row, and its number in the file is its place. In the lists, it has two entries.
 
 A search can be limited to some rows, the allowed ones. If they are few, only they are compared. Otherwise step 1
 doubles the lists it reads until they hold enough allowed rows: at least ROWS_PER_HIT for each hit, and half of the
@@ -86,9 +85,8 @@ class Index:
     ) -> None:
         """Take codes (rows, dim) int8 and scales (rows,) float32 as `quantize` returns them, and what stages need.
 
-        With lists, the rows are in the order of their first lists, and bits are the `signs` of the codes of each entry,
-        (entries, words) uint64. Without lists, the rows are in the order of the corpus, and bits are their signs word
-        by word, (words, rows) uint64.
+        With lists, rows are in the order of their first lists, and bits (entries, words) uint64 are their signs.
+        Without lists, rows are in the order of the corpus, and bits (words, rows) uint64 are their signs word by word.
         """
         self._codes = codes
         self._scales = scales
@@ -122,20 +120,15 @@ class Index:
             }
             if "entries.places" in found:  # older files have each row in one list
                 entries = found["entries.places"][-1]
-                expected |= {
-                    "bits": ("uint64", entries, words),
-                    "entries.places": ("uint32", entries),
-                    "places.entries": ("uint32", rows),
-                }
+                expected |= {"entries.places": ("uint32", entries), "places.entries": ("uint32", rows)}
+                expected["bits"] = ("uint64", entries, words)
         if found != expected or not rows:
             raise TensorsError(f"{path}: holds {found}, expected {expected}; run `python -m export` again")
-        lists = None
-        if has_lists:
-            first = ("axes", "centroids", "centroids.scales", "lists.offsets")
-            names = (*first, "lists.rows", "lists.places", "entries.places", "places.entries")
-            lists = Lists(*map(tensors.get, names))  # type: ignore[arg-type] # `expected` has those that are required
-            for name in first:
-                read_ahead(tensors[name])
+        first = ("axes", "centroids", "centroids.scales", "lists.offsets")
+        others = ("lists.rows", "lists.places", "entries.places", "places.entries")  # an older file lacks the last two
+        lists = Lists(*map(tensors.get, (*first, *others))) if has_lists else None  # type: ignore[arg-type]
+        for name in first if has_lists else ():
+            read_ahead(tensors[name])
         return cls(tensors["codes"], tensors["scales"], tensors.get("bits"), lists, stages)
 
     def __len__(self) -> int:
@@ -271,8 +264,7 @@ class Index:
             places: Places = chosen
             bits = self._bits.take(chosen, axis=1, mode="clip").T
         else:
-            chosen = entries[chosen]
-            places = chosen
+            chosen = places = entries[chosen]
             if self._lists is not None:  # a row can have two entries here
                 places, first = np.unique(self._lists.places_of(chosen), return_index=True)
                 chosen = chosen[first]

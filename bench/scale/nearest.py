@@ -1,0 +1,62 @@
+"""How long semantic search takes beside other libraries that search a mapped file: faiss and usearch.
+
+All search the same rows, on one thread, with the fastest settings that reach the recall. They take turns, query by
+query. The queries are passages of the corpus and claims of SciFact. Building the indexes of a million rows takes half
+an hour; they are kept.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+
+from bench.environments import ONE_THREAD, library_python
+from bench.report import PEERS, PROJECT, Missing, make_provenance, report
+from bench.scale.scale import write_queries
+from bench.texts import add_data_argument, read_scifact
+from function.engine.bundle import BundleError, open_bundle
+
+WRITES: tuple[str, ...] = ("nearest",)
+MEASURES: tuple[str, ...] = ("export.index.index_file", "requirements.txt")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's own arguments."""
+    add_data_argument(parser)
+    parser.add_argument("--bundle", type=Path, help="bundle to search; by default the largest that `scale` has made")
+    parser.add_argument("--recall", type=float, default=0.98, help="recall@10 that each search must reach")
+    parser.add_argument("--queries", type=int, default=600, help="passages of the corpus that are searched for")
+    parser.add_argument("--rounds", type=int, default=2, help="searches for each query")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure and report."""
+    work = options.work.absolute() / "scale"
+    made = sorted(work.glob("passages-*/manifest.json"), key=lambda path: int(path.parent.name.partition("-")[2]))
+    bundle = options.bundle or (made[-1].parent if made else Path("bundle"))
+    try:
+        index = open_bundle(bundle).index
+    except BundleError as error:
+        raise Missing(str(error)) from error
+    if index is None or index.stages is None:
+        raise Missing(f"{bundle}: has no stages, so every search is exact; expected a bundle of more texts")
+    claims = list(read_scifact(options.data).queries.values())
+    work.mkdir(parents=True, exist_ok=True)
+    queries = write_queries(work / "queries-nearest.npy", bundle, options.queries, claims)
+    python = library_python(options.work.absolute(), PEERS / "nearest.txt")
+    command = [python, "-m", "bench.peers.nearest", bundle.absolute(), queries, work, options.recall, options.rounds]
+    environment = os.environ | ONE_THREAD | {"PYTHONPATH": str(PROJECT)}
+    done = subprocess.run(list(map(str, command)), cwd=PROJECT, env=environment, stdout=subprocess.PIPE, check=True)
+    seen = json.loads(done.stdout)
+    own = np.median(seen["this project"]["milliseconds"])
+    rows = []
+    for name, found in seen.items():
+        times = found["milliseconds"]
+        ratio = f"{np.median(times) / own:.2f}"
+        rows.append((name, f"{found['recall']:.4f}", *(f"{np.percentile(times, p):.2f}" for p in (50, 99)), ratio))
+    source = make_provenance(f"{index.rows:,} texts, {options.queries} of them and {len(claims)} claims as queries")
+    report("nearest", ("search", "recall@10", "p50 ms", "p99 ms", "p50 / this project's"), rows, seen, source)
+    return 0
