@@ -27,7 +27,7 @@ TOP_K = 10
 ROWS_AT_ONCE = 65_536
 LISTS_PER_ROOT = 4  # lists of faiss for each unit of the square root of the rows
 TRAINED = 50  # rows for each list that faiss learns from
-LINKS, BUILD_EFFORT = 32, 128  # of HNSW
+LINKS = 32  # M of faiss's graph; all other settings of a build are the library's own defaults
 PROBES = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1_024)
 RESCORED = (5, 10, 20, 40)  # rows that are compared again, for each hit
 EXPANSIONS = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)
@@ -99,7 +99,7 @@ def usearch_graph(index: Index, path: Path) -> Searches:
     from usearch.index import Index as Graph
 
     if not path.exists():
-        made = Graph(ndim=index.dim, metric="cos", dtype="i8", connectivity=LINKS // 2, expansion_add=BUILD_EFFORT)
+        made = Graph(ndim=index.dim, metric="cos", dtype="i8")
         for number, rows in enumerate(blocks(index)):
             made.add(np.arange(len(rows)) + number * ROWS_AT_ONCE, in_bytes(rows))
         made.save(f"{path}.part")
@@ -125,9 +125,9 @@ PEERS = {"faiss, IVF-PQ": ivf_pq, "faiss, HNSW": faiss_graph, "usearch, HNSW": u
 def fastest(
     searches: Searches, exact: ExactSearch, index: Index, recall: float
 ) -> tuple[float, Settings, Search, float]:
-    """Return the seconds, settings, search and recall of the fastest that reaches this recall, or of the nearest."""
+    """Return the seconds, settings, search and recall of the fastest that reaches this recall, or comes closest."""
     seen = []
-    enough = set[Settings]()  # settings but for the last, with which more effort is only slower
+    enough = set[Settings]()  # settings[:-1] that reached recall: more effort is only slower
     for settings, search in searches:
         if settings[:-1] in enough:
             continue

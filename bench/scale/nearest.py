@@ -1,6 +1,6 @@
-"""How long semantic search takes beside other libraries that search a mapped file: faiss and usearch.
+"""Semantic search compared with libraries that search a memory-mapped file: faiss and usearch.
 
-All search the same rows, on one thread, with the fastest settings that reach the recall. They take turns, query by
+All search the same rows, on one thread, with the fastest settings that reach `--recall`. They take turns, query by
 query. The queries are passages of the corpus and claims of SciFact. Building the indexes of a million rows takes half
 an hour; they are kept.
 """

@@ -127,7 +127,7 @@ def table(seen: Mapping[int, Figures]) -> tuple[list[str], list[tuple[str, ...]]
         ("INIT ms, page cache warm", lambda size: _median(size, WARM, "init")),
         ("INIT ms, page cache dropped", lambda size: _median(size, DROPPED, "init")),
         ("resident MB after the searches (of mapped files)", _resident),
-        ("export (with --update but for the largest): seconds, peak MB, busy cores", _export),
+        ("export (the smaller sizes with --update): seconds, peak MB, busy cores", _export),
         ("index, passages, keywords, columns on disk MB", _megabytes),
         *(
             (f"a filter keeps {100 * share:.4g} %: p50, p99 ms", lambda size, kind=kind: _times(size, kind))

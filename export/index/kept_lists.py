@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from export.corpus.digests import Places
 from export.files.tensor_file import Notes, read_notes, release
 from export.index.lists import Numbers, second_likeness
 from function.engine.arrays import Array
@@ -24,7 +23,7 @@ ROWS_AT_ONCE = 256  # new rows that are compared with all centroids at a time: 1
 
 @dataclass(frozen=True, slots=True)
 class ListsOfRows:
-    """The list of each row and what a search compares with the query: see function/engine/semantic/ivf.py.
+    """The two lists of each row, and their centroids along the axes: see function/engine/semantic/ivf.py.
 
     No list is empty. stages are those of the older index, None for new lists.
     """
@@ -41,7 +40,7 @@ class ListsOfRows:
         """Return the notes of index.safetensors, empty for new lists."""
         return {CHANGED: str(self.changed)} if self.changed else {}
 
-    def entries(self) -> "Entries":
+    def entries(self) -> "ListEntries":
         """Return the entries of all lists; a row whose lists are the same has one entry."""
         first, second = self.numbers.T
         rows = np.repeat(np.arange(len(first)), 2)
@@ -53,11 +52,11 @@ class ListsOfRows:
         firsts = np.flatnonzero(is_first[exists][order])
         of_rows = np.empty(len(first), np.uint32)
         of_rows[rows[firsts]] = firsts
-        return Entries(rows, np.cumsum([0, *np.bincount(numbers)], dtype=np.uint32), of_rows)
+        return ListEntries(rows, np.cumsum([0, *np.bincount(numbers)], dtype=np.uint32), of_rows)
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class ListEntries:
     """The rows in the order of their lists, where most rows occur twice: see function/engine/semantic/ivf.py."""
 
     rows: Numbers  # (entries,): the row of each entry; they ascend in each list
@@ -100,7 +99,7 @@ class OlderLists:
             numbers[tensors["lists.places"]],
         )
 
-    def keep(self, older_rows: Places, codes: Codes, scales: Scales) -> ListsOfRows | None:
+    def keep(self, older_rows: Numbers, codes: Codes, scales: Scales) -> ListsOfRows | None:
         """Return the lists of a corpus, None if too many rows have changed.
 
         older_rows is (rows,): the older row of each row, -1 for a new one. codes is (rows, dim) int8 and scales (rows,)

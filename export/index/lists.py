@@ -1,4 +1,4 @@
-"""k-means: rows of an index to lists of similar rows (IVF), and lists to an order in which neighbours are similar.
+"""k-means: group the rows of an index into lists of similar rows (IVF), ordered so that neighbours are similar.
 
 Spherical k-means (Dhillon and Modha, 2001): rows and centroids have unit length, and a row belongs to the centroid with
 the largest product. It learns from a sample of the rows first, and then from all rows. There are thousands of
@@ -18,7 +18,7 @@ from export.files.tensor_file import release
 from function.engine.arrays import Array
 from function.engine.quantization import Codes, Embeddings, Scales, dequantize, quantize
 
-LISTS_PER_ROOT = 24  # lists for each unit of the square root of the rows; with half of them, a search must probe more
+LISTS_PER_ROOT = 24  # lists = 24 * the square root of the rows; with half as many, a search must probe more
 SAMPLED = 16  # rows of the sample for each list
 ROUNDS = 3  # rounds of k-means over the sample
 ROUNDS_OF_ALL = 2  # rounds of k-means over all rows
@@ -38,7 +38,7 @@ def group_rows(codes: Codes, scales: Scales) -> tuple[Embeddings, Numbers]:
     """Return centroids (lists, dim) float32 of unit length and the numbers of each row's two lists, (rows, 2) intp.
 
     codes is (rows, dim) int8 and scales (rows,) float32, both can be memory-mapped. No list is empty. Lists with
-    similar centroids have numbers that are near each other. A single list is both lists of all rows.
+    similar centroids have numbers that are near each other. If there is one list, it is both.
     """
     generator = np.random.default_rng(SEED)
     count = min(len(codes), int(LISTS_PER_ROOT * len(codes) ** 0.5))
@@ -55,7 +55,7 @@ def group_rows(codes: Codes, scales: Scales) -> tuple[Embeddings, Numbers]:
     centres, groups = _group(centroids)
     near = [groups[number] for number in _chain(centres)]
     centroids = centroids[np.concatenate([members[_chain(centroids[members])] for members in near])]
-    used, numbers = np.unique(_find_two_nearest(codes, scales, centroids), return_inverse=True)
+    used, numbers = np.unique(_find_both_lists(codes, scales, centroids), return_inverse=True)
     return centroids[used], numbers
 
 
@@ -103,18 +103,18 @@ def _near_groups(block: Embeddings, groups: Groups) -> Iterator[tuple[Numbers, N
 
 
 def _keep_better(likeness: Embeddings, near: Numbers, members: Numbers, best: Embeddings, nearest: Numbers) -> None:
-    """Put into `nearest` the member that is most like each near row if it is more like it than `best`.
+    """Update `nearest` and `best` of each near row whose most similar member beats `best`.
 
-    likeness is (near, members), best and nearest are those of all rows of a block.
+    likeness is (near, members); best and nearest are those of all rows of a block.
     """
-    places = likeness.argmax(axis=1)
-    highest = likeness[np.arange(len(near)), places]
+    chosen = likeness.argmax(axis=1)
+    highest = likeness[np.arange(len(near)), chosen]
     better = highest > best[near]
     best[near[better]] = highest[better]
-    nearest[near[better]] = members[places[better]]
+    nearest[near[better]] = members[chosen[better]]
 
 
-def _find_two_nearest(codes: Codes, scales: Scales, centroids: Embeddings) -> Numbers:
+def _find_both_lists(codes: Codes, scales: Scales, centroids: Embeddings) -> Numbers:
     """Return the numbers of both lists of each row, (rows, 2)."""
     groups = _group(centroids)
     first = _find_nearest(codes, scales, centroids, groups)

@@ -104,7 +104,7 @@ class StagesInfo:
 
     lists: int  # number of lists of similar rows (nlist); 1 if the rows are in the order of the corpus
     probed: int  # lists that a search reads (nprobe)
-    candidates: int  # rows that are kept after comparing signs
+    candidates: int  # entries, or rows without lists, that are kept after comparing signs
     rescored: int  # rows that are scored with their codes
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 # Rows that each search adds at least: fixed, so that the first results do not depend on num_results.
 CANDIDATES = 2 * MOST_HITS
-# Up to this many results, semantic search first adds FEW_HITS rows only, which takes a third of the time. The others
-# are added if one of them could be a result. On 30,000 headlines and sentences they are needed by 3 to 8 % of queries.
+# Up to this many results, semantic search first adds FEW_HITS rows only, which takes a third of the time. The rest of
+# CANDIDATES is added if one could be a result: in 3 to 8 % of queries over 30,000 headlines and sentences.
 FEW_RESULTS = 10
 RRF_RANK = 60  # the constant of the paper: the higher, the less the first ranks stand out
 
@@ -43,7 +43,7 @@ def fuse(
     The `scores` of a hit are its cosine to the query, "semantic", and its BM25 score, "keyword".
 
     query is (dim,) float32 of unit length; exact compares it with every row. allowed is (rows,) bool: only rows where
-    it is true are returned; None means the rows that `matches` allows. It does not change the scores of "convex".
+    it is true are returned; None means the rows that `matches` allows. A mask changes no score of "convex".
     """
     within = matches if allowed is None else matches.within(allowed)
     count = max(CANDIDATES, 2 * top_k)
@@ -54,10 +54,10 @@ def fuse(
     if top_k <= FEW_RESULTS and info.fusion == CONVEX and isinstance(index, Index):
         similar, cosines = index.best(query, FEW_HITS, within.allowed, exact=exact)
         scored = score(np.union1d(similar, by_words))
-        # the score of a row that neither search has found yet is at most that of the last cosine and the last words
+        # upper bound for a row that neither search has found: the last cosine and the last BM25 score
         last = float(first_and_last[1]) if len(by_words) == count else 0.0
-        others = np.round(info.fusion_weight * cosines[-1:] + (1 - info.fusion_weight) * last / highest, DECIMALS)
-        if len(similar) < FEW_HITS or np.count_nonzero(scored.scores > others) >= FEW_RESULTS:
+        bound = np.round(info.fusion_weight * cosines[-1:] + (1 - info.fusion_weight) * last / highest, DECIMALS)
+        if len(similar) < FEW_HITS or np.count_nonzero(scored.scores > bound) >= FEW_RESULTS:
             return scored.best(top_k)
     similar, _ = index.best(query, count, within.allowed, exact=exact)
     return score(np.union1d(similar, by_words)).best(top_k)

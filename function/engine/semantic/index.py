@@ -1,6 +1,6 @@
 """Embedding to hits: a cascade over memory-mapped rows, in which each stage passes fewer rows to a closer look.
 
-Each row is stored twice: as its signs, one bit for each value, and as 8-bit codes with a scale. A search
+Each row is stored in two forms: as signs, one bit for each value, and 8-bit codes with a scale. A search
 
 1. takes the lists of similar rows that are nearest to the query (function/engine/semantic/ivf.py), if there are lists,
 2. counts in each of these rows the signs that differ from the query's, and keeps the rows that differ least,
@@ -52,8 +52,8 @@ Mask = Array[np.bool_]  # (rows,)
 
 EXHAUSTIVE_ROWS = 8_192  # up to here the exact scan takes little longer than the stages, and it misses nothing
 MOST_HITS = 100  # maximum results of one request
-FEW_HITS = 25  # the numbers in StagesInfo are for up to this many hits; for twice as many hits they are doubled
-ROWS_PER_TAKEN = 16  # if at most one row in 16 is allowed, comparing those rows is faster than the stages
+FEW_HITS = 25  # candidates and rescored (StagesInfo) are for up to this many hits, and double for twice as many
+ROWS_PER_TAKEN = 16  # if at most one row in 16 is allowed, comparing only those beats reading lists
 ROWS_PER_HIT = 4  # the lists that are read hold at least this many rows for each hit, so that deep pages miss few
 MANY_PLACES = 1_000  # with more rows, leaving out most with the 8-bit query is faster than scoring all in float32
 ROWS_AT_ONCE = 16_384  # rows that are scored in float32 at a time: 25 MB at 384 dimensions
@@ -227,10 +227,10 @@ class Index:
         """Return the entries of the lists nearest to the query, ascending, and which of them are allowed."""
         top_k = -(-top_k // FEW_HITS) * FEW_HITS  # so that a smaller top_k returns the beginning of the same hits
         least = min(ROWS_PER_HIT * top_k, len(self))
-        if allowed is not None:  # half of what these lists hold on average: lists differ in size
+        if allowed is not None:  # half of what `probed` lists hold on average: their sizes vary
             count = int(np.count_nonzero(allowed))
             least = min(count, max(least, count * stages.probed // stages.lists // 2))
-        # the recall of so few lists is measured for few hits; deep pages need more lists
+        # the recall was measured for ten hits; deep pages need more lists
         probed = min(stages.probed * -(-top_k // MOST_HITS), stages.lists)
         while True:
             entries = lists.nearest(query, probed)
@@ -243,7 +243,7 @@ class Index:
     def _nearest_by_signs(
         self, query: Embeddings, top_k: int, stages: StagesInfo, entries: Entries | None, mask: Mask | None
     ) -> Places:
-        """Return the places of the rows whose signs are most like the query's, ascending.
+        """Return the places of the rows that steps 2 and 3 keep, ascending.
 
         entries is (n,) int32 or int64, those to compare, None for all rows of an index without lists. mask is (n,)
         bool: entries where it is false are left out.
@@ -274,10 +274,10 @@ class Index:
         return nearest
 
     def _nearest_exactly(self, query: Embeddings, codes: Codes, scales: Scales, top_k: int) -> Places:
-        """Return the numbers of rows, ascending, that include the top_k.
+        """Return positions in codes, ascending, that include the top_k.
 
         The 8-bit query differs from the query by a vector, so its product with a unit row differs by at most that
-        vector's length. Rows that are further below the first top_k than twice this length cannot be among them.
+        vector's length. A row that is more than twice this length below the last of the top_k is none of them.
         """
         if top_k >= len(codes):
             return np.arange(len(codes))

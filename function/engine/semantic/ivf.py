@@ -2,13 +2,13 @@
 
 The export groups the rows by k-means (spherical: the centroids have unit length). Each row is in two lists: that of its
 nearest centroid, and a second one whose centroid is on another side of the row (SOAR: Sun, Simcha, Dopson, Guo and
-Kumar, 2023, https://arxiv.org/abs/2404.00774). If a query is far from one of them, it is usually near the other, so a
-search reads a third of the rows for the same recall. Lists with similar centroids are neighbours, so that the lists of
-a query share pages.
+Kumar, 2023, https://arxiv.org/abs/2404.00774). A query that is similar to a row, but far from one of its centroids, is
+usually near the other. So a search reads a third of the rows for the same recall. Lists with similar centroids are
+neighbours, so that the lists of a query share pages.
 
-A row's number in the corpus is its `row`. Its codes are stored at its `place`, list by list for the first list of each
-row. Its signs are stored twice, at its two entries: the `entry` is the number of a row within all lists, one after the
-other, and in each list the entries are in the order of the corpus.
+A row's number in the corpus is its `row`. Its codes are stored once, at its `place`: list by list, by its first list.
+Its signs are stored twice, once for each of its lists. An `entry` is a position in the signs: list by list, and within
+a list in the order of the corpus.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Lists:
     lists. centroids is (lists, m) int8 and scales (lists,) float32, as `quantize` returns them; offsets is (lists + 1,)
     uint32, the first entry of each list; rows is (rows,) uint32, the row at each place; places is (rows,) uint32, the
     place of each row; entry_places is (entries,) uint32, the place of each entry; entries is (rows,) uint32, the entry
-    of each place in its first list. Both are None in an older file, in which each row is in one list and
+    of each place in its first list. The last two are None in an older file: each row is in one list, and
     its entry is its place.
     """
 
@@ -57,7 +57,7 @@ class Lists:
         return entries if self.entry_places is None else self.entry_places[entries].astype(np.int32)
 
     def entries_of(self, places: Places) -> Entries:
-        """Return an entry of the row at each place: (n,) for (n,)."""
+        """Return each place's first-list entry: (n,) for (n,)."""
         return places if self.entries is None else self.entries[places].astype(np.int32)
 
     def nearest(self, query: Embeddings, count: int) -> Entries:

@@ -58,7 +58,7 @@ def test_it_measures_every_size_and_writes_a_table_and_a_picture(work: Path, mon
     assert all(0 < searches[kind]["p50"] <= searches[kind]["p99"] for kind in (EXACT, HYBRID, *FILTERS.values()))
     table = (work / "scale.md").read_text()
     assert "| passages | 100 |" in table
-    assert "| export (with --update but for the largest): seconds, peak MB, busy cores | 10, 700, 1.80 |" in table
+    assert "| export (the smaller sizes with --update): seconds, peak MB, busy cores | 10, 700, 1.80 |" in table
     assert "| INIT ms, page cache dropped | 310 |" in table
     assert "| a filter keeps 0.01 %: p50, p99 ms |" in table
     assert (work / "scale.svg").read_text().startswith("<?xml")
