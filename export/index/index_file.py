@@ -58,10 +58,10 @@ def _write_stages(
     path: Path, codes: Codes, scales: Scales, exact: ExactSearch, enough: float | None, kept: ListsOfRows | None
 ) -> tuple[StagesInfo | None, float]:
     """Write the rows with their signs and, if they are many, in lists; no stages if their recall is too low."""
-    if len(codes) < LEAST_ROWS_OF_LISTS:
+    lists = None if len(codes) < LEAST_ROWS_OF_LISTS else kept or _make_lists(codes, scales)
+    if lists is None or len(lists.centroids) == 1:  # all rows are equal
         save_tensors(path, {"codes": codes, "scales": scales, "bits": _signs(codes).T})
         return choose_stages(path, 1, exact, enough)
-    lists = kept or _make_lists(codes, scales)
     order, entries = np.argsort(lists.numbers[:, 0], kind="stable"), lists.entries()
     places = np.empty(len(order), np.uint32)
     places[order] = np.arange(len(order), dtype=np.uint32)

@@ -35,6 +35,7 @@ K1 = 1.2  # saturation: the higher, the more a repeated term counts; K1 and B ar
 B = 0.75  # length normalization: 0 ignores the length of a text, 1 divides by it
 MOST_TERMS = 1_000  # maximum terms of a query; further ones are ignored, so that no request takes seconds
 KNOWN_TERMS = 4_096  # terms of earlier queries whose numbers are kept, because queries share many of their words
+LONGEST_KNOWN = 64  # characters of a term whose number is kept; without a limit, long ones could take a gigabyte
 KINDS = {  # dtypes of the tensors
     "terms": "uint8",
     "terms.offsets": "uint64",
@@ -139,7 +140,7 @@ class Keywords:
 
     def _postings(self, term: str, repeats: int) -> Postings | None:
         """Return the postings of a term that a query repeats this often, None if no row has the term."""
-        place = self._find(term)
+        place = self._find(term) if len(term) <= LONGEST_KNOWN else self._find.__wrapped__(term)
         if place is None:
             return None
         begin, end = self._tensors["postings.offsets"][place : place + 2].tolist()

@@ -13,7 +13,7 @@ from export.files.tensor_file import read_notes
 from export.index import index_file
 from export.index.index_file import choose_stages, write_index_file
 from export.index.kept_lists import OlderLists
-from export.index.lists import SPREAD
+from export.index.lists import SPREAD, group_rows
 from export.index.recall import LEAST_RECALL, ExactSearch, own_queries, search_exactly
 from function.engine.bundle import INDEX, StagesInfo, read_manifest
 from function.engine.quantization import Codes, Scales, dequantize, quantize
@@ -131,6 +131,20 @@ def test_lists_of_an_older_version_are_made_again(older: Written, tmp_path: Path
     assert OlderLists.read(tmp_path / INDEX, older.stages) is None
 
 
+def test_both_lists_of_each_row_are_read_from_the_file(older: Written) -> None:
+    _, numbers = group_rows(older.codes, older.scales)
+    np.testing.assert_array_equal(older.lists.numbers, numbers)
+
+
+def test_a_new_row_that_is_equal_to_a_centroid_joins_a_second_list_too(older: Written) -> None:
+    lists = older.lists
+    codes, scales = quantize((dequantize(lists.centroids, lists.scales) @ lists.axes.T)[:500])
+    rows = np.concatenate([np.arange(ROWS), np.full(500, -1)])
+    kept = lists.keep(rows, np.concatenate([older.codes, codes]), np.concatenate([older.scales, scales]))
+    assert kept is not None
+    assert (kept.numbers[:, 0] != kept.numbers[:, 1]).all()
+
+
 def test_a_new_row_with_the_codes_of_an_older_one_joins_its_list(older: Written) -> None:
     rows = np.concatenate([np.arange(ROWS), np.full(300, -1)])
     copied = np.arange(300) * 7
@@ -202,3 +216,17 @@ def test_the_command_keeps_the_lists_of_the_bundle_that_it_updates(
     assert after is not None
     assert after.stages is not None
     assert after.rows == 186
+
+
+def test_an_update_takes_the_rows_over_from_a_bundle_whose_lists_it_cannot_keep(
+    bundle_copy: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("EXHAUSTIVE_ROWS", 50), ("LEAST_ROWS_OF_LISTS", 100), ("LEAST_RECALL", 0.0)):
+        monkeypatch.setattr(index_file, name, value)
+    texts = write_texts(tmp_path / "texts.csv", [*corpus.texts[:180]])
+    export_texts(texts, bundle_copy)
+    first = load_file(bundle_copy / INDEX)
+    monkeypatch.setattr(OlderLists, "read", lambda *_: None)  # as for a file of an older version
+    export_texts(texts, bundle_copy, "--update", bundle_copy)
+    for name, tensor in load_file(bundle_copy / INDEX).items():
+        np.testing.assert_array_equal(tensor, first[name])

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from export.index.index_file import CANDIDATES, RECALL_WITHOUT_LISTS, RESCORED, choose_stages, write_index_file
@@ -46,3 +47,13 @@ def test_stages_that_may_miss_more_are_narrower(tmp_path: Path, monkeypatch: pyt
     assert found is not None
     assert LEAST_RECALL <= recall == exact.recall_of(Index.open(path, found))
     assert (found.probed, found.candidates, found.rescored) < (stages.probed, stages.candidates, stages.rescored)
+
+
+def test_a_large_corpus_of_equal_rows_has_no_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("export.index.index_file.LEAST_ROWS_OF_LISTS", 9_000)
+    codes, scales = quantize(np.repeat(clustered_rows(1), 9_000, axis=0))
+    stages, recall = write_index_file(tmp_path / "index.safetensors", codes, scales)
+    assert stages is not None
+    assert (stages.lists, recall) == (1, 1)
+    hits = Index.open(tmp_path / "index.safetensors", stages).search(clustered_rows(1)[0], 10)
+    assert [hit.row for hit in hits] == list(range(10))

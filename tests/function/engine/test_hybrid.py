@@ -70,6 +70,27 @@ def test_reciprocal_ranks_are_those_of_both_orders(world: tuple[Index, Keywords,
     np.testing.assert_allclose([hit.score for hit in hits], sorted(expected.values(), reverse=True)[:100], atol=1e-6)
 
 
+def test_ten_results_by_reciprocal_ranks_are_the_first_of_more(world: tuple[Index, Keywords, Embeddings]) -> None:
+    index, keywords, query = world
+    info, matches = replace(keywords.info, fusion=RRF, fusion_weight=1.0), keywords.match("w1 w2")
+    allowed = index.scores(query, np.arange(ROWS)) < 0
+    hits = fuse(index, query, matches, info, 100, allowed)
+    assert fuse(index, query, matches, info, FEW_RESULTS, allowed) == hits[:FEW_RESULTS]
+
+
+@pytest.mark.parametrize("top_k", [FEW_RESULTS, 100])
+def test_a_filter_that_leaves_out_the_best_row_does_not_change_scores(
+    world: tuple[Index, Keywords, Embeddings], top_k: int
+) -> None:
+    index, keywords, query = world
+    matches = keywords.match("w12 w20")
+    allowed = np.ones(ROWS, np.bool_)
+    allowed[matches.best_rows(1)] = False
+    scores = {hit.row: hit.score for hit in fuse(index, query, matches, keywords.info, ROWS)}
+    hits = fuse(index, query, matches, keywords.info, top_k, allowed)
+    assert [hit.score for hit in hits] == [scores[hit.row] for hit in hits]
+
+
 def test_few_hits_begin_as_many_do(world: tuple[Index, Keywords, Embeddings]) -> None:
     index, keywords, query = world
     matches = keywords.match("w3 w9")

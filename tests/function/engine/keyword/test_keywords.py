@@ -24,7 +24,7 @@ from function.engine.arrays import AnyArray
 from function.engine.bundle import KeywordsInfo
 from function.engine.keyword import keywords as keywords_module
 from function.engine.keyword.analyzer import LONGEST_QUERY, find_stemmer, split_terms
-from function.engine.keyword.keywords import MOST_TERMS, Keywords
+from function.engine.keyword.keywords import LONGEST_KNOWN, MOST_TERMS, Keywords
 from function.engine.tensors import TensorsError
 
 UNSTEMMED = KeywordOptions(stemming=None)
@@ -260,6 +260,13 @@ def test_a_term_of_an_earlier_query_is_not_searched_again(file: Path, monkeypatc
     assert keywords.match("river goose zebra ferry").best(5)[0].row == 0
     assert keywords.match("goose river zebra").best(5) == first
     assert sorted(searched) == ["ferry", "goose", "river", "zebra"]
+
+
+def test_a_long_term_is_found_but_not_kept(file: Path) -> None:
+    long = "g" * (LONGEST_KNOWN + 1)
+    keywords = make(file, ["goose", long])
+    assert [hit.row for hit in keywords.match(long).best(5)] == [1]
+    assert keywords._find.cache_info().currsize == 0
 
 
 def test_keywords_that_nobody_uses_release_their_file_at_once(file: Path) -> None:

@@ -111,6 +111,44 @@ def test_a_search_for_more_hits_than_its_lists_hold_takes_more_lists(index: Inde
         assert len({hit.row for hit in hits}) == top_k
 
 
+def test_all_rows_are_found_even_if_a_search_reads_one_list_at_first(
+    index: Index, path: Path, queries: Embeddings
+) -> None:
+    narrow = Index.open(path, StagesInfo(len(load_file(path)["centroids"]), 1, 500, 100))
+    for top_k in (MOST_HITS, ROWS // 4, ROWS // 2):
+        allowed = np.arange(ROWS) % 2 == 0
+        for mask in (None, allowed):
+            assert len({hit.row for hit in narrow.search(queries[0], top_k, mask)}) == top_k
+
+
+def test_of_more_equal_rows_than_candidates_the_first_ones_are_found(tmp_path: Path, embeddings: Embeddings) -> None:
+    rows = embeddings[:12_000].copy()
+    equal = np.arange(len(rows)) % 4 == 1
+    rows[equal] = rows[1]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("export.index.index_file.LEAST_ROWS_OF_LISTS", 10_000)
+        stages, _ = write_index_file(tmp_path / "index.safetensors", *quantize(rows))
+    assert stages is not None
+    assert stages.candidates < np.count_nonzero(equal)
+    hits = Index.open(tmp_path / "index.safetensors", stages).search(rows[1], FEW_HITS)
+    assert [hit.row for hit in hits] == np.flatnonzero(equal)[:FEW_HITS].tolist()
+
+
+def test_signs_of_few_allowed_rows_are_compared_if_they_are_too_many_to_score(
+    index: Index, stored: NDArray[np.float64], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("function.engine.semantic.index.EXHAUSTIVE_ROWS", 100)
+    monkeypatch.setattr(Lists, "nearest", None)  # an error if it were called
+    allowed = np.arange(ROWS) % 20 == 0
+    found = []
+    for query in stored[::200].astype(np.float32):
+        hits = index.search(query, 10, allowed)
+        assert len({hit.row for hit in hits if allowed[hit.row]}) == 10
+        best = np.sort(stored[allowed] @ query)[-10]
+        found.append(sum(hit.score >= best - 2e-6 for hit in hits))
+    assert np.mean(found) >= 9
+
+
 @given(share=st.sampled_from([0.1, 0.01, 0.0001]), seed=st.integers(0, 1 << 16), top_k=st.integers(1, 100))
 def test_hits_among_few_allowed_rows_are_those_of_brute_force(
     index: Index, stored: NDArray[np.float64], share: float, seed: int, top_k: int
