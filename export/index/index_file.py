@@ -22,7 +22,7 @@ from function.engine.semantic.index import EXHAUSTIVE_ROWS, Index
 LEAST_ROWS_OF_LISTS = 60_000  # with fewer rows, lists save little time, and without them a search misses less
 ROWS_AT_ONCE = 65_536  # rows whose signs are computed at a time
 # The widths to choose from, each about 1.2 or 1.4 times the one before. SHARES are shares of the lists.
-SHARES = (0.01, 0.012, 0.014, 0.017, 0.02, 0.024, 0.03, 0.035, 0.042, 0.05, 0.06, 0.085, 0.12, 0.17, 0.24, 0.4)
+SHARES = (0.01, 0.012, 0.014, 0.017, 0.02, 0.024, 0.03, 0.035, 0.042, 0.05, 0.06, 0.085, 0.12, 0.17, 0.24, 0.34, 0.4)
 CANDIDATES = (500, 700, 1_000, 1_400, 2_000, 2_800, 4_000)
 RESCORED = (100, 140, 200, 280, 400)
 RECALL_WITH_LISTS = 0.99  # what the stages reach if the widest do

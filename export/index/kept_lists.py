@@ -41,23 +41,19 @@ class ListsOfRows:
         return {CHANGED: str(self.changed)} if self.changed else {}
 
     def entries(self) -> "ListEntries":
-        """Return the entries of all lists; a row whose lists are the same has one entry."""
-        first, second = self.numbers.T
-        rows = np.repeat(np.arange(len(first)), 2)
-        is_first = np.tile([True, False], len(first))
-        exists = is_first | np.repeat(second != first, 2)
-        numbers = self.numbers.reshape(-1)[exists]
-        order = np.argsort(numbers, kind="stable")
-        rows = rows[exists][order]
-        firsts = np.flatnonzero(is_first[exists][order])
-        of_rows = np.empty(len(first), np.uint32)
+        """Return the entries of all lists."""
+        count = len(self.numbers)
+        order = np.argsort(self.numbers.reshape(-1), kind="stable")
+        rows = np.repeat(np.arange(count), 2)[order]
+        firsts = np.flatnonzero(np.tile([True, False], count)[order])
+        of_rows = np.empty(count, np.uint32)
         of_rows[rows[firsts]] = firsts
-        return ListEntries(rows, np.cumsum([0, *np.bincount(numbers)], dtype=np.uint32), of_rows)
+        return ListEntries(rows, np.cumsum([0, *np.bincount(self.numbers.reshape(-1))], dtype=np.uint32), of_rows)
 
 
 @dataclass(frozen=True, slots=True)
 class ListEntries:
-    """The rows in the order of their lists, where most rows occur twice: see function/engine/semantic/ivf.py."""
+    """The rows in the order of their lists, where each row occurs twice: see function/engine/semantic/ivf.py."""
 
     rows: Numbers  # (entries,): the row of each entry; they ascend in each list
     offsets: Array[np.uint32]  # (lists + 1,): the first entry of each list

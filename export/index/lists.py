@@ -25,6 +25,7 @@ ROUNDS_OF_ALL = 2  # rounds of k-means over all rows
 GROUPS_COMPARED = 12  # nearest groups of centroids that a row is compared with
 AXES = 128  # principal axes that are kept; all 384 would change the recall by less than a thousandth
 ROWS_AT_ONCE = 16_384
+FEWER_ROWS_AT_ONCE = 4_096  # second lists take five times the memory of first lists for each row
 # Weight of the part of the second difference that has the direction of the first. With 0.5, a search of a million rows
 # reads a third more of them for the same recall.
 SPREAD = 2.0
@@ -119,11 +120,12 @@ def _find_both_lists(codes: Codes, scales: Scales, centroids: Embeddings) -> Num
     groups = _group(centroids)
     first = _find_nearest(codes, scales, centroids, groups)
     second = first.copy()
-    for begin in range(0, len(codes), ROWS_AT_ONCE):
-        block = dequantize(codes[begin : begin + ROWS_AT_ONCE], scales[begin : begin + ROWS_AT_ONCE])
+    for begin in range(0, len(codes), FEWER_ROWS_AT_ONCE):
+        some = slice(begin, begin + FEWER_ROWS_AT_ONCE)
+        block = dequantize(codes[some], scales[some])
         release(codes)
-        own = first[begin : begin + ROWS_AT_ONCE]
-        best, nearest = np.full(len(block), -np.inf, np.float32), second[begin : begin + ROWS_AT_ONCE]
+        own, nearest = first[some], second[some]
+        best = np.full(len(block), -np.inf, np.float32)
         for near, members in _near_groups(block, groups):
             likeness = second_likeness(block[near], centroids[own[near]], centroids[members])
             likeness[own[near, np.newaxis] == members] = -np.inf

@@ -67,5 +67,6 @@ def own_queries(codes: Codes, scales: Scales) -> Embeddings:
     """Return QUERIES of an index's rows, evenly spread, as queries: (m, dim) float32 of unit length."""
     rows = slice(None, None, max(1, len(codes) // QUERIES))
     queries = dequantize(codes[rows], scales[rows])
-    queries /= np.linalg.norm(queries, axis=1, keepdims=True)
+    lengths = np.linalg.norm(queries, axis=1, keepdims=True)
+    queries /= np.where(lengths > 0, lengths, 1)  # a row can be zeros
     return queries

@@ -20,7 +20,8 @@ from function.engine.semantic.index import DECIMALS, FEW_HITS, MOST_HITS, Hit, I
 if TYPE_CHECKING:
     from function.engine.semantic.remote_index import RemoteIndex
 
-# Rows that each search adds at least: fixed, so that the first results do not depend on num_results.
+# Rows that each search adds at least: fixed, so that the first results of more than FEW_RESULTS do not depend on their
+# number.
 CANDIDATES = 2 * MOST_HITS
 # Up to this many results, semantic search first adds FEW_HITS rows only, which takes a third of the time. The rest of
 # CANDIDATES is added if one could be a result: in 3 to 8 % of queries over 30,000 headlines and sentences.

@@ -10,7 +10,8 @@ in the query, so the export stores it, in 8 bit with a scale for each term.
     rows, impacts               the row and the impact of each posting, uint32 and uint8; the rows of a term ascend
     scales                      the scale of each term's impacts (terms,) float32
 
-A query reads the postings of its own terms and no others: a term is found by binary search over the mapped bytes.
+A query reads the postings of its own terms and no others: a term is found by binary search over the mapped bytes,
+or is known from an earlier query.
 function/engine/keyword/matches.py computes the scores.
 """
 
