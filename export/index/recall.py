@@ -13,6 +13,7 @@ QUERIES = 500  # rows of an index that are used as queries
 TOP_K = 10
 LEAST_RECALL = 0.98  # least recall of an index against exact search
 ROWS_AT_ONCE = 16_384  # rows of exact search at a time: 33 MB of scores with QUERIES
+SEARCHES_AT_ONCE = 10  # searches before the pages that they read are released
 ROUNDING = 1e-5  # difference between two ways to sum the same products
 
 Scores = Array[np.float32]  # (queries, texts)
@@ -46,8 +47,11 @@ class ExactSearch:
 
     def recall_of(self, index: Index) -> float:
         """Return the share (0 to 1) of the index's hits that are also among exact search's, over all queries."""
-        found = (index.search(query, self.top_k) for query in self.queries)
-        hits = np.array([[hit.score for hit in hits] for hits in found], np.float32)
+        hits = np.empty((len(self.queries), self.top_k), np.float32)
+        for number, query in enumerate(self.queries):
+            hits[number] = [hit.score for hit in index.search(query, self.top_k)]
+            if number % SEARCHES_AT_ONCE == 0:
+                release(index.codes)  # or the searches would bring nearly the whole index into memory
         return recall(hits, np.minimum(self.least, 1) - np.float32(ROUNDING))  # an index rounds no score above 1
 
 

@@ -73,7 +73,7 @@ class Hit:
 
 
 class Index:
-    """The corpus's embeddings, ready to be searched."""
+    """The corpus's embeddings, ready to be searched. codes is (rows, dim) int8, in the order of the file."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Index:
         With lists, rows are in the order of their first lists, and bits (entries, words) uint64 are their signs.
         Without lists, rows are in the order of the corpus, and bits (words, rows) uint64 are their signs word by word.
         """
-        self._codes = codes
+        self.codes = codes
         self._scales = scales
         self._bits = bits
         self._lists = lists
@@ -132,12 +132,12 @@ class Index:
         return cls(tensors["codes"], tensors["scales"], tensors.get("bits"), lists, stages)
 
     def __len__(self) -> int:
-        return len(self._codes)
+        return len(self.codes)
 
     @property
     def dim(self) -> int:
         """Return the number of values in a row."""
-        return int(self._codes.shape[1])
+        return int(self.codes.shape[1])
 
     def search(self, query: Embeddings, top_k: int, allowed: Mask | None = None, *, exact: bool = False) -> list[Hit]:
         """Return the top_k rows most like the query, best first; all rows if there are fewer.
@@ -160,7 +160,7 @@ class Index:
             raise ValueError(f"allowed {allowed.shape}; expected ({len(self)},)")
         places = self._places(query, top_k, allowed, exact)
         if len(places) > max(MANY_PLACES, 2 * top_k):
-            codes, scales = self._codes.take(places, axis=0, mode="clip"), self._scales[places]
+            codes, scales = self.codes.take(places, axis=0, mode="clip"), self._scales[places]
             places = places[self._nearest_exactly(query, codes, scales, top_k)]
         rows = places if self._lists is None else self._lists.rows[places]
         scores = self._score(query, places)
@@ -183,7 +183,7 @@ class Index:
     def codes_of(self, rows: Rows) -> tuple[Codes, Scales]:
         """Return the codes (n, dim) int8 and the scales (n,) float32 of some rows of the corpus."""
         places = self._places_of(rows)
-        return self._codes[places], self._scales[places]
+        return self.codes[places], self._scales[places]
 
     def _places_of(self, rows: Rows) -> Places:
         return rows if self._lists is None else self._lists.places[rows].astype(np.int32)
@@ -193,7 +193,7 @@ class Index:
         scores = np.empty(len(places))
         for begin in range(0, len(places), ROWS_AT_ONCE):
             some = places[begin : begin + ROWS_AT_ONCE]
-            codes = self._codes.take(some, axis=0, mode="clip").astype(np.float32)  # "clip" copies faster
+            codes = self.codes.take(some, axis=0, mode="clip").astype(np.float32)  # "clip" copies faster
             # not a matrix product, in which the last bits of equal rows depend on their position
             products = np.asarray(simsimd.cdist(codes, query[np.newaxis], metric="dot")).reshape(-1)
             scores[begin : begin + ROWS_AT_ONCE] = np.round(products * self._scales[some], DECIMALS)
@@ -210,12 +210,12 @@ class Index:
             if stages is None or len(rows) <= max(EXHAUSTIVE_ROWS, len(self) // ROWS_PER_TAKEN):
                 places = np.sort(self._places_of(rows))
                 if stages is None or len(rows) <= EXHAUSTIVE_ROWS:
-                    codes, scales = self._codes.take(places, axis=0, mode="clip"), self._scales[places]
+                    codes, scales = self.codes.take(places, axis=0, mode="clip"), self._scales[places]
                     return places[self._nearest_exactly(query, codes, scales, top_k)]
                 entries = places if self._lists is None else self._lists.entries_of(places)
                 return self._nearest_by_signs(query, top_k, stages, entries, None)
         if stages is None:
-            return self._nearest_exactly(query, self._codes, self._scales, top_k)
+            return self._nearest_exactly(query, self.codes, self._scales, top_k)
         if self._lists is None:
             return self._nearest_by_signs(query, top_k, stages, None, allowed)
         entries, mask = self._probe(self._lists, query, top_k, stages, allowed)

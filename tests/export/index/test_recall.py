@@ -18,6 +18,7 @@ class Forgetful:
     """An index that gives every hit but the best `missing`, and others instead."""
 
     def __init__(self, index: Index, missing: int) -> None:
+        self.codes = index.codes
         self.index, self.missing = index, missing
 
     def search(self, query: NDArray[np.float32], top_k: int) -> list[Any]:
