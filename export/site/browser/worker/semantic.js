@@ -5,7 +5,7 @@ import { best, round6, roundEven, rowsOf } from "./arrays.js";
 
 const EXHAUSTIVE_ROWS = 8192;
 const [MOST_HITS, FEW_HITS] = [100, 25];
-const ROWS_PER_TAKEN = 16;
+const [ROWS_PER_TAKEN, ROWS_PER_HIT] = [16, 4];
 
 export class Index {
   /** @param {Tensors} tensors @param {Stages | null} stages */
@@ -72,7 +72,8 @@ export class Index {
     const width = Math.ceil(count / FEW_HITS);
     const own = signs(query);
     const same = sums(this.bits, places, own.length, (byte, i) => -countBits(byte ^ own[i]));
-    const kept = Int32Array.from(best(same, width * stages.candidates), (i) => places[i]).sort();
+    const chosen = best(same, width * stages.candidates).map((i) => places[i]);
+    const kept = Int32Array.from(new Set(chosen)).sort(); // a row can be in two of the lists
     const codes = quantize(query);
     const isSet = (/** @type {number} */ byte, /** @type {number} */ bit) => (byte >> (7 - bit)) & 1;
     const products = sums(this.bits, kept, own.length, (byte, i) => {
@@ -81,7 +82,7 @@ export class Index {
     return Int32Array.from(best(products, width * stages.rescored), (i) => kept[i]).sort();
   }
 
-  /** Return the allowed places in the nearest lists. @type {(q: Float32Array, n: number, s: Stages, a: Mask) => Int32Array} */
+  /** Return the allowed places in the nearest lists, list by list. @type {(q: Float32Array, n: number, s: Stages, a: Mask) => Int32Array} */
   probe(query, count, stages, allowed) {
     const { axes, centroids, "centroids.scales": scales, ...lists } = /** @type {Tensors} */ (this.lists);
     const width = axes.length / this.dim;
@@ -93,16 +94,19 @@ export class Index {
     const top = Math.ceil(count / FEW_HITS) * FEW_HITS;
     const total = rowsOf(allowed, this.rows).length;
     const share = Math.floor(Math.floor((total * stages.probed) / stages.lists) / 2);
-    const least = Math.min(total, allowed ? Math.max(top, share) : top);
+    const enough = Math.min(ROWS_PER_HIT * top, this.rows);
+    const entryPlaces = lists["entries.places"]; // an older bundle lacks it: each row is in one list
+    const least = Math.min(total, allowed ? Math.max(enough, share) : enough) * (entryPlaces ? 2 : 1);
     const order = best(products, stages.lists);
-    for (let probed = stages.probed * Math.ceil(top / (2 * MOST_HITS)); ; probed *= 2) {
+    for (let probed = stages.probed * Math.ceil(top / MOST_HITS); ; probed *= 2) {
       const places = [];
-      for (const list of order.slice(0, probed)) {
-        for (let place = lists["lists.offsets"][list]; place < lists["lists.offsets"][list + 1]; place++) {
+      for (const list of order.slice(0, probed).sort((a, b) => a - b)) {
+        for (let entry = lists["lists.offsets"][list]; entry < lists["lists.offsets"][list + 1]; entry++) {
+          const place = entryPlaces ? entryPlaces[entry] : entry;
           if (!allowed || allowed[lists["lists.rows"][place]]) places.push(place);
         }
       }
-      if (places.length >= least || probed >= stages.lists) return Int32Array.from(places).sort();
+      if (places.length >= least || probed >= stages.lists) return Int32Array.from(places);
     }
   }
 }
