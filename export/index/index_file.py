@@ -27,7 +27,6 @@ CANDIDATES = (500, 700, 1_000, 1_400, 2_000, 2_800, 4_000)
 RESCORED = (100, 140, 200, 280, 400)
 RECALL_WITH_LISTS = 0.99  # what the stages reach if the widest do
 RECALL_WITHOUT_LISTS = 0.998  # a corpus without lists is searched quickly enough for more
-KEPT_SLACK = 0.002  # recall by which the stages of an older index may miss: other queries change it as much
 SLACK = 0.0005  # recall that is left for each stage that is chosen later
 
 
@@ -104,13 +103,13 @@ def choose_stages(
     """Return the stages of an index.safetensors with this number of lists, and their recall against exact search.
 
     enough is the recall that the stages must reach, from LEAST_RECALL to 1; None means RECALL_WITH_LISTS or
-    RECALL_WITHOUT_LISTS. `kept` are returned if they reach it but for KEPT_SLACK; otherwise no stage becomes narrower
-    than in `kept`. The stages are chosen one after the other, each as narrow as the recall allows while the later ones
-    are as wide as they can be. If even the widest stages do not reach LEAST_RECALL, return None and their recall.
+    RECALL_WITHOUT_LISTS. `kept` are returned if they reach it; otherwise no stage becomes narrower than in `kept`. The
+    stages are chosen one after the other, each as narrow as the recall allows while the later ones are as wide as they
+    can be. If even the widest stages do not reach LEAST_RECALL, return None and the recall of the widest.
     """
     if enough is None:
         enough = RECALL_WITH_LISTS if lists > 1 else RECALL_WITHOUT_LISTS
-    if kept is not None and (recall := exact.recall_of(Index.open(path, kept))) >= enough - KEPT_SLACK:
+    if kept is not None and (recall := exact.recall_of(Index.open(path, kept))) >= enough:
         return kept, recall
     probed = sorted({max(1, round(share * lists)) for share in SHARES}) if lists > 1 else [1]
     stages = StagesInfo(lists, probed[-1], CANDIDATES[-1], RESCORED[-1])

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 # Rows that each search adds at least: fixed, so that the first results of more than FEW_RESULTS do not depend on their
 # number.
 CANDIDATES = 2 * MOST_HITS
-# Up to this many results, semantic search first adds FEW_HITS rows only, which takes a third of the time. The rest of
-# CANDIDATES is added if one could be a result: in 3 to 8 % of queries over 30,000 headlines and sentences.
+# Up to this many results, semantic search first adds FEW_HITS rows only, which takes much less time. The rest of
+# CANDIDATES is added if one of them could be a result, which few queries need.
 FEW_RESULTS = 10
 RRF_RANK = 60  # the constant of the paper: the higher, the less the first ranks stand out
 

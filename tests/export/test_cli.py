@@ -14,6 +14,7 @@ from safetensors.numpy import load_file, save_file
 
 from export.corpus import Corpus
 from export.corpus.python_documentation import NAME
+from export.index import index_file, verify
 from export.index.verify import Check
 from export.shell import python_module
 from function.engine.bundle import (
@@ -192,6 +193,15 @@ def test_a_new_corpus_leaves_the_model_byte_for_byte(story_bundle: Path, corpus:
     assert {name for name in after if after[name] == before[name]} == {MODEL, TOKENIZER}
     assert Passages(story_bundle / PASSAGES).text(0) == corpus.texts[100]
     open_bundle(story_bundle)
+
+
+def test_an_export_compares_its_rows_with_all_rows_only_once(
+    story_bundle: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (index_file, verify):
+        monkeypatch.setattr(module, "search_exactly", None)  # an error if it were called
+    done = export_texts(write_texts(tmp_path / "other.csv", list(corpus.texts[100:])), story_bundle)
+    assert summary(done, "index") == "a search looks at every row; recall@10 1"
 
 
 def test_the_working_folder_can_hold_the_bundle_and_the_command_printed_next_works_there(

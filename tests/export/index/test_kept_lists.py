@@ -83,7 +83,7 @@ def test_an_update_runs_no_k_means_and_finds_what_a_full_export_finds_at_the_sam
     full, _ = write_index_file(tmp_path / "full", codes, scales)
     monkeypatch.setattr(index_file, "group_rows", None)  # an error if it were called
     kept = update(older, tmp_path / INDEX, 200, 150)
-    assert kept.recall >= index_file.RECALL_WITH_LISTS - index_file.KEPT_SLACK
+    assert kept.recall >= index_file.RECALL_WITH_LISTS
     index = Index.open(kept.path, kept.stages)
     exact, queries = Index.open(tmp_path / "full", full), own_queries(codes, scales)[:100]
     for query in queries:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from export.index.recall import neighbour_recall, search_exactly
+from export.index.recall import SEARCHES_AT_ONCE, neighbour_recall, search_exactly
 from function.engine.bundle import StagesInfo
 from function.engine.quantization import dequantize, quantize
 from function.engine.semantic.binary import signs
@@ -65,3 +65,14 @@ def test_neighbour_recall_counts_a_text_as_good_as_the_last_of_the_best() -> Non
     found = np.array([[0.9, 0.1, 0.8, 0.2], [0.4, 0.1, 0.2, 0.3]], np.float32)
     assert neighbour_recall(exact, found, 2) == 0.75  # 0 and 2 of 0, 1, 2; 0 and 3 of 0, 1
     assert neighbour_recall(exact, exact, 2) == 1
+
+
+def test_pages_that_searches_read_are_released_all_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    released: list[Any] = []
+    rows = clustered_rows(500)
+    codes, scales = quantize(rows)
+    exact = search_exactly(rows[:35], codes, scales)
+    monkeypatch.setattr("export.index.recall.release", released.append)
+    exact.recall_of(Index(codes, scales))
+    assert len(released) == 1 + 34 // SEARCHES_AT_ONCE
+    assert all(each is codes for each in released)

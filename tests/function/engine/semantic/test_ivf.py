@@ -14,8 +14,8 @@ from export.index.lists import AXES, principal_axes
 from function.engine.bundle import StagesInfo
 from function.engine.quantization import Embeddings, dequantize, quantize
 from function.engine.ranking import find_groups, find_page
-from function.engine.semantic.index import FEW_HITS, MOST_HITS, Hit, Index
-from function.engine.semantic.ivf import Lists, Places
+from function.engine.semantic.index import FEW_HITS, MOST_HITS, ROWS_PER_HIT, Hit, Index
+from function.engine.semantic.ivf import Entries, Lists
 from function.engine.tensors import TensorsError
 from tests.column_files import column_of
 
@@ -61,6 +61,17 @@ def queries(embeddings: Embeddings) -> Embeddings:
     """Return twenty queries between two rows each."""
     values = embeddings[1_000:1_020] + embeddings[2_000:2_020] / 2
     return np.asarray(values / np.linalg.norm(values, axis=1, keepdims=True), np.float32)
+
+
+def mean_found(index: Index, stored: NDArray[np.float64], allowed: NDArray[np.bool_]) -> float:
+    """Return how many of the ten best allowed rows a search finds on average; it must find ten allowed rows."""
+    found = []
+    for query in stored[::200].astype(np.float32):
+        hits = index.search(query, 10, allowed)
+        assert len({hit.row for hit in hits if allowed[hit.row]}) == 10
+        best = np.sort(stored[allowed] @ query)[-10]
+        found.append(sum(hit.score >= best - 2e-6 for hit in hits))
+    return float(np.mean(found))
 
 
 def test_nearly_all_of_the_ten_best_rows_are_found(index: Index, stored: NDArray[np.float64]) -> None:
@@ -121,6 +132,25 @@ def test_all_rows_are_found_even_if_a_search_reads_one_list_at_first(
             assert len({hit.row for hit in narrow.search(queries[0], top_k, mask)}) == top_k
 
 
+def test_a_search_for_many_hits_reads_more_lists_and_several_rows_for_each_hit(
+    index: Index, path: Path, queries: Embeddings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lists, nearest = len(load_file(path)["centroids"]), Lists.nearest
+    asked: list[tuple[int, int]] = []
+
+    def count(of: Lists, query: Embeddings, count: int) -> Entries:
+        entries = nearest(of, query, count)
+        asked.append((count, len(entries)))
+        return entries
+
+    monkeypatch.setattr(Lists, "nearest", count)
+    Index.open(path, StagesInfo(lists, 1, 500, 100)).search(queries[0], 10)
+    assert asked[-1][1] >= 2 * ROWS_PER_HIT * FEW_HITS
+    asked.clear()
+    Index.open(path, StagesInfo(lists, lists // 10, 500, 100)).search(queries[0], 4 * MOST_HITS)
+    assert asked[0][0] == 4 * (lists // 10)
+
+
 def test_of_more_equal_rows_than_candidates_the_first_ones_are_found(tmp_path: Path, embeddings: Embeddings) -> None:
     rows = embeddings[:12_000].copy()
     equal = np.arange(len(rows)) % 4 == 1
@@ -139,14 +169,7 @@ def test_signs_of_few_allowed_rows_are_compared_if_they_are_too_many_to_score(
 ) -> None:
     monkeypatch.setattr("function.engine.semantic.index.EXHAUSTIVE_ROWS", 100)
     monkeypatch.setattr(Lists, "nearest", None)  # an error if it were called
-    allowed = np.arange(ROWS) % 20 == 0
-    found = []
-    for query in stored[::200].astype(np.float32):
-        hits = index.search(query, 10, allowed)
-        assert len({hit.row for hit in hits if allowed[hit.row]}) == 10
-        best = np.sort(stored[allowed] @ query)[-10]
-        found.append(sum(hit.score >= best - 2e-6 for hit in hits))
-    assert np.mean(found) >= 9
+    assert mean_found(index, stored, np.arange(ROWS) % 20 == 0) >= 9
 
 
 @given(share=st.sampled_from([0.1, 0.01, 0.0001]), seed=st.integers(0, 1 << 16), top_k=st.integers(1, 100))
@@ -165,14 +188,7 @@ def test_hits_among_few_allowed_rows_are_those_of_brute_force(
 def test_nearly_all_of_the_best_among_many_allowed_rows_are_found(
     index: Index, stored: NDArray[np.float64], share: float
 ) -> None:
-    allowed = np.random.default_rng(seed=5).random(ROWS) < share
-    found = []
-    for query in stored[::200].astype(np.float32):
-        hits = index.search(query, 10, allowed)
-        assert len({hit.row for hit in hits if allowed[hit.row]}) == 10
-        best = np.sort(stored[allowed] @ query)[-10]
-        found.append(sum(hit.score >= best - 2e-6 for hit in hits))
-    assert np.mean(found) >= 9.7
+    assert mean_found(index, stored, np.random.default_rng(seed=5).random(ROWS) < share) >= 9.7
 
 
 def test_rows_far_from_the_query_are_found_if_only_they_are_allowed(
@@ -254,7 +270,7 @@ def test_a_search_without_a_filter_reads_the_lists_once(
 ) -> None:
     nearest, asked = Lists.nearest, []
 
-    def count(lists: Lists, query: Embeddings, count: int) -> Places:
+    def count(lists: Lists, query: Embeddings, count: int) -> Entries:
         asked.append(count)
         return nearest(lists, query, count)
 
