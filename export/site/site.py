@@ -64,6 +64,7 @@ def write_site(
         has_stems = index.keywords is not None and index.keywords.stemming is not None
         described: dict[str, object] = {
             "info": {"model": asdict(manifest.model), "index": asdict(index)},
+            "columns": list(index.columns),  # JavaScript sorts the keys of an object that are whole numbers
             "files": files.listed,
             "starts": starts,
             "wordpiece": options,
