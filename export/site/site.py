@@ -74,7 +74,7 @@ def write_site(
         }
         stemmer = AS_MODULE.format((modules / STEMMER).read_text(encoding="utf-8"))
         libraries = {"ort.js": (modules / RUNTIME).read_text(encoding="utf-8"), "porter2.js": stemmer}
-        write_page(site, described, libraries)
+        write_page(site, index.title, described, libraries)
         for name in OWN:
             _remove(out / name)
             (site / name).rename(out / name)

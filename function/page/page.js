@@ -184,6 +184,7 @@ async function begin() {
     const { content, phases } = await ask("info");
     const { index, model, rerank } = content;
     readCorpus(index, rerank);
+    if (index.title) document.title = document.querySelector("h1").textContent = index.title;
     byId("corpus").textContent = `${index.rows.toLocaleString("en")} texts of ${index.corpus}, ${model.name}`;
     byId("filters-toggle").hidden = !corpus.columns.size;
     offerSorts();

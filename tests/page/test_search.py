@@ -213,6 +213,14 @@ def test_a_query_or_a_shared_address_is_not_taken_for_html(open_page: Open) -> N
     assert page.evaluate("[window.attacked, document.querySelectorAll('img, b').length]") == [None, 0]
 
 
+def test_the_title_of_the_texts_is_that_of_the_page(
+    open_page: Open, serve: Serve, make_app: Callable[..., FastAPI], tmp_path: Path
+) -> None:
+    corpus = Corpus(["A lost key."], ["7"], ["{}"], empty_texts=0, title=ATTACK)
+    page = open_page(server=serve(make_app(bundle=write_bundle(tmp_path / "bundle", corpus))))
+    assert (page.title(), page.locator("h1").text_content()) == (ATTACK, ATTACK)
+
+
 def test_a_long_text_is_folded_and_a_button_shows_all_of_it(page: "Page") -> None:
     search(page, "An angry goose opened the wooden door before sunrise.")
     hit = page.locator("li.hit", has=page.locator(".more"))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench.browser.visits import renderer_bytes
+from export.corpus import Corpus
 from export.documents.reading import Reading, read_documents
 from export.documents.splitter import Splitter
 from export.index.columns import choose_types
@@ -215,6 +216,13 @@ def test_links_lead_to_the_documents_around_the_site_also_from_a_frame(
         assert seen.value.ok
         built = {"github": "a%20kitchen.md", "mkdocs": "a%20kitchen/"}[anchors]
         assert page.url == f"http://127.0.0.1:{own.place.removesuffix('search/')}guide/{built}#walls"
+
+
+def test_the_title_of_the_texts_is_that_of_the_page(tmp_path: Path) -> None:
+    corpus = Corpus(["A lost key."], ["7"], ["{}"], empty_texts=0, title="Doors & <b>keys")
+    site = make_site(write_site_bundle(tmp_path / "bundle", corpus), tmp_path)
+    found = re.findall(r"<(title|h1)>(.*)</\1>", (site / "index.html").read_text())
+    assert found == [("title", "Doors &amp; &lt;b&gt;keys"), ("h1", "Doors &amp; &lt;b&gt;keys")]
 
 
 def test_the_search_uses_the_address_of_its_sub_folder_and_index_html(site: Path, host: Host, visit: Visit) -> None:
