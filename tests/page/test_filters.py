@@ -222,6 +222,7 @@ def test_names_of_any_kind_are_in_alphabetical_order_and_filter(
     """JavaScript would sort whole numbers before other keys, and its objects have members of their own."""
     names = ["10", "2", "9 a", "__proto__", "constructor"]
     rows = [{name: f"{name} {row}" for name in names} | {"toString": [1], "until": "9999-12-31"} for row in (0, 0, 1)]
+    rows[2]["10"] = " "  # a value that no filter can state
     columns = dict.fromkeys(names, "string") | {"until": "date"}
     corpus = Corpus(["One goose"] * 3, [*"abc"], [json.dumps(row) for row in rows], empty_texts=0, columns=columns)
     page = open_page(server=serve(make_app(bundle=write_bundle(tmp_path / "bundle", corpus))))
@@ -229,6 +230,7 @@ def test_names_of_any_kind_are_in_alphabetical_order_and_filter(
     assert page.locator("#facets legend").all_inner_texts() == names
     assert page.get_by_label("Column").last.locator("option").all_inner_texts() == [*names, "until"]
     facets = page.locator("#facets")
+    assert facets.locator("fieldset").first.locator("button").all_inner_texts() == ["10 0 2"]
     for name in names:
         facets.get_by_role("button", name=f"{name} 0 ").click()
         wait_for_text(page, "#status", "2 results")
