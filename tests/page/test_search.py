@@ -216,9 +216,12 @@ def test_a_query_or_a_shared_address_is_not_taken_for_html(open_page: Open) -> N
 def test_the_title_of_the_texts_is_that_of_the_page(
     open_page: Open, serve: Serve, make_app: Callable[..., FastAPI], tmp_path: Path
 ) -> None:
-    corpus = Corpus(["A lost key."], ["7"], ["{}"], empty_texts=0, title=ATTACK)
-    page = open_page(server=serve(make_app(bundle=write_bundle(tmp_path / "bundle", corpus))))
-    assert (page.title(), page.locator("h1").text_content()) == (ATTACK, ATTACK)
+    title = f"{ATTACK} Donaudampfschifffahrtsgesellschaftskapitän"
+    corpus = Corpus(["A lost key."], ["7"], ["{}"], empty_texts=0, title=title)
+    server = serve(make_app(bundle=write_bundle(tmp_path / "bundle", corpus)))
+    page = open_page(server=server, viewport={"width": 320, "height": 700})
+    assert (page.title(), page.locator("h1").text_content()) == (title, title)
+    assert page.evaluate("document.documentElement.scrollWidth") == 320
 
 
 def test_a_long_text_is_folded_and_a_button_shows_all_of_it(page: "Page") -> None:
