@@ -57,14 +57,15 @@ def page_address(path: str, base_url: str, style: str) -> str:
     """Return the address of a page, whose path is relative to the folder; without a base URL a relative address.
 
     Pages written as HTML are served under their own names, except for an index.html, which is its folder's page.
-    A Markdown file loses its suffix, as the style has it.
+    A Markdown file loses its suffix, as the style has it. It keeps it where the base URL shows files, and in the style
+    of GitHub without a base URL: then nothing says that a site makes pages of the files.
     """
     folder, slash, name = path.rpartition("/")
     stem, dot, suffix = name.rpartition(".")
     suffix = dot + suffix.lower()
     if suffix in HTML:
         path = folder + slash if stem == "index" else path
-    elif suffix in MARKDOWN and AS_FILES not in base_url:
+    elif suffix in MARKDOWN and AS_FILES not in base_url and (base_url or style != GITHUB):
         is_index = stem == "index" or (stem.lower() == "readme" and style != SPHINX)
         path = folder + slash + ("" if is_index else stem + {GITHUB: "", MKDOCS: "/", SPHINX: ".html"}[style])
-    return (base_url.rstrip("/") + "/" if base_url else "") + quote(path)
+    return (base_url.rstrip("/") + "/" if base_url else "") + quote(path) or "./"

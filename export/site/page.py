@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from html import escape
 from pathlib import Path
 
 import function
@@ -30,14 +31,15 @@ POLICY = {
 }
 NAMED = re.compile(r'(<link rel="stylesheet" href="|<script src=")([\w.-]+)"')
 HEAD = '<meta name="color-scheme"'
+TITLE = "Semantic search"
 NO_SCRIPT = re.compile(r"(This page needs JavaScript\.)[^<]*(<code>.*?</code>[^<]*)?")
 
 
-def write_page(site: Path, described: dict[str, object], libraries: Mapping[str, str]) -> None:
+def write_page(site: Path, title: str, described: dict[str, object], libraries: Mapping[str, str]) -> None:
     """Write index.html, the service worker and the folder with the code, which is named by the hash of its files.
 
-    described is the content of site.json, to which the names of the files of code are added. libraries are the sources
-    of further modules by their names.
+    title is that of the corpus, "" if it has none. described is the content of site.json, to which the names of the
+    files of code are added. libraries are the sources of further modules by their names.
     """
     contents = {
         path.relative_to(folder).as_posix(): path.read_bytes() for folder in (PAGE, BROWSER) for path in _files(folder)
@@ -54,7 +56,7 @@ def write_page(site: Path, described: dict[str, object], libraries: Mapping[str,
     for name, content in contents.items():
         (site / folder / name).write_bytes(content)
     (site / SERVICE_WORKER).write_bytes(service_worker)
-    (site / "index.html").write_text(_own_page(page, folder), encoding="utf-8")
+    (site / "index.html").write_text(_own_page(page, folder).replace(TITLE, escape(title or TITLE)), encoding="utf-8")
 
 
 def _files(folder: Path) -> list[Path]:

@@ -64,6 +64,7 @@ def write_site(
         has_stems = index.keywords is not None and index.keywords.stemming is not None
         described: dict[str, object] = {
             "info": {"model": asdict(manifest.model), "index": asdict(index)},
+            "columns": list(index.columns),  # JavaScript sorts the keys of an object that are whole numbers
             "files": files.listed,
             "starts": starts,
             "wordpiece": options,
@@ -73,7 +74,7 @@ def write_site(
         }
         stemmer = AS_MODULE.format((modules / STEMMER).read_text(encoding="utf-8"))
         libraries = {"ort.js": (modules / RUNTIME).read_text(encoding="utf-8"), "porter2.js": stemmer}
-        write_page(site, described, libraries)
+        write_page(site, index.title, described, libraries)
         for name in OWN:
             _remove(out / name)
             (site / name).rename(out / name)

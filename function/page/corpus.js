@@ -7,7 +7,7 @@ const OF_PASSAGES = ["title", "url", "headings", "page", "start", "end", "passag
 const MOST_FACETS = 10; // columns that one request can count
 
 const corpus = {
-  columns: {}, // type of each column, by name
+  columns: new Map(), // type of each column, by name
   keywords: null, // how words are scored; null if the bundle has no keywords
   hasReranker: false, // whether a slower model can score the best results again
   isDocuments: false, // whether the texts are passages of documents
@@ -17,12 +17,18 @@ const corpus = {
   sorts: [], // columns by which results can be ordered
 };
 
-function readCorpus({ columns, keywords, vectors }, rerank) {
-  const isDocuments = columns.path === "string" && ("url" in columns || "headings" in columns);
+function readCorpus({ columns: types, keywords, vectors }, rerank) {
+  // sorted as in the bundle: an object has names that are whole numbers before all others
+  const columns = new Map(
+    Object.keys(types)
+      .sort()
+      .map((name) => [name, types[name]]),
+  );
+  const isDocuments = columns.get("path") === "string" && (columns.has("url") || columns.has("headings"));
   const hasIndex = !vectors;
   const isRemote = Boolean(vectors && !vectors.keeps_texts);
-  const shown = Object.keys(columns).filter((name) => !isDocuments || !OF_PASSAGES.includes(name));
-  const ofType = (...types) => (isRemote ? [] : shown.filter((name) => types.includes(columns[name])));
+  const shown = [...columns.keys()].filter((name) => !isDocuments || !OF_PASSAGES.includes(name));
+  const ofType = (...wanted) => (isRemote ? [] : shown.filter((name) => wanted.includes(columns.get(name))));
   const facets = ofType("string", "list", "boolean").slice(0, MOST_FACETS);
   const sorts = ofType("number", "date");
   const hasReranker = Boolean(rerank);

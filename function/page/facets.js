@@ -8,12 +8,13 @@ const RARE = 0.01; // share of the texts that the most frequent value of a shown
 const facetBox = byId("facets");
 const suggestions = byId("suggestions");
 
-const suggestionsOf = (column) => `values-of-${Object.keys(corpus.columns).indexOf(column)}`;
+const suggestionsOf = (column) => `values-of-${corpus.facets.indexOf(column)}`;
 
 // Draw {column: [{value, count}, …]} of `total` texts; isChosen and toggle take the condition of a value.
 function drawFacets(facets, total, isChosen, toggle) {
   const focused = facetBox.contains(document.activeElement) ? document.activeElement.dataset.value : null;
-  const lists = Object.entries(facets);
+  const isShown = ({ value }) => String(value).trim() !== ""; // a blank value cannot be filled in
+  const lists = corpus.facets.map((column) => [column, facets[column].filter(isShown)]);
   suggestions.replaceChildren(
     ...lists.map(([column, values]) =>
       make(

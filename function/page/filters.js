@@ -18,11 +18,11 @@ function toFilter(list) {
   const parts = list.map(toPart).filter(Boolean);
   const names = new Set(parts.flatMap(Object.keys));
   if (!parts.length) return undefined;
-  return names.size === parts.length ? Object.assign({}, ...parts) : { $and: parts };
+  return names.size === parts.length ? Object.fromEntries(parts.flatMap(Object.entries)) : { $and: parts };
 }
 
 function toPart([column, operator, ...values]) {
-  const kind = corpus.columns[column];
+  const kind = corpus.columns.get(column);
   const filled = values.filter((value) => value.trim() !== "");
   if (!kind || !filled.length) return null;
   if (operator === "in") return { [column]: { $in: filled } };
@@ -32,14 +32,8 @@ function toPart([column, operator, ...values]) {
   const range = {};
   if (from) range.$gte = kind === "number" ? Number(from) : from;
   if (to && kind === "number") range.$lte = Number(to);
-  if (to && kind === "date") range.$lt = dayAfter(to); // the last day counts to its end
+  if (to && kind === "date") range.$lte = `${to}T23:59:59.999999Z`;
   return { [column]: range };
-}
-
-function dayAfter(day) {
-  const date = new Date(`${day}T00:00:00Z`);
-  date.setUTCDate(date.getUTCDate() + 1);
-  return date.toISOString().slice(0, 10);
 }
 
 // Return the day of a date in UTC, in which the server compares. A time without a zone is in UTC.
@@ -51,7 +45,7 @@ function dayOf(text) {
 
 // Return the condition that a value among the metadata stands for, null if the column cannot be filtered by it.
 function conditionOf(column, value) {
-  const kind = corpus.columns[column];
+  const kind = corpus.columns.get(column);
   if (!kind || typeof value === "object") return null;
   const text = kind === "date" ? dayOf(String(value)) : String(value);
   return kind === "number" || kind === "date" ? [column, "range", text, text] : [column, "is", text];
@@ -69,9 +63,9 @@ function readValues(row) {
 }
 
 // Add a row for a condition; without one, for the first column. Returns the row, null if there is no such column.
-function addCondition([column, operator, ...values] = [Object.keys(corpus.columns)[0]]) {
-  if (!Object.hasOwn(corpus.columns, column)) return null;
-  const names = Object.fromEntries(Object.keys(corpus.columns).map((name) => [name, name]));
+function addCondition([column, operator, ...values] = [[...corpus.columns.keys()][0]]) {
+  if (!corpus.columns.has(column)) return null;
+  const names = Array.from(corpus.columns.keys(), (name) => [name, name]);
   const row = make(
     "div",
     { class: "condition", role: "group", "aria-label": "Filter" },
@@ -100,8 +94,9 @@ function remove(row) {
 }
 
 function drawOperators(row, operator, values = []) {
-  const known = OPERATORS[corpus.columns[row.querySelector(".column").value]];
-  const select = choose(row.querySelector(".operator"), known, Object.hasOwn(known, operator) ? operator : undefined);
+  const known = OPERATORS[corpus.columns.get(row.querySelector(".column").value)];
+  const chosen = Object.hasOwn(known, operator) ? operator : undefined;
+  const select = choose(row.querySelector(".operator"), Object.entries(known), chosen);
   select.disabled = select.length === 1; // nothing to choose
   drawValues(row, values);
 }
@@ -109,13 +104,17 @@ function drawOperators(row, operator, values = []) {
 function drawValues(row, values) {
   const column = row.querySelector(".column").value;
   const operator = row.querySelector(".operator").value;
-  row.querySelector(".values").replaceChildren(...fields(column, corpus.columns[column], operator, values));
+  row.querySelector(".values").replaceChildren(...fields(column, corpus.columns.get(column), operator, values));
 }
 
 // Return the fields for a condition's values.
 function fields(column, kind, operator, [first = "", second = "", ...others]) {
   if (kind === "boolean") {
-    return [choose(make("select", { "aria-label": column }), { true: "yes", false: "no" }, first || "true")];
+    const answers = [
+      ["true", "yes"],
+      ["false", "no"],
+    ];
+    return [choose(make("select", { "aria-label": column }), answers, first || "true")];
   }
   if (operator === "range") {
     const type = kind === "number" ? { type: "number", step: "any" } : { type: "date" };
@@ -131,9 +130,9 @@ function fields(column, kind, operator, [first = "", second = "", ...others]) {
   return [make("input", { type: "text", "aria-label": column, list: suggestionsOf(column), value: first })];
 }
 
-// Give a select these options {value: what is shown} and choose one, the first unless told otherwise.
+// Give a select these options [value, what is shown] and choose one, the first unless told otherwise.
 function choose(select, options, chosen) {
-  select.replaceChildren(...Object.entries(options).map(([name, shown]) => make("option", { value: name }, shown)));
+  select.replaceChildren(...options.map(([value, shown]) => make("option", { value }, shown)));
   if (chosen !== undefined) select.value = chosen;
   return select;
 }

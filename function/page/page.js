@@ -166,7 +166,7 @@ function showCurl(body) {
 // Offer to order the results by the columns that have an order.
 function offerSorts() {
   const options = corpus.sorts.flatMap((name) => {
-    const [most, least] = corpus.columns[name] === "date" ? ["newest", "oldest"] : ["highest", "lowest"];
+    const [most, least] = corpus.columns.get(name) === "date" ? ["newest", "oldest"] : ["highest", "lowest"];
     return [
       make("option", { value: `desc ${name}` }, `${name}, ${most} first`),
       make("option", { value: `asc ${name}` }, `${name}, ${least} first`),
@@ -184,8 +184,9 @@ async function begin() {
     const { content, phases } = await ask("info");
     const { index, model, rerank } = content;
     readCorpus(index, rerank);
+    if (index.title) document.title = document.querySelector("h1").textContent = index.title;
     byId("corpus").textContent = `${index.rows.toLocaleString("en")} texts of ${index.corpus}, ${model.name}`;
-    byId("filters-toggle").hidden = !Object.keys(corpus.columns).length;
+    byId("filters-toggle").hidden = !corpus.columns.size;
     offerSorts();
     drawStart(content.cold_start_milliseconds, Boolean(startIn(phases)));
     byId("problem").hidden = true;

@@ -6,6 +6,7 @@
 const base = location.origin + location.pathname.replace(/\/?$/, "/");
 let key = readKey();
 const isServer = true; // export/site/browser/server.js takes the place of this file in a static site, without a server
+const documents = undefined; // the folder of relative links: a server does not know where the documents are
 const availableMode = (mode) => mode; // every mode; a static site searches words until its model has arrived
 
 function readKey() {

@@ -2,20 +2,20 @@
 
 // Where a text is from: its title, the headings around it, and links to addresses.
 
-// Return the address that a value links to, null if it is not one of http or https. A relative one begins at the page.
-function toLink(value, isRelative = false) {
-  if (typeof value !== "string" || !(isRelative ? value.trim() : /^https?:[/]{2}/i.test(value))) return null;
+// Return the address that a value links to, null if it is not one of http or https. A relative one begins at `folder`.
+function toLink(value, folder) {
+  if (typeof value !== "string" || !(folder ? value.trim() : /^https?:[/]{2}/i.test(value))) return null;
   try {
-    const { href, protocol } = new URL(value, base);
+    const { href, protocol } = new URL(value, folder);
     return /^https?:$/.test(protocol) ? href : null; // not javascript:, data: and the like
   } catch {
     return null;
   }
 }
 
-// Return an element with a text, a link if there is an address.
+// Return an element with a text, a link if there is an address. It opens in the whole window, also from an iframe.
 function link(address, text) {
-  return address ? make("a", { href: address, rel: "noopener" }, text) : make("span", {}, text);
+  return address ? make("a", { href: address, rel: "noopener", target: "_top" }, text) : make("span", {}, text);
 }
 
 // Return the names of the metadata that drawSource shows.
@@ -33,7 +33,7 @@ function placeOf({ title, headings, page }) {
 // Return elements with the title, which links to `url`, and the headings; none for a text without a title.
 function drawSource(metadata) {
   if (!sourceNames(metadata).length) return [];
-  const title = make("h2", { class: "title" }, link(toLink(metadata.url, true), metadata.title));
+  const title = make("h2", { class: "title" }, link(toLink(metadata.url, documents), metadata.title));
   const place = corpus.isDocuments && placeOf(metadata);
   return place ? [title, make("p", { class: "place" }, place)] : [title];
 }
@@ -44,7 +44,7 @@ function drawOthers(passages) {
 }
 
 function drawOther({ metadata, highlights, snippet }) {
-  const place = link(toLink(metadata.url, true), placeOf(metadata) || metadata.title || "Passage");
+  const place = link(toLink(metadata.url, documents), placeOf(metadata) || metadata.title || "Passage");
   const excerpt = make("span", { class: "excerpt" }, ...markRanges(snippet.text, highlights, snippet.start));
   return make("li", {}, place, " ", excerpt);
 }

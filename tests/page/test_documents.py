@@ -61,7 +61,7 @@ def test_texts_that_are_listed_have_titles_and_no_groups(page: "Page") -> None:
     page.locator("#facets").get_by_role("button", name="stories/3.md").click()
     wait_for_text(page, "#status", "5 results")
     assert page.locator("h2").all_inner_texts() == ["Story 3"] * 5
-    assert page.locator("#facets legend").all_inner_texts() == ["path", "author"]
+    assert page.locator("#facets legend").all_inner_texts() == ["author", "path"]
     assert page.locator("#sort").is_hidden()  # no one sorts by where a passage begins
 
 
@@ -70,7 +70,8 @@ def test_texts_that_are_listed_have_titles_and_no_groups(page: "Page") -> None:
     [
         ("https://example.com/a?b#c", "https://example.com/a?b#c"),
         ("HTTP://example.com", "http://example.com/"),
-        ("guide/install.md#linux", "{server}/guide/install.md#linux"),
+        ("guide/install.md#linux", f"{SITE}guide/install.md#linux"),
+        ("./", SITE),
         ("javascript:attacked=true", None),
         (" java\tscript:attacked=true", None),
         ("data:text/html,<script>attacked=true</script>", None),
@@ -80,17 +81,19 @@ def test_texts_that_are_listed_have_titles_and_no_groups(page: "Page") -> None:
         (7, None),
     ],
 )
-def test_only_addresses_of_the_web_become_links(page: "Page", documents: str, url: object, link: str | None) -> None:
-    assert page.evaluate("url => toLink(url, true)", url) == (link and link.format(server=documents))
+def test_only_addresses_of_the_web_become_links(page: "Page", url: object, link: str | None) -> None:
+    assert page.evaluate("([url, folder]) => toLink(url, folder)", [url, SITE]) == link
 
 
 def test_a_value_that_is_an_address_is_a_link_and_no_relative_one(
     open_page: Open, serve: Serve, make_app: Callable[..., FastAPI], tmp_path: Path
 ) -> None:
     found = {"shop": "https://shop.example.com/7", "file": "shop/7", "attack": "javascript:window.attacked=true"}
+    found |= {"title": "A key", "url": "keys/7"}
     corpus = Corpus(["A lost key."], ["7"], [json.dumps(found)], empty_texts=0, columns=dict.fromkeys(found, "string"))
     page = open_page(server=serve(make_app(bundle=write_bundle(tmp_path / "bundle", corpus))))
     search(page, "key")
+    assert page.locator("h2").inner_text() == "A key"
     links = page.locator("li.hit a")
     assert [(one.inner_text(), one.get_attribute("href")) for one in links.all()] == [(found["shop"],) * 2]
     assert page.locator("li.hit").get_by_role("button", name="javascript:window.attacked=true").count() == 1

@@ -213,6 +213,17 @@ def test_a_query_or_a_shared_address_is_not_taken_for_html(open_page: Open) -> N
     assert page.evaluate("[window.attacked, document.querySelectorAll('img, b').length]") == [None, 0]
 
 
+def test_the_title_of_the_texts_is_that_of_the_page(
+    open_page: Open, serve: Serve, make_app: Callable[..., FastAPI], tmp_path: Path
+) -> None:
+    title = f"{ATTACK} Donaudampfschifffahrtsgesellschaftskapitän"
+    corpus = Corpus(["A lost key."], ["7"], ["{}"], empty_texts=0, title=title)
+    server = serve(make_app(bundle=write_bundle(tmp_path / "bundle", corpus)))
+    page = open_page(server=server, viewport={"width": 320, "height": 700})
+    assert (page.title(), page.locator("h1").text_content()) == (title, title)
+    assert page.evaluate("document.documentElement.scrollWidth") == 320
+
+
 def test_a_long_text_is_folded_and_a_button_shows_all_of_it(page: "Page") -> None:
     search(page, "An angry goose opened the wooden door before sunrise.")
     hit = page.locator("li.hit", has=page.locator(".more"))

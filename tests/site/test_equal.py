@@ -181,6 +181,66 @@ def test_a_text_with_two_corrections_of_a_word_counts_the_better_one(tmp_path: P
     compare(make_site(bundle, tmp_path), function, [request])
 
 
+ODD_COLUMNS = {
+    **{"10": "number", "2": "string", "1": "date", "__proto__": "string", "constructor": "boolean", "a.b": "list"},
+    **{"huge": "number", "whole": "number", "since": "date", "until": "date", "id": "string", "é ~": "list"},
+}
+
+
+def odd_metadata(row: int) -> dict[str, object]:
+    """Return values of ODD_COLUMNS, every seventh of which is missing."""
+    lists: tuple[object, ...] = ([], ["b", "a", "b"], ["a", None], ["🦆", ""], ["Z", "é"])
+    values: dict[str, object] = {
+        "10": (-0.5, 0, -3, 7.25, 1e21)[row % 5],
+        "2": ("", "x", "🦆", "\uffee", "X y")[row % 5],
+        "1": ("1969-07-20T20:17:40Z", "1969-12-31", "1970-01-01", "0099-02-03")[row % 4],
+        "__proto__": "proto" if row % 3 else "toString",
+        "constructor": row % 4 > 1,
+        "a.b": lists[row % 5],
+        "huge": (1e300, -1e-7, 2.5, 1e21)[row % 4],
+        "whole": (2**53 - 1, -(2**53) + 1, 0, 5)[row % 4],
+        "since": f"{1960 + row}-03-01T00:00:00{('', 'Z', '+05:30', '-12:00', '.000001', '.5-00:01')[row % 6]}",
+        "until": ("9999-12-31", "9999-12-31T23:59:59.999999-23:59", "0001-01-01", "0001-01-01T00:00+23:59")[row % 4],
+        "id": f"own-{row % 9}",
+        "é ~": lists[(row + 2) % 5],
+    }
+    return {name: value for place, (name, value) in enumerate(values.items()) if (row + place) % 7}
+
+
+def odd_requests() -> Iterator[dict[str, Any]]:
+    """Yield a request for the values of each column, and different ones that compare and sort by them."""
+    generator = random.Random(11)
+    yield from ({"num_results": 100, "facets": [name], "highlights": False} for name in ODD_COLUMNS)
+    for number in range(200):
+        name = generator.choice(list(ODD_COLUMNS))
+        kind = ODD_COLUMNS[name]
+        values = [value for row in range(60) if (value := odd_metadata(row).get(name)) is not None]
+        each = [one for value in values for one in (value if isinstance(value, list) else [value]) if one is not None]
+        value = generator.choice(each)
+        way = generator.choice(["$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exists", "$startsWith"])
+        if way == "$startsWith" and kind not in ("string", "list"):
+            way = "$eq"
+        operand = {"$exists": True, "$in": [value], "$nin": [value]}.get(way, value)
+        request: dict[str, Any] = {"num_results": 20, "filter": {name: {way: operand}}, "facets": [*ODD_COLUMNS][:10]}
+        ordered = [each for each, kind in ODD_COLUMNS.items() if kind != "list"]
+        if number % 2:
+            request["sort"] = {generator.choice(ordered): generator.choice(["asc", "desc"])}
+        elif number % 4:
+            request |= {"text": "the baker", "group_by": generator.choice(["2", "__proto__", "id"])}
+        yield request
+
+
+def test_odd_names_and_values_are_compared_sorted_and_counted_as_by_the_function(
+    tmp_path: Path, function_over: Connect
+) -> None:
+    texts = [f"{WHO[row % 20]} {WHAT[row // 6]}." for row in range(60)]
+    metadata = [json.dumps(odd_metadata(row)) for row in range(60)]
+    columns = dict(sorted(ODD_COLUMNS.items()))
+    corpus = Corpus(texts, [f"row-{row}" for row in range(60)], metadata, empty_texts=0, columns=columns)
+    bundle = write_site_bundle(tmp_path / "bundle", corpus)
+    compare(make_site(bundle, tmp_path), function_over(bundle), list(odd_requests()))
+
+
 @pytest.mark.parametrize(
     "options", [KeywordOptions(None), KeywordOptions(fusion=RRF), None], ids=["plain", "rrf", "none"]
 )

@@ -1,6 +1,7 @@
 """Visits of a site in a real browser: what can be searched when, what is kept, and what happens without a network."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
@@ -8,11 +9,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench.browser.visits import renderer_bytes
+from export.corpus import Corpus
+from export.documents.reading import Reading, read_documents
+from export.documents.splitter import Splitter
+from export.index.columns import choose_types
+from function.engine.bundle import ModelInfo
+from tests.conftest import DIM, MAX_TOKENS
 from tests.page.browser import INSECURE
-from tests.site.conftest import Connect, Function, Host, Visit, wait_until
+from tests.site.conftest import Connect, Function, Host, Visit, make_site, wait_until
+from tests.site.world import make_wordpiece, write_site_bundle
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 QUERY = "lost a silver key in the snow"
 
@@ -176,6 +184,45 @@ def test_two_hundred_queries_leave_no_memory_behind(site: Path, host: Host, visi
 
     before = ask(200)
     assert ask(200) - before < 40_000_000
+
+
+@pytest.mark.parametrize("anchors", ["github", "mkdocs"])
+def test_links_lead_to_the_documents_around_the_site_also_from_a_frame(
+    host: Host, browser: "Browser", tmp_path: Path, anchors: str
+) -> None:
+    folder = tmp_path / "project"
+    (folder / "guide").mkdir(parents=True)
+    (folder / "guide" / "a kitchen.md").write_text("# Kitchen\n\n## Walls\n\nThe baker painted the kitchen.")
+    (folder / "index.html").write_text("<h1>Doors</h1><p>An old sailor opened the wooden door.</p>")
+    if anchors == "mkdocs":
+        (folder / "guide" / "a kitchen").mkdir()
+        (folder / "guide" / "a kitchen" / "index.html").write_text("built")
+    model = ModelInfo("tests/words", None, "0" * 64, "mean", DIM, MAX_TOKENS, {}, "none")
+    reading = Reading(Splitter(make_wordpiece(), model, 20, 0), anchors=anchors)
+    corpus = read_documents(folder, tmp_path / "passages", reading)
+    bundle = write_site_bundle(tmp_path / "bundle", replace(corpus, columns=choose_types(corpus, {}, folder)))
+    own = host(make_site(bundle, tmp_path))
+    (tmp_path / "frame.html").write_text('<iframe src="project/search/?q=kitchen" width="600" height="600"></iframe>')
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(f"http://127.0.0.1:{own.place.partition('/')[0]}/frame.html")
+        frame = page.frame_locator("iframe")
+        frame.locator("#loading[data-ready=offline]").wait_for(state="attached")
+        links = frame.locator("h2 a")
+        links.nth(1).wait_for()
+        assert {page.request.get(one.get_attribute("href") or "").status for one in links.all()} == {200}
+        with page.expect_navigation() as seen:
+            links.first.click()
+        assert seen.value.ok
+        built = {"github": "a%20kitchen.md", "mkdocs": "a%20kitchen/"}[anchors]
+        assert page.url == f"http://127.0.0.1:{own.place.removesuffix('search/')}guide/{built}#walls"
+
+
+def test_the_title_of_the_texts_is_that_of_the_page(tmp_path: Path) -> None:
+    corpus = Corpus(["A lost key."], ["7"], ["{}"], empty_texts=0, title="Doors & <b>keys")
+    site = make_site(write_site_bundle(tmp_path / "bundle", corpus), tmp_path)
+    found = re.findall(r"<(title|h1)>(.*)</\1>", (site / "index.html").read_text())
+    assert found == [("title", "Doors &amp; &lt;b&gt;keys"), ("h1", "Doors &amp; &lt;b&gt;keys")]
 
 
 def test_the_search_uses_the_address_of_its_sub_folder_and_index_html(site: Path, host: Host, visit: Visit) -> None:

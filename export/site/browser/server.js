@@ -1,11 +1,9 @@
 "use strict";
 
 // The page's requests, answered by a worker instead of a server, and what the site has loaded so far.
-// It takes the place of function/page/server.js and has the same names.
+// It takes the place of function/page/server.js and has those of its names that a page without a server uses.
 
-const base = new URL(".", location.href).href;
-const key = "";
-const keepKey = () => {};
+const documents = new URL("..", location.href).href; // the folder of relative links: the site is in one of its folders
 const isServer = false;
 
 /** @type {Map<number, {resolve: (reply: any) => void, reject: (error: Error) => void}>} */

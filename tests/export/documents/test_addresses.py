@@ -69,6 +69,8 @@ def test_mkdocs_takes_the_authors_own_anchor() -> None:
         ("a/b.html", "https://x.org", "github", "https://x.org/a/b.html"),
         ("a b.pdf", "https://x.org", "github", "https://x.org/a%20b.pdf"),
         ("guide/a.md", "", "mkdocs", "guide/a/"),
+        ("index.md", "", "mkdocs", "./"),
+        ("guide/a.md", "", "github", "guide/a.md"),
     ],
 )
 def test_a_page_has_the_address_of_the_site(path: str, base: str, style: str, address: str) -> None:

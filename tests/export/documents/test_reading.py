@@ -200,7 +200,7 @@ def test_front_matter_cannot_replace_the_columns_of_each_passage(folder: Path, b
     (folder / "f.md").write_text(f"---\npath: mine\nurl: mine\n---\n{WORDS}")
     assert export(folder, bundle_copy).code == 0
     (found,) = (each for each in open_passages(bundle_copy) if each.id == "f.md:1")
-    assert (found.metadata["path"], found.metadata["url"]) == ("f.md", "f")
+    assert (found.metadata["path"], found.metadata["url"]) == ("f.md", "f.md")
 
 
 def test_one_command_exports_the_model_first_and_then_the_documents(

@@ -57,8 +57,25 @@ export function countValues(column, allowed) {
   const ordered = [...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1)).slice(0, MOST_VALUES);
   return ordered.map(([key, count]) => {
     const value = column.codes ? column.values[key] : key;
-    return { value: typeof value === "bigint" ? Number(value) : value, count };
+    if (typeof value !== "bigint") return { value, count };
+    return { value: column.kind === "date" ? isoDate(value) : Number(value), count };
   });
+}
+
+/**
+ * Return a moment, in microseconds since 1970, as ISO 8601 in UTC, without a time if it is midnight. If UTC's year is
+ * not in 1 to 9999, it is in another zone.
+ * @type {(moment: bigint) => string}
+ */
+function isoDate(moment) {
+  const fraction = ((moment % 1_000_000n) + 1_000_000n) % 1_000_000n;
+  const date = new Date(Number((moment - fraction) / 1000n));
+  const year = date.getUTCFullYear();
+  const sign = year < 1 ? "+" : year > 9999 ? "-" : "";
+  if (sign) date.setUTCMinutes(date.getUTCMinutes() + Number(`${sign}1439`));
+  const decimals = fraction ? `.${String(fraction).padStart(6, "0")}` : "";
+  const text = date.toISOString().slice(0, 19) + decimals + (sign ? `${sign}23:59` : "Z");
+  return text.replace("T00:00:00Z", "");
 }
 
 /**

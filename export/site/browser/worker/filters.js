@@ -71,7 +71,8 @@ function compare(where, [operator, operand], column) {
   if (operator === "$startsWith" && typeof limit === "string" && column.kind !== "date") {
     return column.where((value) => String(value).startsWith(limit));
   }
-  const passes = COMPARED[operator] ?? refuse(where, "another operator for this column", operator);
+  if (!Object.hasOwn(COMPARED, operator)) refuse(where, "another operator for this column", operator);
+  const passes = COMPARED[operator];
   return column.where((value) => passes(order(value, limit)));
 }
 

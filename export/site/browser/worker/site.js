@@ -17,6 +17,7 @@ export class Site {
   /** @param {any} described site.json @param {import("./files.js").Files} files @param {Stem} stem @param {Embed} embed */
   constructor(described, files, stem, embed) {
     this.info = described.info;
+    this.columns = described.columns; // the names in the order of their files
     this.starts = described.starts; // the first row of each shard of passages
     this.files = files;
     this.embed = embed;
@@ -53,7 +54,7 @@ export class Site {
 
   /** @type {(name: string) => Promise<Column>} */
   async column(name) {
-    const number = Object.keys(this.info.index.columns).indexOf(name);
+    const number = this.columns.indexOf(name);
     if (number < 0) return new Column("string", this.rows, { values: await this.json("ids") });
     return this.open(`column-${number}`, (content) => new Column(this.kinds[name], this.rows, readTensors(content)));
   }
