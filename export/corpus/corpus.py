@@ -41,7 +41,7 @@ class Corpus:
 
     A row is any record of the source, counted from 0; blank lines are not rows. Ids may repeat.
     Metadata leaves out columns that are null in that row; an empty CSV field counts as null, and so does a
-    number of Parquet that is NaN or infinite.
+    number that is NaN or infinite.
     """
 
     texts: Sequence[str]  # never empty or blank, otherwise exactly as in the file
@@ -49,7 +49,7 @@ class Corpus:
     metadata: Sequence[str]  # a compact JSON object of the other columns, "{}" when there are none
     empty_texts: int  # rows skipped because their text was empty, blank or null
     blank_ids: int = 0  # passages whose row number is their id, although the file has a column of ids
-    non_finite: int = 0  # values of Parquet that are NaN or infinite, which JSON cannot hold
+    non_finite: int = 0  # values that are NaN or infinite, which JSON cannot hold
     files: int = 1
     skipped: tuple[Skipped, ...] = ()  # entries of the folder, if the corpus is one
     columns: dict[str, str] = field(default_factory=dict)  # types of the metadata columns: see export/index/columns.py

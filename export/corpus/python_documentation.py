@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from export.corpus import Corpus, CorpusError
-from export.corpus.formats.json_rows import compact_json
+from export.corpus.formats import compact_json
 from export.corpus.python_source import Entry, entries_from_source, parse_modules
 
 NAME = "Python's own documentation"  # what a manifest calls this corpus

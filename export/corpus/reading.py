@@ -9,9 +9,7 @@ from pathlib import Path
 from export.corpus.columns import Columns
 from export.corpus.corpus import Append, Corpus, CorpusError, Counts, Skipped, corpus_error
 from export.corpus.folder import SUFFIXES, find_files, refusing_changes
-from export.corpus.formats.csv_rows import csv_rows
-from export.corpus.formats.json_rows import compact_json, json_rows
-from export.corpus.formats.parquet import read_parquet
+from export.corpus.formats import compact_json, csv_rows, json_rows, parquet_rows
 from export.corpus.ids import Ids
 from export.corpus.passages import stored_columns, writing_passages
 from export.corpus.rows import ReadRows, read_rows
@@ -115,6 +113,7 @@ def _read_file(
         raise corpus_error(path, None, "no file", f"a file ending in {SUFFIXES}", "check the path")
     name = path.name.lower()
     rows: ReadRows
+    place = "line {}"
     with refusing_changes(path):
         match Path(name.removesuffix(".gz")).suffix:
             case ".csv":
@@ -124,8 +123,8 @@ def _read_file(
             case ".jsonl" | ".ndjson" | ".json":
                 rows = partial(json_rows, path)
             case ".parquet" if not name.endswith(".gz"):
-                return read_parquet(path, requested, append, ids, rows_before, on_progress)
+                rows, place = partial(parquet_rows, path), "row {} (from 0)"
             case _:
                 suffix = "".join(path.suffixes[-2:])
                 raise corpus_error(path, None, f"the suffix {suffix!r}", SUFFIXES, "convert or rename the file")
-        return read_rows(path, rows, requested, append, ids, rows_before, on_progress)
+        return read_rows(path, rows, place, requested, append, ids, rows_before, on_progress)

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from export.corpus.corpus import READ, Corpus, CorpusError, Skipped, corpus_error
 from export.corpus.folder import find_files, refusing_changes
-from export.corpus.formats.json_rows import compact_json
+from export.corpus.formats import compact_json
 from export.corpus.passages import stored_columns, writing_passages
 from export.documents.addresses import HTML, MARKDOWN, page_address
 from export.documents.document import Document, UnreadableError

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from export.corpus.corpus import corpus_error
-from export.corpus.formats.json_rows import json_rows
-from export.corpus.formats.lines import is_gzipped, read_lines, require_whole_gzip
+from export.corpus.formats import json_rows, read_lines
 from export.corpus.ids import id_of_number
 from export.evaluation.measures import Grades
 from export.progress import no_progress
@@ -189,8 +188,6 @@ def _read_qrels(path: Path) -> dict[str, dict[str, int]]:
 def _require_file(path: Path, what: str) -> None:
     if not path.is_file():
         raise corpus_error(path, None, "no file", what, "check the path")
-    if is_gzipped(path):
-        require_whole_gzip(path)
 
 
 def _first_character(path: Path) -> str:

@@ -18,8 +18,8 @@ from export.files.disk_errors import find_disk_error
 from export.model.load_model import silence_transformers
 from export.model.onnx_helpers import add_constant, add_node, initializers
 from export.model.source.model_files import ModelError
+from export.model.source.modules import ACTIVATIONS, load_tensors
 from export.model.source.source import Source
-from export.model.source.steps import ACTIVATIONS, load_tensors
 
 OPSET = 18  # what optimum-onnx 0.1 chooses for BERT
 DOMAIN = "com.microsoft"  # domain of ONNX Runtime's own operators
@@ -127,24 +127,21 @@ def add_steps(model: ModelProto, source: Source, pooled: str) -> str:
         axis = add_constant(model, "pooling_axis_2", np.array([2], np.int64))
         count = add_node(model, "ReduceSum", ["pooling_mask_row", axis], "pooling_count", attributes={"keepdims": 0})
         pooled = add_node(model, "Div", [pooled, count], "pooled_mean")
-    inputs = source.hidden_size
     for number, step in enumerate(source.steps):
         name = f"step_{number}"
-        tensors = {key: tensor.numpy() for key, tensor in load_tensors(step, inputs).items()}
+        tensors = {key: tensor.numpy() for key, tensor in load_tensors(step).items()}
         if step.kind == "Dense":
             weight = add_constant(model, f"{name}/weight", tensors["weight"].T)
             pooled = add_node(model, "MatMul", [pooled, weight], f"{name}/product")
-            if step.has_bias:
+            if "bias" in tensors:
                 pooled = add_node(model, "Add", [pooled, add_constant(model, f"{name}/bias", tensors["bias"])], name)
-            operator, attributes = ACTIVATIONS[step.activation]
-            domain = DOMAIN if operator == "Gelu" else ""
-            pooled = add_node(model, operator, [pooled], f"{name}/activation", domain, attributes)
+            operator = ACTIVATIONS[step.activation]
+            pooled = add_node(model, operator, [pooled], f"{name}/activation", DOMAIN if operator == "Gelu" else "")
         elif step.kind == "LayerNorm":
             constants = [add_constant(model, f"{name}/{key}", tensors[key]) for key in ("weight", "bias")]
             pooled = add_node(model, "LayerNormalization", [pooled, *constants], name)
         else:
             pooled = add_node(model, "LpNormalization", [pooled], name, attributes={"axis": 1, "p": 2})
-        inputs = step.outputs
     return pooled
 
 

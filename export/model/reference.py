@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from export.error_text import first_line
 from export.model.load_model import load_model
 from export.model.source.model_files import ModelError
+from export.model.source.modules import Step, load_tensors
 from export.model.source.source import Source
-from export.model.source.steps import Step, load_tensors
 from function.engine.embedder import Embedder
 from function.engine.quantization import Embeddings
 
@@ -76,7 +76,7 @@ def apply_step(step: Step, embedding: NDArray[np.float64]) -> NDArray[np.float64
     """Return what a module after pooling makes of one embedding, (n,), computed by torch in float64."""
     import torch
 
-    tensors = {name: tensor.double() for name, tensor in load_tensors(step, len(embedding)).items()}
+    tensors = {name: tensor.double() for name, tensor in load_tensors(step).items()}
     x = torch.from_numpy(embedding)
     if step.kind == "Dense":
         x = getattr(torch.nn, step.activation)()(torch.nn.functional.linear(x, **tensors))

@@ -5,9 +5,8 @@ import time
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPSConnection
 from urllib.parse import urlsplit
-
-from function.aws.deadline import TimedConnection
 
 # A router or firewall on the way can forget an idle connection without notice, and a request over it would only wait.
 SECONDS_IDLE = 20.0
@@ -21,16 +20,19 @@ def named_endpoint(environment: Mapping[str, str], service: str) -> str | None:
 class Endpoint:
     """The address of a service. Its connections share a TLS context, which takes milliseconds to load."""
 
-    def __init__(self, url: str) -> None:
-        """Take a URL that begins with http:// or https://."""
+    def __init__(self, url: str, timeout: float) -> None:
+        """Take a URL that begins with http:// or https://, and the maximum seconds between two bytes of an answer."""
         parts = urlsplit(url)
         self.host = parts.netloc  # with the port, if it is not the usual one
         self.path = parts.path.rstrip("/")  # precedes the path of each request
         self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+        self._timeout = timeout
 
-    def connect(self) -> TimedConnection:
-        """Return a connection that is made with its first request."""
-        return TimedConnection(self.host, self._tls)
+    def connect(self) -> HTTPConnection:
+        """Return a connection that is made with its first request, and made again after it was closed."""
+        if self._tls is None:
+            return HTTPConnection(self.host, timeout=self._timeout)
+        return HTTPSConnection(self.host, timeout=self._timeout, context=self._tls)
 
 
 class Connections:
@@ -39,11 +41,11 @@ class Connections:
     def __init__(self, endpoint: Endpoint) -> None:
         """Connect to this endpoint when a request needs it. Idle connections are closed with this object."""
         self._endpoint = endpoint
-        self._idle: list[tuple[TimedConnection, float]] = []  # since when; a list's append and pop are atomic
+        self._idle: list[tuple[HTTPConnection, float]] = []  # since when; a list's append and pop are atomic
         weakref.finalize(self, _close_all, self._idle)
 
     @contextmanager
-    def borrow(self) -> Iterator[TimedConnection]:
+    def borrow(self) -> Iterator[HTTPConnection]:
         """Yield an idle connection or a new one. After an error it is closed.
 
         An idle one is open (its `sock` is not None), but the other side can have closed it meanwhile.
@@ -56,7 +58,7 @@ class Connections:
             raise
         self._idle.append((connection, time.time()))
 
-    def _take_idle(self) -> TimedConnection | None:
+    def _take_idle(self) -> HTTPConnection | None:
         while self._idle:
             try:
                 connection, since = self._idle.pop()
@@ -73,6 +75,6 @@ class Connections:
         _close_all(self._idle)
 
 
-def _close_all(idle: list[tuple[TimedConnection, float]]) -> None:
+def _close_all(idle: list[tuple[HTTPConnection, float]]) -> None:
     while idle:
         idle.pop()[0].close()

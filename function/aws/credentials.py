@@ -22,7 +22,7 @@ TOKEN, TOKEN_FILE = "AWS_CONTAINER_AUTHORIZATION_TOKEN", "AWS_CONTAINER_AUTHORIZ
 CONTAINER = "http://169.254.170.2"  # precedes the path in RELATIVE
 # hosts that may answer without TLS
 LOCAL_HOSTS = ("127.0.0.1", "::1", "localhost", "169.254.170.2", "169.254.170.23", "fd00:ec2::23")
-SECONDS = 2.0  # maximum time of a request for credentials
+SECONDS = 2.0  # maximum time between two bytes of an answer with credentials
 EARLY = timedelta(minutes=5)  # new credentials are requested this long before the old ones expire
 
 
@@ -54,12 +54,13 @@ class CredentialSource:
         url = self._address()
         try:
             token = self._token()
-            connection = Endpoint(url).connect()
+            connection = Endpoint(url, SECONDS).connect()
             try:
                 parts = urlsplit(url)
                 target = f"{parts.path or '/'}{'?' * bool(parts.query)}{parts.query}"
                 headers = {"authorization": token} if token else {}
-                response = connection.send_request("GET", target, headers, SECONDS, SECONDS)
+                connection.request("GET", target, headers=headers)
+                response = connection.getresponse()
                 content = response.read()
             finally:
                 connection.close()

@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import NoReturn, TypeVar
 from urllib.parse import quote
 
 from function.aws.connections import Connections, Endpoint, named_endpoint
 from function.aws.credentials import CredentialsError, CredentialSource
-from function.aws.deadline import TimedConnection
 from function.aws.signature import UNRESERVED, sign
 from function.engine.bundle import BundleError
 from function.engine.inputs import split_s3_url
@@ -28,7 +27,6 @@ SERVICE = "s3"
 TRIES = 4
 PAUSE = 0.1  # seconds to wait after the first failure; doubled after each further one
 TIMEOUT = 5.0  # maximum seconds between two bytes of a response
-LONGEST = 30.0  # maximum seconds of a request, from connecting to the last byte of the response
 READ_AT_ONCE = 1 << 18  # maximum bytes of one read
 CREDENTIAL_ERRORS = (b"ExpiredToken", b"InvalidAccessKeyId", b"InvalidToken", b"SignatureDoesNotMatch")
 TRANSIENT = (408, 429, 500, 502, 503, 504)
@@ -55,7 +53,7 @@ class Answer:
 class Objects:
     """The objects under one prefix of a bucket. Several threads can use it; connections stay open until `close`."""
 
-    def __init__(self, url: str, environment: Mapping[str, str]) -> None:
+    def __init__(self, url: str, environment: Mapping[str, str], timeout: float = TIMEOUT) -> None:
         """Take s3://BUCKET/PREFIX, and the endpoint, the region and the credentials from the environment."""
         self.url = url.rstrip("/")
         bucket, prefix = split_s3_url(url)
@@ -64,12 +62,12 @@ class Objects:
         named = named_endpoint(environment, SERVICE)
         # Amazon expects the bucket before the domain, but its certificate does not cover bucket names with dots
         is_label = named is None and "." not in bucket
-        self._endpoint = Endpoint(named or f"https://{f'{bucket}.' if is_label else ''}{domain}")
+        self._endpoint = Endpoint(named or f"https://{f'{bucket}.' if is_label else ''}{domain}", timeout)
         folder = f"{self._endpoint.path}{'' if is_label else f'/{bucket}'}/"
         self._folder = f"{folder}{prefix}/" if prefix else folder
         self._credentials = CredentialSource(environment)
         self._connections = Connections(self._endpoint)
-        self._in_use: set[TimedConnection] = set()
+        self._in_use: set[HTTPConnection] = set()
         self._is_aborted = False
 
     def read(self, name: str, unless_etag: str | None = None) -> Answer | None:
@@ -136,7 +134,7 @@ class Objects:
         raise AssertionError("the last try returns or raises")
 
     @contextmanager
-    def _abortable(self, connection: TimedConnection) -> Iterator[None]:
+    def _abortable(self, connection: HTTPConnection) -> Iterator[None]:
         """Let `abort` end the request that the block sends. Raises _TransientError if `abort` was called before."""
         self._in_use.add(connection)
         try:
@@ -146,7 +144,7 @@ class Objects:
         finally:
             self._in_use.discard(connection)
 
-    def _send(self, connection: TimedConnection, name: str, headers: dict[str, str]) -> HTTPResponse:
+    def _send(self, connection: HTTPConnection, name: str, headers: dict[str, str]) -> HTTPResponse:
         path, now = quote(self._folder + name, safe=f"/{UNRESERVED}"), datetime.now(UTC)
         try:
             credentials = self._credentials.get(now)
@@ -154,7 +152,8 @@ class Objects:
             raise RemoteError(f"{self.url}: {error}") from error
         host = self._endpoint.host
         signed = sign("GET", host, path, headers, b"", credentials, self._region, SERVICE, now)
-        return connection.send_request("GET", path, signed, LONGEST, TIMEOUT)
+        connection.request("GET", path, headers=dict(signed))
+        return connection.getresponse()
 
     def _refuse(self, name: str, reply: HTTPResponse, expected: int) -> NoReturn:
         code = re.search(rb"<Code>(\w+)</Code>", reply.read(4096))

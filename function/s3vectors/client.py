@@ -10,14 +10,13 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import Any, TypeVar
 
 import numpy as np
 
 from function.aws.connections import Connections, Endpoint, named_endpoint
 from function.aws.credentials import CredentialsError, CredentialSource
-from function.aws.deadline import TimedConnection
 from function.aws.signature import sign
 from function.engine.bundle import VectorsInfo
 from function.engine.quantization import Embeddings
@@ -25,7 +24,7 @@ from function.engine.semantic.index import DECIMALS
 from function.engine.semantic.s3_vectors import ID, METADATA, TEXT, key_of, row_of
 
 SERVICE = "s3vectors"
-SECONDS = 10.0  # maximum time of a response; Amazon states less than one second for a cold query
+SECONDS = 10.0  # maximum time between two bytes of a response; Amazon states less than one second for a cold query
 RETRY_AFTER = 1  # seconds to wait after the service has refused too many requests
 QUERY, GET = "/QueryVectors", "/GetVectors"
 MOST_KEYS = 100  # keys of one GetVectors
@@ -53,7 +52,7 @@ class VectorsClient:
         self._info = info
         self._credentials = CredentialSource(environment)
         default = f"https://{SERVICE}.{info.region}.api.aws"
-        self._endpoint = Endpoint(named_endpoint(environment, SERVICE) or default)
+        self._endpoint = Endpoint(named_endpoint(environment, SERVICE) or default, SECONDS)
         self._connections = Connections(self._endpoint)
 
     def query(self, embedding: Embeddings, top_k: int, condition: dict[str, Any] | None = None) -> list[Hit]:
@@ -187,12 +186,13 @@ class VectorsClient:
                 if is_new:
                     raise
 
-    def _send_over(self, connection: TimedConnection, target: str, body: bytes) -> tuple[HTTPResponse, bytes]:
+    def _send_over(self, connection: HTTPConnection, target: str, body: bytes) -> tuple[HTTPResponse, bytes]:
         now = datetime.now(UTC)
         credentials, headers = self._credentials.get(now), {"content-type": "application/json"}
         target, host = self._endpoint.path + target, self._endpoint.host
         signed = sign("POST", host, target, headers, body, credentials, self._info.region, SERVICE, now)
-        response = connection.send_request("POST", target, signed, SECONDS, SECONDS, body)
+        connection.request("POST", target, body, dict(signed))
+        response = connection.getresponse()
         return response, response.read()
 
 

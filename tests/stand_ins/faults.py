@@ -142,7 +142,6 @@ def dawdle(exchange: Exchange) -> None:
 FAULTS: dict[str, tuple[Fault, str]] = {
     "cut": (cut, "ended after"),
     "503": (refuse(503, "SlowDown"), "503 SlowDown"),
-    "slow": (dawdle, "timed out"),
     "short": (shorten, "ended after|end of message|bytes"),
     "forbidden": (refuse(403, "AccessDenied"), "403 AccessDenied; publish a bundle there, or allow s3:GetObject"),
     "gone": (refuse(404, "NoSuchKey"), "404 NoSuchKey; publish a bundle there"),

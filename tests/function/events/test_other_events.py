@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from function.events import make_handler
-from tests.function.events.event_makers import Event, http_api
+from tests.function.events.event_makers import Event
 
 Answer = Callable[[object], dict[str, Any]]
 
@@ -106,71 +106,31 @@ nested: list[Any] = []
 for _ in range(100_000):
     nested = [nested]
 
-REFUSED_DIRECT: list[tuple[str, Event]] = [
-    ("event.path: found a number, expected a string; ", {"path": 5}),
-    ("event.method: found a list, expected a string; ", {"path": "/health", "method": []}),
-    ("event.body: found half of a surrogate pair ", {"path": "/similar", "body": "\ud800"}),
-    ("event: found text beside path, expected only path, method and body; remove it", {"path": "/", "text": "goose"}),
-    ("event: found brackets nested too deeply, expected ", {"text": nested}),
-    ("event.body: found brackets nested too deeply", {"path": "/similar", "body": nested}),
-]
-
-
-@pytest.mark.parametrize(("message", "event"), REFUSED_DIRECT, ids=[message for message, _ in REFUSED_DIRECT])
-def test_a_direct_invocation_with_a_wrong_field_is_refused(answer: Answer, message: str, event: Event) -> None:
-    reply = answer(event)
-    assert reply["statusCode"] == 400
-    assert json.loads(reply["body"])["error"].startswith(message)
-
-
-LATTICE_2 = {"version": "2.0", "path": "/similar", "method": "POST", "requestContext": {"serviceNetworkArn": "arn"}}
 OTHERS: list[tuple[str, object]] = [
     ("an empty object", {}),
     ("null", None),
     ("a list", [{"text": "goose"}]),
-    ("a list", []),
     ("a string", "goose"),
-    ("a number", 5),
-    ("a number", 0.5),
-    ("a boolean", True),
-    ("an object with key1, key2", {"key1": "a", "key2": 2}),
-    ("an object with key0, key1, key2, key3, …", {f"key{i}": i for i in range(9)}),
-    ("an EventBridge event", {"version": "0", "detail-type": "EC2 Instance Launch", "source": "aws.ec2", "detail": {}}),
-    ("messages from SQS", {"Records": [{"messageId": "a", "eventSource": "aws:sqs", "body": "goose"}]}),
-    ("messages from SNS", {"Records": [{"EventSource": "aws:sns", "Sns": {"Message": "goose"}}]}),
-    ("a notification from S3", {"Records": [{"eventSource": "aws:s3", "s3": {"object": {"key": "a"}}}]}),
-    ("records from a DynamoDB stream", {"Records": [{"eventSource": "aws:dynamodb", "dynamodb": {}}]}),
-    ("records from a Kinesis stream", {"Records": [{"eventSource": "aws:kinesis", "kinesis": {}}]}),
-    ("records from Kafka", {"eventSource": "aws:kafka", "records": {"topic-0": []}}),
-    ("a CloudFront request (Lambda@Edge)", {"Records": [{"cf": {"request": {"method": "GET", "uri": "/health"}}}]}),
-    *(("a list of records", {"Records": records}) for records in ([], None, [5], [{"eventSource": ["aws:sqs"]}])),
-    ("log lines from CloudWatch Logs", {"awslogs": {"data": "H4sI"}}),
-    ("a VPC Lattice request (format 1.0)", {"raw_path": "/similar", "method": "POST", "headers": {}, "body": "{}"}),
-    ("a VPC Lattice request (format 2.0)", LATTICE_2),
-    ("a message of an API Gateway WebSocket", {"requestContext": {"routeKey": "$connect", "connectionId": "a="}}),
-    ("a Cognito trigger", {"version": "1", "triggerSource": "PreSignUp_SignUp", "userPoolId": "a", "request": {}}),
-    ("an event for a REST API's authorizer", {"type": "TOKEN", "authorizationToken": "secret", "methodArn": "arn"}),
-    ("an event for an HTTP API's authorizer", http_api("GET", "/health", None) | {"routeArn": "arn"}),
-    ("the record of another function's invocation", {"requestContext": {"functionArn": "arn"}, "requestPayload": {}}),
-    (
-        'an HTTP request without resource, requestContext.elb, or version "2.0" with requestContext.http',
-        {"httpMethod": "GET", "path": "/health", "requestContext": {"stage": "prod"}},
-    ),
+    ("an object with Records", {"Records": [{"eventSource": "aws:sqs"}]}),
+    ("an object with type, authorizationToken, methodArn", {"type": 1, "authorizationToken": "secret", "methodArn": 1}),
+    ("an object with a, b, c, d, …", dict.fromkeys("abcde", "secret")),
+    ("an object with httpMethod, path, requestContext", {"httpMethod": "GET", "path": "/health", "requestContext": {}}),
+    ("an object with path", {"path": 5}),
+    ("an object with path, body", {"path": "/similar", "body": "\ud800"}),
+    ("an object with text", {"text": nested}),
 ]
 
 
 @pytest.mark.parametrize(("described", "event"), OTHERS)
-def test_any_other_event_is_refused_with_its_kind_and_the_expected_events(
+def test_any_other_event_is_refused_with_its_fields_and_the_expected_events(
     answer: Answer, caplog: pytest.LogCaptureFixture, described: str, event: object
 ) -> None:
     reply = answer(event)
-    message = (
-        f"event: found {described}, expected an HTTP request from API Gateway, a function URL or a load balancer, or "
-        '{"text": "some words"}, or {"path": "/predict", "body": {"text": "some words"}}; '
-        "remove this function from the event's source, or compare the event with the examples in the folder "
-        "deploy/events/"
-    )
-    assert (reply["statusCode"], json.loads(reply["body"])) == (400, {"error": message, "error_type": "bad_request"})
+    assert reply["statusCode"] == 400
+    message = json.loads(reply["body"])["error"]
+    assert message.startswith(f"event: found {described} (")
+    assert "expected an HTTP request from API Gateway, a function URL or a load balancer, or" in message
+    assert "secret" not in message
     line = only_line(caplog)
     assert (line["message"], line["status"], line["error"]) == ("event refused", 400, message)
 

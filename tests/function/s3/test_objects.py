@@ -32,18 +32,18 @@ def test_a_request_goes_to_amazons_address_of_the_bucket_or_to_the_one_that_a_va
     class Connection:
         sock = None
 
-        def __init__(self, host: str, tls: object) -> None:
-            assert tls is not None
+        def __init__(self, host: str, timeout: float, context: object) -> None:
+            assert context is not None
             self._host = host
 
-        def send_request(self, method: str, path: str, *arguments: object) -> None:
+        def request(self, method: str, path: str, headers: object) -> None:
             asked.append((self._host, path))
             raise KeyboardInterrupt
 
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr(connections, "TimedConnection", Connection)
+    monkeypatch.setattr(connections, "HTTPSConnection", Connection)
     with pytest.raises(KeyboardInterrupt):
         Objects(url, KEYS | environment).read("current.json")
     assert asked == [(host, path)]

@@ -13,7 +13,7 @@ from function.engine.bundle import MANIFEST, read_manifest
 from function.s3 import objects
 from function.s3.fetch import RefusedError
 from tests.function.s3.asking import Behind, Start, ask, left
-from tests.stand_ins.faults import FAULTS, Fault, Proxy, change, cut, dawdle, refuse, shorten
+from tests.stand_ins.faults import FAULTS, Fault, Proxy, change, cut, refuse, shorten
 from tests.stand_ins.fixtures import Publish
 
 
@@ -26,11 +26,8 @@ def test_what_s3_does_wrong_is_told_and_the_old_bundle_serves_on(
     where: str,
     fault: Fault,
     message: str,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     switch, client, old, _ = behind
-    if fault is dawdle:
-        monkeypatch.setattr(objects, "TIMEOUT", 0.1)
     if where == "current.json" and fault is shorten:
         message = "delete the object and publish again"  # it is whole for all one knows
     elif where == "manifest.json" and fault is shorten:

@@ -16,11 +16,11 @@ from export.index.indexer import write_manifest
 from function.engine.bundle import TRUNCATED, BundleError, ModelInfo, describe_file, read_manifest
 from function.engine.embedder import Embedder
 from function.s3 import fetch as fetching
-from function.s3 import folders, objects
+from function.s3 import folders
 from function.server import cli as command
 from tests.function.s3.asking import Start, ask, fetched, left
 from tests.project import ROOT
-from tests.stand_ins.faults import FAULTS, WRONG, Fault, Proxy, dawdle
+from tests.stand_ins.faults import FAULTS, WRONG, Fault, Proxy
 from tests.stand_ins.fixtures import Publish
 
 WIRING = """
@@ -139,10 +139,7 @@ def test_a_start_that_cannot_fetch_fails_and_leaves_nothing(
     proxy: Proxy,
     fault: Fault,
     message: str,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if fault is dawdle:
-        monkeypatch.setattr(objects, "TIMEOUT", 0.1)
     publish(bundle)
     proxy.fail("passages.safetensors", fault)
     with pytest.raises(BundleError, match=message):

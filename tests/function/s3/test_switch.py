@@ -3,6 +3,7 @@
 import gc
 import shutil
 import threading
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from starlette.types import Message, Receive, Scope, Send
 
 from export.publishing.store import Store
 from function.aws.connections import Endpoint
-from function.aws.deadline import TimedConnection
 from function.s3 import reloader
 from function.s3.folders import SharedFolder, open_shared
 from function.s3.objects import RemoteError
@@ -88,7 +88,7 @@ def test_no_connection_stays_open_between_polls(
     connections = []
     connect = Endpoint.connect
 
-    def remember(endpoint: Endpoint) -> TimedConnection:
+    def remember(endpoint: Endpoint) -> HTTPConnection:
         connections.append(connect(endpoint))
         return connections[-1]
 

@@ -173,11 +173,11 @@ def test_without_credentials_the_error_says_where_they_were_looked_for(faulty: S
 def test_the_host_is_amazons_unless_a_variable_names_another(monkeypatch: pytest.MonkeyPatch) -> None:
     hosts: list[str] = []
 
-    def refuse(host: str, tls: object) -> None:
+    def refuse(host: str, **options: object) -> None:
         hosts.append(host)
         raise OSError("no network in tests")
 
-    monkeypatch.setattr(connections, "TimedConnection", refuse)
+    monkeypatch.setattr(connections, "HTTPSConnection", refuse)
     with pytest.raises(VectorsError):
         VectorsClient(INFO, CREDENTIALS).query(QUERY, 1)
     assert hosts == ["s3vectors.eu-central-1.api.aws"]

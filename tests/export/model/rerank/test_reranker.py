@@ -156,14 +156,11 @@ def test_token_types_reach_the_model(make: Make, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"architectures": ["BertModel"]}, "expected a class that ends with ForSequenceClassification"),
-        ({"id2label": {"0": "a", "1": "b", "2": "c"}}, "has 3 labels; expected a cross-encoder with one label, or"),
+        ({"architectures": ["BertModel"]}, "has 0 labels"),
+        ({"id2label": {"0": "a", "1": "b", "2": "c"}}, "has 3 labels, .*expected a cross-encoder with one label, or"),
         ({"auto_map": {"AutoModel": "code.py"}}, "the export runs no code of others"),
-        (
-            {"sentence_transformers": {"activation_fn": "torch.nn.Tanh"}},
-            "the activation of the scores is torch.nn.Tanh",
-        ),
-        ({"sbert_ce_default_activation_function": "own.Code"}, "the activation of the scores is own.Code, expected"),
+        ({"sentence_transformers": {"activation_fn": "torch.nn.Tanh"}}, "and the activation torch.nn.Tanh; expected"),
+        ({"sbert_ce_default_activation_function": "own.Code"}, "and the activation own.Code; expected"),
     ],
 )
 def test_what_cannot_be_exported_is_refused(make: Make, config: dict[str, Any], message: str) -> None:
@@ -182,7 +179,7 @@ def test_a_model_without_its_classifier_is_refused(make: Make) -> None:
     tensors = load_file(folder / "model.safetensors")
     del tensors["classifier.weight"]
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(ModelError, match=r"1 missing \(classifier.weight\)"):
+    with pytest.raises(ModelError, match=r"the weights lack 1 tensors, such as classifier\.weight"):
         run_original_pairs(read_cross_encoder(folder, "headless"))
 
 

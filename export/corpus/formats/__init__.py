@@ -1,1 +1,0 @@
-"""The file formats of a corpus."""

@@ -1,0 +1,210 @@
+"""Lambda events as requests to the app, through Mangum.
+
+HTTP events come from API Gateway (payloads 1.0 and 2.0), function URLs and load balancers. Other events are pings,
+which keep the function warm and become GET /health, and direct invocations: `{"text": …}` is the body of POST /similar,
+and `{"path": …, "method": …, "body": …}` is that request. Every other event, and one with a field of the wrong type,
+gets a 400: after an exception, Lambda would send an asynchronous event twice more. Errors contain names and types but
+no values, because an event contains its caller's secrets.
+"""
+
+import json
+from base64 import b64decode
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import unquote, urlencode
+
+from mangum import Mangum
+from mangum.handlers import ALB, APIGateway, HTTPGateway
+from mangum.handlers.alb import encode_query_string_for_alb
+from mangum.types import ASGI, LambdaConfig, LambdaContext, LambdaHandler, QueryParams
+
+Event = dict[str, Any]
+Handler = Callable[[Any, LambdaContext], dict[str, Any]]
+Headers = dict[str, str]
+Scope = dict[str, Any]
+
+# serverless-plugin-warmup and lambda-warmer send these pings, and EventBridge sends an event of its schedule.
+PING_FLAGS = ("warmer", "warmup", "keepWarm")
+PING_SOURCES = ("serverless-plugin-warmup", "serverless-plugin-lambda-warmup")
+SCHEDULE = "Scheduled Event"
+THUNDRA_PING = "#warmup"  # the first characters of a string; options can follow
+DIRECT_FIELDS = {"path", "method", "body"}
+NAMES_SHOWN, LONGEST_NAME = 4, 40  # maximum names of an unknown event's fields in an error, and their characters
+EXPECTED = (
+    'expected an HTTP request from API Gateway, a function URL or a load balancer, or {"text": "some words"}, '
+    'or {"path": "/predict", "body": {"text": "some words"}}; remove this function from the event\'s source, or '
+    "compare the event with the examples in the folder deploy/events/"
+)
+
+
+def make_handler(app: ASGI, base_path: str) -> Handler:
+    """Return the Lambda handler of an app whose routes are under base_path, "/" for none.
+
+    It answers every event that JSON can express. An event that is not a request gets a 400.
+    """
+    formats: list[type[LambdaHandler]] = [HttpApi, RestApi, LoadBalancer, OtherEvent]
+    return Mangum(app, lifespan="off", api_gateway_base_path=base_path, custom_handlers=formats)
+
+
+class EventReader:
+    """A Mangum handler for one format of events. A subclass reads the event, and inherits how to format a reply.
+
+    `scope` is the ASGI scope of the request, and `body` its body. A scope can have three fields of our own: `refusal`
+    is the message of a 400 to answer with, and `log_as` is the message of the log line. `is_direct` is True if no API
+    key is needed: the event came without HTTP, from a caller with permission to invoke the function, or it is refused.
+    """
+
+    scope: Any = None  # hides Mangum's property of this name, which raises for odd headers such as a port of "443,80"
+    body = b""  # likewise
+
+    def __init__(self, event: Any, context: LambdaContext, config: LambdaConfig) -> None:
+        self.event, self.context, self.config = event, context, config
+        try:
+            self.scope = self._read()
+            body = self.event.get("body") or ""
+            is_base64 = self.event.get("isBase64Encoded")
+            self.body = b64decode(body, validate=True) if is_base64 else body.encode()
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+            self.scope = self._make_scope("", "", {})
+            refusal = f"event: found {_describe(event)} ({type(error).__name__} while it was read), {EXPECTED}"
+            self.scope |= {"refusal": refusal, "log_as": "event refused", "is_direct": True}
+
+    @classmethod
+    def infer(cls, event: object, context: LambdaContext, config: LambdaConfig) -> bool:
+        """Return whether an event has this format."""
+        return format_of(event) is cls
+
+    def _read(self) -> Scope:
+        """Return the scope of the event's request. A wrong field raises an error that `__init__` catches."""
+        raise NotImplementedError
+
+    def _make_scope(
+        self,
+        method: str,
+        path: str,
+        headers: Headers,
+        query: bytes = b"",
+        source_ip: object = None,
+        stage: str = "$default",
+    ) -> Scope:
+        """Return the ASGI scope of a request. Its path does not contain the stage, nor the base path.
+
+        An HTTP API's paths begin with its stage, with a custom domain too
+        (https://github.com/CodeGenieApp/serverless-express/issues/465): with the stage `prod`, `/prod` means `/`. The
+        base path is removed if it is there and a path follows; the same API has an address without it. Mangum's
+        strip_api_gateway_path is not used: with the base path /p it would turn /predict into redict.
+        """
+        path = unquote(path) or "/"
+        path.encode()  # refuses half of a surrogate pair
+        if stage != "$default" and f"{path}/".startswith(f"/{stage}/"):
+            path = path.removeprefix(f"/{stage}") or "/"
+        base = self.config["api_gateway_base_path"].rstrip("/")
+        return {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.0"},
+            "http_version": "1.1",
+            "method": method.upper(),
+            "scheme": headers.get("x-forwarded-proto", "https"),
+            "path": path.removeprefix(base) if path.startswith(f"{base}/") else path,
+            "query_string": query,
+            "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+            "client": (source_ip, 0),
+            "aws.event": self.event,
+            "aws.context": self.context,
+        }
+
+
+class HttpApi(EventReader, HTTPGateway):
+    """An HTTP API with payload 2.0, or a function URL."""
+
+    def _read(self) -> Scope:
+        context, headers = self.event["requestContext"], _headers(self.event)
+        if cookies := self.event.get("cookies"):
+            headers["cookie"] = "; ".join(cookies)
+        http, query = context["http"], (self.event.get("rawQueryString") or "").encode()
+        stage = context.get("stage") or "$default"
+        return self._make_scope(http["method"], http["path"], headers, query, http.get("sourceIp"), stage)
+
+
+class RestApi(EventReader, APIGateway):
+    """A REST API, or an HTTP API with payload 1.0."""
+
+    def _read(self) -> Scope:
+        query = urlencode(_query(self.event), doseq=True).encode()
+        source_ip = (self.event["requestContext"].get("identity") or {}).get("sourceIp")
+        return self._make_scope(self.event["httpMethod"], self.event["path"], _headers(self.event), query, source_ip)
+
+
+class LoadBalancer(EventReader, ALB):
+    """An Application Load Balancer. Mangum replies with lists of headers if the event has such lists."""
+
+    def _read(self) -> Scope:
+        if self.event.get("multiValueHeaders", {}) is None:  # Mangum tests only whether the key is there
+            self.event = {name: value for name, value in self.event.items() if value is not None}
+        headers, query = _headers(self.event), encode_query_string_for_alb(_query(self.event))
+        source_ip = headers.get("x-forwarded-for", "")
+        return self._make_scope(self.event["httpMethod"], self.event["path"], headers, query, source_ip)
+
+
+class OtherEvent(EventReader, HTTPGateway):
+    """A ping, a direct invocation, or an event that is not a request. The reply has the format of an HTTP API."""
+
+    def _read(self) -> Scope:
+        event, self.event = self.event, {"version": "2.0"}  # Mangum reads the format of the reply here
+        is_flagged = isinstance(event, dict) and any(event.get(flag) is True for flag in PING_FLAGS)
+        if is_flagged or (isinstance(event, str) and event.startswith(THUNDRA_PING)):
+            return self._make_scope("GET", "/health", {}) | {"log_as": "ping", "is_direct": True}
+        if event.get("source") in PING_SOURCES or event.get("detail-type") == SCHEDULE:
+            return self._make_scope("GET", "/health", {}) | {"log_as": "ping", "is_direct": True}
+        if "path" in event and event.keys() <= DIRECT_FIELDS:
+            path, body = event["path"], event.get("body")
+            body = body if isinstance(body, str | None) else json.dumps(body)
+            method = (event.get("method") or ("POST" if body else "GET")).upper()
+        elif "text" in event and "requestContext" not in event:
+            method, path, body = "POST", "/similar", json.dumps(event)
+        else:
+            raise ValueError("neither a ping nor a direct invocation")
+        self.event["body"] = body
+        headers = {"content-type": "application/json"} if body else {}
+        return self._make_scope(method, path, headers) | {"is_direct": True}
+
+
+def format_of(event: object) -> type[EventReader]:
+    """Return the handler for an event."""
+    if not isinstance(event, dict) or "methodArn" in event or "routeArn" in event:
+        return OtherEvent  # an authorizer's event contains the whole request and one of these fields
+    context = event.get("requestContext")
+    if not isinstance(context, dict):
+        return OtherEvent
+    if "elb" in context:
+        return LoadBalancer
+    if "http" in context and event.get("version") == "2.0":
+        return HttpApi
+    return RestApi if "resource" in event else OtherEvent
+
+
+def _query(event: Event) -> QueryParams:
+    """Return the values of each query parameter; the lists contain the plain parameters too."""
+    lists = event.get("multiValueQueryStringParameters")
+    single = (event.get("queryStringParameters") or {}).items()
+    return {
+        name: values or [] for name, values in (lists or {name: value and [value] for name, value in single}).items()
+    }
+
+
+def _headers(event: Event) -> Headers:
+    """Return the headers by name in lower case. Several values of one name are joined by commas, as in HTTP."""
+    headers = {name.lower(): value for name, value in (event.get("headers") or {}).items() if value is not None}
+    for name, values in (event.get("multiValueHeaders") or {}).items():
+        if values is not None:
+            headers[name.lower()] = ", ".join(values)
+    return headers
+
+
+def _describe(event: object) -> str:
+    """Return the type of an event and the names of its first fields, in ASCII and on one line."""
+    if not isinstance(event, dict):
+        return {str: "a string", list: "a list", type(None): "null"}.get(type(event), f"a {type(event).__name__}")
+    names = [ascii(name)[1:-1][:LONGEST_NAME] for name in event]
+    more = ", …" if len(names) > NAMES_SHOWN else ""
+    return f"an object with {', '.join(names[:NAMES_SHOWN])}{more}" if names else "an empty object"
