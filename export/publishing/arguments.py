@@ -19,10 +19,6 @@ modes keyword and hybrid work too.
 
   python -m export publish bundle/ --to s3vectors BUCKET/INDEX
 
-Or print how long a function takes to fetch the bundle from S3, and the largest bundle that a start waits for:
-
-  python -m export publish bundle/ --limits
-
 Or remove texts of the current version without a new bundle: running functions skip them when they next poll S3.
 
   python -m export publish s3://BUCKET/PREFIX --remove ID ...
@@ -44,7 +40,8 @@ Make another version the current one: one that `history` lists, or the one befor
   python -m export rollback s3://BUCKET/PREFIX [VERSION]
 """
 PRUNE = """\
-Delete old versions, but neither the newest ones nor the current one and the one before it.
+Delete old versions, but neither the newest ones, nor the current one and the one before it, nor one that was sent
+during the last day.
 
   python -m export prune s3://BUCKET/PREFIX --keep 5
 """
@@ -69,10 +66,6 @@ def add_publishing_options(parser: argparse.ArgumentParser, command: str) -> Non
         parser.add_argument("--out", type=Path, help=small)
         kept = "with --to: keep texts, columns and keywords in the small bundle, for the modes keyword and hybrid"
         parser.add_argument("--keep-texts", action="store_true", help=kept)
-        shown = "publish nothing; print how large a bundle from S3 can be, and how long fetching this one takes"
-        parser.add_argument("--limits", action="store_true", help=shown)
-        bandwidth = "with --limits: your function's bandwidth, if you know it (default: those that AWS documents)"
-        parser.add_argument("--bandwidth", type=number_option(1, 10**6), metavar="MBIT", help=bandwidth)
         removed = "ids of texts of the current version that functions skip when they next poll S3"
         parser.add_argument("--remove", nargs="*", metavar="ID", help=removed)
         parser.add_argument("--restore", nargs="*", metavar="ID", help="removed ids whose texts functions find again")
@@ -101,19 +94,13 @@ def add_publishing_options(parser: argparse.ArgumentParser, command: str) -> Non
 
 
 def check_publish(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Exit with an error unless `publish` has one place to send to, or none with --limits; fill in --out."""
+    """Exit with an error unless `publish` has one place to send to; fill in --out."""
     if options.remove is not None or options.restore is not None:
         _check_removal(parser, options)
         return
     if options.ids is not None:
         parser.error("--ids is for --remove or --restore; add one of them")
     options.bundle = Path(options.bundle)
-    if options.limits:
-        if options.url is not None or options.to is not None:
-            parser.error("--limits publishes nothing; leave out the place, or leave out --limits")
-        return
-    if options.bandwidth is not None:
-        parser.error("--bandwidth is for --limits; add it, or leave --bandwidth out")
     if (options.url is None) == (options.to is None):
         parser.error(f"name one place: BUNDLE s3://BUCKET/PREFIX, or BUNDLE --to {S3_VECTORS} BUCKET/INDEX")
     if options.to is None:
@@ -131,8 +118,6 @@ def _check_removal(parser: argparse.ArgumentParser, options: argparse.Namespace)
     """Exit with an error unless there are ids and one URL. The URL can also come after the ids."""
     if options.remove is not None and options.restore is not None:
         parser.error("found --remove and --restore, expected one of them; run two commands")
-    if options.limits:
-        parser.error("--limits changes nothing; leave it out, or leave out --remove and --restore")
     if options.to is not None or options.out is not None:
         parser.error(f"--remove and --restore change s3://BUCKET/PREFIX; delete vectors of {S3_VECTORS} there")
     ids = options.remove if options.remove is not None else options.restore

@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from export.publishing.arguments import DEFAULT_BUNDLE
 from export.publishing.client import PublishError, connect
-from export.publishing.fetch_time import DEFAULT_BANDWIDTH, FetchTime, fetched_bytes, limits
 from export.shell import python_module
 from export.terminal import showing_progress
-from function.engine.bundle import read_manifest
 
 if TYPE_CHECKING:
     from export.publishing.store import Store
@@ -26,10 +23,6 @@ def run(options: argparse.Namespace, console: Console) -> int:
     Raises BundleError or TensorsError if the bundle cannot be published, PublishError if boto3 is not installed or AWS
     refuses.
     """
-    if options.command == "publish" and options.limits:
-        for line in limits(options.bundle, options.bundle != Path(DEFAULT_BUNDLE), options.bandwidth):
-            console.print(line, markup=False, highlight=False)
-        return 0
     if options.command == "publish" and options.to is not None:
         _publish_vectors(options, console)
         return 0
@@ -72,7 +65,6 @@ def _publish(store: "Store", options: argparse.Namespace, console: Console) -> N
     console.print(
         f"{version[:12]} is the current version of {store.url}; {files} files were sent, {sent / MEGABYTE:,.1f} MB"
     )
-    console.print(FetchTime(fetched_bytes(read_manifest(options.bundle)), DEFAULT_BANDWIDTH).describe(), markup=False)
     _warn_of_removed(store, console)
     if before.version not in (None, version):
         console.print(f"To undo this: {python_module('export', 'rollback', store.url)}", markup=False)

@@ -5,11 +5,8 @@ function/engine/published.py says how they are stored. The objects of a version 
 A version's manifest is sent last, so a version without one is unfinished. The pointer is only replaced if it is still
 the one that was read before: of two commands that switch it, one wins and the other reports an error.
 
-Commands may run at the same time. `publish` and `rollback` list the objects before and after they switch the pointer.
-`prune` reads the pointer before each version, after its first deletion and after its last. So at least one of the two
-notices the other. What remains: a command that is killed, or loses its connection for good, between two such requests
-while the other one runs. A killed `publish` or `rollback` can leave a pointer to a version that `prune` deletes, and a
-killed `prune` can leave one without its manifest. Publishing the same bundle again repairs both.
+Commands may run at the same time: `prune` deletes no version of which an object was written during the last day, and
+`publish` writes the manifest of its version again before it switches the pointer.
 """
 
 import hashlib
@@ -28,10 +25,10 @@ from export.publishing.removals import Removed, add_ids, drop_ids, find_rows, re
 from function.engine.bundle import FORMAT_VERSION, MANIFEST, BundleError, Manifest, open_bundle, parse_manifest
 from function.engine.published import BUNDLES, POINTER, is_version, parse_pointer
 
-ROUNDS = 3  # attempts to send files that `prune` deletes meanwhile
+ROUNDS = 3  # attempts to change the removed ids while other commands change the pointer
 SHOWN = 12  # characters of a version in messages
 SHORTEST_VERSION = 4  # characters that a user must give of a version
-SECONDS_UNFINISHED = 24 * 60 * 60  # an unfinished version that is older counts as abandoned
+YOUNG = timedelta(days=1)  # `prune` deletes no version with a younger object: another command may be about to use it
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +57,10 @@ class Current:
 class Store:
     """The versions under one prefix of a bucket."""
 
-    def __init__(self, client: Any, url: str) -> None:
+    def __init__(self, client: Any, url: str, young: timedelta = YOUNG) -> None:
         """Take boto3's client of S3 and a URL such as s3://bucket/prefix. Raises PublishError if it is not one."""
         self._bucket = Bucket(client, url)
+        self._young = young
         self.url = self._bucket.url
 
     def pointer(self) -> Current:
@@ -77,65 +75,46 @@ class Store:
     def send(self, bundle: Path, on_progress: OnProgress = no_progress) -> tuple[str, int, int]:
         """Send a bundle's files, except those that are there; return its version, and the files and bytes sent.
 
-        All of them are there afterwards, also those that `prune` deleted meanwhile.
         Raises BundleError if the bundle does not open, is damaged or is replaced meanwhile, PublishError if S3 refuses.
         """
         manifest = open_bundle(bundle)
         content = (bundle / MANIFEST).read_bytes()
         version = hashlib.sha256(content).hexdigest()
         missing = self._missing(version, manifest)
-        files, size = 0, 0
-        for _ in range(ROUNDS):
-            for name in missing:
-                check_checksum(bundle, name, manifest)
-                self._bucket.send_file(bundle / name, _key(version, name), manifest.files[name].sha256, on_progress)
-                files, size = files + 1, size + manifest.files[name].bytes
-            if (bundle / MANIFEST).read_bytes() != content:
-                advice = "publish it again when no export runs"
-                raise BundleError(f"{bundle}: was replaced while it was published; {advice}")
-            # sent again even if it is there: history orders versions by the time of this object
-            self._bucket.write(_key(version, MANIFEST), content)
-            missing = self._missing(version, manifest)
-            if not missing:
-                return version, files, size
-        found = f"{missing[0]} is gone each time that it was sent"
-        raise PublishError(f"{self.url}: {found}; publish again when no `prune` runs")
+        for name in missing:
+            check_checksum(bundle, name, manifest)
+            self._bucket.send_file(bundle / name, _key(version, name), manifest.files[name].sha256, on_progress)
+        if (bundle / MANIFEST).read_bytes() != content:
+            raise BundleError(f"{bundle}: was replaced while it was published; publish it again when no export runs")
+        # sent again even if it is there: history orders versions by the time of this object
+        self._bucket.write(_key(version, MANIFEST), content)
+        return version, len(missing), sum(manifest.files[name].bytes for name in missing)
 
     def make_current(self, version: str, before: Current) -> None:
         """Let the pointer name a complete version, unless it has changed since `before` was read.
 
-        The objects are listed before and after that: if `prune` has deleted one in between, the pointer names the
-        former version again. Raises PublishError, and BundleError if the manifest is of another release.
+        Raises PublishError if the version is not whole, and BundleError if the manifest is of another release.
         """
         self._check_whole(version)
-        etag = self.switch(version, before)
-        try:
-            self._check_whole(version)
-        except PublishError as error:
-            if etag is None or before.version in (None, version):
-                raise
-            try:
-                self._write_pointer(before.version, before.previous, etag, before.removed)
-            except ChangedError:  # the pointer of another command stays
-                raise error from None
-            raise PublishError(f"{error}; the pointer names {before.version[:SHOWN]} again") from None
+        self.switch(version, before)
 
-    def switch(self, version: str, before: Current) -> str | None:
-        """Let the pointer name a version, unless it has changed since `before` was read; return its ETag.
+    def switch(self, version: str, before: Current) -> None:
+        """Let the pointer name a version, unless it has changed since `before` was read.
 
-        Removed ids stay removed. Returns None if another command has switched to the same version.
+        Removed ids stay removed.
         Raises PublishError if another command has switched it to another version since.
         """
         while True:
             try:
                 previous = before.previous if before.version == version else before.version
                 removed = find_rows(self._bucket, version, before.removed)
-                return self._write_pointer(version, previous, before.etag, removed)
+                self._write_pointer(version, previous, before.etag, removed)
+                return
             except ChangedError:
                 now = self.pointer()
             winner = now.version
             if winner == version:  # another command published the same, or our own first try arrived after all
-                return None
+                return
             if (winner, now.previous) == (before.version, before.previous) and now.removed != before.removed:
                 before = now  # another command removed or restored ids
                 continue
@@ -231,55 +210,33 @@ class Store:
         return matching[0]
 
     def prune(self, keep: int) -> tuple[list[str], int]:
-        """Delete all but the newest versions and those that the pointer names; return the deleted and their bytes.
+        """Delete all but the newest versions, the young ones and those that the pointer names.
 
-        An unfinished version is deleted a day after its last file was sent, since it may still be uploading.
-        Raises PublishError if S3 refuses, or if an unfinished version was published while it was deleted.
+        Return the deleted versions and their bytes. Raises PublishError if S3 refuses, BundleError if the pointer is
+        damaged.
         """
-        pointer, folders = self.pointer(), self._folders()
-        newest = _finished(folders, pointer.version)[:keep]
-        kept = {pointer.version, pointer.previous, *(version.name for version in newest)}
-        oldest_unfinished = datetime.now(UTC) - timedelta(seconds=SECONDS_UNFINISHED)
+        self.pointer()  # refuses a damaged one before anything is listed
+        folders, oldest_young = self._folders(), datetime.now(UTC) - self._young
+        newest = {version.name for version in _finished(folders, None)[:keep]}
         deleted, freed = [], 0
         for version, files in folders.items():
-            is_abandoned = max(entry.changed for entry in files.values()) < oldest_unfinished
-            if version in kept or not (MANIFEST in files or is_abandoned):
+            is_young = max(entry.changed for entry in files.values()) >= oldest_young
+            if is_young or version in newest:
                 continue
-            # read again for each version: deleting the others took a while, and another command can publish this one
-            if self._is_named(version) or self._folders(version).get(version) != files:
-                continue
-            if self._delete(version, list(files)):
+            pointer = self.pointer()  # read again for each version: deleting the others took a while
+            if version not in (pointer.version, pointer.previous):
+                in_order = sorted(
+                    files, key=lambda name: name != MANIFEST
+                )  # without a manifest a version is unfinished
+                self._bucket.delete([_key(version, name) for name in in_order])
                 deleted.append(version)
                 freed += _bytes_of(files)
         return deleted, freed
 
-    def _delete(self, version: str, names: list[str]) -> bool:
-        """Delete a version, and return False if it was switched to meanwhile and stays.
-
-        One object is deleted first, and then the pointer is read once more. Either this sees the switch, or the command
-        that switches sees that an object is missing (`make_current`).
-        """
-        names = sorted(names, key=lambda name: name != MANIFEST)  # without a manifest a version is unfinished
-        found = self._bucket.read(_key(version, MANIFEST)) if names[0] == MANIFEST else None
-        self._bucket.delete([_key(version, names[0])])
-        if not self._is_named(version):
-            self._bucket.delete([_key(version, name) for name in names[1:]])
-            if not self._is_named(version):
-                return True
-        elif found is not None:
-            self._bucket.write(_key(version, MANIFEST), found[0])
-            return False
-        raise PublishError(f"{self.url}: {version[:SHOWN]} was published while it was deleted; publish it again")
-
-    def _is_named(self, version: str) -> bool:
-        """Return whether the pointer names a version now, as the current one or the one before."""
-        pointer = self.pointer()
-        return version in (pointer.version, pointer.previous)
-
-    def _folders(self, start: str = "") -> dict[str, dict[str, Entry]]:
-        """Return the objects of each version whose name begins with `start`, by file name; ignore other objects."""
+    def _folders(self) -> dict[str, dict[str, Entry]]:
+        """Return the objects of each version by file name; ignore other objects."""
         found: dict[str, dict[str, Entry]] = {}
-        for entry in self._bucket.entries(f"{BUNDLES}/{start}"):
+        for entry in self._bucket.entries(f"{BUNDLES}/"):
             version, _, name = entry.name.removeprefix(f"{BUNDLES}/").partition("/")
             if is_version(version):
                 found.setdefault(version, {})[name] = entry

@@ -1,7 +1,4 @@
-"""Commands that run beside each other: `publish`, `rollback` and `prune` never leave a pointer to a version in pieces.
-
-Each test lets one command run inside another one, just before a certain request of it.
-"""
+"""The pointer never names a version in pieces, and of two commands that switch it at once one wins."""
 
 import hashlib
 import json
@@ -11,7 +8,6 @@ from typing import Any
 
 import pytest
 
-import export.publishing.store as module
 from export.cli import main
 from export.publishing.bucket import Bucket
 from export.publishing.store import Store
@@ -59,62 +55,6 @@ def remove(store: Store, s3: Any, version: str, name: str, content: bytes | None
         s3.put_object(Bucket=bucket, Key=key, Body=content)
 
 
-def test_a_prune_while_an_older_version_is_published_again_takes_nothing_of_it(
-    store: Store, s3: Any, publish: Publish, bundles: list[Path], where: list[str], before: Before
-) -> None:
-    versions = [publish(bundle) for bundle in bundles]
-    before("write", lambda: store.prune(1))  # after all files were found there
-    assert main(["publish", str(bundles[0]), *where]) == 0
-    assert store.pointer().version == versions[0]
-    assert is_whole(store, s3, versions[0])
-
-
-def test_a_prune_while_an_abandoned_upload_is_resumed_takes_nothing_of_it(
-    store: Store,
-    s3: Any,
-    publish: Publish,
-    bundles: list[Path],
-    where: list[str],
-    before: Before,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    publish(bundles[0])
-    version, _, _ = store.send(bundles[1])
-    for name in ("manifest.json", "tokenizer.txt"):
-        remove(store, s3, version, name)
-    monkeypatch.setattr(module, "SECONDS_UNFINISHED", -86_400)
-    before("send_file", lambda: store.prune(1))
-    assert main(["publish", str(bundles[1]), *where]) == 0
-    assert store.pointer().version == version
-    assert is_whole(store, s3, version)
-
-
-@pytest.mark.parametrize("command", ["publish", "rollback"])
-def test_a_version_that_is_pruned_right_before_the_switch_does_not_stay_current(
-    store: Store,
-    s3: Any,
-    publish: Publish,
-    bundles: list[Path],
-    where: list[str],
-    before: Before,
-    command: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    versions = [publish(bundle) for bundle in bundles]
-    pointer = store.pointer()
-    before("replace", lambda: store.prune(0))
-    version = [str(bundles[0]), *where] if command == "publish" else [where[0], versions[0], *where[1:]]
-    assert main([command, *version]) == 1
-    message = " ".join(capsys.readouterr().err.split())
-    assert f"{versions[0][:12]} is not whole" in message
-    assert f"the pointer names {versions[2][:12]} again" in message
-    after = store.pointer()
-    assert (after.version, after.previous) == (pointer.version, pointer.previous)
-    assert is_whole(store, s3, after.version)
-    assert main(["publish", str(bundles[0]), *where]) == 0
-    assert is_whole(store, s3, store.pointer().version)
-
-
 @pytest.mark.parametrize("content", [None, b"short"], ids=["missing", "of another length"])
 @pytest.mark.parametrize("name", ["index.safetensors", "manifest.json"])
 def test_rollback_to_a_version_in_pieces_is_refused(
@@ -138,76 +78,6 @@ def test_rollback_to_a_version_in_pieces_is_refused(
         assert f"{versions[0][:12]} is not whole: {name} " in message
         assert "publish its bundle again" in message
     assert store.pointer() == pointer
-
-
-def test_a_rollback_before_a_prune_deletes_keeps_the_version(
-    store: Store, s3: Any, publish: Publish, bundles: list[Path], where: list[str], before: Before
-) -> None:
-    versions = [publish(bundle) for bundle in bundles]
-    # prune has read the pointer, and is about to delete the manifest
-    before("delete", lambda: main(["rollback", where[0], versions[0], *where[1:]]))
-    assert store.prune(1) == ([], 0)
-    assert store.pointer().version == versions[0]
-    assert is_whole(store, s3, versions[0])
-
-
-def test_a_publish_before_a_prune_deletes_keeps_the_version(
-    store: Store, s3: Any, publish: Publish, bundles: list[Path], where: list[str], before: Before
-) -> None:
-    versions = [publish(bundle) for bundle in bundles]
-    before("delete", lambda: main(["publish", str(bundles[0]), *where]))
-    assert store.prune(1) == ([], 0)
-    assert store.pointer().version == versions[0]
-    assert is_whole(store, s3, versions[0])
-
-
-def test_a_version_that_is_touched_after_prune_has_listed_it_is_kept(
-    store: Store, s3: Any, publish: Publish, bundles: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    versions = [publish(bundle) for bundle in bundles]
-    remove(store, s3, versions[0], "tokenizer.txt")
-    folders = Store._folders
-
-    def list_then_send(each: Store) -> Any:
-        found = folders(each)
-        monkeypatch.setattr(Store, "_folders", folders)
-        store.send(bundles[0])  # somebody is about to publish it
-        return found
-
-    monkeypatch.setattr(Store, "_folders", list_then_send)
-    assert store.prune(0) == ([], 0)
-    assert is_whole(store, s3, versions[0])
-
-
-def test_a_prune_says_so_if_an_abandoned_upload_was_published_while_it_was_deleted(
-    store: Store,
-    s3: Any,
-    publish: Publish,
-    bundles: list[Path],
-    where: list[str],
-    before: Before,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    publish(bundles[0])
-    version, _, _ = store.send(bundles[1])
-    remove(store, s3, version, "manifest.json")
-    monkeypatch.setattr(module, "SECONDS_UNFINISHED", -86_400)
-    before("delete", lambda: publish(bundles[1]))
-    assert main(["prune", *where]) == 1
-    assert f"{version[:12]} was published while it was deleted" in " ".join(capsys.readouterr().err.split())
-    assert main(["publish", str(bundles[1]), *where]) == 0
-    assert is_whole(store, s3, version)
-
-
-def test_two_prunes_at_the_same_time_delete_the_same_versions(
-    store: Store, s3: Any, publish: Publish, bundles: list[Path], before: Before
-) -> None:
-    versions = [publish(bundle) for bundle in bundles]
-    before("delete", lambda: store.prune(0))
-    store.prune(0)
-    assert {version.name for version in store.versions()} == set(versions[1:])
-    assert not is_whole(store, s3, versions[0])
 
 
 def test_two_publishes_of_other_bundles_at_once_leave_one_of_them_whole(

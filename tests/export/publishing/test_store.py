@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-import export.publishing.store as module
 from export.publishing.bucket import Bucket
 from export.publishing.client import PublishError
 from export.publishing.store import Store
@@ -161,26 +160,29 @@ def test_rollback_of_the_first_version_says_that_none_was_before(store: Store, p
         store.find(None, store.pointer())
 
 
-def test_prune_keeps_the_newest_and_what_the_pointer_names(store: Store, publish: Publish, bundles: list[Path]) -> None:
+OLD = timedelta(days=-1)  # makes objects that were just written old enough for `prune`
+
+
+def test_prune_keeps_what_is_young_the_newest_and_what_the_pointer_names(
+    s3: Any, url: str, store: Store, publish: Publish, bundles: list[Path]
+) -> None:
     versions = [publish(bundle) for bundle in bundles]
-    deleted, freed = store.prune(0)
-    assert deleted == [versions[0]]
-    assert freed == sum(path.stat().st_size for path in bundles[0].iterdir())
+    assert store.prune(0) == ([], 0)
+    old = Store(s3, url, OLD)
+    assert old.prune(3) == ([], 0)
+    assert old.prune(0) == ([versions[0]], sum(path.stat().st_size for path in bundles[0].iterdir()))
     assert {version.name for version in store.versions()} == set(versions[1:])
     assert [version.name for version in store.versions() if version.is_current] == [versions[2]]
-    assert store.prune(0) == ([], 0)
 
 
-def test_an_unfinished_version_is_pruned_when_it_is_old(
-    store: Store, s3: Any, url: str, publish: Publish, bundles: list[Path], monkeypatch: pytest.MonkeyPatch
+def test_an_unfinished_version_is_pruned(
+    s3: Any, url: str, store: Store, publish: Publish, bundles: list[Path]
 ) -> None:
     publish(bundles[0])
     version, _, _ = store.send(bundles[1])
     bucket, _, prefix = url.removeprefix("s3://").partition("/")
     s3.delete_object(Bucket=bucket, Key=f"{prefix}/bundles/{version}/manifest.json")
-    assert store.prune(0) == ([], 0)
-    monkeypatch.setattr(module, "SECONDS_UNFINISHED", -timedelta(days=1).total_seconds())
-    assert store.prune(0)[0] == [version]
+    assert Store(s3, url, OLD).prune(3)[0] == [version]
 
 
 @pytest.mark.parametrize("url", ["bucket/prefix", "s3://", "https://bucket/prefix", "s3:///prefix", "s3://b/p?x=1"])

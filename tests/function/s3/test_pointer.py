@@ -1,6 +1,7 @@
 """A pointer that is none: functions and all commands refuse it with the same words, and nothing is deleted."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -116,14 +117,13 @@ def test_a_version_in_use_that_the_pointer_names_in_capital_letters_is_not_delet
 
 
 def test_what_publish_did_not_write_is_neither_listed_nor_deleted(
-    publish: Publish, store: Store, s3: Any, bundle: Path, monkeypatch: pytest.MonkeyPatch
+    publish: Publish, store: Store, s3: Any, bundle: Path
 ) -> None:
-    monkeypatch.setattr("export.publishing.store.SECONDS_UNFINISHED", -86_400)
     version = publish(bundle)
     bucket, _, prefix = store.url.removeprefix("s3://").partition("/")
     others = [f"{prefix}/bundles/{name}" for name in ("readme.txt", "notes/manifest.json", f"{VERSION.upper()}/x")]
     for name in others:
         s3.put_object(Bucket=bucket, Key=name, Body=b"{}")
     assert [each.name for each in store.versions()] == [version]
-    assert store.prune(0) == ([], 0)
+    assert Store(s3, store.url, timedelta(days=-1)).prune(0) == ([], 0)
     assert {found["Key"] for found in s3.list_objects_v2(Bucket=bucket)["Contents"]} >= set(others)
