@@ -6,11 +6,8 @@ CORS origins, and BundlePerRequest of function/s3/active_bundle.py, if the bundl
 
 import os
 
-from starlette.datastructures import MutableHeaders
-from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
 from function.errors import error_reply
+from function.http import ASGIApp, DisconnectError, Message, Receive, Scope, Send, replay
 from function.startup import ColdStart
 from function.telemetry import Log, Stopwatch, server_timing
 
@@ -46,15 +43,15 @@ class RequestLog:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers["x-request-id"] = request_id
                 phases = {f"init-{phase}": milliseconds for phase, milliseconds in start.items()} | stopwatch.phases
-                headers["server-timing"] = server_timing(phases, stopwatch.total())
+                timing = server_timing(phases, stopwatch.total())
+                ours = [(b"x-request-id", request_id.encode()), (b"server-timing", timing.encode())]
+                message["headers"] = [*message["headers"], *ours]
             await send(message)
 
         try:
             await self._app(scope, count_bytes, timed_send)
-        except ClientDisconnect:
+        except DisconnectError:
             extra = {"path": scope["path"], "request_id": request_id}
             self._logger.info("the caller left before the body was whole", extra=extra)
             return
@@ -100,7 +97,7 @@ class RequestLimits:
 
         The status is `scope["refusal_status"]`, or 400. A server can set both while the body arrives, so they are read
         again after it.
-        Raises ClientDisconnect if the caller leaves before the body is whole.
+        Raises DisconnectError if the caller leaves before the body is whole.
         """
         if scope["type"] != "http":
             await self._app(scope, receive, send)
@@ -124,23 +121,13 @@ class RequestLimits:
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
-                raise ClientDisconnect
+                raise DisconnectError
             parts.append(message.get("body", b""))
             length += len(parts[-1])
             if length > self._max_body_bytes:
                 return None, length
             if not message.get("more_body", False):
                 return b"".join(parts), length
-
-
-def replay(message: Message, receive: Receive) -> Receive:
-    """Return a `receive` that returns this message first, then the next ones."""
-    unread = [message]
-
-    async def receive_again() -> Message:
-        return unread.pop() if unread else await receive()
-
-    return receive_again
 
 
 class HeadRequests:

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import HTTPException
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from function.errors import union_tag
+from function.http import HttpError
 from function.settings import CHARACTERS_PER_TEXT, Settings
 
 # maximum fields of one body; pydantic describes each unknown field, which takes seconds for a body of 6 MB
@@ -52,31 +52,31 @@ RequestText = Annotated[str, AfterValidator(_check_text), Field(json_schema_extr
 
 
 def refuse_characters(texts: Sequence[str], settings: Settings, field: str = "text") -> None:
-    """Raise HTTPException with status 413 if texts have too many characters, each or together.
+    """Raise HttpError with status 413 if texts have too many characters, each or together.
 
     The tokenizer reads all of a text before it cuts it to the model's length, and takes seconds for a megabyte.
     """
     count, longest = sum(map(len, texts)), max(map(len, texts))
     if count > settings.max_characters:
         found = f"{count} characters in {len(texts)} text{'s'[: len(texts) > 1]}"
-        raise HTTPException(413, f"{field}: {found}, at most {settings.max_characters}; send fewer or shorter texts")
+        raise HttpError(413, f"{field}: {found}, at most {settings.max_characters}; send fewer or shorter texts")
     if longest > CHARACTERS_PER_TEXT:
         found = f"a text of {longest} characters"
-        raise HTTPException(413, f"{field}: {found}, at most {CHARACTERS_PER_TEXT}; split it")
+        raise HttpError(413, f"{field}: {found}, at most {CHARACTERS_PER_TEXT}; split it")
 
 
 def refuse_fields(found: object, where: str) -> None:
-    """Raise HTTPException with status 422 if a JSON value is an object with more than MOST_FIELDS fields."""
+    """Raise HttpError with status 422 if a JSON value is an object with more than MOST_FIELDS fields."""
     if isinstance(found, dict) and len(found) > MOST_FIELDS:
         advice = "send only those that /openapi.json describes"
-        raise HTTPException(422, f"{where}: {len(found)} fields, expected at most {MOST_FIELDS}; {advice}")
+        raise HttpError(422, f"{where}: {len(found)} fields, expected at most {MOST_FIELDS}; {advice}")
 
 
 def refuse_tokens(count: int, texts: int, settings: Settings, field: str) -> None:
-    """Raise HTTPException with status 413 if a request has too many tokens; texts is the number of its texts."""
+    """Raise HttpError with status 413 if a request has too many tokens; texts is the number of its texts."""
     if count > settings.max_tokens:
         found = f"{count} tokens in {texts} text{'s'[: texts > 1]}"
-        raise HTTPException(413, f"{field}: {found}, at most {settings.max_tokens}; send fewer or shorter texts")
+        raise HttpError(413, f"{field}: {found}, at most {settings.max_tokens}; send fewer or shorter texts")
 
 
 def describe_limits(settings: Settings) -> str:

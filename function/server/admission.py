@@ -3,11 +3,9 @@
 from asyncio import sleep
 
 from starlette.datastructures import Headers
-from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from function.errors import error_reply
-from function.middleware import replay
+from function.http import ASGIApp, DisconnectError, Message, Receive, Scope, Send, replay
 from function.server.batching import BatchingExecutor
 
 SEARCH = "/similar"
@@ -36,7 +34,7 @@ class Admission:
         self._waiting = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request. Raises ClientDisconnect if the caller leaves before the body is whole."""
+        """Answer one request. Raises DisconnectError if the caller leaves before the body is whole."""
         is_for_model = scope["type"] == "http" and scope["method"] == "POST" and scope["path"] in MODEL_PATHS
         if not is_for_model or scope.get("refusal"):
             await self._app(scope, receive, send)
@@ -60,11 +58,11 @@ class Admission:
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
-                raise ClientDisconnect
+                raise DisconnectError
             if not message.get("more_body", False):
                 break
         reply = error_reply(refusal.status_code, refusal.detail, scope["path"])
-        reply.headers.update(refusal.headers or {})
+        reply.headers.update(refusal.headers)
         await reply(scope, receive, self._delay_refusal(send))
 
     def _delay_refusal(self, send: Send) -> Send:

@@ -14,10 +14,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
-from starlette.exceptions import HTTPException
 
 from function.engine.embedder import Embedder, TokenIds
 from function.engine.quantization import Embeddings
+from function.http import HttpError
 from function.server.token_queue import Batch, Request, Results, RunBatch, TokenQueue
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class BatchCounts(Protocol):
         """Set the number of tokens that wait."""
 
 
-class QueueFullError(HTTPException):
+class QueueFullError(HttpError):
     """The queue takes no more tokens: a 429 with Retry-After."""
 
     def __init__(self, found: int, most: int, seconds: int) -> None:

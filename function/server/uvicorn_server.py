@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 
 import uvicorn
-from starlette.middleware import Middleware
 
 from function.app import create_app
 from function.engine.bundle import BundleError
 from function.engine.embedder import TOKENS_PER_BATCH
 from function.engine.loading import LoadedTexts, load
 from function.engine.tensors import TensorsError
-from function.routes.lazy_routes import add_lazy_routes
 from function.server.admission import Admission
 from function.server.batching import BatchingExecutor
 from function.server.disconnect import CancelOnDisconnect
@@ -68,11 +66,9 @@ def make_app(settings: Settings, batching: Batching, is_shared: bool = False) ->
     executor = BatchingExecutor(
         bundle.embedder, batching.threads, batching.max_queued_tokens, batching.tokens_per_batch, metrics
     )
-    app = create_app(bundle, settings, log, cold_start, executor, reloader)
-    # directly outside RequestLimits, which is the innermost and keeps a whole body in memory
-    app.user_middleware.insert(-1, Middleware(Admission, executor=executor))
-    add_lazy_routes(app)
-    metrics.add_route(app)
+    admission = partial(Admission, executor=executor)
+    app = create_app(bundle, settings, log, cold_start, executor, reloader, admission)
+    metrics.add_route(app.fastapi)  # makes it now: a server has the time, and its workers share what that imports
     cold_start.report(cold_start.take())  # at once, because no request waited for this start
     if reloader is None:
         return CancelOnDisconnect(app, metrics.count_left)

@@ -12,13 +12,13 @@ from types import MappingProxyType
 
 import pytest
 import schemathesis
-from fastapi import FastAPI
 from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import from_schema
 from schemathesis.engine.events import EngineFinished, FatalError, NonFatalError, ScenarioFinished
 from schemathesis.engine.run import PhaseName
 from schemathesis.specs.openapi.schemas import OpenApiSchema
 
+from function.app import App
 from function.engine.metadata.filters import OPERATORS
 from tests.conftest import STORY_COLUMNS
 from tests.function.events.through_events import ThroughEvents
@@ -48,7 +48,7 @@ def configured(examples: int, headers: Mapping[str, str] = MappingProxyType({}))
 
 
 @pytest.fixture
-def through_events(make_app: Callable[..., FastAPI], rerank_bundle: Path) -> Iterator[ThroughEvents]:
+def through_events(make_app: Callable[..., App], rerank_bundle: Path) -> Iterator[ThroughEvents]:
     app = ThroughEvents(make_app(bundle=rerank_bundle))
     yield app
     app.close()
@@ -73,7 +73,7 @@ def check_conformance(schema: OpenApiSchema, operations: Set[str] = OPERATIONS) 
     assert asked[PhaseName.COVERAGE] == asked[PhaseName.FUZZING] == operations
 
 
-def test_the_app_answers_as_its_document_says(make_app: Callable[..., FastAPI], rerank_bundle: Path) -> None:
+def test_the_app_answers_as_its_document_says(make_app: Callable[..., App], rerank_bundle: Path) -> None:
     app = make_app(bundle=rerank_bundle)
     check_conformance(schemathesis.openapi.from_asgi("/openapi.json", app, config=configured(15)))
 
@@ -94,8 +94,8 @@ def test_the_server_answers_as_the_document_says(rerank_bundle: Path) -> None:
             server.kill()
 
 
-def test_the_document_says_that_a_text_must_not_be_blank(make_app: Callable[..., FastAPI]) -> None:
-    schemas = make_app().openapi()["components"]["schemas"]
+def test_the_document_says_that_a_text_must_not_be_blank(make_app: Callable[..., App]) -> None:
+    schemas = make_app().fastapi.openapi()["components"]["schemas"]
     one, several = schemas["PredictRequest"]["properties"]["text"]["oneOf"]
     similar, null = schemas["SimilarRequest"]["properties"]["text"]["anyOf"]
     assert null == {"type": "null"}
@@ -105,9 +105,9 @@ def test_the_document_says_that_a_text_must_not_be_blank(make_app: Callable[...,
 
 
 def test_the_document_says_which_columns_a_filter_may_name_and_what_a_result_may_leave_out(
-    make_app: Callable[..., FastAPI],
+    make_app: Callable[..., App],
 ) -> None:
-    schemas = make_app().openapi()["components"]["schemas"]
+    schemas = make_app().fastapi.openapi()["components"]["schemas"]
     assert schemas["Filter"]["properties"].keys() == STORY_COLUMNS.keys() | {"id", "$and", "$or"}
     assert schemas["Filter"]["properties"]["chapter"]["anyOf"][0] == {"type": "number"}
     assert schemas["NumberOperators"]["properties"].keys() == set(OPERATORS) - {"$startsWith"}

@@ -13,18 +13,17 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
-from fastapi import FastAPI
 from starlette.datastructures import Headers
 from starlette.routing import Route
 from starlette.types import Message
 
+from function.app import App
 from function.engine.embedder import Embedder
 from function.engine.quantization import Embeddings
 from function.errors import MESSAGE_FIELDS
-from function.middleware import RequestLimits
 from function.server import admission, batching
 from function.server import disconnect as callers
-from function.server.admission import MODEL_PATHS, Admission
+from function.server.admission import MODEL_PATHS
 from function.server.disconnect import CancelOnDisconnect
 from function.server.uvicorn_server import Batching, make_app
 from function.settings import Settings
@@ -173,8 +172,10 @@ async def test_a_full_queue_refuses_before_it_parses_or_tokenizes(
 
 def test_every_route_that_runs_a_model_on_its_body_is_checked(bundle: Path) -> None:
     app = make_app(Settings(bundle_dir=bundle), Batching(1, 1)).app
-    assert isinstance(app, FastAPI)
-    with_body = {route.path for route in app.routes if isinstance(route, Route) and "POST" in (route.methods or ())}
+    assert isinstance(app, App)
+    with_body = {
+        route.path for route in app.fastapi.routes if isinstance(route, Route) and "POST" in (route.methods or ())
+    }
     # /tokenize needs no model; only some messages to /mcp do, and `embed` refuses those
     assert with_body - {"/tokenize", "/mcp"} == set(MODEL_PATHS)
 
@@ -361,13 +362,6 @@ async def test_a_search_with_a_long_text_is_not_a_bulk_request(full: Full, gate:
         gate.set()
         await asyncio.gather(*bulk)
         assert ((await search).status_code, refused.status_code) == (200, 429)
-
-
-def test_the_check_is_outside_of_what_keeps_a_body(bundle: Path) -> None:
-    app = make_app(Settings(bundle_dir=bundle, api_keys=(KEY,)), Batching(1, 1)).app
-    assert isinstance(app, FastAPI)
-    order: list[Any] = [each.cls for each in app.user_middleware]
-    assert order[-2:] == [Admission, RequestLimits]
 
 
 @pytest.mark.usefixtures("at_once")

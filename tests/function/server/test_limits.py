@@ -15,10 +15,10 @@ from threading import Thread
 
 import httpx
 import pytest
-from fastapi import FastAPI
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from function.app import App
 from function.server.limits import Limits
 from function.settings import Settings
 from tests.function.server.raw_http import Reply, connected, read_replies, receive_all, receive_reply
@@ -41,7 +41,7 @@ Address = tuple[str, int]
 
 
 @pytest.fixture(scope="module")
-def address(make_app: Callable[..., FastAPI]) -> Iterator[Address]:
+def address(make_app: Callable[..., App]) -> Iterator[Address]:
     """The real app with short deadlines."""
     with serving(make_app(), SHORT) as found:
         yield found
@@ -160,13 +160,13 @@ def test_refusals_are_logged_with_their_error(address: Address, caplog: pytest.L
     assert lines[1]["error"].startswith("request: cannot be read (")
 
 
-def test_who_has_no_key_is_refused_before_the_body_is_sent(make_app: Callable[..., FastAPI]) -> None:
+def test_who_has_no_key_is_refused_before_the_body_is_sent(make_app: Callable[..., App]) -> None:
     with serving(make_app(settings=Settings(api_keys=(KEY,))), SHORT) as address:
         found = replies_to(address, HEAD % 1_000_000, HEAD % 1_000_000 + b" " * 1_000_000 + REQUEST)
     assert [error_of(replies)[0] for replies in found] == [401, 401]
 
 
-def test_large_bodies_share_a_limit_and_small_ones_are_always_read(make_app: Callable[..., FastAPI]) -> None:
+def test_large_bodies_share_a_limit_and_small_ones_are_always_read(make_app: Callable[..., App]) -> None:
     start, end = HEAD % 3_000_000 + b" " * 2_900_000, BODY + b" " * (100_000 - len(BODY))
     limits = Limits(large_bodies_bytes=9_000_000)
     with serving(make_app(), limits) as address, ExitStack() as stack:
@@ -191,7 +191,7 @@ def test_large_bodies_share_a_limit_and_small_ones_are_always_read(make_app: Cal
 
 
 def test_connections_above_the_limit_get_429_and_above_twice_the_limit_nothing(
-    make_app: Callable[..., FastAPI],
+    make_app: Callable[..., App],
 ) -> None:
     with serving(make_app(), Limits(connections=20)) as address, ExitStack() as stack:
         callers = [stack.enter_context(connected(address)) for _ in range(50)]
