@@ -8,6 +8,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
@@ -19,6 +20,7 @@ from function.errors import (
     LONGEST_ECHO,
     RIGHT_BODY,
     TEI_PATHS,
+    Replies,
     describe_errors,
     echo,
     error_reply,
@@ -64,7 +66,7 @@ def make_fastapi(
     for route in direct:
         add_direct_route(app, route)
     add_info(app, lambda: current().manifest, settings, cold_start, published)
-    app.add_route("/", _page, include_in_schema=False)  # function/routes/openapi_document.py describes it
+    _add_page(app)
     add_openai(app, embedding, settings)
     add_tei(app, embedding, settings)
     add_rerank(app, current, executor, settings)
@@ -99,10 +101,14 @@ class CheckedRoute(APIRoute):
         return answer_checked
 
 
-async def _page(request: Request) -> Response:
-    from function.routes.page import page_reply  # not needed by the other routes
+def _add_page(app: FastAPI) -> None:
+    unchanged: Replies = {304: {"description": "the caller has it already"}}
 
-    return page_reply(request)
+    @app.get("/", response_class=HTMLResponse, responses=unchanged, summary="A page to search with")
+    async def page(request: Request) -> Response:
+        from function.routes.page import page_reply  # not needed by the other routes
+
+        return page_reply(request)
 
 
 def _openapi_document(app: FastAPI, bundle: Loaded, *, has_keys: bool) -> dict[str, Any]:
