@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from export.arguments import PUBLISHING, content_options, parse_arguments
-from export.cluster_error import ClusterError, require_ray
+from export.cluster_error import ClusterError
 from export.corpus import Corpus, CorpusError, fetching_corpus, read_corpus, read_texts
 from export.corpus.passages import writing_passages
 from export.disk_space import (
@@ -26,14 +26,14 @@ from export.disk_space import (
     shards_bytes,
     temporary_bytes,
 )
-from export.documents import Reading, Splitter, is_documents, read_documents, require_packages
+from export.documents import Reading, Splitter, is_documents, read_documents
 from export.files.disk_errors import explain
 from export.files.replace import replacing
 from export.files.resume import FINISHED, find_kept
 from export.model.source.cross_encoder import read_cross_encoder
 from export.model.source.model_files import ModelError
 from export.model.source.source import Source, find_model, read_source
-from export.packages_error import PackagesError
+from export.packages import PackagesError, require_packages
 from export.progress import OnProgress
 from export.shell import python_module
 from export.subprocess_call import in_own_process
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     manifest_before = _manifest_bytes(options)
     try:
         if options.ray is not None:
-            require_ray()
+            require_packages("--ray", "cluster", "ray")
         match options.command:
             case "verify":
                 return _verify(options)
@@ -186,6 +186,7 @@ def _make_models(
     from export.index.indexer import take_reranker
     from export.model.cached_model import make_model, make_reranker
 
+    require_packages("MODEL", "export")
     documentation = corpus if corpus is not None and options.corpus is None else None
     sources = [] if reranker is None else [reranker]
     if manifest is None:
@@ -278,7 +279,7 @@ def _read_corpus(
         with fetching_corpus(options.corpus) as path:
             has_documents = named == (None, None) and is_documents(path)
             if has_documents or options.split:
-                require_packages()
+                require_packages("--corpus", "documents")
                 manifest = model()
                 folder, documents = find_documents_model(fresh, manifest)
                 splitter = Splitter(

@@ -41,8 +41,7 @@ def main(arguments: Sequence[str] | None = None, environment: Mapping[str, str] 
     """
     options = _parser(environment).parse_args(arguments)
     if missing := [name for name in NEEDED if find_spec(name) is None]:
-        advice = "run `pip install 'semantic-search-lambda[server]'`"
-        return fail(f"{missing[0]} is not installed; {advice}")
+        return fail(f"{missing[0]} is not installed, expected the extra `server`; run `pip install {' '.join(NEEDED)}`")
     try:
         listeners = bind(options.host, options.port, options.workers)  # before the bundle is loaded, which takes time
     except OSError as error:

@@ -2,11 +2,11 @@
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
-from export.documents.reading import PACKAGES, require_packages
 from function.engine.bundle import MANIFEST, PASSAGES, BundleError, read_manifest
 from function.engine.keyword.keywords import Keywords
 from function.engine.passages import Passage, Passages
@@ -187,13 +187,9 @@ def test_long_texts_of_a_table_are_divided(tmp_path: Path, bundle_copy: Path) ->
 
 
 def test_a_missing_package_names_the_extra(folder: Path, bundle_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("export.documents.reading.find_spec", lambda name: None if name == "mammoth" else name)
-    assert "the package mammoth is not installed, expected the extra `documents`" in error_line(
-        export(folder, bundle_copy)
-    )
-    monkeypatch.undo()
-    require_packages()
-    assert len(PACKAGES) == 6
+    monkeypatch.setitem(sys.modules, "mammoth", None)
+    line = error_line(export(folder, bundle_copy))
+    assert "the package mammoth is not installed, expected the extra `documents`; install it: pip install m" in line
 
 
 def test_front_matter_cannot_replace_the_columns_of_each_passage(folder: Path, bundle_copy: Path) -> None:
