@@ -70,7 +70,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     count = number_option(1, MOST_PROCESSES)
     parser.add_argument(
         "--bundle",
-        help="the bundle's folder, or s3://BUCKET/PREFIX (default: BUNDLE_DIR, or bundle/ beside function/)",
+        help="the bundle's folder, or s3://BUCKET/PREFIX (default: BUNDLE_DIR, or bundle/)",
     )
     parser.add_argument(
         "--host", default=environment.get("HOST") or "127.0.0.1", help="default: 127.0.0.1, this machine alone"
