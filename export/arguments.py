@@ -28,6 +28,12 @@ COMMANDS = ("model", "corpus", "verify", "evaluate", "site", *PUBLISHING)
 
 LONGEST_LINE = 1_000  # characters of --title and --description
 
+SPLIT = "documents or --split"
+# options that a table does not use, and what they are for
+DOCUMENT_OPTIONS = {
+    **dict.fromkeys(("base_url", "anchors", "strict"), "documents"),
+    **dict.fromkeys(("passage_tokens", "overlap"), SPLIT),
+}
 KEYWORD_OPTIONS = ("stem", "title_column", "language_column", "fusion", "fusion_weight")
 # The manifest records all other options, and an update uses them. These are not recorded:
 RUN_OPTIONS = (
@@ -102,9 +108,20 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
 
 def content_options(options: argparse.Namespace) -> dict[str, Any]:
     """Return the options that change what is in a bundle and differ from the default, by name, for its manifest."""
+    return {name: value for name, value in _changed(options).items() if name not in RUN_OPTIONS}
+
+
+def unused_by_table(options: argparse.Namespace) -> str | None:
+    """Return what an option is for that has no effect on a table, such as "--strict is for documents"; None if none."""
+    for name in _changed(options):
+        if (use := DOCUMENT_OPTIONS.get(name)) and not (options.split and use == SPLIT):
+            return f"--{name.replace('_', '-')} is for {use}"
+    return None
+
+
+def _changed(options: argparse.Namespace) -> dict[str, Any]:
     default_of = _parser(options.command).get_default
-    changed = {name: value for name, value in sorted(vars(options).items()) if value != default_of(name)}
-    return {name: value for name, value in changed.items() if name not in RUN_OPTIONS}
+    return {name: value for name, value in sorted(vars(options).items()) if value != default_of(name)}
 
 
 def _kept_options(given: argparse.Namespace) -> dict[str, Any]:
@@ -140,6 +157,8 @@ def _check_given(parser: argparse.ArgumentParser, options: argparse.Namespace) -
         parser.error("--rerank-weight is about a reranker; name it with --rerank MODEL")
     if named.get("split") and options.corpus is None:
         parser.error("--split divides texts of your own; name them with --corpus FILE")
+    if command == "export" and options.corpus is None and (unused := unused_by_table(options)):
+        parser.error(f"{unused} of your own; name your texts with --corpus FILE")
     for column, file in (("text_column", "corpus"), ("id_column", "corpus"), ("calibration_column", "calibration")):
         if named.get(column) and not named.get(file):
             parser.error(f"--{column.replace('_', '-')} names a column of a file; name the file with --{file} FILE")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
-from export.arguments import PUBLISHING, content_options, parse_arguments
+from export.arguments import PUBLISHING, content_options, parse_arguments, unused_by_table
 from export.cluster_error import ClusterError
 from export.corpus import Corpus, CorpusError, fetching_corpus, read_corpus, read_texts
 from export.corpus.passages import writing_passages
@@ -278,6 +278,8 @@ def _read_corpus(
         named = options.text_column, options.id_column
         with fetching_corpus(options.corpus) as path:
             has_documents = named == (None, None) and is_documents(path)
+            if not has_documents and (unused := unused_by_table(options)):
+                raise CorpusError(f"{options.corpus}: found a table, and {unused}; leave it out")
             if has_documents or options.split:
                 require_packages("--corpus", "documents")
                 manifest = model()

@@ -208,8 +208,12 @@ def test_an_option_that_contradicts_a_recorded_one_is_an_error(recorded: Callabl
         ("--id-column t", "--id-column names a column of a file; name the file with --corpus FILE"),
         ("--split", "--split divides texts of your own; name them with --corpus FILE"),
         ("--ray", "--ray embeds texts of your own on a cluster; name them with --corpus FILE"),
-        ("--overlap 200", "--overlap is 200, expected less than --passage-tokens 200"),
-        ("--passage-tokens 0", "--overlap is 0, expected less than --passage-tokens 0"),
+        *(
+            (f"{option}", f"{option.split()[0]} is for documents")
+            for option in ("--strict", "--base-url u", "--overlap 1")
+        ),
+        ("--corpus f --overlap 200", "--overlap is 200, expected less than --passage-tokens 200"),
+        ("--corpus f --passage-tokens 0", "--overlap is 0, expected less than --passage-tokens 0"),
         ("--passage-tokens x", "argument --passage-tokens: 'x', expected a whole number"),
         ("--stem klingon", "argument --stem: found 'klingon', expected one of none, "),
         ("--recall 0.97", "argument --recall: found '0.97', expected a number from 0.98 to 1"),
