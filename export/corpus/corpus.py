@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from export.corpus.digests import count_distinct
 from export.corpus.embedded import EmbeddedTexts
@@ -56,8 +57,7 @@ class Corpus:
     split_texts: int = 0  # texts of a table that are more than one passage
     documents: dict[str, int] = field(default_factory=dict)  # number of documents of each format; none for tables
     unreadable: tuple[str, ...] = ()  # documents that were left out, each with its path and the reason
-    title: str = ""  # what the corpus is called, if its owner says so
-    description: str = ""  # what it is about
+    options: dict[str, Any] = field(default_factory=dict)  # those of the export that an update uses again
     heading_prefix: bool = False  # whether texts are embedded after the path of their headings: see embedded.py
 
     @property

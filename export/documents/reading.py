@@ -3,11 +3,10 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
 
-from export.corpus.corpus import READ, Corpus, CorpusError, Skipped, corpus_error
+from export.corpus.corpus import READ, Corpus, Skipped, corpus_error
 from export.corpus.folder import find_files, refusing_changes
 from export.corpus.formats import compact_json
 from export.corpus.passages import stored_columns, writing_passages
@@ -30,7 +29,6 @@ FORMATS: dict[str, tuple[str, Callable[[Path, str], Document]]] = {
     ".txt": ("plain text", lambda path, anchors: read_plain(path)),
 }
 LARGEST = 200_000_000  # bytes of a file, except a PDF: it is read at once, and takes up to 15 times as much memory
-PACKAGES = ("markdown_it", "selectolax", "pypdfium2", "mammoth", "semchunk", "yaml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +45,6 @@ def is_documents(path: Path) -> bool:
     """Return whether a path is a document or a folder with one. Raises CorpusError for a folder without files."""
     files = find_files(path)[0] if path.is_dir() else [path]
     return any(file.suffix.lower() in FORMATS for file in files)
-
-
-def require_packages() -> None:
-    """Raise CorpusError unless the packages of the extra [documents] are installed."""
-    if missing := [name for name in PACKAGES if find_spec(name) is None]:
-        raise CorpusError(
-            f"--corpus: the package {missing[0]} is not installed, expected the extra `documents`; install it: "
-            "pip install 'semantic-search-lambda[documents]'"
-        )
 
 
 def read_documents(path: Path, passages: Path, reading: Reading, on_progress: OnProgress = no_progress) -> Corpus:

@@ -78,9 +78,11 @@ def choose_types(corpus: Corpus, requested: Mapping[str, str], source: Path) -> 
                 column.numbers.add(number)
                 if column.rounded_row is None and column.numbers.rounded is not None:
                     column.rounded_row = row
-    for name in requested.keys() - columns.keys():
+    for name in sorted(name for name in requested.keys() - columns.keys() if requested[name] != NONE):
         close = get_close_matches(name, columns, n=1)
-        advice = f"did you mean {close[0]!r}?" if close else "name another with --column"
+        advice = (
+            f"did you mean {close[0]!r}?" if close else f"name another, or write --column {quote(f'{name}={NONE}')}"
+        )
         known = ", ".join(map(repr, sorted(columns))) or "(none)"
         raise CorpusError(f"{source}: found the columns {known}, expected a column {name!r} with values; {advice}")
     types = {

@@ -81,8 +81,9 @@ def write_index(
         columns=columns,
         keywords=described,
         heading_prefix=corpus.heading_prefix,
-        title=corpus.title,
-        description=corpus.description,
+        title=corpus.options.get("title", ""),
+        description=corpus.options.get("description", ""),
+        options=corpus.options,
     )
     manifest = replace(manifest, index=index, files=manifest.files | files)
     write_manifest(folder, manifest)
@@ -121,12 +122,30 @@ def take_model(bundle: Path, folder: Path) -> Manifest:
     Raises BundleError if the bundle's manifest or one of these files is damaged.
     """
     manifest = layout.read_manifest(bundle)
-    of_reranker = (layout.RERANK, layout.RERANK_TOKENIZER)
-    for name in (layout.MODEL, layout.TOKENIZER, *(name for name in of_reranker if name in manifest.files)):
-        layout.check_size(bundle, name, manifest)
-        check_checksum(bundle, name, manifest)
-        shutil.copyfile(bundle / name, folder / name)
-    return write_model(folder, manifest.model, manifest.rerank)
+    for name in (layout.MODEL, layout.TOKENIZER):
+        _take(bundle, manifest, name, folder / name)
+    return take_reranker(bundle, folder, write_model(folder, manifest.model))
+
+
+def take_reranker(bundle: Path, folder: Path, manifest: Manifest) -> Manifest:
+    """Copy the reranker of a bundle, if it has one, beside the model in a folder, and return the folder's manifest.
+
+    manifest is that of the folder until now. Raises BundleError if the bundle's manifest or a file is damaged.
+    """
+    older = layout.read_manifest(bundle)
+    if older.rerank is None:
+        return manifest
+    _take(bundle, older, layout.RERANK, folder / layout.RERANK)
+    own = layout.RERANK_TOKENIZER if layout.RERANK_TOKENIZER in older.files else layout.TOKENIZER
+    if older.files[own].sha256 != manifest.files[layout.TOKENIZER].sha256:
+        _take(bundle, older, own, folder / layout.RERANK_TOKENIZER)
+    return write_model(folder, manifest.model, older.rerank)
+
+
+def _take(bundle: Path, manifest: Manifest, name: str, copy: Path) -> None:
+    layout.check_size(bundle, name, manifest)
+    check_checksum(bundle, name, manifest)
+    shutil.copyfile(bundle / name, copy)
 
 
 def check_checksum(bundle: Path, name: str, manifest: Manifest) -> None:

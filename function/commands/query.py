@@ -80,7 +80,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("text", nargs="?", help="what to search for")
     parser.add_argument("--file", metavar="FILE", help="search for each line of a file; - reads standard input")
-    parser.add_argument("--bundle", help="the bundle's folder (default: BUNDLE_DIR, or bundle/ beside function/)")
+    parser.add_argument("--bundle", help="the bundle's folder (default: BUNDLE_DIR, or bundle/)")
     count = number_option(1, MOST_HITS)
     parser.add_argument("--num-results", type=count, default=5, metavar="N", help=f"1 to {MOST_HITS} (default: 5)")
     parser.add_argument("--mode", choices=MODES, default="semantic", help="search by meaning, by words or by both")

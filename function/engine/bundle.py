@@ -135,6 +135,8 @@ class IndexInfo:
     heading_prefix: bool = False  # whether passages were embedded after the path of their headings
     title: str = ""  # what the corpus is called; "" for the name of its file
     description: str = ""  # what it is about, for agents that choose a tool
+    # options of the export that differ from their defaults, which only `--update` reads: see export/arguments.py
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,7 @@ class Manifest:
         """Return the text of manifest.json, indented so that people can read and compare it."""
         content = asdict(self)
         # left out if empty: functions from before these fields refuse unknown ones
-        for name in ("vectors", "heading_prefix", "title", "description"):
+        for name in ("vectors", "heading_prefix", "title", "description", "options"):
             if content["index"] is not None and not content["index"][name]:
                 del content["index"][name]
         for name in ("full_dim", "documents"):
@@ -214,6 +216,7 @@ def _read_index(values: dict[str, Any]) -> IndexInfo:
         "heading_prefix": values.get("heading_prefix", False),
         "title": values.get("title", ""),
         "description": values.get("description", ""),
+        "options": values.get("options", {}),
     }
     return _read(IndexInfo, values | parts)
 
@@ -248,6 +251,7 @@ _IS_VALID: dict[object, Callable[[Any], bool]] = {  # by the type of a field
     VectorsInfo | None: lambda value: value is None or isinstance(value, VectorsInfo),
     list[str]: lambda value: isinstance(value, list) and all(isinstance(text, str) for text in value),
     dict[str, str]: lambda value: isinstance(value, dict) and all(isinstance(text, str) for text in value.values()),
+    dict[str, Any]: lambda value: isinstance(value, dict),
     dict[str, float]: lambda value: isinstance(value, dict) and all(type(x) in (int, float) for x in value.values()),
 }
 

@@ -41,8 +41,7 @@ def main(arguments: Sequence[str] | None = None, environment: Mapping[str, str] 
     """
     options = _parser(environment).parse_args(arguments)
     if missing := [name for name in NEEDED if find_spec(name) is None]:
-        advice = "run `pip install 'semantic-search-lambda[server]'`"
-        return fail(f"{missing[0]} is not installed; {advice}")
+        return fail(f"{missing[0]} is not installed, expected the extra `server`; run `pip install {' '.join(NEEDED)}`")
     try:
         listeners = bind(options.host, options.port, options.workers)  # before the bundle is loaded, which takes time
     except OSError as error:
@@ -71,7 +70,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     count = number_option(1, MOST_PROCESSES)
     parser.add_argument(
         "--bundle",
-        help="the bundle's folder, or s3://BUCKET/PREFIX (default: BUNDLE_DIR, or bundle/ beside function/)",
+        help="the bundle's folder, or s3://BUCKET/PREFIX (default: BUNDLE_DIR, or bundle/)",
     )
     parser.add_argument(
         "--host", default=environment.get("HOST") or "127.0.0.1", help="default: 127.0.0.1, this machine alone"

@@ -217,7 +217,7 @@ def test_the_title_of_the_texts_is_that_of_the_page(
     open_page: Open, serve: Serve, make_app: Callable[..., FastAPI], tmp_path: Path
 ) -> None:
     title = f"{ATTACK} Donaudampfschifffahrtsgesellschaftskapitän"
-    corpus = Corpus(["A lost key."], ["7"], ["{}"], empty_texts=0, title=title)
+    corpus = Corpus(["A lost key."], ["7"], ["{}"], empty_texts=0, options={"title": title})
     server = serve(make_app(bundle=write_bundle(tmp_path / "bundle", corpus)))
     page = open_page(server=server, viewport={"width": 320, "height": 700})
     assert (page.title(), page.locator("h1").text_content()) == (title, title)

@@ -2,11 +2,11 @@
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
-from export.documents.reading import PACKAGES, require_packages
 from function.engine.bundle import MANIFEST, PASSAGES, BundleError, read_manifest
 from function.engine.keyword.keywords import Keywords
 from function.engine.passages import Passage, Passages
@@ -163,7 +163,7 @@ def test_one_document_is_a_corpus_and_documents_without_text_are_none(folder: Pa
 
 
 def test_a_text_column_makes_a_folder_one_of_tables(folder: Path, bundle_copy: Path) -> None:
-    done = export(folder, bundle_copy, "--text-column", "text")
+    done = run("corpus", "--corpus", folder, "--out", bundle_copy, "--text-column", "text")
     assert "the suffix '.html', expected .csv" in error_line(done)
 
 
@@ -186,14 +186,27 @@ def test_long_texts_of_a_table_are_divided(tmp_path: Path, bundle_copy: Path) ->
     )
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--base-url", "https://x.org"], "--base-url is for documents"),
+        (["--anchors", "mkdocs", "--split"], "--anchors is for documents"),
+        (["--strict"], "--strict is for documents"),
+        (["--overlap", "3"], "--overlap is for documents or --split"),
+    ],
+)
+def test_options_of_documents_are_refused_for_a_table(
+    options: list[str], message: str, bundle_copy: Path, tmp_path: Path
+) -> None:
+    table = write_csv(tmp_path / "table.csv", [{"text": WORDS}])
+    line = error_line(run("corpus", "--corpus", table, "--out", bundle_copy, *options))
+    assert line == f"error: {table}: found a table, and {message}; leave it out"
+
+
 def test_a_missing_package_names_the_extra(folder: Path, bundle_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("export.documents.reading.find_spec", lambda name: None if name == "mammoth" else name)
-    assert "the package mammoth is not installed, expected the extra `documents`" in error_line(
-        export(folder, bundle_copy)
-    )
-    monkeypatch.undo()
-    require_packages()
-    assert len(PACKAGES) == 6
+    monkeypatch.setitem(sys.modules, "mammoth", None)
+    line = error_line(export(folder, bundle_copy))
+    assert "the package mammoth is not installed, expected the extra `documents`; install it: pip install m" in line
 
 
 def test_front_matter_cannot_replace_the_columns_of_each_passage(folder: Path, bundle_copy: Path) -> None:

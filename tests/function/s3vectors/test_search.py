@@ -1,4 +1,7 @@
-"""A search in S3 Vectors finds what a search in the bundle finds; what it cannot do is refused clearly."""
+"""A search in S3 Vectors finds what a search in the bundle finds; what it cannot do is refused clearly.
+
+Pages, scores and groups there are those of `refine_hits` in function.search.refinements.
+"""
 
 import asyncio
 from collections.abc import Callable

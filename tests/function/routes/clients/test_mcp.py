@@ -468,6 +468,14 @@ def test_a_server_beside_others_offers_only_the_tool_of_its_corpus(client: httpx
     assert found["message"] == f"params.name: found 'search', expected one of ['{OWN}']"
 
 
+@pytest.mark.parametrize("wanted", ["Corpus", "all", ""])
+def test_an_unknown_choice_of_tools_is_refused(client: httpx.Client, wanted: str) -> None:
+    for method in ("initialize", "tools/list"):
+        reply = client.post(f"/mcp?tools={wanted}", content=json.dumps(message(method)), headers=JSON)
+        found = error(reply, 200, -32602)
+        assert found["message"] == f"?tools: found {wanted!r}, expected corpus; leave it out for all tools"
+
+
 @pytest.mark.parametrize(
     ("title", "file", "name"),
     [
