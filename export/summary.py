@@ -112,6 +112,8 @@ def _document_rows(corpus: Corpus) -> Rows:
     if corpus.documents:
         formats = ", ".join(f"{count:,} {name}" for name, count in sorted(corpus.documents.items()))
         rows.append(("documents", f"{formats}; {len(corpus.texts):,} passages"))
+    if corpus.running_lines:
+        rows.append(("left out", f"{corpus.running_lines:,} lines that repeat at the edges of pages"))
     rows += [("not read", reason) for reason in corpus.unreadable[:UNREADABLE_SHOWN]]
     if (more := len(corpus.unreadable) - UNREADABLE_SHOWN) > 0:
         rows.append(("not read", f"and {more:,} more"))
