@@ -179,6 +179,17 @@ def test_one_document_is_a_corpus_and_documents_without_text_are_none(folder: Pa
     )
 
 
+def test_a_bundle_is_no_corpus(folder: Path, bundle_copy: Path) -> None:
+    done = export(bundle_copy, bundle_copy)
+    assert error_line(done) == (
+        f"error: {bundle_copy}: found a bundle, expected a folder of texts; name the texts that it was made of; "
+        f"--update {bundle_copy}, or `export corpus --out {bundle_copy}`, keeps its model"
+    )
+    shutil.copytree(bundle_copy, folder / "guide" / "bundle")
+    assert "1 skipped: a bundle, which an export has made, such as guide/bundle" in export(folder, bundle_copy).out
+    assert not any(each.id.startswith("guide/bundle") for each in open_passages(bundle_copy))
+
+
 def test_a_text_column_makes_a_folder_one_of_tables(folder: Path, bundle_copy: Path) -> None:
     done = export(folder, bundle_copy, "--text-column", "text")
     assert "the suffix '.html', expected .csv" in error_line(done)
