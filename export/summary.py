@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -98,12 +99,17 @@ def corpus_rows(out: Path, manifest: Manifest, corpus: Corpus, rows: "EmbeddedCo
         ("ids", f"{corpus.repeated_ids:,} the same as an earlier one, {replaced}"),
         ("metadata", f"{corpus.non_finite:,} NaN or infinite values left out"),
         ("filters", ", ".join(f"{name} ({kind})" for name, kind in corpus.columns.items()) or "no columns"),
+        *(("numbers", _describe_numeric_strings(name)) for name in corpus.numeric_strings),
         ("embedded", _describe_rows(rows)),
         ("truncated", truncated),
         ("speed", f"{rows.embedded / seconds:,.0f} texts/s"),
         ("index", _describe_search(manifest.index)),
         ("keywords", _describe_keywords(manifest.index.keywords)),
     ]
+
+
+def _describe_numeric_strings(name: str) -> str:
+    return f"{name} has only numbers, compared as strings; add --column {quote(f'{name}=number')} to compare numbers"
 
 
 def _document_rows(corpus: Corpus) -> Rows:
