@@ -37,7 +37,7 @@ FORMATS: dict[str, tuple[str, Callable[[Path, str], Document]]] = {
 LARGEST = 200_000_000  # bytes of a file, except a PDF: it is read at once, and takes up to 15 times as much memory
 # what reading a file can take: bytes of memory and seconds of processor time, and how much more for its size
 MEMORY, MEMORY_OF_BYTE, MEMORY_OF_ZIPPED_BYTE = 256_000_000, 15, 100
-SECONDS, SECONDS_OF_MB = 20, 10
+SECONDS, SECONDS_OF_MB = 10, 10
 PACKAGES = ("markdown_it", "selectolax", "pypdfium2", "mammoth", "semchunk", "yaml")
 
 
