@@ -262,7 +262,7 @@ def _read_corpus(
     """
     from export.corpus.columns import require_column
     from export.corpus.python_documentation import NAME, python_documentation
-    from export.index.columns import choose_types
+    from export.index.columns import choose_types, numeric_strings
     from export.index.languages import row_languages
     from export.model.documents_model import find_documents_model
 
@@ -295,6 +295,8 @@ def _read_corpus(
                 corpus = read_corpus(path, fresh / PASSAGES, *named, on_progress, split)
     name = options.corpus or Path(NAME)
     columns = choose_types(corpus, options.column, name)
+    unasked = {column: kind for column, kind in columns.items() if column not in options.column}
+    corpus = replace(corpus, numeric_strings=tuple(numeric_strings(corpus, unasked)))
     if options.title_column is not None:
         require_column(name, columns, options.title_column, "--title-column")
     if options.language_column is not None:

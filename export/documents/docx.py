@@ -9,7 +9,8 @@ from zipfile import BadZipFile, ZipFile
 from export.documents.document import Document, UnreadableError
 from export.documents.html import read_html_text
 
-LARGEST = 25_000_000  # bytes of XML in the archive, unpacked; they take 40 times as much memory
+LARGEST = 10_000_000  # bytes of the archive's text, unpacked, which take 40 times as much memory
+NO_TEXT = ("word/media/", "word/embeddings/", "word/fonts/")  # folders of the archive that are not read
 # errors of mammoth, zipfile and expat for damaged files; RuntimeError: an encrypted ZIP
 BROKEN = (
     BadZipFile,
@@ -34,11 +35,9 @@ def read_docx(path: Path) -> Document:
     if content.startswith(OLE):
         raise UnreadableError("encrypted, or a .doc of an older Word")
     try:
-        entries = [
-            entry for entry in ZipFile(BytesIO(content)).infolist() if entry.filename.endswith((".xml", ".rels"))
-        ]
+        entries = [entry for entry in ZipFile(BytesIO(content)).infolist() if not entry.filename.startswith(NO_TEXT)]
         if (size := sum(entry.file_size for entry in entries)) > LARGEST:
-            raise UnreadableError(f"{size:,} bytes of XML, more than {LARGEST:,}: divide it")
+            raise UnreadableError(f"{size:,} bytes unpacked, more than {LARGEST:,}: divide it")
         without_images = mammoth.images.img_element(lambda image: {})
         html = mammoth.convert_to_html(BytesIO(content), convert_image=without_images).value
     except BROKEN as error:

@@ -23,8 +23,15 @@ def read_front_matter(text: str) -> tuple[dict[str, object], int]:
         return {}, 0
     import yaml
 
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML has no types
+        def flatten_mapping(self, node: yaml.MappingNode) -> None:
+            """Merge each pair of a key and a value once: PyYAML repeats them, twice as many with each level."""
+            super().flatten_mapping(node)
+            node.value = list(dict.fromkeys(reversed(node.value)))[::-1]
+
     try:
-        fields = tomllib.loads(found[2].replace("\r\n", "\n")) if found[1] == "+++" else yaml.safe_load(found[2])
+        is_toml = found[1] == "+++"
+        fields = tomllib.loads(found[2].replace("\r\n", "\n")) if is_toml else Loader(found[2]).get_single_data()
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise UnreadableError(f"front matter that cannot be read: {' '.join(str(error).split())}") from error
     if not isinstance(fields, dict):  # a line across the page, and text

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 NEWLINE = re.compile(r"\r\n?|\n")  # as markdown-it counts lines
-OWN_ANCHOR = re.compile(r"\s*\{:?[^{}]*#([\w.:-]+)[^{}]*\}\s*$")  # a heading {#anchor}, which only MkDocs heeds
-COMMENTS = re.compile(r"\s*(?:<!--.*?-->\s*)+", re.DOTALL)
+# a heading {#anchor}, which only MkDocs heeds. The lookahead and the atomic group keep the time linear in the text
+OWN_ANCHOR = re.compile(r"\{(?=[^{}]*\}\s*$):?[^{}]*#([\w.:-]+)[^{}]*\}\s*$")
+COMMENTS = re.compile(r"\s*(?:(?><!--.*?-->)\s*)+", re.DOTALL)
 WORDS = {
     "softbreak": " ",
     "hardbreak": " ",

@@ -94,6 +94,17 @@ def choose_types(corpus: Corpus, requested: Mapping[str, str], source: Path) -> 
     return types
 
 
+def numeric_strings(corpus: Corpus, types: Mapping[str, str]) -> list[str]:
+    """Return which columns of strings have only numbers, as all numbers of a CSV are."""
+    found = {name for name, kind in types.items() if kind == "string"}
+    for metadata in corpus.metadata:
+        if not found:  # after the first rows, unless there is such a column
+            break
+        row = json.loads(metadata)
+        found -= {name for name in found & row.keys() if stored_values("number", row[name]) is None}
+    return sorted(found)
+
+
 def _require_filterable(source: Path, corpus: Corpus, name: str, kind: str, column: _Column) -> None:
     """Raise CorpusError if filters could not name a column that has a type, or not compare its numbers exactly."""
     left_out = f"leave it out of filters with --column {quote(f'{name}={NONE}')}"

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from export.documents.document import Document
+from export.documents.reading import FORMATS
 from function.engine.bundle import MANIFEST, PASSAGES, BundleError, read_manifest
 from function.engine.keyword.keywords import Keywords
 from function.engine.passages import Passage, Passages
@@ -140,7 +142,23 @@ def test_files_that_would_take_too_much_memory_are_listed(
     assert [each.partition(": ")[0] for each in listed] == ["guide/a.md", "large.docx"]
     assert listed[0].endswith(" bytes, more than 90: divide it")
     monkeypatch.setattr("export.documents.reading.LARGEST", 10**6)
-    assert " bytes of XML, more than 50: divide it" in export(folder, bundle_copy).out
+    assert " bytes unpacked, more than 50: divide it" in export(folder, bundle_copy).out
+
+
+def test_a_document_whose_parser_fails_is_listed(
+    folder: Path, bundle_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(path: Path, anchors: str) -> Document:
+        raise IndexError("no such entry\nin a table")
+
+    monkeypatch.setitem(FORMATS, ".txt", ("plain text", fail))
+    assert summary(export(folder, bundle_copy), "not read") == "c.txt: broken: IndexError: no such entry"
+
+
+def test_lines_that_repeat_on_the_pages_of_a_pdf_are_counted(folder: Path, bundle_copy: Path) -> None:
+    assert "\nleft out" not in export(folder, bundle_copy).out
+    write_pdf(folder / "d.pdf", [["Header", f"{WORDS} {word}"] for word in WORDS.split()])
+    assert summary(export(folder, bundle_copy), "left out") == "10 lines that repeat at the edges of pages"
 
 
 def test_strict_stops_at_a_document_that_cannot_be_read(broken: Path, bundle_copy: Path) -> None:
@@ -160,6 +178,17 @@ def test_one_document_is_a_corpus_and_documents_without_text_are_none(folder: Pa
     assert error_line(done) == (
         f"error: {folder}/empty.txt: found no text; empty.txt: empty, expected documents with text; check the path"
     )
+
+
+def test_a_bundle_is_no_corpus(folder: Path, bundle_copy: Path) -> None:
+    done = export(bundle_copy, bundle_copy)
+    assert error_line(done) == (
+        f"error: {bundle_copy}: found a bundle, expected a folder of texts; name the texts that it was made of; "
+        f"--update {bundle_copy}, or `export corpus --out {bundle_copy}`, keeps its model"
+    )
+    shutil.copytree(bundle_copy, folder / "guide" / "bundle")
+    assert "1 skipped: a bundle, which an export has made, such as guide/bundle" in export(folder, bundle_copy).out
+    assert not any(each.id.startswith("guide/bundle") for each in open_passages(bundle_copy))
 
 
 def test_a_text_column_makes_a_folder_one_of_tables(folder: Path, bundle_copy: Path) -> None:
