@@ -363,12 +363,8 @@ def _write_corpus(
         seconds = time.perf_counter() - began
         on_progress("write the index", 0)
         write_truncated(fresh, corpus.ids, rows.is_truncated)
-        lists = None if older is None else older.lists
-        kept = None if lists is None else lists.keep(rows.older_rows, rows.codes, rows.scales)
         exact = search_exactly(own_queries(rows.codes, rows.scales), rows.codes, rows.scales)
-        manifest = write_index(
-            fresh, manifest, corpus, rows.codes, rows.scales, name, keywords, options.recall, kept, exact
-        )
+        manifest = write_index(fresh, manifest, corpus, rows.codes, rows.scales, name, keywords, exact)
         on_progress("write the index", 1)
 
     def checks(on_progress: OnProgress) -> "Iterator[Check]":

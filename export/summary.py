@@ -122,9 +122,8 @@ def _describe_search(index: IndexInfo) -> str:
     stages = index.stages
     if stages is None:
         return f"a search looks at every row; recall@10 {index.recall or 0:g}"
-    lists = f"{stages.probed:,} of {stages.lists:,} lists, " if stages.lists > 1 else ""
     widths = f"{stages.candidates:,} rows by signs, {stages.rescored:,} by codes"
-    return f"a search looks at {lists}{widths}; recall@10 {index.recall or 0:g}"
+    return f"a search looks at {widths}; recall@10 {index.recall or 0:g}"
 
 
 def _describe_rows(rows: "EmbeddedCorpus") -> str:

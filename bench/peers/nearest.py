@@ -160,7 +160,7 @@ def main(bundle: str, queries: str, folder: str, recall: str, rounds: str) -> No
     path, stages = Path(bundle) / INDEX, manifest.index.stages
     index = Index.open(path, stages)
     exact = search_exactly(np.load(queries), *index.codes_of(np.arange(len(index))))
-    chosen, reached = choose_stages(path, stages.lists, exact, float(recall))
+    chosen, reached = choose_stages(path, exact, float(recall))
     own = Index.open(path, chosen)
     searches: dict[str, Search] = {"this project": lambda query: own.best(query, TOP_K)[0]}
     seen: dict[str, Any] = {"this project": {"recall": reached, "settings": str(chosen)}}

@@ -11,7 +11,6 @@ from export.corpus import Corpus
 from export.files.tensor_file import save_tensors
 from export.index.columns import NONE, column_tensors
 from export.index.index_file import write_index_file
-from export.index.kept_lists import ListsOfRows
 from export.index.keywords import KeywordOptions, keyword_tensors
 from export.index.languages import row_languages
 from export.index.recall import ExactSearch
@@ -42,18 +41,15 @@ def write_index(
     scales: Scales,
     name: str,
     keywords: KeywordOptions | None = KEYWORDS_BY_DEFAULT,
-    recall: float | None = None,
-    kept: ListsOfRows | None = None,
     exact: ExactSearch | None = None,
 ) -> Manifest:
     """Write the index, columns and keywords beside the model and the passages, then the manifest, and return that.
 
     A truncated.jsonl that is in the folder is listed in the manifest.
     codes (rows, dim) int8 and scales (rows,) float32 are in the corpus's order, and can be memory-mapped.
-    keywords is None for a bundle without them. recall is that of `choose_stages`. kept and exact are those of
-    `write_index_file`.
+    keywords is None for a bundle without them. exact is that of `write_index_file`.
     """
-    stages, measured = write_index_file(folder / layout.INDEX, codes, scales, recall, kept, exact)
+    stages, measured = write_index_file(folder / layout.INDEX, codes, scales, exact)
     written = [layout.INDEX, layout.PASSAGES]
     columns = {column: kind for column, kind in corpus.columns.items() if kind != NONE}
     if columns:

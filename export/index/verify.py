@@ -177,11 +177,10 @@ def _are_rows_equal(written: Mapping[str, AnyArray], codes: Codes, scales: Scale
     if len(written["codes"]) != len(codes):
         return False
     for begin in range(0, len(codes), ROWS_AT_ONCE):
-        places = slice(begin, begin + ROWS_AT_ONCE)
-        rows = written["lists.rows"][places] if "lists.rows" in written else places
-        if not np.array_equal(written["codes"][places], codes[rows]):
+        rows = slice(begin, begin + ROWS_AT_ONCE)
+        if not np.array_equal(written["codes"][rows], codes[rows]):
             return False
-        if not np.array_equal(written["scales"][places], scales[rows]):
+        if not np.array_equal(written["scales"][rows], scales[rows]):
             return False
         release(written["codes"])  # or both would be in memory whole
         release(codes)

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 MANIFEST = "manifest.json"
 MODEL = "model.ort"
@@ -100,11 +100,9 @@ class KeywordsInfo:
 
 @dataclass(frozen=True, slots=True)
 class StagesInfo:
-    """How many lists and rows the stages of a search read; function/engine/semantic/index.py explains them."""
+    """How many rows the stages of a search keep; function/engine/semantic/index.py explains them."""
 
-    lists: int  # number of lists of similar rows (nlist); 1 if the rows are in the order of the corpus
-    probed: int  # lists that a search reads (nprobe)
-    candidates: int  # entries, or rows without lists, that are kept after comparing signs
+    candidates: int  # rows that are kept after comparing signs
     rescored: int  # rows that are scored with their codes
 
 

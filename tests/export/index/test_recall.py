@@ -37,7 +37,7 @@ def test_recall_equals_brute_force_where_the_signs_choose_the_candidates(monkeyp
     monkeypatch.setattr("export.index.recall.ROWS_AT_ONCE", 300)  # so that exact search goes in several parts
     rows = clustered_rows(2_000)
     codes, scales = quantize(rows)
-    index = Index(codes, scales, signs(codes).T, None, StagesInfo(lists=1, probed=1, candidates=60, rescored=20))
+    index = Index(codes, scales, signs(codes).T, StagesInfo(candidates=60, rescored=20))
     stored = dequantize(codes, scales).astype(np.float64)
     shares = []
     for query in rows[:50]:

@@ -18,7 +18,7 @@ from function.engine.semantic.binary import signs
 from function.engine.semantic.index import EXHAUSTIVE_ROWS, FEW_HITS, MOST_HITS, Hit, Index
 from function.engine.tensors import TensorsError
 
-STAGES = StagesInfo(lists=1, probed=1, candidates=2_000, rescored=300)
+STAGES = StagesInfo(candidates=2_000, rescored=300)
 AWKWARD_DIM = 37  # a multiple of nothing that a CPU's instructions like
 
 
@@ -35,7 +35,7 @@ def index_of(embeddings: Embeddings) -> Index:
 def index_of_codes(codes: Codes, scales: Scales) -> Index:
     if len(codes) <= EXHAUSTIVE_ROWS:
         return Index(codes, scales)
-    return Index(codes, scales, signs(codes).T, None, STAGES)
+    return Index(codes, scales, signs(codes).T, STAGES)
 
 
 def brute_force(embeddings: Embeddings, query: Embeddings, top_k: int) -> list[Hit]:
