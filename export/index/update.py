@@ -37,7 +37,7 @@ def open_older_rows(bundle: Path, manifest: Manifest) -> KnownRows:
     for name in (INDEX, PASSAGES):
         check_checksum(bundle, name, older)
     Index.open(bundle / INDEX, older.index.stages)  # checks the tensors
-    tensors = map_tensors(bundle / INDEX, scattered=True)
+    tensors = map_tensors(bundle / INDEX)
     is_truncated = _read_truncated(bundle, older, older.index.rows)
     texts, _, metadata = stored_columns(bundle / PASSAGES)
     digests = digest_texts(EmbeddedTexts(texts, metadata) if older.index.heading_prefix else texts)

