@@ -123,7 +123,9 @@ class IndexInfo:
 
     rows: int
     stages: StagesInfo | None  # None: every search looks at all rows
-    recall: float | None  # recall@10 against exact search, measured with rows of the corpus; None if not measured
+    recall: dict[
+        str, float
+    ]  # against exact search, by the kind of query: see export/index/recall.py; {} if not measured
     model_sha256: str  # checksum of the model.ort that embedded the corpus
     tokenizer_sha256: str
     corpus: str  # file name of the texts, or what else they are
