@@ -182,7 +182,7 @@ MANIFESTS: dict[str, tuple[bytes, str]] = {
         b'{"format_version": ' + b"[" * 90 + b"]" * 90 + b"}",
         "format_version is [[[[[[[...]]]]]]]",
     ),
-    "nothing else": (b'{"format_version": 4}', "'index' is missing or wrong"),
+    "nothing else": (b'{"format_version": 5}', "'index' is missing or wrong"),
 }
 NAMES = ["", ".", "..", "../x", "a/b", "a\\b", ".hidden", "a\0b", "\ud800", "manifest.json", "ä", "a b", "a\n"]
 
