@@ -15,8 +15,6 @@ from export.documents.addresses import ANCHORS, GITHUB
 from export.documents.splitter import PASSAGE_TOKENS
 from export.evaluation.arguments import EVALUATE, MEANINGS, add_evaluation_options, check_evaluation
 from export.index.columns import TYPES
-from export.index.index_file import LEAST_ROWS_OF_LISTS, RECALL_WITH_LISTS, RECALL_WITHOUT_LISTS
-from export.index.recall import LEAST_RECALL
 from export.model.source.source import POOLINGS
 from export.publishing.arguments import DESCRIPTIONS, add_publishing_options, check_publish
 from export.site.arguments import SITE, add_site_options
@@ -388,24 +386,7 @@ def _weight(text: str) -> float:
     return weight
 
 
-def _recall(text: str) -> float:
-    try:
-        recall = float(text)
-    except ValueError:
-        recall = -1.0
-    if not LEAST_RECALL <= recall <= 1:
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected a number from {LEAST_RECALL} to 1")
-    return recall
-
-
 def _add_embedding(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--recall",
-        type=_recall,
-        metavar="SHARE",
-        help=f"share of exact search's ten best texts that a search finds on average, from {LEAST_RECALL} to 1: the "
-        f"less, the faster (default: {RECALL_WITH_LISTS}, below {LEAST_ROWS_OF_LISTS:,} texts {RECALL_WITHOUT_LISTS})",
-    )
     parser.add_argument(
         "--update",
         type=Path,

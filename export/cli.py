@@ -334,10 +334,10 @@ def _write_corpus(
     """
     from export.cluster import Cluster
     from export.corpus.python_documentation import NAME
-    from export.index.embed import embed_corpus, embed_here
+    from export.index.embed import embed_corpus, embed_here, embed_texts
     from export.index.indexer import write_index, write_truncated
     from export.index.keywords import FUSION_WEIGHT, STEMMING, KeywordOptions
-    from export.index.recall import own_queries, search_exactly
+    from export.index.recall import sample_spans, search_samples
     from export.index.shards import name_model
     from export.index.update import open_older_rows
     from export.index.verify import verify_export
@@ -372,17 +372,15 @@ def _write_corpus(
         seconds = time.perf_counter() - began
         on_progress("write the index", 0)
         write_truncated(fresh, corpus.ids, rows.is_truncated)
-        lists = None if older is None else older.lists
-        kept = None if lists is None else lists.keep(rows.older_rows, rows.codes, rows.scales)
-        exact = search_exactly(own_queries(rows.codes, rows.scales), rows.codes, rows.scales)
-        manifest = write_index(
-            fresh, manifest, corpus, rows.codes, rows.scales, name, keywords, options.recall, kept, exact
-        )
+        own = embedder if folder == fresh else Embedder.open(fresh, manifest.model)
+        spans = embed_texts(own, sample_spans(corpus.texts), role="query")
+        exact = search_samples(spans, rows.codes, rows.scales)
+        manifest = write_index(fresh, manifest, corpus, rows.codes, rows.scales, name, exact, keywords)
         on_progress("write the index", 1)
 
     def checks(on_progress: OnProgress) -> "Iterator[Check]":
         other = None if folder == fresh else embedder
-        return verify_export(fresh, rows.codes, rows.scales, on_progress, other, exact)
+        return verify_export(fresh, rows.codes, rows.scales, exact, on_progress, other)
 
     if not print_checks(console, checks):
         shutil.rmtree(fresh / FINISHED, ignore_errors=True)  # a piece may be wrong: the next export makes all again

@@ -128,11 +128,12 @@ def _document_rows(corpus: Corpus) -> Rows:
 
 def _describe_search(index: IndexInfo) -> str:
     stages = index.stages
-    if stages is None:
-        return f"a search looks at every row; recall@10 {index.recall or 0:g}"
-    lists = f"{stages.probed:,} of {stages.lists:,} lists, " if stages.lists > 1 else ""
-    widths = f"{stages.candidates:,} rows by signs, {stages.rescored:,} by codes"
-    return f"a search looks at {lists}{widths}; recall@10 {index.recall or 0:g}"
+    looks = "every row"
+    if stages is not None:
+        looks = f"{stages.candidates:,} rows by signs, {stages.rescored:,} by codes"
+    kinds = [kind for kind in index.recall if f"{kind}_first" in index.recall]
+    shares = ", ".join(f"{index.recall[kind]:g} for {index.recall['queries']} {kind}" for kind in kinds)
+    return f"a search looks at {looks}; recall@10 {shares}"
 
 
 def _describe_rows(rows: "EmbeddedCorpus") -> str:

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from pathlib import Path
@@ -11,10 +11,9 @@ from export.corpus import Corpus
 from export.files.tensor_file import save_tensors
 from export.index.columns import NONE, column_tensors
 from export.index.index_file import write_index_file
-from export.index.kept_lists import ListsOfRows
 from export.index.keywords import KeywordOptions, keyword_tensors
 from export.index.languages import row_languages
-from export.index.recall import ExactSearch
+from export.index.recall import ExactSearches, Recall
 from export.index.shards import Truncated
 from function.engine import bundle as layout
 from function.engine.bundle import BundleError, IndexInfo, Manifest, ModelInfo, RerankInfo, describe_file
@@ -41,19 +40,17 @@ def write_index(
     codes: Codes,
     scales: Scales,
     name: str,
+    exact: ExactSearches,
     keywords: KeywordOptions | None = KEYWORDS_BY_DEFAULT,
-    recall: float | None = None,
-    kept: ListsOfRows | None = None,
-    exact: ExactSearch | None = None,
 ) -> Manifest:
     """Write the index, columns and keywords beside the model and the passages, then the manifest, and return that.
 
     A truncated.jsonl that is in the folder is listed in the manifest.
     codes (rows, dim) int8 and scales (rows,) float32 are in the corpus's order, and can be memory-mapped.
-    keywords is None for a bundle without them. recall is that of `choose_stages`. kept and exact are those of
-    `write_index_file`.
+    exact is what exact search finds for the queries that the recall is measured with. keywords is None for a bundle
+    without them.
     """
-    stages, measured = write_index_file(folder / layout.INDEX, codes, scales, recall, kept, exact)
+    stages, recalls = write_index_file(folder / layout.INDEX, codes, scales, exact)
     written = [layout.INDEX, layout.PASSAGES]
     columns = {column: kind for column, kind in corpus.columns.items() if kind != NONE}
     if columns:
@@ -74,7 +71,7 @@ def write_index(
     index = IndexInfo(
         rows=len(codes),
         stages=stages,
-        recall=round(measured, 4),
+        recall={"queries": len(next(iter(exact.values())).queries)} | _stated(recalls),
         model_sha256=manifest.files[layout.MODEL].sha256,
         tokenizer_sha256=manifest.files[layout.TOKENIZER].sha256,
         corpus=name,
@@ -88,6 +85,13 @@ def write_index(
     manifest = replace(manifest, index=index, files=manifest.files | files)
     write_manifest(folder, manifest)
     return manifest
+
+
+def _stated(recalls: Mapping[str, Recall]) -> dict[str, float]:
+    """Return the recall of each kind of query as the manifest states it."""
+    shares = {kind: each.at_10 for kind, each in recalls.items()}
+    shares |= {f"{kind}_first": each.first for kind, each in recalls.items()}
+    return {name: round(share, 4) for name, share in shares.items()}
 
 
 def _titles(corpus: Corpus, column: str | None) -> Iterator[str] | None:

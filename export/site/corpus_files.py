@@ -14,14 +14,13 @@ from function.engine.metadata.columns import PARTS
 from function.engine.passages import Passages
 from function.engine.tensors import map_tensors
 
-NOT_NEEDED = ("bits", "places.entries")  # the browser reads the signs of a row at its place
 SHARD = 1 << 18  # bytes of texts, ids and metadata of a shard, before they are gzipped
 
 
 def add_corpus(files: DataFiles, bundle: Path, index: IndexInfo) -> list[int]:
     """Write the data files of the corpus; return the first row of each shard of passages."""
     tensors = map_tensors(bundle / INDEX)
-    files.add_tensors("index", {name: tensor for name, tensor in tensors.items() if name not in NOT_NEEDED})
+    files.add_tensors("index", {name: tensor for name, tensor in tensors.items() if name != "bits"})
     if index.keywords is not None:
         _add_keywords(files, bundle / KEYWORDS)
     if index.columns:

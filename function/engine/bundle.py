@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 MANIFEST = "manifest.json"
 MODEL = "model.ort"
@@ -100,11 +100,9 @@ class KeywordsInfo:
 
 @dataclass(frozen=True, slots=True)
 class StagesInfo:
-    """How many lists and rows the stages of a search read; function/engine/semantic/index.py explains them."""
+    """How many rows the stages of a search keep; function/engine/semantic/index.py explains them."""
 
-    lists: int  # number of lists of similar rows (nlist); 1 if the rows are in the order of the corpus
-    probed: int  # lists that a search reads (nprobe)
-    candidates: int  # entries, or rows without lists, that are kept after comparing signs
+    candidates: int  # rows that are kept after comparing signs
     rescored: int  # rows that are scored with their codes
 
 
@@ -125,7 +123,9 @@ class IndexInfo:
 
     rows: int
     stages: StagesInfo | None  # None: every search looks at all rows
-    recall: float | None  # recall@10 against exact search, measured with rows of the corpus; None if not measured
+    recall: dict[
+        str, float
+    ]  # against exact search, by the kind of query: see export/index/recall.py; {} if not measured
     model_sha256: str  # checksum of the model.ort that embedded the corpus
     tokenizer_sha256: str
     corpus: str  # file name of the texts, or what else they are

@@ -256,15 +256,11 @@ def test_other_keywords_rank_as_in_the_function(
     compare(make_site(bundle, tmp_path), function_over(bundle), asked)
 
 
-@pytest.mark.parametrize("least_rows_of_lists", [10**9, 8_500], ids=["signs", "lists"])
 def test_stages_keep_the_rows_that_the_function_keeps(
-    least_rows_of_lists: int, tmp_path: Path, function_over: Connect, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, function_over: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def choose(path: Path, lists: int, exact: object, *rest: object) -> tuple[StagesInfo, float]:
-        return StagesInfo(lists, max(1, lists // 10), 500, 100), 0.9
-
-    monkeypatch.setattr(index_file, "LEAST_ROWS_OF_LISTS", least_rows_of_lists)
-    monkeypatch.setattr(index_file, "choose_stages", choose)  # random texts have stages of too low a recall
+    # random texts have stages of too low a recall
+    monkeypatch.setattr(index_file, "choose_stages", lambda path, exact: StagesInfo(500, 100))
     generator = random.Random(5)
     words = sorted({word for text in [*WHO, *WHAT] for word in text.split()})
     texts = [" ".join(generator.choices(words, k=8)) for _ in range(9_000)]
@@ -274,7 +270,6 @@ def test_stages_keep_the_rows_that_the_function_keeps(
     index = open_bundle(bundle).index
     assert index is not None
     assert index.stages is not None
-    assert (index.stages.lists > 1) == (least_rows_of_lists < 9_000)
     filters: list[dict[str, Any]] = [{}, {"chapter": {"$lt": 97}}, {"chapter": {"$lt": 3}}]
     asked = [
         {

@@ -108,7 +108,7 @@ def test_an_exact_search_returns_what_the_stages_would_miss(
     save_file(tensors | {"bits": np.ascontiguousarray(signs(tensors["codes"]).T)}, bundle_copy / INDEX)
     manifest = read_manifest(bundle_copy)
     assert manifest.index is not None
-    narrow = replace(manifest.index, stages=StagesInfo(lists=1, probed=1, candidates=1, rescored=1))
+    narrow = replace(manifest.index, stages=StagesInfo(candidates=1, rescored=1))
     files = manifest.files | {INDEX: describe_file(bundle_copy / INDEX)}
     (bundle_copy / MANIFEST).write_text(replace(manifest, index=narrow, files=files).to_json())
     client = connect(bundle=bundle_copy)

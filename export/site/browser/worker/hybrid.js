@@ -19,7 +19,7 @@ export function fuse(index, query, matches, { fusion, fusion_weight: weight }, c
   const add = (/** @type {number} */ depth) => {
     const similar = index.search(query, depth, within.allowed);
     const rows = Int32Array.from(new Set([...similar.map(({ row }) => row), ...byWords])).sort();
-    const semantic = Array.from(rows, (row) => index.score(query, index.place(row)));
+    const semantic = Array.from(rows, (row) => index.score(query, row));
     const keyword = Array.from(rows, (row) => within.scores[row]);
     const [byMeaning, byKeyword] = fusion === "convex" ? [[], []] : [ranks(semantic), ranks(keyword)];
     const scores = Float64Array.from(rows, (_, i) => {

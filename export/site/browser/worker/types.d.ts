@@ -16,7 +16,7 @@ export type Correction = Map<string, string>;
 export type Range = [start: number, end: number];
 export type Embed = (text: string) => Promise<{ embedding: Float32Array; isTruncated: boolean }>;
 export type Lap = (phase: string) => void;
-export type Stages = { lists: number; probed: number; candidates: number; rescored: number };
+export type Stages = { candidates: number; rescored: number };
 export type WordPieceOptions = {
   unknown: string;
   prefix: string;

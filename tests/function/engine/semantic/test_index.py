@@ -1,5 +1,6 @@
 """The index against brute force: every row scored in float64, sorted."""
 
+from mmap import PAGESIZE
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from function.engine.quantization import Codes, Embeddings, Scales, dequantize, 
 from function.engine.semantic.binary import signs
 from function.engine.semantic.index import EXHAUSTIVE_ROWS, FEW_HITS, MOST_HITS, Hit, Index
 from function.engine.tensors import TensorsError
+from tests.page_cache import cached_pages, forget
 
-STAGES = StagesInfo(lists=1, probed=1, candidates=2_000, rescored=300)
+STAGES = StagesInfo(candidates=2_000, rescored=300)
 AWKWARD_DIM = 37  # a multiple of nothing that a CPU's instructions like
 
 
@@ -35,7 +37,7 @@ def index_of(embeddings: Embeddings) -> Index:
 def index_of_codes(codes: Codes, scales: Scales) -> Index:
     if len(codes) <= EXHAUSTIVE_ROWS:
         return Index(codes, scales)
-    return Index(codes, scales, signs(codes).T, None, STAGES)
+    return Index(codes, scales, signs(codes).T, STAGES)
 
 
 def brute_force(embeddings: Embeddings, query: Embeddings, top_k: int) -> list[Hit]:
@@ -213,6 +215,20 @@ def test_an_index_without_signs_searches_all_rows(tmp_path: Path) -> None:
     index = Index.open(tmp_path / "index.safetensors", None)
     for query in unit_rows(20, 16, seed=14):
         assert [hit.row for hit in index.search(query, 10)] == [hit.row for hit in brute_force(embeddings, query, 10)]
+
+
+def test_a_first_search_reads_the_signs_and_of_the_codes_only_those_of_few_rows(tmp_path: Path) -> None:
+    codes, scales = quantize(unit_rows(60_000, 128, seed=23))
+    path = tmp_path / "index.safetensors"
+    save_file({"codes": codes, "scales": scales, "bits": np.ascontiguousarray(signs(codes).T)}, path)
+    forget(path)
+    if cached_pages(path).any():
+        pytest.skip("this file system keeps its files in memory")
+    index = Index.open(path, StagesInfo(candidates=500, rescored=100))
+    assert len(index.search(unit_rows(1, 128, seed=24)[0], 10)) == 10
+    pages = cached_pages(path)
+    least = signs(codes).nbytes // PAGESIZE
+    assert least <= np.count_nonzero(pages) <= least + 2 * 100 + 20 < len(pages) / 3
 
 
 # A search among some rows
