@@ -35,7 +35,6 @@ CONTENT = {
     "--language-column": "language",
     "--fusion": "rrf",
     "--fusion-weight": "0.7",
-    "--recall": "0.98",
 }
 ONE_RUN = {
     "--out": "a folder of one machine",
@@ -166,7 +165,7 @@ def test_an_update_uses_each_option_of_the_export(
         ("--title A --split", "--title B --no-split", {"title": "B"}),
         ("--title A --text-column t --stem german", "--title= --text-column=", {"stem": "german"}),
         ("--column a=date --column b=date", "--column b=none", {"column": {"a": "date", "b": "none"}}),
-        ("--stem german --fusion-weight 0.5 --recall 1", "--no-keywords", {"keywords": False, "recall": 1.0}),
+        ("--stem german --fusion-weight 0.5 --title A", "--no-keywords", {"keywords": False, "title": "A"}),
         ("--no-keywords", "--keywords --stem german", {"stem": "german"}),
         ("--fusion-weight 0.5", "--fusion rrf", {"fusion": "rrf"}),
     ],
