@@ -93,6 +93,7 @@ def test_a_filter_that_leaves_out_the_best_row_does_not_change_scores(
     scores = {hit.row: hit.score for hit in fuse(index, query, matches, keywords.info, ROWS)}
     hits = fuse(index, query, matches, keywords.info, top_k, allowed)
     assert [hit.score for hit in hits] == [scores[hit.row] for hit in hits]
+    assert fuse(index, query, keywords.match("w12 w20", allowed), keywords.info, top_k) == hits
 
 
 @pytest.mark.parametrize("fusion", [CONVEX, RRF])
