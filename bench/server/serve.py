@@ -165,7 +165,8 @@ def measure(
 def ask(server: ServerCommand, work: Path, route: str, texts: Sequence[str], connections: int, seconds: int) -> Load:
     """Send these texts to a route in turn, and return the load that the server took."""
     field = server.routes[route][1]
-    bodies = write_bodies(work / "serve.jsonl", [{field: text, **server.body} for text in texts])
+    mode = {"mode": "semantic"} if route == "/similar" else {}  # the other servers know no words
+    bodies = write_bodies(work / "serve.jsonl", [{field: text, **mode, **server.body} for text in texts])
     return load(server.address(route), bodies, connections, seconds)
 
 

@@ -5,6 +5,7 @@ its own best result, and spans of a few words of its texts, which are like the q
 shorter than a text and often not like any of them, so the rows of its results differ less from all other rows.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -109,7 +110,7 @@ def sample_spans(texts: Sequence[str]) -> list[str]:
     random = np.random.default_rng(SEED)
     spans = []
     for text in (texts[row] for row in _spread(len(texts)).tolist()):
-        words = [(word.start(), word.end()) for word in WORD.finditer(text)] or [(0, len(text))]
+        words = [(word.start(), word.end()) for word in re.finditer(WORD, text)] or [(0, len(text))]
         count = min(len(words), int(random.integers(*SPAN_WORDS, endpoint=True)))
         first = int(random.integers(len(words) - count, endpoint=True))
         spans.append(text[words[first][0] : words[first + count - 1][1]])

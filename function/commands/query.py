@@ -32,8 +32,8 @@ examples:
   python -m function query --like faq-12
   python -m function query "elections" --filter '{"date": {"$gte": "2016-01-01"}}'
   python -m function query --file queries.txt --json > results.jsonl
-  python -m function query "install" --mode hybrid --group-by path
-  python -m function query "reset my password" --mode hybrid --rerank 20
+  python -m function query "install" --group-by path
+  python -m function query "reset my password" --rerank 20
   python -m function query --filter '{"price": {"$lt": 50}}' --sort price:desc --facet category
   git log --format=%s | python -m function query --file - --json
 """
@@ -83,7 +83,12 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--bundle", help="the bundle's folder (default: BUNDLE_DIR, or bundle/)")
     count = number_option(1, MOST_HITS)
     parser.add_argument("--num-results", type=count, default=5, metavar="N", help=f"1 to {MOST_HITS} (default: 5)")
-    parser.add_argument("--mode", choices=MODES, default="semantic", help="search by meaning, by words or by both")
+    parser.add_argument(
+        "--mode",
+        choices=MODES,
+        help="search by meaning, by words or by both (default: hybrid; semantic with --like, or without keywords)",
+    )
+    parser.add_argument("--prefix", action="store_true", help="find words too that begin with the last word")
     parser.add_argument(
         "--fusion-weight",
         type=_weight,
@@ -207,6 +212,7 @@ def _search_all(options: argparse.Namespace, bundle: Loaded, texts: Iterable[str
             sort=dict(options.sort) or None,
             facets=options.facet,
             fusion_weight=options.fusion_weight,
+            prefix=options.prefix,
             rerank=options.rerank,
             highlights=options.highlights if options.json else _is_terminal(),
         )

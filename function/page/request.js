@@ -18,6 +18,7 @@ function readRequest() {
   const what = like ? { id: like.id } : query.value.trim() ? { text: query.value } : null;
   const mode = like ? "semantic" : readMode(); // a whole text shares words with nearly every other
   const request = what ? { ...what, num_results, mode, highlights: true } : { num_results };
+  if (what && !like && mode !== "semantic") request.prefix = true; // the last word may still be typed
   if (conditions.length) request.filter = toFilter(conditions);
   if (column) request.sort = { [column]: way };
   if (what && corpus.hasReranker && !column && byId("rerank").checked) request.rerank = {};

@@ -115,8 +115,8 @@ class RefinedQuery:
         if query.highlights:
             is_read = "text" in query.include
             texts = [result["text"] if is_read else passages.text(result["index"]) for result in results]
-            corrected = frozenset[str]().union(*(ranking.corrected or {}).values()) if ranking else frozenset[str]()
-            add_highlights(self._bundle, results, texts, self.text, query.mode, corrected)
+            others = ranking.completed.union(*(ranking.corrected or {}).values()) if ranking else frozenset[str]()
+            add_highlights(self._bundle, results, texts, self.text, query.mode or "semantic", others)
         return results
 
 
@@ -156,7 +156,7 @@ def refine_hits(bundle: Loaded, hits: list[dict[str, Any]], query: Query) -> lis
     least, name = query.min_score, query.group_by
     hits = [hit for hit in hits if least is None or hit["score"] >= least]
     if query.highlights:
-        add_highlights(bundle, hits, [hit["text"] for hit in hits], query.text, query.mode)
+        add_highlights(bundle, hits, [hit["text"] for hit in hits], query.text, "semantic")
     if name is not None:
         groups: dict[object, list[dict[str, Any]]] = {}
         for hit in hits:
@@ -175,15 +175,15 @@ def add_highlights(
     texts: Sequence[str],
     query: str | None,
     mode: str,
-    corrected: Set[str] = frozenset(),
+    others: Set[str] = frozenset(),
 ) -> None:
     """Add `highlights` and `snippet` to results; texts are theirs. Without a query, there are no highlights.
 
-    corrected: the terms that replace misspelled words of the query.
+    others: the terms that replace misspelled words of the query or complete its last word.
     """
     info = bundle.manifest.index and bundle.manifest.index.keywords
     stemmers, version = (info.stemmers, info.analyzer) if info else ([None], VERSION)
-    terms = TermsOfWords(query or "", stemmers, version, corrected)
+    terms = TermsOfWords(query or "", stemmers, version, others)
     found = highlight(texts, terms, marks_words=mode != "semantic")
     for result, text, parts in zip(results, texts, found, strict=True):
         start, end = parts.snippet

@@ -128,7 +128,10 @@ def requests(count: int) -> Iterator[dict[str, Any]]:
         elif what == 8:
             request |= {"filter": request.get("filter", {}), "sort": {"told": "desc", "chapter": "asc"}}
         else:
-            request |= {"text": generator.choice(QUERIES), "mode": ("semantic", "keyword", "hybrid")[number % 3]}
+            text, mode = generator.choice(QUERIES), ("semantic", "keyword", "hybrid", None)[number % 4]
+            request |= {"text": text} | ({"mode": mode} if mode else {})
+            if number % 5 < 2:  # as while it is typed
+                request |= {"text": text[: generator.randint(1, len(text))], "prefix": True}
         if what in (1, 4, 7):
             request |= {"group_by": "who", "group_size": generator.randint(1, 4)}
         elif what == 2:

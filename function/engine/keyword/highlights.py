@@ -81,23 +81,23 @@ class TermsOfWords(dict[str, frozenset[str]]):
     """The terms of the query that each word has; a word is read once."""
 
     def __init__(
-        self, query: str, languages: Sequence[str | None], version: int, corrected: Set[str] = frozenset()
+        self, query: str, languages: Sequence[str | None], version: int, others: Set[str] = frozenset()
     ) -> None:
-        """Take the query, the languages of the stemmers, the version of the terms, and the terms of misspelled words.
+        """Take the query, the languages of the stemmers, the version of the terms, and further terms to mark.
 
         Stop words of the query are left out, unless it has no other words.
         """
         self._stems = [find_stemmer(language) for language in languages]
         self._version = version
         ignored = stop_words_of(languages)
-        content = WORD.sub(lambda word: " " if word[0].lower() in ignored else word[0], query)
-        self._terms = (self._split(content) or self._split(query)) | corrected
+        content = re.sub(WORD, lambda word: " " if word[0].lower() in ignored else word[0], query)
+        self._terms = (self._split(content) or self._split(query)) | others
 
     def words(self, text: str) -> list[Range]:
         """Return where the words of a text are, and the pairs of Chinese, Japanese or Thai characters; ascending."""
-        words = [word.span() for word in WORD.finditer(text)]
+        words = [word.span() for word in re.finditer(WORD, text)]
         if self._version > 1 and not text.isascii():
-            words = sorted(words + [pair.span(1) for pair in PAIR.finditer(text)])
+            words = sorted(words + [pair.span(1) for pair in re.finditer(PAIR, text)])
         return words
 
     def __missing__(self, word: str) -> frozenset[str]:

@@ -62,6 +62,18 @@ export class Analyzer {
     return found.map((code) => ({ code, words: code.match(words) ?? [] }));
   }
 
+  /**
+   * Return the last word of a text and the last code, also without accents; none if the last word is complete.
+   * @param {string} text
+   */
+  unfinishedWords(text) {
+    const last = [...text].at(-1) ?? " ";
+    if (!last.match(new RegExp(`^${WORDS}$`, "u"))) return [];
+    const { code, words } = this.codes(text).at(-1) ?? { code: "", words: [] };
+    const ends = words.slice(-1).concat(code || []);
+    return [...new Set(ends.flatMap((end) => this.spellings(end, (term) => term)))];
+  }
+
   /** @param {string} word @param {boolean} isQuery */
   termsOf(word, isQuery) {
     if (!RUN.test(word)) return this.spellings(word, (term) => this.stem(term));

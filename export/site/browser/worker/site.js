@@ -98,10 +98,14 @@ export class Site {
       const others = maskOf(this.rows, (each) => each !== row);
       allowed = both(others, allowed);
     }
-    const ranking = await this.rank(request.mode ?? "semantic", query, row, allowed, lap);
-    const { find, matching, corrected, truncated } = ranking;
-    const terms = Array.from(corrected.values(), (each) => [...each.keys()]).flat();
-    const show = (/** @type {Hit[]} */ hits) => this.show(hits, request, query, terms);
+    const mode = request.mode ?? (this.info.index.keywords && id === undefined ? "hybrid" : "semantic");
+    const isPrefix = Boolean(request.prefix) && id === undefined;
+    const ranking = await this.rank(mode, query, row, allowed, isPrefix, lap);
+    const { find, matching, corrected, completed, truncated } = ranking;
+    const terms = Array.from(corrected.values(), (each) => [...each.keys()])
+      .flat()
+      .concat(completed);
+    const show = (/** @type {Hit[]} */ hits) => this.show(hits, { ...request, mode }, query, terms);
     let results;
     if (group) {
       const groups = findGroups(find, columns[group], matching(), offset, count, request.group_size ?? 3);
@@ -111,7 +115,7 @@ export class Site {
         return { ...best, group, other_passages: others };
       });
     } else if (order.length) {
-      const depth = request.mode === "keyword" ? this.rows : MOST_SORTED;
+      const depth = mode === "keyword" ? this.rows : MOST_SORTED;
       const hits = new Map(find(depth, null).map((hit) => [hit.row, hit]));
       const page = sortRows(hits.keys(), order).slice(offset, offset + count);
       results = await show(page.flatMap((each) => hits.get(each) ?? []));
@@ -125,16 +129,16 @@ export class Site {
   /**
    * Return the ranking of the allowed rows in a mode: what finds its first hits, and which rows it has. With `row`, the
    * stored embedding of that row is the query's.
-   * @type {(mode: string, text: string, row: number | null, allowed: Mask, lap: Lap) =>
-   *   Promise<{find: Find, matching: () => Mask, corrected: Map<string, Correction>, truncated: boolean}>}
+   * @type {(mode: string, text: string, row: number | null, allowed: Mask, isPrefix: boolean, lap: Lap) => Promise<
+   *   {find: Find, matching: () => Mask, corrected: Map<string, Correction>, completed: string[], truncated: boolean}>}
    */
-  async rank(mode, text, row, allowed, lap) {
-    const matches = mode === "semantic" ? null : (await this.keywords()).match(text, allowed);
-    const { corrected = new Map(), isTruncated = false } = matches ?? {};
+  async rank(mode, text, row, allowed, isPrefix, lap) {
+    const matches = mode === "semantic" ? null : (await this.keywords()).match(text, allowed, isPrefix);
+    const { corrected = new Map(), completed = [], isTruncated = false } = matches?.about ?? {};
     if (matches) lap("keyword");
     if (matches && mode === "keyword") {
       const find = (/** @type {number} */ count, /** @type {Mask} */ mask) => matches.within(mask).best(count);
-      return { find, matching: () => matches.matching(), corrected, truncated: isTruncated };
+      return { find, matching: () => matches.matching(), corrected, completed, truncated: isTruncated };
     }
     const index = await this.index();
     const query = row === null ? await this.embed(text) : { embedding: index.embedding(row), isTruncated: false };
@@ -144,7 +148,7 @@ export class Site {
       ? (count, mask) => fuse(index, query.embedding, matches, this.info.index.keywords, count, mask)
       : (count, mask) => index.search(query.embedding, count, mask ?? allowed);
     const matching = () => (matches ? matches.allowed : allowed);
-    return { find, matching, corrected, truncated: isTruncated || query.isTruncated };
+    return { find, matching, corrected, completed, truncated: isTruncated || query.isTruncated };
   }
 
   /** Return hits as a reply shows them. @type {(h: Hit[], r: Request, query: string, terms: string[]) => Promise<any[]>} */

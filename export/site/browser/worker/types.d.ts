@@ -35,6 +35,7 @@ export type Request = {
   id?: string;
   num_results: number;
   mode?: string;
+  prefix?: boolean;
   filter?: any;
   sort?: Record<string, string>;
   group_by?: string;

@@ -265,7 +265,7 @@ def test_the_tool_names_the_corpus_and_its_columns(client: httpx.Client) -> None
     for name, kind in STORY_COLUMNS.items():
         assert f"{name} ({kind}" in tool["description"]
     assert "; places (list: sea, village); told (date); " in tool["description"]  # with frequent values
-    assert tool["inputSchema"]["properties"].keys() == SimilarRequest.model_fields.keys() - {"rerank"}  # no reranker
+    assert tool["inputSchema"]["properties"].keys() == SimilarRequest.model_fields.keys() - {"rerank", "prefix"}
     assert all(each["description"] for each in tool["inputSchema"]["properties"].values())
 
 
