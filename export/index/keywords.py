@@ -13,7 +13,7 @@ import numpy as np
 
 from function.engine.arrays import AnyArray, Array
 from function.engine.bundle import CONVEX, NO_STEMS, KeywordsInfo
-from function.engine.keyword.analyzer import VERSION, Stem, find_stemmer, split_terms
+from function.engine.keyword.analyzer import Stem, find_stemmer, split_terms
 from function.engine.keyword.keywords import K1, B
 
 STEMMING = "english"  # the language of the default model
@@ -56,7 +56,7 @@ def keyword_tensors(
     term some 200.
     """
     stemmers = repeat(options.stemming) if languages is None else languages
-    numbers, occurrences, lengths, version, used = _read_terms(texts, titles, stemmers)
+    numbers, occurrences, lengths, used = _read_terms(texts, titles, stemmers)
     if not numbers:
         return {}, None
     terms = sorted(numbers)  # by code point, which is the order of their bytes too
@@ -79,30 +79,23 @@ def keyword_tensors(
         b=B,
         fusion=options.fusion,
         fusion_weight=options.fusion_weight,
-        analyzer=version,
         languages=[] if languages is None else sorted(language or NO_STEMS for language in used),
     )
 
 
 def _read_terms(
     texts: Iterable[str], titles: Iterable[str] | None, languages: Iterable[str | None]
-) -> tuple[dict[str, int], Array[np.uint32], Array[np.uint32], int, set[str | None]]:
+) -> tuple[dict[str, int], Array[np.uint32], Array[np.uint32], set[str | None]]:
     """Return a number for each different term, the number of each term of all texts, and how many terms each text has.
 
     Terms are numbered in the order in which they first occur. Blanks separate terms, so the terms of a word are cached.
-    The fourth value is the version of the terms: 1 if version 1 has the same terms, so that older functions can read
-    them. The last value has the different languages of the texts.
+    The last value has the different languages of the texts.
     """
     numbers: dict[str, int] = {}
-    version = 1
     occurrences, lengths = array("I"), array("I")
 
     def number(stem: Stem | None, word: str) -> tuple[int, ...]:
-        nonlocal version
-        terms = split_terms(word, stem)
-        if version == 1 and not word.isascii() and terms != split_terms(word, stem, 1):
-            version = VERSION
-        return tuple([numbers.setdefault(term, len(numbers)) for term in terms])
+        return tuple([numbers.setdefault(term, len(numbers)) for term in split_terms(word, stem)])
 
     readers: dict[str | None, tuple[Number, Number]] = {}
     for text, title, language in zip(texts, repeat("") if titles is None else titles, languages, strict=False):
@@ -115,7 +108,7 @@ def _read_terms(
             occurrences.extend(by_word(word) * TITLE_WEIGHT)
         occurrences.extend(chain.from_iterable(map(cached, text.split())))
         lengths.append(len(occurrences) - before)
-    return numbers, np.frombuffer(occurrences, np.uint32), np.frombuffer(lengths, np.uint32), version, {*readers}
+    return numbers, np.frombuffer(occurrences, np.uint32), np.frombuffer(lengths, np.uint32), {*readers}
 
 
 class _NumbersOfWords(dict[str, tuple[int, ...]]):

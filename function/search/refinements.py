@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from function.engine.keyword.analyzer import VERSION
 from function.engine.keyword.highlights import TermsOfWords, highlight
 from function.engine.loading import Loaded, LoadedTexts
 from function.engine.metadata.columns import Column, Mask
@@ -182,8 +181,7 @@ def add_highlights(
     corrected: the terms that replace misspelled words of the query.
     """
     info = bundle.manifest.index and bundle.manifest.index.keywords
-    stemmers, version = (info.stemmers, info.analyzer) if info else ([None], VERSION)
-    terms = TermsOfWords(query or "", stemmers, version, corrected)
+    terms = TermsOfWords(query or "", info.stemmers if info else [None], corrected)
     found = highlight(texts, terms, marks_words=mode != "semantic")
     for result, text, parts in zip(results, texts, found, strict=True):
         start, end = parts.snippet

@@ -41,21 +41,21 @@ Correction = Mapping[str, str]  # the terms that replace a word, each with a wor
 
 
 def find_corrections(
-    text: str, unknown: set[str], tensors: Mapping[str, AnyArray], stems: Sequence[Stem | None], version: int
+    text: str, unknown: set[str], tensors: Mapping[str, AnyArray], stems: Sequence[Stem | None]
 ) -> Iterator[tuple[str, int, Correction]]:
     """Yield each word of a text whose terms are `unknown`, how often it occurs, and its nearest terms if it has any.
 
-    tensors are those of a keywords.safetensors, and stems and version are those of its terms. With several stemmers, a
+    tensors are those of a keywords.safetensors, and stems are those of its terms. With several stemmers, a
     word has the nearest terms by each.
     """
     words = Counter(
         word
-        for code, parts in find_codes(text, version)
+        for code, parts in find_codes(text)
         if not any(map(str.isdigit, code))
         for word in parts
         if SHORTEST <= len(word) <= LONGEST
         and word.isalpha()
-        and all(unknown.issuperset(split_terms(word, stem, version)) for stem in stems)
+        and all(unknown.issuperset(split_terms(word, stem)) for stem in stems)
     )
     vocabularies = [Vocabulary(tensors, stem, MOST_COMPARED // len(stems)) for stem in stems] if words else []
     for word, repeats in islice(words.items(), MOST_CORRECTED):

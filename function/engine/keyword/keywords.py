@@ -27,7 +27,7 @@ import numpy as np
 
 from function.engine.arrays import AnyArray
 from function.engine.bundle import KeywordsInfo
-from function.engine.keyword.analyzer import VERSION, Stem, find_stemmer, quoted_parts, split_terms
+from function.engine.keyword.analyzer import Stem, find_stemmer, quoted_parts, split_terms
 from function.engine.keyword.matches import Matches, Postings, Term
 from function.engine.semantic.index import Mask
 from function.engine.tensors import TensorsError, map_tensors
@@ -53,13 +53,8 @@ class Keywords:
     def __init__(self, path: Path, info: KeywordsInfo, rows: int) -> None:
         """Map a keywords.safetensors; info describes it, and rows is the number of rows of the corpus.
 
-        Raises TensorsError if the file is not whole, holds something else or is of a newer version.
+        Raises TensorsError if the file is not whole or holds something else.
         """
-        if info.analyzer > VERSION:
-            raise TensorsError(
-                f"{path}: terms of version {info.analyzer}, this code reads versions up to {VERSION}; deploy a newer "
-                "function, or export the texts with this version"
-            )
         tensors = map_tensors(path)
         found = {name: (tensor.dtype.name, *tensor.shape) for name, tensor in tensors.items()}
         lengths = {
@@ -111,8 +106,7 @@ class Keywords:
         if unknown - required:
             from function.engine.keyword.corrections import find_corrections  # only a misspelled word needs it
 
-            version = self.info.analyzer
-            found = find_corrections(text, unknown - required, self._tensors, self._stems, version)
+            found = find_corrections(text, unknown - required, self._tensors, self._stems)
             for word, repeats, corrected[word] in found:
                 alternatives = [self._postings(term, repeats) for term in corrected[word]]
                 terms.append(Term([postings for postings in alternatives if postings is not None]))
@@ -123,7 +117,7 @@ class Keywords:
         return reduce(or_, [Counter(self._split_by(stem, text)) for stem in self._stems])
 
     def _split_by(self, stem: Stem | None, text: str) -> list[str]:
-        return split_terms(text, stem, self.info.analyzer, is_query=True)
+        return split_terms(text, stem, is_query=True)
 
     def _rows_with(self, terms: Collection[str]) -> Mask:
         """Return which rows have all these terms, (rows,) bool."""

@@ -23,7 +23,7 @@ export class Site {
     const { keywords, rows, columns } = this.info.index;
     const stems = new Map(Object.entries(described.stems));
     const stemmer = keywords?.stemming ? (/** @type {string} */ word) => stems.get(word) ?? stem(word) : null;
-    this.analyzer = new Analyzer(keywords?.analyzer ?? 2, stemmer, described.folded, described.stop_words);
+    this.analyzer = new Analyzer(stemmer, described.folded, described.stop_words);
     this.rows = rows;
     this.kinds = { id: "string", ...columns };
     /** @type {Map<string, Promise<any>>} */

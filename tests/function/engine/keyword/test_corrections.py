@@ -207,7 +207,7 @@ def test_an_accent_is_no_misspelling_but_its_word_can_be_misspelled(make: Make) 
 
 def test_highlights_mark_the_corrected_word() -> None:
     texts = ["They went. The angry goose slept."]
-    (found,) = highlight(texts, TermsOfWords("gooze", [None], 1, {"goose"}), marks_words=True)
+    (found,) = highlight(texts, TermsOfWords("gooze", [None], {"goose"}), marks_words=True)
     assert [texts[0][start:end] for start, end in found.ranges] == ["goose"]
-    (found,) = highlight(texts, TermsOfWords("gooze", [None], 1, {"goose"}), marks_words=False)
+    (found,) = highlight(texts, TermsOfWords("gooze", [None], {"goose"}), marks_words=False)
     assert [texts[0][start:end] for start, end in found.ranges] == ["The angry goose slept."]
