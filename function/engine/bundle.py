@@ -90,6 +90,8 @@ class KeywordsInfo:
     fusion_weight: float  # weight of the cosine, 0 to 1; the rest is the weight of BM25
     # the different stemmers of the texts if a column names the language of each; "none" means texts without stems
     languages: list[str] = field(default_factory=list)
+    # share of the words of the texts that the tokenizer has as one token; low in another language than the tokenizer's
+    known_words: float = 1.0
 
     @property
     def stemmers(self) -> list[str | None]:

@@ -114,7 +114,8 @@ class RefinedQuery:
         if query.highlights:
             is_read = "text" in query.include
             texts = [result["text"] if is_read else passages.text(result["index"]) for result in results]
-            corrected = frozenset[str]().union(*(ranking.corrected or {}).values()) if ranking else frozenset[str]()
+            corrections = (ranking.corrected or {}).values() if ranking else ()
+            corrected = frozenset(term for each in corrections for terms in each.values() for term in terms)
             add_highlights(self._bundle, results, texts, self.text, query.mode, corrected)
         return results
 

@@ -122,7 +122,7 @@ async def _rank(
             raise SearchError(f"fusion_weight: found {weight}, but {ONLY_RANKS}")
         info = replace(info, fusion_weight=weight)
     is_long = len(bundle.passages) > FEW_ROWS or len(text) > SHORT_QUERY
-    matches = await executor.run(lambda: keywords.match(text, allowed), is_long=is_long)
+    matches = await executor.run(lambda: keywords.match(text, allowed, correct=query.correct), is_long=is_long)
     if mode == "keyword":
         return Ranking(matches.best, lambda: matches.scores > 0, matches.is_truncated, matches.corrected)
     from function.engine.hybrid import fuse  # only a hybrid search needs it

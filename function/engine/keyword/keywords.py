@@ -9,6 +9,8 @@ in the query, so the export stores it, in 8 bit with a scale for each term.
     postings.offsets            where the postings of each term begin (terms + 1,) uint64
     rows, impacts               the row and the impact of each posting, uint32 and uint8; the rows of a term ascend
     scales                      the scale of each term's impacts (terms,) float32
+    words                       UTF-8 bytes of the different words of three letters or more, without codes and numbers,
+                                sorted, each followed by a line feed: what replaces a misspelled word of a query
 
 A query reads the postings of its own terms and no others: a term is found by binary search over the mapped bytes,
 or is known from an earlier query.
@@ -17,7 +19,7 @@ function/engine/keyword/matches.py computes the scores.
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache, partial, reduce
 from itertools import islice
 from operator import or_
@@ -44,15 +46,20 @@ KINDS = {  # dtypes of the tensors
     "rows": "uint32",
     "impacts": "uint8",
     "scales": "float32",
+    "words": "uint8",
 }
+CORRECTED_WEIGHT = 0.5  # weight of a term that replaces a misspelled word: it can be the wrong one
 
 
 class Keywords:
     """The corpus's terms and their postings, memory-mapped."""
 
-    def __init__(self, path: Path, info: KeywordsInfo, rows: int) -> None:
+    def __init__(
+        self, path: Path, info: KeywordsInfo, rows: int, split_word: Callable[[str], Sequence[str]] = list
+    ) -> None:
         """Map a keywords.safetensors; info describes it, and rows is the number of rows of the corpus.
 
+        split_word is that of the bundle's embedder, which tells misspelled words from correct ones.
         Raises TensorsError if the file is not whole or holds something else.
         """
         tensors = map_tensors(path)
@@ -64,6 +71,7 @@ class Keywords:
             "rows": info.postings,
             "impacts": info.postings,
             "scales": info.terms,
+            "words": tensors["words"].size if "words" in tensors else 0,
         }
         expected = {name: (KINDS[name], length) for name, length in lengths.items()}
         if found != expected:
@@ -76,22 +84,25 @@ class Keywords:
                     "run `python -m export` again"
                 )
         self.info = info
+        self.split_word = split_word
         self._tensors = tensors
         self._rows = rows
         self._stems = [find_stemmer(language) for language in info.stemmers]
         # without `self`, or the mapped file would stay open until the garbage collector runs
         self._find = lru_cache(KNOWN_TERMS)(partial(_find_term, tensors["terms"].data, tensors["terms.offsets"].data))
 
-    def match(self, text: str, allowed: Mask | None = None) -> Matches:
+    def match(self, text: str, allowed: Mask | None = None, *, correct: bool = True) -> Matches:
         """Return the rows that have terms of a text; a repeated term counts as often as it is repeated.
+
+        correct replaces misspelled words of the text by those of the corpus, which count half.
 
         If the rows have several languages, a word of the text has the stem of each, because a query does not say its
         language. Every word between quotation marks must occur in a row, in any order. allowed is (rows,) bool: rows
         where it is false are not found; None allows every row.
         """
         quoted = " ".join(quoted_parts(text))
-        required = set(self._split(quoted))
-        counts = self._split(text)
+        required = set(self.terms_of(quoted))
+        counts = self.terms_of(text)
         terms, unknown = [], set[str]()
         for term, repeats in islice(counts.items(), MOST_TERMS):  # a text with quoted parts is too short for more
             postings = self._postings(term, repeats)
@@ -103,16 +114,22 @@ class Keywords:
             holds = np.logical_or.reduce([self._rows_with(self._split_by(stem, quoted)) for stem in self._stems])
             allowed = holds if allowed is None else allowed & holds
         corrected = {}
-        if unknown - required:
+        if correct and unknown - required:
             from function.engine.keyword.corrections import find_corrections  # only a misspelled word needs it
 
-            found = find_corrections(text, unknown - required, self._tensors, self._stems)
+            found = find_corrections(text, unknown - required, sum(map(len, terms)), self)
             for word, repeats, corrected[word] in found:
-                alternatives = [self._postings(term, repeats) for term in corrected[word]]
-                terms.append(Term([postings for postings in alternatives if postings is not None]))
+                weight = repeats * CORRECTED_WEIGHT
+                alternatives = [self._postings(term, weight) for each in corrected[word].values() for term in each]
+                terms.append(Term([each for each in alternatives if each is not None]))
         return Matches(terms, self._rows, allowed, len(counts) > MOST_TERMS, corrected)
 
-    def _split(self, text: str) -> Mapping[str, int]:
+    @property
+    def words(self) -> AnyArray:
+        """The words of the corpus, as the file has them."""
+        return self._tensors["words"]
+
+    def terms_of(self, text: str) -> Mapping[str, int]:
         """Return the terms of a text in each language of the corpus, and how often the text has each."""
         return reduce(or_, [Counter(self._split_by(stem, text)) for stem in self._stems])
 
@@ -133,7 +150,7 @@ class Keywords:
         postings = self._postings(term, 1)
         return np.empty(0, np.uint32) if postings is None else postings.rows
 
-    def _postings(self, term: str, repeats: int) -> Postings | None:
+    def _postings(self, term: str, repeats: float) -> Postings | None:
         """Return the postings of a term that a query repeats this often, None if no row has the term."""
         place = self._find(term) if len(term) <= LONGEST_KNOWN else self._find.__wrapped__(term)
         if place is None:
