@@ -1,11 +1,12 @@
 // Words to hits: BM25 over the bundle's postings, as function/engine/keyword/keywords.py computes it.
 
-/** @import { Correction, Hit, Mask, Tensors } from "./types.js" */
+/** @import { Correction, Hit, Lexicon, Mask, Tensors } from "./types.js" */
 import { quotedParts } from "./analyzer.js";
 import { best, both, countOne, maskOf, round6, rowsOf } from "./arrays.js";
 import { findCorrections } from "./corrections.js";
 
 const MOST_TERMS = 1000; // maximum terms of a query
+const CORRECTED_WEIGHT = 0.5; // of a term that replaces a misspelled word
 
 /** The BM25 score of every row for one query: 0 where no term occurs, or where `allowed` is 0. */
 export class Matches {
@@ -53,32 +54,43 @@ export class Keywords {
 
   /**
    * Return the scores of all rows for the terms of a text. Every word between quotation marks must occur in a row.
-   * @type {(text: string, allowed: Mask) => Matches}
+   * openLexicon is called if a word may be misspelled; null corrects none.
+   * @type {(text: string, allowed: Mask, openLexicon: (() => Promise<Lexicon>) | null) => Promise<Matches>}
    */
-  match(text, allowed) {
+  async match(text, allowed, openLexicon) {
     const required = new Set(quotedParts(text).flatMap((part) => this.analyzer.terms(part)));
     const counts = new Map();
     for (const term of this.analyzer.terms(text)) countOne(counts, term);
     const scores = new Float32Array(this.rows);
     const unknown = new Set();
+    let found = 0; // postings
     for (const [term, repeats] of [...counts].slice(0, MOST_TERMS)) {
       this.eachPosting(term, repeats, (row, score) => (scores[row] += score));
+      found += this.count(term);
       if (required.has(term)) {
         const holds = new Uint8Array(this.rows);
         this.eachPosting(term, repeats, (row) => (holds[row] = 1));
         allowed = both(holds, allowed);
       } else if (!this.places.has(term)) unknown.add(term);
     }
-    const corrected = unknown.size ? findCorrections(text, unknown, this) : [];
+    const lexicon = unknown.size && openLexicon ? await openLexicon() : null;
+    const corrected = lexicon ? findCorrections(text, unknown, found, this, lexicon) : [];
     for (const [, repeats, correction] of corrected) {
       const most = new Float32Array(this.rows); // of the terms of a word, a row counts the best
-      for (const term of correction.keys()) {
-        this.eachPosting(term, repeats, (row, score) => (most[row] = Math.max(most[row], score)));
+      for (const term of [...correction.values()].flat()) {
+        this.eachPosting(term, repeats * CORRECTED_WEIGHT, (row, score) => (most[row] = Math.max(most[row], score)));
       }
       most.forEach((score, row) => (scores[row] += score));
     }
     const replaced = new Map(corrected.map(([word, , correction]) => [word, correction]));
     return new Matches(scores, allowed, counts.size > MOST_TERMS, replaced);
+  }
+
+  /** Return how many rows have a term. @param {string} term */
+  count(term) {
+    const place = this.places.get(term);
+    const offsets = this.tensors["postings.offsets"];
+    return place === undefined ? 0 : offsets[place + 1] - offsets[place];
   }
 
   /** @type {(term: string, repeats: number, use: (row: number, score: number) => void) => void} */

@@ -1,6 +1,6 @@
 // The site's search: what POST /similar of the function answers, for the fields that the page sends.
 
-/** @import { Correction, Embed, Find, Hit, Lap, Mask, Request, Stem } from "./types.js" */
+/** @import { Correction, Embed, Find, Hit, Lap, Lexicon, Mask, Request, Stem } from "./types.js" */
 import { Analyzer } from "./analyzer.js";
 import { both, maskOf, readTensors, rowsOf } from "./arrays.js";
 import { Column, countValues, sortRows } from "./columns.js";
@@ -10,14 +10,19 @@ import { fuse } from "./hybrid.js";
 import { Keywords } from "./keywords.js";
 import { findGroups, findPage } from "./ranking.js";
 import { Index } from "./semantic.js";
+import { WordPiece } from "./wordpiece.js";
 
 const MOST_SORTED = 1000; // hits that are sorted by columns in the modes that find every text
+
+/** @type {(content: ArrayBuffer) => string[]} */
+const linesOf = (content) => new TextDecoder().decode(content).split("\n");
 
 export class Site {
   /** @param {any} described site.json @param {import("./files.js").Files} files @param {Stem} stem @param {Embed} embed */
   constructor(described, files, stem, embed) {
     this.info = described.info;
     this.starts = described.starts; // the first row of each shard of passages
+    this.wordpiece = described.wordpiece;
     this.files = files;
     this.embed = embed;
     const { keywords, rows, columns } = this.info.index;
@@ -40,6 +45,16 @@ export class Site {
 
   keywords() {
     return this.open("keywords", (content) => new Keywords(readTensors(content), this.analyzer, this.rows));
+  }
+
+  tokenizer() {
+    const open = (/** @type {ArrayBuffer} */ content) => new WordPiece(linesOf(content), this.wordpiece);
+    return this.open("vocabulary", open);
+  }
+
+  async lexicon() {
+    const [words, tokenizer] = await Promise.all([this.open("words", linesOf), this.tokenizer()]);
+    return { words, tokenizer, known: this.info.index.keywords.known_words };
   }
 
   index() {
@@ -97,9 +112,10 @@ export class Site {
       const others = maskOf(this.rows, (each) => each !== row);
       allowed = both(others, allowed);
     }
-    const ranking = await this.rank(request.mode ?? "semantic", query, row, allowed, lap);
+    const openLexicon = request.correct === false ? null : () => this.lexicon();
+    const ranking = await this.rank(request.mode ?? "semantic", query, row, allowed, openLexicon, lap);
     const { find, matching, corrected, truncated } = ranking;
-    const terms = Array.from(corrected.values(), (each) => [...each.keys()]).flat();
+    const terms = Array.from(corrected.values(), (each) => [...each.values()]).flat(2);
     const show = (/** @type {Hit[]} */ hits) => this.show(hits, request, query, terms);
     let results;
     if (group) {
@@ -116,7 +132,7 @@ export class Site {
       results = await show(page.flatMap((each) => hits.get(each) ?? []));
     } else results = await show(findPage(find, offset, count));
     lap("search");
-    const words = Array.from(corrected, ([word, each]) => [word, [...each.values()]]);
+    const words = Array.from(corrected, ([word, each]) => [word, [...each.keys()]]);
     const reply = { results, truncated, ...(facets.length && counted(matching())) };
     return words.length ? { ...reply, corrected: Object.fromEntries(words) } : reply;
   }
@@ -124,11 +140,11 @@ export class Site {
   /**
    * Return the ranking of the allowed rows in a mode: what finds its first hits, and which rows it has. With `row`, the
    * stored embedding of that row is the query's.
-   * @type {(mode: string, text: string, row: number | null, allowed: Mask, lap: Lap) =>
+   * @type {(mode: string, text: string, row: number | null, allowed: Mask, lexicon: (() => Promise<Lexicon>) | null, lap: Lap) =>
    *   Promise<{find: Find, matching: () => Mask, corrected: Map<string, Correction>, truncated: boolean}>}
    */
-  async rank(mode, text, row, allowed, lap) {
-    const matches = mode === "semantic" ? null : (await this.keywords()).match(text, allowed);
+  async rank(mode, text, row, allowed, lexicon, lap) {
+    const matches = mode === "semantic" ? null : await (await this.keywords()).match(text, allowed, lexicon);
     const { corrected = new Map(), isTruncated = false } = matches ?? {};
     if (matches) lap("keyword");
     if (matches && mode === "keyword") {
