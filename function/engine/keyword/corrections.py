@@ -69,11 +69,8 @@ def find_corrections(
         return
     words = Counter(
         code
-        for code, parts in find_codes(text)
-        if parts == [code]
-        and code.isalpha()
-        and SHORTEST <= len(code) <= LONGEST
-        and unknown.issuperset(keywords.terms_of(code))
+        for code, _ in find_codes(text)
+        if code.isalpha() and SHORTEST <= len(code) <= LONGEST and unknown.issuperset(keywords.terms_of(code))
     )
     nearest = NearestWords(keywords.words)
     for word, repeats in islice(words.items(), MOST_CORRECTED):

@@ -28,10 +28,9 @@ export function findCorrections(text, unknown, found, keywords, lexicon) {
   if (lexicon.known < LEAST_KNOWN && found >= FEW_POSTINGS) return [];
   /** @type {Map<string, number>} */
   const misspelled = new Map();
-  for (const { code, words: parts } of keywords.analyzer.codes(text)) {
+  for (const { code } of keywords.analyzer.codes(text)) {
     const { length } = [...code];
-    const isWord = parts.length === 1 && parts[0] === code && isAlphabetic(code);
-    if (!isWord || length < SHORTEST || length > LONGEST) continue;
+    if (!isAlphabetic(code) || length < SHORTEST || length > LONGEST) continue;
     if (keywords.analyzer.terms(code).every((term) => unknown.has(term))) countOne(misspelled, code);
   }
   const all = [...misspelled].slice(0, MOST_CORRECTED).map(([word, repeats]) => {
