@@ -11,13 +11,14 @@ from export.corpus import Corpus
 from export.files.tensor_file import save_tensors
 from export.index.columns import NONE, column_tensors
 from export.index.index_file import write_index_file
-from export.index.keywords import KeywordOptions, keyword_tensors
+from export.index.keywords import KeywordOptions, keyword_tensors, share_of_known_words
 from export.index.languages import row_languages
 from export.index.recall import ExactSearches, Recall
 from export.index.shards import Truncated
 from function.engine import bundle as layout
 from function.engine.bundle import BundleError, IndexInfo, Manifest, ModelInfo, RerankInfo, describe_file
 from function.engine.quantization import Codes, Scales
+from function.engine.tokenizer import read_tokenizer
 
 KEYWORDS_BY_DEFAULT = KeywordOptions()
 
@@ -63,6 +64,8 @@ def write_index(
         languages = None if column is None else row_languages(corpus, column, keywords.stemming, Path(name))
         postings, described = keyword_tensors(corpus.embedded_texts, keywords, titles, languages)
         if described is not None:
+            known = share_of_known_words(corpus.texts, read_tokenizer(folder / layout.TOKENIZER))
+            described = replace(described, known_words=known)
             save_tensors(folder / layout.KEYWORDS, postings)
             written.append(layout.KEYWORDS)
     if (folder / layout.TRUNCATED).exists():

@@ -224,7 +224,7 @@ def _check_keywords(bundle: Path, info: IndexInfo, sample: list[int], texts: lis
 
     missing: list[str] = []
     for row, text in zip(sample, texts, strict=True):
-        by_stem = [dict.fromkeys(split_terms(text, stem, info.keywords.analyzer)) for stem in stems]
+        by_stem = [dict.fromkeys(split_terms(text, stem)) for stem in stems]
         without = [[term for term in terms if not has(row, term)] for terms in by_stem]
         missing.extend(sorted(without, key=len)[0])
     missing = list(dict.fromkeys(missing))

@@ -32,12 +32,16 @@ def add_corpus(files: DataFiles, bundle: Path, index: IndexInfo) -> list[int]:
 
 
 def _add_keywords(files: DataFiles, path: Path) -> None:
-    """Write the postings. The terms become one text with a line for each, which a browser reads at once."""
+    """Write the postings. The terms become one text with a line for each, which a browser reads at once.
+
+    The words are another file, which only a misspelled word needs.
+    """
     tensors = map_tensors(path)
     content, offsets = tensors["terms"], tensors["terms.offsets"].astype(np.intp)
     terms = np.insert(content, offsets[1:-1], ord("\n"))
     kept = {name: tensors[name] for name in ("postings.offsets", "rows", "impacts", "scales")}
     files.add_tensors("keywords", {"terms": terms} | kept)
+    files.add("words", tensors["words"].tobytes().rstrip(b"\n"))
 
 
 def _add_passages(files: DataFiles, passages: Passages) -> list[int]:

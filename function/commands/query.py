@@ -125,6 +125,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         help="count the values of a column among the texts that pass the filter; may be repeated; needs no text",
     )
     parser.add_argument(
+        "--no-correct", action="store_true", help="search for misspelled words as they are, instead of similar ones"
+    )
+    parser.add_argument(
         "--exact", action="store_true", help="compare with every text, which is slow in a very large corpus"
     )
     parser.add_argument(
@@ -213,6 +216,7 @@ def _search_all(options: argparse.Namespace, bundle: Loaded, texts: Iterable[str
             facets=options.facet,
             fusion_weight=options.fusion_weight,
             prefix=options.prefix,
+            correct=not options.no_correct,
             rerank=options.rerank,
             highlights=options.highlights if options.json else _is_terminal(),
         )

@@ -88,9 +88,10 @@ class KeywordsInfo:
     b: float
     fusion: str  # one of FUSIONS
     fusion_weight: float  # weight of the cosine, 0 to 1; the rest is the weight of BM25
-    analyzer: int = 1  # version of the terms: see function/engine/keyword/analyzer.py
     # the different stemmers of the texts if a column names the language of each; "none" means texts without stems
     languages: list[str] = field(default_factory=list)
+    # share of the words of the texts that the tokenizer has as one token; low in another language than the tokenizer's
+    known_words: float = 1.0
 
     @property
     def stemmers(self) -> list[str | None]:
@@ -161,10 +162,6 @@ class Manifest:
                 del content["model"][name]
         if content["index"] is not None and (vectors := content["index"].get("vectors")) and not vectors["keeps_texts"]:
             del vectors["keeps_texts"]
-        if content["index"] is not None and (keywords := content["index"]["keywords"]):
-            for name, default in (("analyzer", 1), ("languages", [])):
-                if keywords[name] == default:
-                    del keywords[name]
         if self.rerank is None:
             del content["rerank"]
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
@@ -211,7 +208,7 @@ def _read_index(values: dict[str, Any]) -> IndexInfo:
     stages, keywords, vectors = values["stages"], values["keywords"], values.get("vectors")
     parts = {
         "stages": None if stages is None else _read(StagesInfo, stages),
-        "keywords": None if keywords is None else _read(KeywordsInfo, {"analyzer": 1, "languages": []} | keywords),
+        "keywords": None if keywords is None else _read(KeywordsInfo, keywords),
         "vectors": None if vectors is None else _read(VectorsInfo, {"keeps_texts": False} | vectors),
         "heading_prefix": values.get("heading_prefix", False),
         "title": values.get("title", ""),

@@ -101,6 +101,10 @@ class SimilarRequest(StrictRequest):
         "share that the corpus was exported with. The other modes ignore it.",
     )
 
+    correct: bool = Field(
+        default=True,
+        description="In the modes keyword and hybrid: replace misspelled words that no text has by words of the texts.",
+    )
     rerank: RerankOptions | None = Field(
         default=None,
         description="Score the best texts once more with a slower and more accurate model, which reads the query and a "

@@ -75,5 +75,5 @@ class SimilarReply(BaseModel):
     facets: dict[str, list[FacetValue]] | None = None
     total: int | None = None
     corrected: dict[str, list[str]] | None = Field(
-        default=None, description="the words that replaced those words of the text that no text of the corpus has"
+        default=None, description="the words of the corpus that replaced misspelled words of the text"
     )

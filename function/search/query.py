@@ -66,6 +66,7 @@ class Query:
     highlights: bool = False
     fusion_weight: float | None = None
     prefix: bool = False
+    correct: bool = True
     rerank: int | None = None  # number of candidates: the best texts, which the bundle's reranker scores again
 
     @property
@@ -88,7 +89,7 @@ class Found:
     """The results as /similar returns them, best first, and whether the text was longer than the search reads.
 
     With facets, `facets` has the values of each column with their counts, and `total` is the number of texts counted.
-    `corrected` has the terms that replace each misspelled word of the text.
+    `corrected` has the words that replace each misspelled word of the text.
     """
 
     results: list[dict[str, Any]]
@@ -105,7 +106,7 @@ class Found:
         if self.total is not None:
             content["total"] = self.total
         if self.corrected:
-            content["corrected"] = {word: list(terms.values()) for word, terms in self.corrected.items()}
+            content["corrected"] = {word: list(words) for word, words in self.corrected.items()}
         return content
 
 

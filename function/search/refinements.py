@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from function.engine.keyword.analyzer import VERSION
 from function.engine.keyword.highlights import TermsOfWords, highlight
 from function.engine.loading import Loaded, LoadedTexts
 from function.engine.metadata.columns import Column, Mask
@@ -115,7 +114,9 @@ class RefinedQuery:
         if query.highlights:
             is_read = "text" in query.include
             texts = [result["text"] if is_read else passages.text(result["index"]) for result in results]
-            others = ranking.completed.union(*(ranking.corrected or {}).values()) if ranking else frozenset[str]()
+            corrections = (ranking.corrected or {}).values() if ranking else ()
+            others = frozenset(term for each in corrections for terms in each.values() for term in terms)
+            others |= ranking.completed if ranking else frozenset()
             add_highlights(self._bundle, results, texts, self.text, query.mode or "semantic", others)
         return results
 
@@ -182,8 +183,7 @@ def add_highlights(
     others: the terms that replace misspelled words of the query or complete its last word.
     """
     info = bundle.manifest.index and bundle.manifest.index.keywords
-    stemmers, version = (info.stemmers, info.analyzer) if info else ([None], VERSION)
-    terms = TermsOfWords(query or "", stemmers, version, others)
+    terms = TermsOfWords(query or "", info.stemmers if info else [None], others)
     found = highlight(texts, terms, marks_words=mode != "semantic")
     for result, text, parts in zip(results, texts, found, strict=True):
         start, end = parts.snippet

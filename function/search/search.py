@@ -136,7 +136,8 @@ async def _rank(
         info = replace(info, fusion_weight=weight)
     is_long = len(bundle.passages) > FEW_ROWS or len(text) > SHORT_QUERY
     matches = await executor.run(
-        lambda: keywords.match(text, allowed, prefix=query.prefix and row is None), is_long=is_long
+        lambda: keywords.match(text, allowed, prefix=query.prefix and row is None, correct=query.correct),
+        is_long=is_long,
     )
     if mode == "keyword":
         is_truncated = matches.is_truncated

@@ -89,6 +89,16 @@ QUERIES = [
     *('"cherry trees" river', "“ferry” of the year", "paintd the kitchn", "c++", "ab-1234", "Łodz", "xyzzy", "ไทย"),
     *('a "zebra" among sailors ' * 20, "of the"),
     *("ΟΔΥΣΣΕΥΣ", "told the same joke", "sailor " * 30, "first prize!", "planed cherrry", "İstanbul", "हिन्दी"),
+    *(
+        "Πδυσσεύς",
+        "Łoddź in Zürixh",
+        "éailor",
+        "organise the joke",
+        "baker-y",
+        "xailor",
+        "sailorz bakers",
+        "emergensies",
+    ),
 ]
 FILTERS: list[dict[str, Any]] = [
     *({"who": "the baker"}, {"who": {"$ne": "the baker"}}, {"chapter": {"$gte": 3, "$lt": 12.5}}, {"true": True}),
@@ -130,6 +140,7 @@ def requests(count: int) -> Iterator[dict[str, Any]]:
         else:
             text, mode = generator.choice(QUERIES), ("semantic", "keyword", "hybrid", None)[number % 4]
             request |= {"text": text} | ({"mode": mode} if mode else {})
+            request["correct"] = number % 11 > 0
             if number % 5 < 2:  # as while it is typed
                 request |= {"text": text[: generator.randint(1, len(text))], "prefix": True}
         if what in (1, 4, 7):
@@ -182,6 +193,21 @@ def test_a_text_with_two_corrections_of_a_word_counts_the_better_one(tmp_path: P
     request = {"text": "bytter", "mode": "keyword", "num_results": 5}
     assert set(function(request)["corrected"]["bytter"]) == {"batter", "butter"}
     compare(make_site(bundle, tmp_path), function, [request])
+
+
+def test_each_misspelled_word_is_corrected_as_by_the_function(
+    site: Path, site_bundle: Path, many_scripts: Corpus, function_over: Connect
+) -> None:
+    choose, letters = random.Random(5), "aeiouxzéłδती"
+    words = sorted({word for text in many_scripts.texts for word in text.split() if len(word) > 3})
+    asked = []
+    for word in choose.choices(words, k=300):
+        place = choose.randrange(len(word) + 1)
+        wrong = word[:place] + choose.choice(letters) + word[place + choose.randrange(2) :]
+        asked.append({"text": wrong, "mode": "keyword", "num_results": 3})
+    function = function_over(site_bundle)
+    assert sum("corrected" in function(request) for request in asked) > 100
+    compare(site, function, asked)
 
 
 ODD_COLUMNS = {

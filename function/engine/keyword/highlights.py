@@ -80,15 +80,12 @@ def _merge(ranges: Iterable[Range]) -> list[Range]:
 class TermsOfWords(dict[str, frozenset[str]]):
     """The terms of the query that each word has; a word is read once."""
 
-    def __init__(
-        self, query: str, languages: Sequence[str | None], version: int, others: Set[str] = frozenset()
-    ) -> None:
-        """Take the query, the languages of the stemmers, the version of the terms, and further terms to mark.
+    def __init__(self, query: str, languages: Sequence[str | None], others: Set[str] = frozenset()) -> None:
+        """Take the query, the languages of the stemmers, and further terms to mark.
 
         Stop words of the query are left out, unless it has no other words.
         """
         self._stems = [find_stemmer(language) for language in languages]
-        self._version = version
         ignored = stop_words_of(languages)
         content = re.sub(WORD, lambda word: " " if word[0].lower() in ignored else word[0], query)
         self._terms = (self._split(content) or self._split(query)) | others
@@ -96,7 +93,7 @@ class TermsOfWords(dict[str, frozenset[str]]):
     def words(self, text: str) -> list[Range]:
         """Return where the words of a text are, and the pairs of Chinese, Japanese or Thai characters; ascending."""
         words = [word.span() for word in re.finditer(WORD, text)]
-        if self._version > 1 and not text.isascii():
+        if not text.isascii():
             words = sorted(words + [pair.span(1) for pair in re.finditer(PAIR, text)])
         return words
 
@@ -111,7 +108,7 @@ class TermsOfWords(dict[str, frozenset[str]]):
 
     def _split(self, text: str) -> frozenset[str]:
         """Return the terms of a text in each language, read as a query: then a pair is no character of it."""
-        return frozenset(term for stem in self._stems for term in split_terms(text, stem, self._version, is_query=True))
+        return frozenset(term for stem in self._stems for term in split_terms(text, stem, is_query=True))
 
 
 def _snippet(text: str, sentence: Range, word: int) -> Range:

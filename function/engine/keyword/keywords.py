@@ -9,6 +9,8 @@ in the query, so the export stores it, in 8 bit with a scale for each term.
     postings.offsets            where the postings of each term begin (terms + 1,) uint64
     rows, impacts               the row and the impact of each posting, uint32 and uint8; the rows of a term ascend
     scales                      the scale of each term's impacts (terms,) float32
+    words                       UTF-8 bytes of the different words of three letters or more, without codes and numbers,
+                                sorted, each followed by a line feed: what replaces a misspelled word of a query
 
 A query reads the postings of its own terms and no others: a term is found by binary search over the mapped bytes,
 or is known from an earlier query.
@@ -18,7 +20,7 @@ function/engine/keyword/matches.py computes the scores.
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from functools import lru_cache, partial, reduce
 from itertools import islice
 from operator import or_
@@ -30,7 +32,6 @@ from function.engine.arrays import AnyArray
 from function.engine.bundle import KeywordsInfo
 from function.engine.keyword.analyzer import (
     MARKS_OF_CODES,
-    VERSION,
     Stem,
     find_codes,
     find_stemmer,
@@ -59,22 +60,22 @@ KINDS = {  # dtypes of the tensors
     "rows": "uint32",
     "impacts": "uint8",
     "scales": "float32",
+    "words": "uint8",
 }
+CORRECTED_WEIGHT = 0.5  # weight of a term that replaces a misspelled word: it can be the wrong one
 
 
 class Keywords:
     """The corpus's terms and their postings, memory-mapped."""
 
-    def __init__(self, path: Path, info: KeywordsInfo, rows: int) -> None:
+    def __init__(
+        self, path: Path, info: KeywordsInfo, rows: int, split_word: Callable[[str], Sequence[str]] = list
+    ) -> None:
         """Map a keywords.safetensors; info describes it, and rows is the number of rows of the corpus.
 
-        Raises TensorsError if the file is not whole, holds something else or is of a newer version.
+        split_word is that of the bundle's embedder, which tells misspelled words from correct ones.
+        Raises TensorsError if the file is not whole or holds something else.
         """
-        if info.analyzer > VERSION:
-            raise TensorsError(
-                f"{path}: terms of version {info.analyzer}, this code reads versions up to {VERSION}; deploy a newer "
-                "function, or export the texts with this version"
-            )
         tensors = map_tensors(path)
         found = {name: (tensor.dtype.name, *tensor.shape) for name, tensor in tensors.items()}
         lengths = {
@@ -84,6 +85,7 @@ class Keywords:
             "rows": info.postings,
             "impacts": info.postings,
             "scales": info.terms,
+            "words": tensors["words"].size if "words" in tensors else 0,
         }
         expected = {name: (KINDS[name], length) for name, length in lengths.items()}
         if found != expected:
@@ -96,14 +98,17 @@ class Keywords:
                     "run `python -m export` again"
                 )
         self.info = info
+        self.split_word = split_word
         self._tensors = tensors
         self._rows = rows
         self._stems = [find_stemmer(language) for language in info.stemmers]
         # without `self`, or the mapped file would stay open until the garbage collector runs
         self._find = lru_cache(KNOWN_TERMS)(partial(_find_term, tensors["terms"].data, tensors["terms.offsets"].data))
 
-    def match(self, text: str, allowed: Mask | None = None, *, prefix: bool = False) -> Matches:
+    def match(self, text: str, allowed: Mask | None = None, *, prefix: bool = False, correct: bool = True) -> Matches:
         """Return the rows that have terms of a text; a repeated term counts as often as it is repeated.
+
+        correct replaces misspelled words of the text by those of the corpus, which count half.
 
         If the rows have several languages, a word of the text has the stem of each, because a query does not say its
         language. Every word between quotation marks must occur in a row, in any order. allowed is (rows,) bool: rows
@@ -111,7 +116,7 @@ class Keywords:
         rows with words that begin with it are found too.
         """
         quoted = " ".join(quoted_parts(text))
-        required = {term for stem in self._stems for term in self._split_by(stem, quoted)}
+        required = set(self.terms_of(quoted))
         languages = [Counter(self._split_by(stem, text)) for stem in self._stems]
         counts = reduce(or_, languages)
         terms, unknown, most = [], set[str](), dict[str, float]()
@@ -128,7 +133,7 @@ class Keywords:
         # a row has one language
         attainable = max(sum(most.get(term, 0.0) for term in own) for own in languages)
         completed = set[str]()
-        for beginning in unfinished_words(text, self.info.analyzer) if prefix else ():
+        for beginning in unfinished_words(text) if prefix else ():
             whole = {beginning}.union(*(self._split_by(stem, beginning)[:1] for stem in self._stems))
             if completions := self._completions(beginning, whole):
                 terms.append(Term(list(completions.values())))
@@ -136,14 +141,14 @@ class Keywords:
                 completed |= completions.keys()
                 unknown -= whole
         corrected = {}
-        if unknown - required:
+        if correct and unknown - required:
             from function.engine.keyword.corrections import find_corrections  # only a misspelled word needs it
 
-            version = self.info.analyzer
-            found = find_corrections(text, unknown - required, self._tensors, self._stems, version)
+            found = find_corrections(text, unknown - required, sum(map(len, terms)), self)
             for word, repeats, corrected[word] in found:
-                alternatives = [self._postings(term, repeats) for term in corrected[word]]
-                terms.append(Term([postings for postings in alternatives if postings is not None]))
+                weight = repeats * CORRECTED_WEIGHT
+                alternatives = [self._postings(term, weight) for each in corrected[word].values() for term in each]
+                terms.append(Term([each for each in alternatives if each is not None]))
                 attainable += terms[-1].bound
         attainable += self._missing(text, unknown, corrected) * UNKNOWN * math.log1p((self._rows + 0.5) / 0.5)
         return Matches(
@@ -176,12 +181,21 @@ class Keywords:
 
     def _missing(self, text: str, unknown: set[str], corrected: Collection[str]) -> int:
         """Return how many words of a text have only unknown terms and are not corrected."""
-        codes = find_codes(text, self.info.analyzer) if unknown else ()
+        codes = find_codes(text) if unknown else ()
         words = [word for _, parts in codes for word in parts if word not in corrected]
         return sum(all(unknown.issuperset(self._split_by(stem, word)) for stem in self._stems) for word in words)
 
+    @property
+    def words(self) -> AnyArray:
+        """The words of the corpus, as the file has them."""
+        return self._tensors["words"]
+
+    def terms_of(self, text: str) -> Mapping[str, int]:
+        """Return the terms of a text in each language of the corpus, and how often the text has each."""
+        return reduce(or_, [Counter(self._split_by(stem, text)) for stem in self._stems])
+
     def _split_by(self, stem: Stem | None, text: str) -> list[str]:
-        return split_terms(text, stem, self.info.analyzer, is_query=True)
+        return split_terms(text, stem, is_query=True)
 
     def _rows_with(self, terms: Collection[str]) -> Mask:
         """Return which rows have all these terms, (rows,) bool."""
@@ -197,7 +211,7 @@ class Keywords:
         postings = self._postings(term, 1)
         return np.empty(0, np.uint32) if postings is None else postings.rows
 
-    def _postings(self, term: str, repeats: int) -> Postings | None:
+    def _postings(self, term: str, repeats: float) -> Postings | None:
         """Return the postings of a term that a query repeats this often, None if no row has the term."""
         place = self._number(term)
         return None if place is None else self._postings_at(place, repeats)

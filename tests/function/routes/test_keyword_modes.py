@@ -61,8 +61,13 @@ def test_a_misspelled_word_is_replaced_and_the_reply_says_so(
         assert [hit["text"][start:end] for start, end in hit["highlights"]] == ["angry", "goose"]
     right = codes.post("/similar", json={"text": "an angry goose", "mode": mode, "num_results": 1, **more}).json()
     assert "corrected" not in right
-    if mode == "keyword":
-        assert right["results"] == reply["results"]
+    assert [hit["id"] for hit in right["results"]] == ["c"]
+
+
+@pytest.mark.parametrize("more", [{}, {"highlights": True}])
+def test_a_request_can_search_for_misspelled_words_as_they_are(codes: httpx.Client, more: dict[str, Any]) -> None:
+    body = {"text": "gooes", "mode": "keyword", "correct": False, **more}
+    assert codes.post("/similar", json=body).json() == {"results": [], "truncated": False}
 
 
 def test_the_semantic_mode_corrects_nothing(codes: httpx.Client) -> None:

@@ -34,7 +34,7 @@ export function highlight(texts, query, analyzer, corrected, marksWords) {
     known.set(word, terms);
     return terms;
   };
-  const divided = texts.map((text) => divide(text, termsOf, analyzer.version));
+  const divided = texts.map((text) => divide(text, termsOf));
   /** @type {Map<string, number>} */
   const counts = new Map();
   const sentences = divided.flatMap(({ shared }) => shared);
@@ -55,10 +55,10 @@ export function highlight(texts, query, analyzer, corrected, marksWords) {
 
 /**
  * Return the sentences of a text, the terms of the query in each, and the words that have one.
- * @type {(text: string, termsOf: (word: string) => string[], version: number) =>
+ * @type {(text: string, termsOf: (word: string) => string[]) =>
  *   {characters: string[], sentences: Range[], shared: Set<string>[], words: Range[]}}
  */
-function divide(text, termsOf, version) {
+function divide(text, termsOf) {
   const characters = [...text];
   /** @type {number[]} the code point at each unit of the string */
   const points = characters.flatMap((one, i) => (one.length > 1 ? [i, i] : [i])).concat(characters.length);
@@ -68,7 +68,7 @@ function divide(text, termsOf, version) {
   if (!sentences.length) sentences.push([0, characters.length]);
   const shared = sentences.map(() => new Set());
   const found = Array.from(text.matchAll(WORD), (match) => range(match, match[0]));
-  if (version > 1) found.push(...Array.from(text.matchAll(PAIR), (match) => range(match, match[1])));
+  found.push(...Array.from(text.matchAll(PAIR), (match) => range(match, match[1])));
   /** @type {Range[]} */
   const words = [];
   for (const [start, end] of found.sort(([a, b], [c, d]) => a - c || b - d)) {

@@ -1,6 +1,6 @@
 // Words to hits: BM25 over the bundle's postings, as function/engine/keyword/keywords.py computes it.
 
-/** @import { Correction, Hit, Mask, Tensors } from "./types.js" */
+/** @import { Correction, Hit, Lexicon, Mask, Tensors } from "./types.js" */
 import { quotedParts } from "./analyzer.js";
 import { best, both, countOne, maskOf, round6, rowsOf } from "./arrays.js";
 import { findCorrections } from "./corrections.js";
@@ -10,6 +10,7 @@ const UNKNOWN = 1.5; // what a word that no text has would add to a score, in id
 const LARGEST_IMPACT = 255;
 const [SHORTEST_BEGINNING, MOST_COMPLETIONS, COMPLETION] = [2, 32, 0.5]; // letters, terms, and their weight
 const CODE_MARKS = /[-_./:@&+#]/;
+const CORRECTED_WEIGHT = 0.5; // of a term that replaces a misspelled word
 
 /** The BM25 score of every row for one query: 0 where no term occurs, or where `allowed` is 0. */
 export class Matches {
@@ -62,18 +63,21 @@ export class Keywords {
   /**
    * Return the scores of all rows for the terms of a text. Every word between quotation marks must occur in a row.
    * isPrefix: rows with words that begin with the last word are found too.
-   * @type {(text: string, allowed: Mask, isPrefix: boolean) => Matches}
+   * openLexicon is called if a word may be misspelled; null corrects none.
+   * @type {(text: string, allowed: Mask, isPrefix: boolean, openLexicon: (() => Promise<Lexicon>) | null) => Promise<Matches>}
    */
-  match(text, allowed, isPrefix) {
+  async match(text, allowed, isPrefix, openLexicon) {
     const required = new Set(quotedParts(text).flatMap((part) => this.analyzer.terms(part)));
     const counts = new Map();
     for (const term of this.analyzer.terms(text)) countOne(counts, term);
     const scores = new Float32Array(this.rows);
     const unknown = new Set();
     let attainable = 0;
+    let found = 0; // postings
     for (const [term, repeats] of [...counts].slice(0, MOST_TERMS)) {
       attainable += LARGEST_IMPACT * this.weight(term, repeats);
       this.eachPosting(term, repeats, (row, score) => (scores[row] += score));
+      found += this.count(term);
       if (required.has(term)) {
         const holds = new Uint8Array(this.rows);
         this.eachPosting(term, repeats, (row) => (holds[row] = 1));
@@ -100,13 +104,16 @@ export class Keywords {
       if (!whole.some((term) => this.places.has(term) && counts.has(term)))
         attainable += highest(terms, COMPLETION, most);
       completed.push(...terms);
+      found += terms.reduce((sum, term) => sum + this.count(term), 0);
       whole.forEach((term) => unknown.delete(term));
     }
-    const corrections = unknown.size ? findCorrections(text, unknown, this) : [];
+    const lexicon = unknown.size && openLexicon ? await openLexicon() : null;
+    const corrections = lexicon ? findCorrections(text, unknown, found, this, lexicon) : [];
     const corrected = new Map(corrections.map(([word, , correction]) => [word, correction]));
     for (const [, repeats, correction] of corrections) {
-      addBest([...correction.keys()], repeats);
-      attainable += highest([...correction.keys()], repeats);
+      const terms = [...correction.values()].flat();
+      addBest(terms, repeats * CORRECTED_WEIGHT);
+      attainable += highest(terms, repeats * CORRECTED_WEIGHT);
     }
     const words = unknown.size ? this.analyzer.codes(text).flatMap(({ words }) => words) : [];
     const isMissing = (/** @type {string} */ word) => this.analyzer.terms(word).every((term) => unknown.has(term));
@@ -140,6 +147,13 @@ export class Keywords {
   weight(term, repeats, most = Infinity) {
     const place = this.places.get(term);
     return place === undefined ? 0 : Math.fround(Math.min(this.tensors.scales[place], most) * repeats);
+  }
+
+  /** Return how many rows have a term. @param {string} term */
+  count(term) {
+    const place = this.places.get(term);
+    const offsets = this.tensors["postings.offsets"];
+    return place === undefined ? 0 : offsets[place + 1] - offsets[place];
   }
 
   /** @type {(term: string, repeats: number, use: (row: number, score: number) => void, most?: number) => void} */

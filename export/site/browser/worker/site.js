@@ -1,6 +1,6 @@
 // The site's search: what POST /similar of the function answers, for the fields that the page sends.
 
-/** @import { Correction, Embed, Find, Hit, Lap, Mask, Request, Stem } from "./types.js" */
+/** @import { Correction, Embed, Find, Hit, Lap, Lexicon, Mask, Request, Stem } from "./types.js" */
 import { Analyzer } from "./analyzer.js";
 import { both, maskOf, readTensors, rowsOf } from "./arrays.js";
 import { Column, countValues, sortRows } from "./columns.js";
@@ -10,8 +10,12 @@ import { fuse } from "./hybrid.js";
 import { Keywords } from "./keywords.js";
 import { findGroups, findPage } from "./ranking.js";
 import { Index } from "./semantic.js";
+import { WordPiece } from "./wordpiece.js";
 
 const MOST_SORTED = 1000; // hits that are sorted by columns in the modes that find every text
+
+/** @type {(content: ArrayBuffer) => string[]} */
+const linesOf = (content) => new TextDecoder().decode(content).split("\n");
 
 export class Site {
   /** @param {any} described site.json @param {import("./files.js").Files} files @param {Stem} stem @param {Embed} embed */
@@ -19,12 +23,13 @@ export class Site {
     this.info = described.info;
     this.columns = described.columns; // the names in the order of their files
     this.starts = described.starts; // the first row of each shard of passages
+    this.wordpiece = described.wordpiece;
     this.files = files;
     this.embed = embed;
     const { keywords, rows, columns } = this.info.index;
     const stems = new Map(Object.entries(described.stems));
     const stemmer = keywords?.stemming ? (/** @type {string} */ word) => stems.get(word) ?? stem(word) : null;
-    this.analyzer = new Analyzer(keywords?.analyzer ?? 2, stemmer, described.folded, described.stop_words);
+    this.analyzer = new Analyzer(stemmer, described.folded, described.stop_words);
     this.rows = rows;
     this.kinds = { id: "string", ...columns };
     /** @type {Map<string, Promise<any>>} */
@@ -41,6 +46,16 @@ export class Site {
 
   keywords() {
     return this.open("keywords", (content) => new Keywords(readTensors(content), this.analyzer, this.rows));
+  }
+
+  tokenizer() {
+    const open = (/** @type {ArrayBuffer} */ content) => new WordPiece(linesOf(content), this.wordpiece);
+    return this.open("vocabulary", open);
+  }
+
+  async lexicon() {
+    const [words, tokenizer] = await Promise.all([this.open("words", linesOf), this.tokenizer()]);
+    return { words, tokenizer, known: this.info.index.keywords.known_words };
   }
 
   index() {
@@ -100,10 +115,11 @@ export class Site {
     }
     const mode = request.mode ?? (this.info.index.keywords && id === undefined ? "hybrid" : "semantic");
     const isPrefix = Boolean(request.prefix) && id === undefined;
-    const ranking = await this.rank(mode, query, row, allowed, isPrefix, lap);
+    const openLexicon = request.correct === false ? null : () => this.lexicon();
+    const ranking = await this.rank(mode, query, row, allowed, isPrefix, openLexicon, lap);
     const { find, matching, corrected, completed, truncated } = ranking;
-    const terms = Array.from(corrected.values(), (each) => [...each.keys()])
-      .flat()
+    const terms = Array.from(corrected.values(), (each) => [...each.values()])
+      .flat(2)
       .concat(completed);
     const show = (/** @type {Hit[]} */ hits) => this.show(hits, { ...request, mode }, query, terms);
     let results;
@@ -121,7 +137,7 @@ export class Site {
       results = await show(page.flatMap((each) => hits.get(each) ?? []));
     } else results = await show(findPage(find, offset, count));
     lap("search");
-    const words = Array.from(corrected, ([word, each]) => [word, [...each.values()]]);
+    const words = Array.from(corrected, ([word, each]) => [word, [...each.keys()]]);
     const reply = { results, truncated, ...(facets.length && counted(matching())) };
     return words.length ? { ...reply, corrected: Object.fromEntries(words) } : reply;
   }
@@ -129,11 +145,12 @@ export class Site {
   /**
    * Return the ranking of the allowed rows in a mode: what finds its first hits, and which rows it has. With `row`, the
    * stored embedding of that row is the query's.
-   * @type {(mode: string, text: string, row: number | null, allowed: Mask, isPrefix: boolean, lap: Lap) => Promise<
+   * @type {(mode: string, text: string, row: number | null, allowed: Mask, isPrefix: boolean,
+   *   lexicon: (() => Promise<Lexicon>) | null, lap: Lap) => Promise<
    *   {find: Find, matching: () => Mask, corrected: Map<string, Correction>, completed: string[], truncated: boolean}>}
    */
-  async rank(mode, text, row, allowed, isPrefix, lap) {
-    const matches = mode === "semantic" ? null : (await this.keywords()).match(text, allowed, isPrefix);
+  async rank(mode, text, row, allowed, isPrefix, lexicon, lap) {
+    const matches = mode === "semantic" ? null : await (await this.keywords()).match(text, allowed, isPrefix, lexicon);
     const { corrected = new Map(), completed = [], isTruncated = false } = matches?.about ?? {};
     if (matches) lap("keyword");
     if (matches && mode === "keyword") {

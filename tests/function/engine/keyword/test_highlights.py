@@ -10,17 +10,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from function.engine.keyword import highlights
-from function.engine.keyword.analyzer import VERSION, WORD, find_stemmer, split_terms
+from function.engine.keyword.analyzer import PAIR, WORD, find_stemmer, split_terms
 from function.engine.keyword.highlights import SNIPPET, Highlight, TermsOfWords
 
 LANGUAGE = "english"
 STEM = find_stemmer(LANGUAGE)
 
 
-def highlight(
-    texts: list[str], query: str, language: str | None, *, marks_words: bool, version: int = VERSION
-) -> list[Highlight]:
-    return highlights.highlight(texts, TermsOfWords(query, [language], version), marks_words=marks_words)
+def highlight(texts: list[str], query: str, language: str | None, *, marks_words: bool) -> list[Highlight]:
+    return highlights.highlight(texts, TermsOfWords(query, [language]), marks_words=marks_words)
 
 
 WORDS = [
@@ -91,21 +89,22 @@ def test_stop_words_are_marked_only_if_the_query_has_no_other_words(
     languages: list[str | None], query: str, text: str, marked: list[str]
 ) -> None:
     corrected = {"goos"} if "gooze" in query else frozenset[str]()
-    terms = TermsOfWords(query, languages, VERSION, corrected)
+    terms = TermsOfWords(query, languages, corrected)
     (found,) = highlights.highlight([text], terms, marks_words=True)
     assert [text[start:end] for start, end in found.ranges] == marked
 
 
 @given(text=texts_of_pieces, query=queries)
 def test_the_ranges_of_keyword_search_are_the_words_that_have_a_term_of_the_query(text: str, query: str) -> None:
-    # in version 1 of the terms, which has no pairs of characters
-    wanted = set(split_terms(query, STEM, 1))
-    expected = [word.span() for word in re.finditer(WORD, text) if wanted & set(split_terms(word[0], STEM, 1))]
-    (found,) = highlight([text], query, LANGUAGE, marks_words=True, version=1)
-    if expected:
-        assert found.ranges == expected
+    wanted = set(split_terms(query, STEM, is_query=True))
+    spans = [match.span(number) for pattern, number in ((WORD, 0), (PAIR, 1)) for match in re.finditer(pattern, text)]
+    words = [(start, end) for start, end in spans if wanted & set(split_terms(text[start:end], STEM, is_query=True))]
+    (found,) = highlight([text], query, LANGUAGE, marks_words=True)
+    if words:
+        marked = {place for start, end in found.ranges for place in range(start, end)}
+        assert marked == {place for start, end in words for place in range(start, end)}
     else:
-        assert found == highlight([text], query, LANGUAGE, marks_words=False, version=1)[0]
+        assert found == highlight([text], query, LANGUAGE, marks_words=False)[0]
 
 
 @given(
