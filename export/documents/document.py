@@ -49,6 +49,7 @@ class Document:
     title: str
     parts: Iterable[Part]
     fields: dict[str, object] = field(default_factory=dict)  # metadata in the front matter
+    problem: str = ""  # what of it could not be read
 
 
 def trimmed(text: str, start: int, end: int, parts: tuple[Block, ...] = (), header: str = "") -> list[Block]:
