@@ -112,9 +112,10 @@ def _document_rows(corpus: Corpus) -> Rows:
     if corpus.documents:
         formats = ", ".join(f"{count:,} {name}" for name, count in sorted(corpus.documents.items()))
         rows.append(("documents", f"{formats}; {len(corpus.texts):,} passages"))
-    rows += [("not read", reason) for reason in corpus.unreadable[:UNREADABLE_SHOWN]]
-    if (more := len(corpus.unreadable) - UNREADABLE_SHOWN) > 0:
-        rows.append(("not read", f"and {more:,} more"))
+    for label, reasons in (("not read", corpus.unreadable), ("in part", corpus.incomplete)):
+        rows += [(label, reason) for reason in reasons[:UNREADABLE_SHOWN]]
+        if (more := len(reasons) - UNREADABLE_SHOWN) > 0:
+            rows.append((label, f"and {more:,} more"))
     return rows
 
 

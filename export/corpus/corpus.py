@@ -56,6 +56,7 @@ class Corpus:
     split_texts: int = 0  # texts of a table that are more than one passage
     documents: dict[str, int] = field(default_factory=dict)  # number of documents of each format; none for tables
     unreadable: tuple[str, ...] = ()  # documents that were left out, each with its path and the reason
+    incomplete: tuple[str, ...] = ()  # documents of which a part was left out, each with its path and the reason
     title: str = ""  # what the corpus is called, if its owner says so
     description: str = ""  # what it is about
     heading_prefix: bool = False  # whether texts are embedded after the path of their headings: see embedded.py

@@ -57,7 +57,7 @@ def page_address(path: str, base_url: str, style: str) -> str:
     """Return the address of a page, whose path is relative to the folder; without a base URL a relative address.
 
     Pages written as HTML are served under their own names, except for an index.html, which is its folder's page.
-    A Markdown file loses its suffix, as the style has it.
+    A Markdown file loses its suffix, as the style has it. Bytes of the path that are not UTF-8 stay as they are.
     """
     folder, slash, name = path.rpartition("/")
     stem, dot, suffix = name.rpartition(".")
@@ -67,4 +67,4 @@ def page_address(path: str, base_url: str, style: str) -> str:
     elif suffix in MARKDOWN and AS_FILES not in base_url:
         is_index = stem == "index" or (stem.lower() == "readme" and style != SPHINX)
         path = folder + slash + ("" if is_index else stem + {GITHUB: "", MKDOCS: "/", SPHINX: ".html"}[style])
-    return (base_url.rstrip("/") + "/" if base_url else "") + quote(path)
+    return (base_url.rstrip("/") + "/" if base_url else "") + quote(path, errors="surrogateescape")

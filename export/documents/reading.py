@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from export.corpus.corpus import READ, Corpus, CorpusError, Skipped, corpus_error
-from export.corpus.folder import find_files, refusing_changes
+from export.corpus.folder import as_text, find_files, refusing_changes
 from export.corpus.formats.json_rows import compact_json
 from export.corpus.passages import stored_columns, writing_passages
 from export.documents.addresses import HTML, MARKDOWN, page_address
@@ -62,14 +62,16 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
     """Return the passages of a document, or of all documents of a folder, after writing them into `passages`.
 
     The files are read in the order of their paths, and only one of them is in memory. Documents that cannot be read
-    are in the corpus's `unreadable`; other files are counted in `skipped`, by suffix.
+    are in the corpus's `unreadable`, and those of which a part could not be in its `incomplete`; other files are
+    counted in `skipped`, by suffix.
     Raises CorpusError if there is no text at all, if a file changes while it is read, and if reading.is_strict for the
-    first document that cannot be read.
+    first document that cannot be read, or not as a whole.
     """
     files, skipped = find_files(path) if path.is_dir() else ([path], ())
     folder = path if path.is_dir() else path.parent
     others: dict[str, list[str]] = {}
     unreadable: list[str] = []
+    incomplete: list[str] = []
     formats: Counter[str] = Counter()
     with writing_passages(passages) as append:
         for number, file in enumerate(files):
@@ -77,14 +79,17 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
             name = file.relative_to(folder).as_posix()
             suffix = file.suffix.lower()
             if suffix not in FORMATS:
-                others.setdefault(suffix, []).append(name)
+                others.setdefault(suffix, []).append(as_text(name))
                 continue
             try:
                 is_empty = True
                 if suffix != ".pdf" and (size := file.stat().st_size) > LARGEST:
                     raise UnreadableError(f"{size:,} bytes, more than {LARGEST:,}: divide it")
                 with refusing_changes(file):
-                    for row in _rows(file, name, reading):
+                    document = FORMATS[suffix][1](file, reading.anchors)
+                    if document.problem and reading.is_strict:
+                        raise UnreadableError(document.problem)
+                    for row in _rows(document, name, reading):
                         append(*row)
                         is_empty = False
                 if is_empty:
@@ -93,21 +98,24 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
                 if reading.is_strict:
                     remedy = "repair or remove it, or leave --strict out"
                     raise corpus_error(file, None, str(error), "a document with text", remedy) from error
-                unreadable.append(f"{name}: {error}")
+                unreadable.append(f"{as_text(name)}: {error}")
                 continue
+            if document.problem:
+                incomplete.append(f"{as_text(name)}: {document.problem}")
             formats[FORMATS[suffix][0]] += 1
     texts, ids, metadata = stored_columns(passages)
     if not texts:
         raise corpus_error(path, None, "; ".join(["no text", *unreadable[:1]]), "documents with text", "check the path")
     by_suffix = [Skipped(f"the suffix {suffix!r}", len(names), names[0]) for suffix, names in sorted(others.items())]
     found = Corpus(texts, ids, metadata, empty_texts=0, files=formats.total(), skipped=(*skipped, *by_suffix))
-    return replace(found, documents=dict(formats), unreadable=tuple(unreadable), heading_prefix=True)
+    found = replace(found, unreadable=tuple(unreadable), incomplete=tuple(incomplete))
+    return replace(found, documents=dict(formats), heading_prefix=True)
 
 
-def _rows(path: Path, name: str, reading: Reading) -> Iterator[tuple[str, str, str]]:
+def _rows(document: Document, name: str, reading: Reading) -> Iterator[tuple[str, str, str]]:
     """Yield the text, id and metadata of each passage of a document. The id is path#anchor:number."""
-    document = FORMATS[path.suffix.lower()][1](path, reading.anchors)
     address = page_address(name, reading.base_url, reading.anchors)
+    name, document = as_text(name), replace(document, title=as_text(document.title))  # it can be the file's name
     numbers: Counter[str] = Counter()
     for number, passage in enumerate(divide(document, reading.splitter)):
         anchor = passage.anchor if passage.page is None else f"page={passage.page}"
