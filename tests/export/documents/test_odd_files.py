@@ -127,14 +127,14 @@ def test_an_odd_file_has_its_text(name: str, odd: Path, make_splitter: Callable[
 
 
 def test_no_odd_file_ends_the_export(odd: Path, bundle_copy: Path) -> None:
-    done = run("corpus", "--corpus", odd, "--out", bundle_copy)
+    done = run("corpus", "--corpus", odd, "--out", bundle_copy, "--base-url", "https://x.org")
     assert (done.code, done.err) == (0, "")
     listed = [each.removeprefix("in part").strip() for each in done.out.splitlines() if each.startswith("in part")]
     assert [each.partition(": ")[0] for each in listed] == sorted(PROBLEMS)
     passages = Passages(bundle_copy / PASSAGES)
     urls = {each["path"]: each["url"] for each in map(passages.metadata, range(len(passages)))}
     assert urls.keys() == PASSAGES_OF.keys() | {as_text(NOT_UTF_8)}
-    assert urls["caf\\xe9.md"] == "caf%E9"
+    assert urls["caf\\xe9.md"] == "https://x.org/caf%E9"
 
 
 def test_a_file_that_is_read_in_part_is_an_error_if_strict(tmp_path: Path, bundle_copy: Path) -> None:
