@@ -333,6 +333,7 @@ def _write_corpus(
     Raises BundleError if a check fails.
     """
     from export.cluster import Cluster
+    from export.corpus.folder import as_text
     from export.corpus.python_documentation import NAME
     from export.index.embed import embed_corpus, embed_here, embed_texts
     from export.index.indexer import write_index, write_truncated
@@ -345,7 +346,7 @@ def _write_corpus(
     from export.model.language import warn_of_language
     from function.engine.embedder import Embedder
 
-    name = NAME if options.corpus is None else options.corpus.name
+    name = NAME if options.corpus is None else as_text(options.corpus.name)
     stemming = None if options.stem == NO_STEMS else options.stem or STEMMING
     weight = FUSION_WEIGHT if options.fusion_weight is None else options.fusion_weight
     keywords = (

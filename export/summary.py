@@ -120,9 +120,10 @@ def _document_rows(corpus: Corpus) -> Rows:
         rows.append(("documents", f"{formats}; {len(corpus.texts):,} passages"))
     if corpus.running_lines:
         rows.append(("left out", f"{corpus.running_lines:,} lines that repeat at the edges of pages"))
-    rows += [("not read", reason) for reason in corpus.unreadable[:UNREADABLE_SHOWN]]
-    if (more := len(corpus.unreadable) - UNREADABLE_SHOWN) > 0:
-        rows.append(("not read", f"and {more:,} more"))
+    for label, reasons in (("not read", corpus.unreadable), ("in part", corpus.incomplete)):
+        rows += [(label, reason) for reason in reasons[:UNREADABLE_SHOWN]]
+        if (more := len(reasons) - UNREADABLE_SHOWN) > 0:
+            rows.append((label, f"and {more:,} more"))
     return rows
 
 

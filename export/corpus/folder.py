@@ -66,12 +66,18 @@ def find_files(folder: Path) -> tuple[list[Path], tuple[Skipped, ...]]:
             else:
                 take(path, real_folder / path.name)
     described = tuple(
-        Skipped(reason, len(paths), str(min(paths).relative_to(folder))) for reason, paths in sorted(skipped.items())
+        Skipped(reason, len(paths), as_text(str(min(paths).relative_to(folder))))
+        for reason, paths in sorted(skipped.items())
     )
     if not files:
         found = "; ".join(["a folder without files", *map(str, described)])
         raise corpus_error(folder, None, found, f"files ending in {SUFFIXES}", "check the path")
     return sorted(files), described
+
+
+def as_text(name: str) -> str:
+    r"""Return the name of a file as valid Unicode: a byte that is not UTF-8 is written as \xe9, as Python does."""
+    return os.fsencode(name).decode(errors="backslashreplace")
 
 
 def _is_bundle(folder: Path) -> bool:

@@ -50,6 +50,7 @@ class Document:
     parts: Iterable[Part]
     fields: dict[str, object] = field(default_factory=dict)  # metadata in the front matter
     running_lines: int = 0  # lines left out because they repeat at the edges of pages
+    problem: str = ""  # what of it could not be read
 
 
 def trimmed(text: str, start: int, end: int, parts: tuple[Block, ...] = (), header: str = "") -> list[Block]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from export.corpus.corpus import READ, Corpus, CorpusError, Skipped, corpus_error
-from export.corpus.folder import find_files, refusing_changes
+from export.corpus.folder import as_text, find_files, refusing_changes
 from export.corpus.formats import compact_json
 from export.corpus.passages import stored_columns, writing_passages
 from export.documents.addresses import HTML, MARKDOWN, page_address
@@ -67,19 +67,20 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
     """Return the passages of a document, or of all documents of a folder, after writing them into `passages`.
 
     The files are read in the order of their paths, by processes of their own, one for each core, whose memory and time
-    are limited. Documents that cannot be read are in the corpus's `unreadable`; other files are counted in `skipped`,
-    by suffix.
+    are limited. Documents that cannot be read are in the corpus's `unreadable`, and those of which a part could not be
+    in its `incomplete`; other files are counted in `skipped`, by suffix.
     Raises CorpusError if there is no text at all, if a file changes while it is read, and if reading.is_strict for the
-    first document that cannot be read.
+    first document that cannot be read, or not as a whole.
     """
     found, skipped = find_files(path) if path.is_dir() else ([path], ())
     folder = path if path.is_dir() else path.parent
     others: dict[str, list[str]] = {}
     for file in found:
         if (suffix := file.suffix.lower()) not in FORMATS:
-            others.setdefault(suffix, []).append(file.relative_to(folder).as_posix())
+            others.setdefault(suffix, []).append(as_text(file.relative_to(folder).as_posix()))
     files = [file for file in found if file.suffix.lower() in FORMATS]
     unreadable: list[str] = []
+    incomplete: list[str] = []
     formats: Counter[str] = Counter()
     running_lines = number = 0
     calls = [(file, reading.limits(file)) for file in files]
@@ -93,11 +94,13 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
     with writing_passages(passages) as append, closing(results):
         for number, result in enumerate(results):
             file, limits = calls[number]
+            name = as_text(file.relative_to(folder).as_posix())
             if isinstance(result, ReadDocument):
                 for row in result.rows:
                     append(*row)
                 formats[FORMATS[file.suffix.lower()][0]] += 1
                 running_lines += result.running_lines
+                incomplete += [f"{name}: {result.problem}"] if result.problem else []
                 continue
             if not isinstance(result, UnreadableError | MemoryError | KilledError):
                 raise result
@@ -105,13 +108,13 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
             if reading.is_strict:
                 remedy = "repair or remove it, or leave --strict out"
                 raise corpus_error(file, None, reason, "a document with text", remedy) from result
-            unreadable.append(f"{file.relative_to(folder).as_posix()}: {reason}")
+            unreadable.append(f"{name}: {reason}")
     texts, ids, metadata = stored_columns(passages)
     if not texts:
         raise corpus_error(path, None, "; ".join(["no text", *unreadable[:1]]), "documents with text", "check the path")
     by_suffix = [Skipped(f"the suffix {suffix!r}", len(names), names[0]) for suffix, names in sorted(others.items())]
     corpus = Corpus(texts, ids, metadata, empty_texts=0, files=formats.total(), skipped=(*skipped, *by_suffix))
-    corpus = replace(corpus, unreadable=tuple(unreadable), running_lines=running_lines)
+    corpus = replace(corpus, unreadable=tuple(unreadable), incomplete=tuple(incomplete), running_lines=running_lines)
     return replace(corpus, documents=dict(formats), heading_prefix=True)
 
 
@@ -134,6 +137,7 @@ class ReadDocument:
 
     rows: list[tuple[str, str, str]]  # text, id and metadata of each passage
     running_lines: int
+    problem: str  # what of it could not be read
 
 
 def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
@@ -147,6 +151,8 @@ def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
     try:
         with refusing_changes(path):
             document = FORMATS[suffix][1](path, reading.anchors)
+            if document.problem and reading.is_strict:
+                raise UnreadableError(document.problem)
             rows = _rows(document, path.relative_to(folder).as_posix(), reading)
     except (UnreadableError, CorpusError, OSError, MemoryError):
         raise
@@ -154,13 +160,14 @@ def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
         raise UnreadableError(f"broken: {first_line(error)}") from error
     if not rows:
         raise UnreadableError("empty")
-    return ReadDocument(rows, document.running_lines)
+    return ReadDocument(rows, document.running_lines, document.problem)
 
 
 def _rows(document: Document, name: str, reading: Reading) -> list[tuple[str, str, str]]:
     """Return the text, id and metadata of each passage of a document. The id is path#anchor:number."""
     rows = []
     address = page_address(name, reading.base_url, reading.anchors)
+    name, document = as_text(name), replace(document, title=as_text(document.title))  # it can be the file's name
     numbers: Counter[str] = Counter()
     for number, passage in enumerate(divide(document, reading.splitter)):
         anchor = passage.anchor if passage.page is None else f"page={passage.page}"

@@ -24,6 +24,7 @@ from function.settings import CHARACTERS_PER_TEXT, SettingsError, read_settings
 
 MODES = ("semantic", "keyword", "hybrid")
 BOLD, NORMAL = "\x1b[1m", "\x1b[0m"
+MARKS = " \t\n*_`~#>|:=()[]-"  # of Markdown: a snippet leaves out nothing if it leaves out nothing else
 NARROWEST_TEXT = 20  # characters of a hit that are displayed even if the terminal is too narrow
 EXAMPLES = """\
 examples:
@@ -280,18 +281,19 @@ def _print_table(found: Found) -> None:
 
 def _snippet(result: Mapping[str, Any], room: int) -> str:
     """Return the beginning of a result's snippet in one line of `room` characters, its highlights in bold."""
-    text: str = result["text"]
-    snippet = result.get("snippet", {"start": 0, "end": len(text)})
-    start, end = snippet["start"], min(snippet["end"], snippet["start"] + room)
-    if end < len(text.rstrip()) or start:
-        end = min(end, start + room - 1 - bool(start))  # room for the ellipses
-    ranges = [] if os.environ.get("NO_COLOR") else result.get("highlights", [])
-    line, place = "…" if start else "", start
-    for first, last in [[max(first, start), min(last, end)] for first, last in ranges]:
-        if first < last and last - first < len(text.strip()):  # a text that is all highlighted needs no bold
+    whole: str = result["text"]
+    snippet = result.get("snippet", {"start": 0, "end": len(whole), "text": whole, "highlights": []})
+    text: str = snippet["text"]
+    is_later = bool(whole[: snippet["start"]].strip(MARKS))
+    is_sooner = bool(whole[snippet["end"] :].strip(MARKS)) or len(text.rstrip()) > room
+    end = room - is_later - is_sooner if is_later or is_sooner else room  # room for the ellipses
+    ranges = [] if os.environ.get("NO_COLOR") else snippet["highlights"]
+    line, place = "…" if is_later else "", 0
+    for first, last in [[first, min(last, end)] for first, last in ranges]:
+        if first < last and last - first < len(whole.strip()):  # a text that is all highlighted needs no bold
             line += f"{visible(text[place:first])}{BOLD}{visible(text[first:last])}{NORMAL}"
             place = last
-    return line + visible(text[place:end]) + ("…" if end < len(text.rstrip()) else "")
+    return line + visible(text[place:end]) + ("…" if is_sooner else "")
 
 
 def _is_terminal() -> bool:

@@ -1,5 +1,6 @@
 // Answers questions with the files of a site, in Node.js: node answer.mjs SITE < questions.json > answers.json
-// A question is [what, value]: ["similar", request], ["tokens", text], ["terms", text] or ["embedding", text].
+// A question is [what, value]: ["similar", request], ["tokens", text], ["terms", text], ["embedding", text] or
+// ["plain", Markdown].
 
 import { readFileSync, readdirSync } from "node:fs";
 import { resolve } from "node:path";
@@ -9,8 +10,8 @@ const root = pathToFileURL(`${resolve(process.argv[2])}/`);
 const [folder] = readdirSync(new URL("code/", root));
 const code = new URL(`code/${folder}/`, root);
 const load = (name) => import(new URL(`worker/${name}.js`, code));
-const [{ Files }, { Site }, { openModel }, { stem }, ort] = await Promise.all(
-  ["files", "site", "model", "porter2", "ort"].map(load),
+const [{ Files }, { Site }, { openModel }, { stem }, { plainText }, ort] = await Promise.all(
+  ["files", "site", "model", "porter2", "highlights", "ort"].map(load),
 );
 
 class LocalFiles extends Files {
@@ -35,6 +36,7 @@ const answers = {
   similar: (request) => site.similar(request, () => {}).catch((error) => ({ error: error.message })),
   tokens: async (text) => (await site.tokenizer()).tokenize(text).ids,
   terms: (text) => site.analyzer.terms(text),
+  plain: (markdown) => Object.values(plainText(markdown)),
   embedding: async (text) => Array.from((await embed(text)).embedding),
 };
 const found = [];

@@ -17,6 +17,7 @@ from export.index.keywords import KeywordOptions
 from function.engine.bundle import RRF, StagesInfo, open_bundle
 from function.engine.embedder import Embedder
 from function.engine.keyword.analyzer import find_stemmer, split_terms
+from function.engine.keyword.highlights import plain_text
 from tests.conftest import STORY_COLUMNS, WHAT, WHO
 from tests.site.conftest import Connect, Function, make_site
 from tests.site.world import answers, write_site_bundle
@@ -184,6 +185,33 @@ def test_documents_are_grouped_as_by_the_function(
     request = {"num_results": 5, "group_by": "path", "highlights": True, "mode": "hybrid"}
     asked = [request | {"text": text} for text in (*WHAT, "baker", "lighthouse keeper")]
     compare(make_site(documents_bundle, tmp_path), function_over(documents_bundle), asked)
+
+
+def test_markdown_is_the_same_plain_text(site: Path) -> None:
+    generator = random.Random(5)
+    marks = [*'*_`~[]()!<>#|\\- \n🦆é𐐀"', "**", "```", "](a_b)", "][c]", "\n\n", "\n# ", "> ", "https://a.b"]
+    texts = ["".join(generator.choices([*marks, "a", "b c", "1"], k=generator.randint(1, 60))) for _ in range(5_000)]
+    found = answers(site, [("plain", text) for text in texts])
+    expected = [list(plain_text(text)) for text in texts]
+    assert [pair for pair in zip(texts, found, expected, strict=True) if pair[1] != pair[2]] == []
+
+
+def test_snippets_of_markdown_are_those_of_the_function(tmp_path: Path, function_over: Connect) -> None:
+    texts = [
+        f"## 🦆 **{who}** and `x_y`\n\n[{what}](a.md) *soon*. " + "word " * 70 for who in WHO[:3] for what in WHAT[:2]
+    ]
+    ids = ["a.md#x:1", "a.MD:2", "b.markdown#y:1", "c.html#z:1", "d.md/e.txt:1", "f.md:x"]
+    corpus = Corpus(texts, ids, ["{}"] * 6, empty_texts=0, heading_prefix=True)
+    bundle = write_site_bundle(tmp_path / "bundle", corpus)
+    asked = [
+        {"text": text, "mode": mode, "num_results": 6, "highlights": True}
+        for mode in ("semantic", "keyword")
+        for text in (WHO[0], WHAT[1], "word")
+    ]
+    function = function_over(bundle)
+    compare(make_site(bundle, tmp_path), function, asked)
+    shown = {hit["id"]: hit["snippet"]["text"] for hit in function(asked[0])["results"]}
+    assert [id for id in ids if "*" not in shown[id]] == ids[:3]
 
 
 def test_a_text_with_two_corrections_of_a_word_counts_the_better_one(tmp_path: Path, function_over: Connect) -> None:

@@ -1,7 +1,6 @@
 """Documents that take hours or gigabytes to read: what is ours is repaired, the rest is skipped with its reason."""
 
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,9 +17,9 @@ from export.documents.splitter import Splitter
 from function.engine.bundle import PASSAGES
 from function.engine.passages import Passages
 from tests.export.documents.files import paragraph, write_docx, write_pdf
+from tests.export.documents.test_odd_files import write_odd_files
 from tests.project import ROOT
 
-ODD = ROOT / "tests" / "data" / "documents-odd"
 WORDS = "some words of a text"
 
 Read = Callable[..., Corpus]
@@ -98,8 +97,7 @@ def test_the_limits_grow_with_the_size_of_the_file(tmp_path: Path, make_splitter
 
 
 def test_a_folder_of_odd_files_is_read_in_one_run(folder: Path, bundle_copy: Path) -> None:
-    if ODD.exists():
-        shutil.copytree(ODD, folder, dirs_exist_ok=True)
+    write_odd_files(folder)
     (folder / "comments.md").write_text("<!-- a -->" * 32 + f" {WORDS}\n")
     (folder / "merged.md").write_text(merged(40) + WORDS)
     (folder / "nested.html").write_text("<div>" * 20_000 + WORDS)
