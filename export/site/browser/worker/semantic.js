@@ -4,7 +4,9 @@
 import { best, round6, roundEven, rowsOf } from "./arrays.js";
 
 const EXHAUSTIVE_ROWS = 8192;
+const ROWS_PER_TAKEN = 16;
 const FEW_HITS = 25;
+const MOST_EXCLUDED = 1.25;
 
 export class Index {
   /** @param {Tensors} tensors @param {Stages | null} stages */
@@ -57,6 +59,12 @@ export class Index {
     const width = Math.ceil(count / FEW_HITS);
     const own = signs(query);
     const same = sums(this.bits, allowed, own.length, (byte, i) => -countBits(byte ^ own[i]));
+    if (allowed.length < rows && allowed.length > rows / ROWS_PER_TAKEN) {
+      const least = Math.min(...best(same, FEW_HITS).map((i) => same[i]));
+      const all = sums(this.bits, rowsOf(null, rows), own.length, (byte, i) => -countBits(byte ^ own[i]));
+      const before = all.reduce((sum, each) => sum + Number(each > least), 0);
+      if (before * allowed.length > MOST_EXCLUDED * FEW_HITS * rows) return allowed;
+    }
     const kept = Int32Array.from(best(same, width * stages.candidates), (i) => allowed[i]).sort();
     const codes = quantize(query);
     const isSet = (/** @type {number} */ byte, /** @type {number} */ bit) => (byte >> (7 - bit)) & 1;
