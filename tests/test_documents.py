@@ -103,7 +103,7 @@ def test_each_server_command_has_options_that_exist(
     # the server stops after it has read its arguments
     monkeypatch.setattr(server_command, "find_spec", lambda name: None)
     assert server_command.main(words(command, "python -m function")) == 1
-    assert "uvicorn is not installed" in capsys.readouterr().err
+    assert "granian is not installed" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", commands("python -m bench"))
