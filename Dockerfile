@@ -45,7 +45,7 @@ RUN chmod -R a+rX /bundle
 FROM ${BASE_IMAGE}
 COPY --from=dependencies /staging/ /
 COPY --from=function /staging/ /
-COPY --from=bundle /bundle/model.ort /bundle/tokenizer.txt /var/task/bundle/
+COPY --from=bundle /bundle/*.ort /bundle/*tokenizer.txt /var/task/bundle/
 COPY --from=bundle /bundle/*.safetensors /bundle/manifest.json /var/task/bundle/
 
 # /tmp is all that may be written in Lambda; a library that looks for a cache finds it there.

@@ -19,7 +19,6 @@ MEASUREMENTS = {
     "serve": "bench.server.serve",
     "soak": "bench.server.soak",
     "cold-start": "bench.function.cold_start",
-    "models": "bench.function.families",
     "memory": "bench.function.memory",
     "ablation": "bench.function.ablation",
     "scale": "bench.scale.scale",

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import cast
 
 from bench import MEASUREMENTS, Command
-from bench.environments import hide_instructions
-from bench.processors import is_hiding
 from bench.report import PROJECT, SKIPPED, Missing, console
 from bench.texts import add_data_argument
 
@@ -31,14 +29,10 @@ def main() -> int:
         command.add_argument(
             "--work", type=Path, default=Path("build/bench"), help="folder for models, bundles and environments"
         )
-        if name in MEASUREMENTS:
-            command.add_argument("--avx2", action="store_true", help="measure as without VNNI: bench/processors.py")
         cast(Command, module).add_arguments(command)
         command.set_defaults(run=cast(Command, module).run)
     options = parser.parse_args()
     try:
-        if "avx2" in options and options.avx2 and not is_hiding():
-            hide_instructions(options.work)
         return int(options.run(options))
     except Missing as missing:
         print(missing, file=sys.stderr)

@@ -1,6 +1,5 @@
-"""Environments that measurements make in their work folder: virtual ones of Python, and one that hides instructions."""
+"""Virtual environments of Python that measurements make in their work folder."""
 
-import os
 import shutil
 import subprocess
 import sys
@@ -8,7 +7,6 @@ import venv
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.processors import HIDING, cpu_fields
 from bench.report import PEERS, PROJECT, Missing, console
 
 # Libraries of linear algebra and of OpenMP would otherwise use all cores for one query.
@@ -94,18 +92,3 @@ def emulator(work: Path) -> Path:
         raise Missing(f"{EMULATOR} has no emulator for this machine; run this on x86_64 Linux")
     found[0].chmod(0o755)
     return found[0]
-
-
-def hide_instructions(work: Path) -> None:
-    """Replace this process by the same command, from which the instructions newer than AVX2 are hidden.
-
-    Raises Missing if this machine cannot do that.
-    """
-    if shutil.which("cc") is None or "cpuid_fault" not in cpu_fields().get("flags", "").split():
-        raise Missing("--avx2 needs a C compiler, and a processor with `cpuid_fault` in /proc/cpuinfo; leave it out")
-    library = work.absolute() / HIDING
-    library.parent.mkdir(parents=True, exist_ok=True)
-    source = PROJECT / "bench" / "avx2.c"
-    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
-    command = [sys.executable, "-m", "bench", *sys.argv[1:]]
-    os.execve(sys.executable, command, {**os.environ, "LD_PRELOAD": str(library)})

@@ -1,7 +1,4 @@
-"""Classes of processors by their instructions for products of bytes. Results of different classes are kept apart.
-
-`python -m bench COMMAND --avx2` measures as on a processor without VNNI: bench/avx2.c hides the newer instructions.
-"""
+"""Classes of processors by their instructions for products of bytes. Results of different classes are kept apart."""
 
 import os
 import platform
@@ -9,13 +6,7 @@ from pathlib import Path
 
 VNNI, AVX2, ARM = "vnni", "avx2", "arm"
 CLASSES = (VNNI, AVX2, ARM)
-HIDING = "hide-newer-than-avx2.so"  # name of the compiled bench/avx2.c
 CPUINFO = Path("/proc/cpuinfo")
-
-
-def is_hiding() -> bool:
-    """Return whether this process was started with the library that hides newer instructions than AVX2."""
-    return HIDING in os.environ.get("LD_PRELOAD", "")
 
 
 def cpu_fields() -> dict[str, str]:
@@ -29,7 +20,7 @@ def processor_class() -> str:
     if platform.machine() in ("aarch64", "arm64"):
         return ARM
     has_vnni = {"avx512_vnni", "avx_vnni"} & set(cpu_fields().get("flags", "").split())
-    return VNNI if has_vnni and not is_hiding() else AVX2
+    return VNNI if has_vnni else AVX2
 
 
 def cpu_name() -> str:
@@ -37,5 +28,4 @@ def cpu_name() -> str:
     fields = cpu_fields()
     flags = fields.get("flags", fields.get("Features", "")).split()
     widest = [flag for flag in ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "asimddp", "i8mm") if flag in flags]
-    shown = "avx2, newer instructions hidden" if is_hiding() else ", ".join(widest)
-    return f"{fields.get('model name', platform.processor())} ({os.cpu_count()} cores; {shown})"
+    return f"{fields.get('model name', platform.processor())} ({os.cpu_count()} cores; {', '.join(widest)})"

@@ -23,9 +23,15 @@ try:
     from export.terminal import prepare_streams
 
     prepare_streams()
-    code = main()
-except (ImportError, KeyboardInterrupt):
-    if not received:
+    code: int | str = main()
+except (ImportError, KeyboardInterrupt) as error:
+    if received:
+        # a compiled module that was being imported turns the exception into an error of its own
+        code = 128 + received[0]
+    elif isinstance(error, ImportError):
+        from export.packages import explain_import
+
+        code = f"error: {explain_import(error)}"
+    else:
         raise
-    code = 128 + received[0]  # a compiled module that was being imported turns the exception into an error of its own
 sys.exit(code)

@@ -6,25 +6,39 @@ The command is the first word. argparse's sub-commands are not used: they have n
 
 import argparse
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from export.corpus import corpus_place
 from export.documents.addresses import ANCHORS, GITHUB
 from export.documents.splitter import PASSAGE_TOKENS
 from export.evaluation.arguments import EVALUATE, MEANINGS, add_evaluation_options, check_evaluation
 from export.index.columns import TYPES
-from export.index.index_file import LEAST_ROWS_OF_LISTS, RECALL_WITH_LISTS, RECALL_WITHOUT_LISTS
-from export.index.recall import LEAST_RECALL
 from export.model.source.source import POOLINGS
 from export.publishing.arguments import DESCRIPTIONS, add_publishing_options, check_publish
 from export.site.arguments import SITE, add_site_options
-from function.engine.bundle import CONVEX, FUSIONS, NO_STEMS
+from function.engine.bundle import CONVEX, FUSIONS, NO_STEMS, RRF, BundleError, read_manifest
 from function.engine.inputs import number_option
 
 PUBLISHING = tuple(DESCRIPTIONS)
 COMMANDS = ("model", "corpus", "verify", "evaluate", "site", *PUBLISHING)
 
 LONGEST_LINE = 1_000  # characters of --title and --description
+
+SPLIT = "documents or --split"
+# options that a table does not use, and what they are for
+DOCUMENT_OPTIONS = {
+    **dict.fromkeys(("base_url", "anchors", "strict"), "documents"),
+    **dict.fromkeys(("passage_tokens", "overlap"), SPLIT),
+}
+KEYWORD_OPTIONS = ("stem", "title_column", "language_column", "fusion", "fusion_weight")
+# The manifest records all other options, and an update uses them. These are not recorded:
+RUN_OPTIONS = (
+    *("command", "out", "update", "ray", "strict", "remove_corpus"),  # how one command runs
+    *("corpus", "calibration", "calibration_column"),  # places on one machine; an update has texts of its own
+    *("model", "rerank", "rerank_revision", "rerank_weight"),  # an update takes both models from the bundle
+)
 
 EXPORT = """\
 Turn a sentence-transformer and a file of texts into a bundle that the function serves.
@@ -33,7 +47,7 @@ Turn a sentence-transformer and a file of texts into a bundle that the function 
 """
 EXPORT_COMMANDS = """\
 embed only the texts that the bundle lacks:
-  python -m export --update bundle/ --corpus headlines.csv --text-column title --out bundle/
+  python -m export --update bundle/ --corpus headlines.csv --out bundle/
 
 each step alone; add --help to read more:
   python -m export model [MODEL] --out bundle/          the model, without texts
@@ -75,27 +89,58 @@ Check a bundle: the checksum of each file, some of its texts embedded again, and
 def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     """Return the options of a command line; their attribute `command` is "export" or in COMMANDS.
 
+    With --update, options that are not in the line are those that the bundle was exported with.
     Exits with code 2 if an argument is wrong, with 0 after printing help.
     """
     command, rest = (words[0], words[1:]) if words and words[0] in COMMANDS else ("export", words)
     parser = _parser(command)
     # intermixed: options can stand between a bundle and its URL
-    unset = argparse.Namespace(command=command, model=None, corpus=None, update=None, ray=None, remove_corpus=False)
-    unset.rerank = unset.rerank_weight = None
-    options = parser.parse_intermixed_args(rest, unset)
-    named = vars(options)
+    options = parser.parse_intermixed_args(rest)
+    _check_given(parser, options)
+    if options.update is not None:
+        parser.set_defaults(**_kept_options(options))
+        options = parser.parse_intermixed_args(rest)
+    _check_together(parser, vars(options))
+    return options
+
+
+def content_options(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the options that change what is in a bundle and differ from the default, by name, for its manifest."""
+    return {name: value for name, value in _changed(options).items() if name not in RUN_OPTIONS}
+
+
+def unused_by_table(options: argparse.Namespace) -> str | None:
+    """Return what an option is for that has no effect on a table, such as "--strict is for documents"; None if none."""
+    for name in _changed(options):
+        if (use := DOCUMENT_OPTIONS.get(name)) and not (options.split and use == SPLIT):
+            return f"--{name.replace('_', '-')} is for {use}"
+    return None
+
+
+def _changed(options: argparse.Namespace) -> dict[str, Any]:
+    default_of = _parser(options.command).get_default
+    return {name: value for name, value in sorted(vars(options).items()) if value != default_of(name)}
+
+
+def _kept_options(given: argparse.Namespace) -> dict[str, Any]:
+    """Return the options that the bundle of --update records, except those that the given ones contradict."""
+    recorded: dict[str, Any] = {}
+    with suppress(BundleError):  # the command itself reports what is wrong with the bundle
+        if (index := read_manifest(given.update).index) is not None:
+            recorded = index.options
+    contradicted = KEYWORD_OPTIONS if not given.keywords else ("fusion_weight",) if given.fusion == RRF else ()
+    return {name: value for name, value in recorded.items() if name not in contradicted}
+
+
+def _check_given(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Exit with an error if the command line has an option that the command does not use."""
+    command, named = options.command, vars(options)
     if command == "export" and options.model in COMMANDS:
         parser.error(f"{options.model} is a command: write it first, or ./{options.model} for a folder of that name")
     if command == "publish":
         check_publish(parser, options)
     if command == "evaluate":
         check_evaluation(parser, options)
-    if named.get("no_keywords"):
-        for option in ("stem", "title_column", "language_column", "fusion", "fusion_weight"):
-            if named[option] is not None:
-                parser.error(f"--{option.replace('_', '-')} is about keywords, and --no-keywords leaves them out")
-    if named.get("fusion_weight") is not None and named["fusion"] not in (None, CONVEX):
-        parser.error(f"--fusion-weight is for --fusion {CONVEX}; {named['fusion']} has no weight")
     if options.ray is not None and options.corpus is None:
         parser.error("--ray embeds texts of your own on a cluster; name them with --corpus FILE")
     keeps_model = command == "corpus" or (command == "export" and options.update is not None and options.model is None)
@@ -108,14 +153,25 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
         parser.error("--rerank-revision is about a reranker; name it with --rerank MODEL")
     if options.rerank_weight is not None and options.rerank is None and not keeps_model:
         parser.error("--rerank-weight is about a reranker; name it with --rerank MODEL")
-    if named.get("overlap", 0) >= named.get("passage_tokens", 1):
-        parser.error(f"--overlap is {named['overlap']}, expected less than --passage-tokens {named['passage_tokens']}")
     if named.get("split") and options.corpus is None:
         parser.error("--split divides texts of your own; name them with --corpus FILE")
+    if command == "export" and options.corpus is None and (unused := unused_by_table(options)):
+        parser.error(f"{unused} of your own; name your texts with --corpus FILE")
     for column, file in (("text_column", "corpus"), ("id_column", "corpus"), ("calibration_column", "calibration")):
         if named.get(column) and not named.get(file):
             parser.error(f"--{column.replace('_', '-')} names a column of a file; name the file with --{file} FILE")
-    return options
+
+
+def _check_together(parser: argparse.ArgumentParser, named: dict[str, Any]) -> None:
+    """Exit with an error if two options contradict each other, whether they are given or recorded."""
+    if not named.get("keywords", True):
+        for option in KEYWORD_OPTIONS:
+            if named[option] is not None:
+                parser.error(f"--{option.replace('_', '-')} is about keywords, and --no-keywords leaves them out")
+    if named.get("fusion_weight") is not None and named["fusion"] not in (None, CONVEX):
+        parser.error(f"--fusion-weight is for --fusion {CONVEX}; {named['fusion']} has no weight")
+    if named.get("overlap", 0) >= named.get("passage_tokens", 1):
+        parser.error(f"--overlap is {named['overlap']}, expected less than --passage-tokens {named['passage_tokens']}")
 
 
 def _parser(command: str) -> argparse.ArgumentParser:
@@ -135,6 +191,8 @@ def _parser(command: str) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,  # nobody should remove a corpus by abbreviating an option
     )
+    unset = ("model", "corpus", "update", "ray", "rerank", "rerank_weight", "remove_corpus")
+    parser.set_defaults(command=command, **dict.fromkeys(unset))
     if command in PUBLISHING:
         add_publishing_options(parser, command)
     elif command == "verify":
@@ -219,13 +277,13 @@ def _add_corpus(parser: argparse.ArgumentParser, is_required: bool) -> None:
     )
     about = "what the texts are about, in a sentence or two, for agents that choose a tool"
     parser.add_argument("--description", type=_one_line, default="", metavar="TEXT", help=about)
-    parser.add_argument("--text-column", help="default: the column text, or the only one")
-    parser.add_argument("--id-column", help="default: the column id, or the row number")
+    parser.add_argument("--text-column", type=_column_name, help="default: the column text, or the only one")
+    parser.add_argument("--id-column", type=_column_name, help="default: the column id, or the row number")
     parser.add_argument(
         "--column",
         type=_column_type,
-        action="append",
-        default=[],
+        action=_AddColumn,
+        default={},
         metavar="NAME=TYPE",
         help=f"type of another column for filters, one of {', '.join(TYPES)}; none leaves it out (default: the type "
         "that all its values have); can be repeated",
@@ -238,16 +296,31 @@ def _one_line(text: str) -> str:
     return text.strip()
 
 
-def _column_type(words: str) -> tuple[str, str]:
-    """Return the name and the type of NAME=TYPE. Raises ArgumentTypeError if there is no such type."""
+def _column_name(text: str) -> str | None:
+    """Return None for "", so that an update can leave out a column that its bundle was exported with."""
+    return text or None
+
+
+def _column_type(words: str) -> dict[str, str]:
+    """Return the type of NAME=TYPE by the name. Raises ArgumentTypeError if there is no such type."""
     name, _, kind = words.rpartition("=")
     if not name or kind not in TYPES:
         raise argparse.ArgumentTypeError(f"found {words!r}, expected NAME=TYPE with a type of {', '.join(TYPES)}")
-    return name, kind
+    return {name: kind}
+
+
+class _AddColumn(argparse.Action):
+    """Collect the types of columns; the last type of a column counts."""
+
+    def __call__(
+        self, parser: object, namespace: argparse.Namespace, values: Any, option_string: object = None
+    ) -> None:
+        setattr(namespace, self.dest, getattr(namespace, self.dest) | values)
 
 
 def _add_passages(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--split", action="store_true", help="divide long texts of a table instead of truncating them")
+    split = "divide long texts of a table instead of truncating them"
+    parser.add_argument("--split", action=argparse.BooleanOptionalAction, default=False, help=split)
     length = f"maximum tokens of a passage of a document or of a divided text (default: {PASSAGE_TOKENS})"
     parser.add_argument(
         "--passage-tokens", type=number_option(0, 10**6), default=PASSAGE_TOKENS, metavar="N", help=length
@@ -261,7 +334,8 @@ def _add_passages(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_keywords(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--no-keywords", action="store_true", help="leave out what keyword and hybrid search need")
+    leave = "write or leave out what keyword and hybrid search need (default: --keywords)"
+    parser.add_argument("--keywords", action=argparse.BooleanOptionalAction, default=True, help=leave)
     parser.add_argument(
         "--stem",
         type=_language,
@@ -270,11 +344,13 @@ def _add_keywords(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--title-column",
+        type=_column_name,
         metavar="COLUMN",
         help="column with the titles of the texts; keyword search finds its words too and counts them more",
     )
     parser.add_argument(
         "--language-column",
+        type=_column_name,
         metavar="COLUMN",
         help="column with the language of each text (german, de or de-AT), whose endings keyword search ignores; "
         "--stem is for texts without a language",
@@ -310,30 +386,13 @@ def _weight(text: str) -> float:
     return weight
 
 
-def _recall(text: str) -> float:
-    try:
-        recall = float(text)
-    except ValueError:
-        recall = -1.0
-    if not LEAST_RECALL <= recall <= 1:
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected a number from {LEAST_RECALL} to 1")
-    return recall
-
-
 def _add_embedding(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--recall",
-        type=_recall,
-        metavar="SHARE",
-        help=f"share of exact search's ten best texts that a search finds on average, from {LEAST_RECALL} to 1: the "
-        f"less, the faster (default: {RECALL_WITH_LISTS}, below {LEAST_ROWS_OF_LISTS:,} texts {RECALL_WITHOUT_LISTS})",
-    )
     parser.add_argument(
         "--update",
         type=Path,
         metavar="BUNDLE",
-        help="reuse the embeddings in this bundle (usually the folder of --out) and embed only the other texts; "
-        "without MODEL, its model is used too",
+        help="reuse the embeddings in this bundle (usually the folder of --out) and embed only the other texts, with "
+        "the options that it was exported with; without MODEL, its model is used too",
     )
     parser.add_argument(
         "--ray",

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
-from export.arguments import PUBLISHING, parse_arguments
-from export.cluster_error import ClusterError, require_ray
+from export.arguments import PUBLISHING, content_options, parse_arguments, unused_by_table
+from export.cluster_error import ClusterError
 from export.corpus import Corpus, CorpusError, fetching_corpus, read_corpus, read_texts
 from export.corpus.passages import writing_passages
 from export.disk_space import (
@@ -26,14 +26,14 @@ from export.disk_space import (
     shards_bytes,
     temporary_bytes,
 )
-from export.documents import Reading, Splitter, is_documents, read_documents, require_packages
+from export.documents import Reading, Splitter, is_documents, read_documents
 from export.files.disk_errors import explain
 from export.files.replace import replacing
 from export.files.resume import FINISHED, find_kept
 from export.model.source.cross_encoder import read_cross_encoder
 from export.model.source.model_files import ModelError
 from export.model.source.source import Source, find_model, read_source
-from export.packages_error import PackagesError
+from export.packages import PackagesError, require_packages
 from export.progress import OnProgress
 from export.shell import python_module
 from export.subprocess_call import in_own_process
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     manifest_before = _manifest_bytes(options)
     try:
         if options.ray is not None:
-            require_ray()
+            require_packages("--ray", "cluster", "ray")
         match options.command:
             case "verify":
                 return _verify(options)
@@ -132,12 +132,12 @@ def _export(options: argparse.Namespace) -> int:
     """Export the model, unless that of another bundle is kept, and except for `model` a corpus; replace the bundle."""
     started = time.perf_counter()
     with_texts = options.command != "model"
-    older = options.out if options.command == "corpus" else options.update
-    keeps_model = older is not None and options.model is None
+    older: Path | None = options.update or (options.out if options.command == "corpus" else None)
+    model_from = older if options.model is None else None  # the bundle whose model the new one has
     if options.command == "model" and options.model is None and (Path("model") / "config.json").is_file():
         errors.print("note: model is a command here, and the default model is exported; for the folder, write ./model")
-    if options.command == "corpus" and not options.out.is_dir():
-        read_manifest(options.out)  # raises the error that says how to make a bundle
+    if model_from is not None and not model_from.is_dir():
+        read_manifest(model_from)  # raises the error that says how to make a bundle
 
     from export.index.indexer import take_model
     from export.model.documents_model import require_own_documents_model
@@ -147,21 +147,21 @@ def _export(options: argparse.Namespace) -> int:
     if options.rerank is not None:
         reranker = read_cross_encoder(*find_model(options.rerank, options.rerank_revision))
     with replacing(options.out) as fresh:
-        if keeps_model and with_texts:
-            require_own_documents_model(older)
+        if model_from is not None and with_texts:
+            require_own_documents_model(model_from)
         if options.corpus is None and not options.remove_corpus:
             refuse_to_remove_texts(options.out, brings_documentation=with_texts)
         with showing_progress(console) as on_progress:
 
             def model(corpus: Corpus | None = None) -> Manifest:
-                manifest = take_model(older, fresh) if keeps_model else None
+                manifest = None if model_from is None else take_model(model_from, fresh)
                 if manifest is None or reranker is not None:
                     manifest = _make_models(options, fresh, corpus, manifest, reranker, on_progress)
                 return _weigh_reranker(options, fresh, manifest)
 
             corpus, made = _read_corpus(options, fresh, on_progress, model) if with_texts else (None, None)
             manifest = made or model(corpus)
-            if keeps_model or made:
+            if model_from is not None or made:
                 _check_space(options, fresh, corpus, manifest.model.dim)
         rows = None
         if corpus is not None:
@@ -180,10 +180,13 @@ def _make_models(
 ) -> Manifest:
     """Write model and reranker into the unfinished bundle and return the manifest; reuse those of a stopped export.
 
-    manifest is that of a model which is there already, None to write the model too.
+    manifest is that of a model which is there already, None to write the model too. An update keeps the reranker of its
+    bundle, unless --rerank names another.
     """
+    from export.index.indexer import take_reranker
     from export.model.cached_model import make_model, make_reranker
 
+    require_packages("MODEL", "export")
     documentation = corpus if corpus is not None and options.corpus is None else None
     sources = [] if reranker is None else [reranker]
     if manifest is None:
@@ -198,7 +201,9 @@ def _make_models(
         manifest, is_kept = make_model(source, calibration, fresh, on_progress)
         if is_kept:
             console.print("The model is taken over from an export that was stopped.")
-    return manifest if reranker is None else make_reranker(reranker, calibration, fresh, on_progress)
+    if reranker is not None:
+        return make_reranker(reranker, calibration, fresh, on_progress)
+    return manifest if options.update is None else take_reranker(options.update, fresh, manifest)
 
 
 def _weigh_reranker(options: argparse.Namespace, fresh: Path, manifest: Manifest) -> Manifest:
@@ -221,7 +226,7 @@ def _check_space(options: argparse.Namespace, fresh: Path, corpus: Corpus | None
     if corpus is not None:
         passages = fresh / PASSAGES
         bundle += corpus_bytes(corpus, passages, dim) + shards_bytes(len(corpus.texts), dim) - passages.stat().st_size
-        bundle += 0 if options.no_keywords else keywords_bytes(passages, corpus.heading_prefix)
+        bundle += keywords_bytes(passages, corpus.heading_prefix) if options.keywords else 0
     check_space(options.out, bundle)
 
 
@@ -257,7 +262,7 @@ def _read_corpus(
     """
     from export.corpus.columns import require_column
     from export.corpus.python_documentation import NAME, python_documentation
-    from export.index.columns import choose_types
+    from export.index.columns import choose_types, numeric_strings
     from export.index.languages import row_languages
     from export.model.documents_model import find_documents_model
 
@@ -273,8 +278,10 @@ def _read_corpus(
         named = options.text_column, options.id_column
         with fetching_corpus(options.corpus) as path:
             has_documents = named == (None, None) and is_documents(path)
+            if not has_documents and (unused := unused_by_table(options)):
+                raise CorpusError(f"{options.corpus}: found a table, and {unused}; leave it out")
             if has_documents or options.split:
-                require_packages()
+                require_packages("--corpus", "documents")
                 manifest = model()
                 folder, documents = find_documents_model(fresh, manifest)
                 splitter = Splitter(
@@ -287,13 +294,15 @@ def _read_corpus(
                 split = splitter.split if options.split else None
                 corpus = read_corpus(path, fresh / PASSAGES, *named, on_progress, split)
     name = options.corpus or Path(NAME)
-    columns = choose_types(corpus, dict(options.column), name)
+    columns = choose_types(corpus, options.column, name)
+    unasked = {column: kind for column, kind in columns.items() if column not in options.column}
+    corpus = replace(corpus, numeric_strings=tuple(numeric_strings(corpus, unasked)))
     if options.title_column is not None:
         require_column(name, columns, options.title_column, "--title-column")
     if options.language_column is not None:
         require_column(name, columns, options.language_column, "--language-column")
         deque(row_languages(corpus, options.language_column, None, name), maxlen=0)  # a wrong language is an error now
-    corpus = replace(corpus, columns=columns, title=options.title, description=options.description)
+    corpus = replace(corpus, columns=columns, options=content_options(options))
     on_progress(step, 1)
     return corpus, manifest
 
@@ -324,11 +333,12 @@ def _write_corpus(
     Raises BundleError if a check fails.
     """
     from export.cluster import Cluster
+    from export.corpus.folder import as_text
     from export.corpus.python_documentation import NAME
-    from export.index.embed import embed_corpus, embed_here
+    from export.index.embed import embed_corpus, embed_here, embed_texts
     from export.index.indexer import write_index, write_truncated
     from export.index.keywords import FUSION_WEIGHT, STEMMING, KeywordOptions
-    from export.index.recall import own_queries, search_exactly
+    from export.index.recall import sample_spans, search_samples
     from export.index.shards import name_model
     from export.index.update import open_older_rows
     from export.index.verify import verify_export
@@ -336,13 +346,13 @@ def _write_corpus(
     from export.model.language import warn_of_language
     from function.engine.embedder import Embedder
 
-    name = NAME if options.corpus is None else options.corpus.name
+    name = NAME if options.corpus is None else as_text(options.corpus.name)
     stemming = None if options.stem == NO_STEMS else options.stem or STEMMING
     weight = FUSION_WEIGHT if options.fusion_weight is None else options.fusion_weight
     keywords = (
-        None
-        if options.no_keywords
-        else KeywordOptions(stemming, options.fusion or CONVEX, weight, options.title_column, options.language_column)
+        KeywordOptions(stemming, options.fusion or CONVEX, weight, options.title_column, options.language_column)
+        if options.keywords
+        else None
     )
     has_default_stems = keywords is not None and options.stem is None and options.language_column is None
     if warning := warn_of_language(corpus.texts, name, manifest.model, has_default_stems):
@@ -363,17 +373,15 @@ def _write_corpus(
         seconds = time.perf_counter() - began
         on_progress("write the index", 0)
         write_truncated(fresh, corpus.ids, rows.is_truncated)
-        lists = None if older is None else older.lists
-        kept = None if lists is None else lists.keep(rows.older_rows, rows.codes, rows.scales)
-        exact = search_exactly(own_queries(rows.codes, rows.scales), rows.codes, rows.scales)
-        manifest = write_index(
-            fresh, manifest, corpus, rows.codes, rows.scales, name, keywords, options.recall, kept, exact
-        )
+        own = embedder if folder == fresh else Embedder.open(fresh, manifest.model)
+        spans = embed_texts(own, sample_spans(corpus.texts), role="query")
+        exact = search_samples(spans, rows.codes, rows.scales)
+        manifest = write_index(fresh, manifest, corpus, rows.codes, rows.scales, name, exact, keywords)
         on_progress("write the index", 1)
 
     def checks(on_progress: OnProgress) -> "Iterator[Check]":
         other = None if folder == fresh else embedder
-        return verify_export(fresh, rows.codes, rows.scales, on_progress, other, exact)
+        return verify_export(fresh, rows.codes, rows.scales, exact, on_progress, other)
 
     if not print_checks(console, checks):
         shutil.rmtree(fresh / FINISHED, ignore_errors=True)  # a piece may be wrong: the next export makes all again

@@ -1,16 +1,77 @@
-"""Run a function in a process of its own, so that all its memory, imports included, is free again afterwards.
+"""Run a function in processes of its own, whose memory is free again afterwards, and which can crash without harm.
 
-torch and transformers alone keep half a gigabyte for as long as a process lives.
+torch and transformers alone keep half a gigabyte for as long as a process lives. A document can crash its parser, keep
+it busy for hours, or make it fill the memory.
 """
 
+import math
 import multiprocessing
+import resource
 import signal
+import sys
 import traceback
-from collections.abc import Callable
-from multiprocessing.connection import Connection
-from typing import Any, TypeVar
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+AHEAD = 64  # maximum number of results that wait for an earlier one
+SECONDS_BETWEEN_CALLS = 1.0  # of `on_wait`
 
 Result = TypeVar("Result")
+
+
+class Limits(NamedTuple):
+    """What one call of a function can take. The memory is limited on Linux only: macOS does not heed such a limit."""
+
+    seconds: int  # of processor time
+    memory: int  # bytes, beside those that the process has already
+
+
+class KilledError(ChildProcessError):
+    """A worker's process has ended during a call. `code` is its exit code, negative for a signal."""
+
+    def __init__(self, code: int | None) -> None:
+        super().__init__(
+            f"a process of this export was killed (exit code {code}); expected it to return; if memory is short, free "
+            "about 1 GB and run the command again"
+        )
+        self.code = code
+
+
+class Worker:
+    """A process that calls a function of a module, again and again. `common` are the first arguments of each call."""
+
+    def __init__(self, function: Callable[..., Any], *common: Any) -> None:
+        spawn = multiprocessing.get_context("spawn")  # a fork would copy locks that threads of this process hold
+        self.connection, other = spawn.Pipe()
+        self._process = spawn.Process(target=_answer, args=(other, function, common), daemon=True)
+        former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._process.start()  # it never receives Ctrl-C: the caller ends it
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, former)
+        other.close()  # only the new process has the other end, so that `recv` notices its end
+
+    def call(self, *arguments: Any, limits: Limits | None = None) -> None:
+        """Begin a call, whose result is then received."""
+        self.connection.send((arguments, limits))
+
+    def receive(self) -> Any:
+        """Return what the function has returned, or the error that it has raised: KilledError if the process ended."""
+        try:
+            return self.connection.recv()
+        except (EOFError, ConnectionResetError):
+            self._process.join()
+            return KilledError(self._process.exitcode)
+
+    def end(self) -> None:
+        """End the process, also during a call."""
+        self.connection.close()
+        self._process.terminate()
+        self._process.join()
 
 
 def in_own_process(function: Callable[..., Result], *arguments: Any) -> Result:
@@ -19,33 +80,89 @@ def in_own_process(function: Callable[..., Result], *arguments: Any) -> Result:
     The process ends with this call, even if the call is interrupted. Raises what the function raises, and
     ChildProcessError if the process is killed, which the system does when memory runs out.
     """
-    spawn = multiprocessing.get_context("spawn")  # a fork would copy locks that threads of this process hold
-    receiver, sender = spawn.Pipe(duplex=False)
-    process = spawn.Process(target=_send_result, args=(sender, function, arguments), daemon=True)
-    process.start()
-    sender.close()  # only the new process has the other end, so that `recv` notices its end
+    worker = Worker(function)
     try:
-        result, error = receiver.recv()
-    except EOFError:
-        process.join()
-        raise ChildProcessError(
-            f"a process of this export was killed (exit code {process.exitcode}); expected it to return; if memory is "
-            "short, free about 1 GB and run the command again"
-        ) from None
+        worker.call(*arguments)
+        result: Result | Exception = worker.receive()
     finally:
-        receiver.close()
-        process.terminate()
-        process.join()
-    if error is not None:
-        raise error
-    returned: Result = result
-    return returned
+        worker.end()
+    if isinstance(result, Exception):
+        raise result
+    return result
 
 
-def _send_result(sender: Connection, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches this process too, but the caller ends it
+def in_workers(
+    workers: int,
+    function: Callable[..., Result],
+    common: Sequence[Any],
+    calls: Sequence[tuple[Any, Limits]],
+    on_wait: Callable[[], object],
+) -> Generator[Result | Exception, None, None]:
+    """Yield the result or the error of `function(*common, argument)` for each call in order.
+
+    A call is an argument and its limits. A worker that crashes, or takes too much time, is replaced: the error is a
+    KilledError. Too much memory is a MemoryError, or a crash. on_wait is called every second. Close the generator: that
+    ends the processes.
+    """
+    waiting = deque(enumerate(calls))
+    idle: list[Worker] = []
+    busy: dict[Any, tuple[int, Worker]] = {}  # by connection
+    done: dict[int, Result | Exception] = {}
     try:
-        sender.send((function(*arguments), None))
-    except Exception as error:  # noqa: BLE001  the caller raises it again
-        error.add_note(traceback.format_exc())  # the trace itself cannot be sent
-        sender.send((None, error))
+        for number in range(len(calls)):
+            while number not in done:
+                while waiting and len(busy) < workers and waiting[0][0] < number + AHEAD:
+                    place, (argument, limits) = waiting.popleft()
+                    worker = idle.pop() if idle else Worker(function, *common)
+                    busy[worker.connection] = place, worker
+                    worker.call(argument, limits=limits)
+                for connection in wait(list(busy), SECONDS_BETWEEN_CALLS):
+                    place, worker = busy.pop(connection)
+                    done[place] = worker.receive()
+                    if isinstance(done[place], KilledError):
+                        worker.end()
+                    else:
+                        idle.append(worker)
+                on_wait()
+            yield done.pop(number)
+    finally:
+        for worker in [*idle, *(worker for _, worker in busy.values())]:
+            worker.end()
+
+
+def _answer(connection: Connection, function: Callable[..., object], common: tuple[object, ...]) -> None:
+    """Call the function in the worker's process until the caller has closed the connection."""
+    while True:
+        try:
+            arguments, limits = connection.recv()
+        except EOFError:
+            return
+        try:
+            with _limited(limits):
+                answer = function(*common, *arguments)
+        except Exception as error:  # noqa: BLE001  the caller raises it again
+            error.add_note(traceback.format_exc())  # the trace itself cannot be sent
+            answer = error
+        connection.send(answer)
+
+
+@contextmanager
+def _limited(limits: Limits | None) -> Iterator[None]:
+    """Limit this process during the block. Exceeded time ends it by SIGXCPU, without a core file."""
+    if limits is None:
+        yield
+        return
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    wanted = {resource.RLIMIT_CPU: math.ceil(used.ru_utime + used.ru_stime) + limits.seconds, resource.RLIMIT_CORE: 0}
+    if sys.platform == "linux":
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        wanted[resource.RLIMIT_AS] = pages * resource.getpagesize() + limits.memory
+    former = {kind: resource.getrlimit(kind) for kind in wanted}
+    for kind, value in wanted.items():
+        hard = former[kind][1]
+        resource.setrlimit(kind, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
+    try:
+        yield
+    finally:
+        for kind, values in former.items():
+            resource.setrlimit(kind, values)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -98,6 +99,7 @@ def corpus_rows(out: Path, manifest: Manifest, corpus: Corpus, rows: "EmbeddedCo
         ("ids", f"{corpus.repeated_ids:,} the same as an earlier one, {replaced}"),
         ("metadata", f"{corpus.non_finite:,} NaN or infinite values left out"),
         ("filters", ", ".join(f"{name} ({kind})" for name, kind in corpus.columns.items()) or "no columns"),
+        *(("numbers", _describe_numeric_strings(name)) for name in corpus.numeric_strings),
         ("embedded", _describe_rows(rows)),
         ("truncated", truncated),
         ("speed", f"{rows.embedded / seconds:,.0f} texts/s"),
@@ -106,25 +108,33 @@ def corpus_rows(out: Path, manifest: Manifest, corpus: Corpus, rows: "EmbeddedCo
     ]
 
 
+def _describe_numeric_strings(name: str) -> str:
+    return f"{name} has only numbers, compared as strings; add --column {quote(f'{name}=number')} to compare numbers"
+
+
 def _document_rows(corpus: Corpus) -> Rows:
     """Return the rows about documents and divided texts, if there are any."""
     rows = [("split", f"{corpus.split_texts:,} texts into several passages")] if corpus.split_texts else []
     if corpus.documents:
         formats = ", ".join(f"{count:,} {name}" for name, count in sorted(corpus.documents.items()))
         rows.append(("documents", f"{formats}; {len(corpus.texts):,} passages"))
-    rows += [("not read", reason) for reason in corpus.unreadable[:UNREADABLE_SHOWN]]
-    if (more := len(corpus.unreadable) - UNREADABLE_SHOWN) > 0:
-        rows.append(("not read", f"and {more:,} more"))
+    if corpus.running_lines:
+        rows.append(("left out", f"{corpus.running_lines:,} lines that repeat at the edges of pages"))
+    for label, reasons in (("not read", corpus.unreadable), ("in part", corpus.incomplete)):
+        rows += [(label, reason) for reason in reasons[:UNREADABLE_SHOWN]]
+        if (more := len(reasons) - UNREADABLE_SHOWN) > 0:
+            rows.append((label, f"and {more:,} more"))
     return rows
 
 
 def _describe_search(index: IndexInfo) -> str:
     stages = index.stages
-    if stages is None:
-        return f"a search looks at every row; recall@10 {index.recall or 0:g}"
-    lists = f"{stages.probed:,} of {stages.lists:,} lists, " if stages.lists > 1 else ""
-    widths = f"{stages.candidates:,} rows by signs, {stages.rescored:,} by codes"
-    return f"a search looks at {lists}{widths}; recall@10 {index.recall or 0:g}"
+    looks = "every row"
+    if stages is not None:
+        looks = f"{stages.candidates:,} rows by signs, {stages.rescored:,} by codes"
+    kinds = [kind for kind in index.recall if f"{kind}_first" in index.recall]
+    shares = ", ".join(f"{index.recall[kind]:g} for {index.recall['queries']} {kind}" for kind in kinds)
+    return f"a search looks at {looks}; recall@10 {shares}"
 
 
 def _describe_rows(rows: "EmbeddedCorpus") -> str:

@@ -17,12 +17,10 @@ ERROR_TYPES = {
     403: "forbidden",
     404: "not_found",
     405: "method_not_allowed",
-    408: "timeout",
     413: "too_large",
     415: "media_type",
     424: "backend",
     429: "overloaded",
-    431: "too_large",
     503: "unhealthy",
 }
 MOST_DESCRIBED = 3  # maximum errors of one body that are described

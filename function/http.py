@@ -24,10 +24,6 @@ class HttpError(Exception):
         self.headers = dict(headers or {})
 
 
-class DisconnectError(Exception):
-    """The caller left before the body was whole."""
-
-
 @dataclass(slots=True)
 class Reply:
     """A reply in JSON, as an ASGI app that sends it: with the same bytes as Starlette's JSONResponse."""
@@ -44,8 +40,8 @@ class Reply:
         await send({"type": "http.response.body", "body": self.body})
 
 
-def header(scope: Scope, name: bytes) -> bytes:
-    """Return the first value of a request's header, whose name is in lower case; b"" if there is none."""
+def header(scope: Scope | Message, name: bytes) -> bytes:
+    """Return the first value of a header of a request or a reply; b"" if there is none. The name is in lower case."""
     return next((value for key, value in scope["headers"] if key == name), b"")
 
 

@@ -7,11 +7,11 @@ CORS origins, and BundlePerRequest of function/s3/active_bundle.py, if the bundl
 import os
 
 from function.errors import error_reply
-from function.http import ASGIApp, DisconnectError, Message, Receive, Scope, Send, replay
+from function.http import ASGIApp, Message, Receive, Reply, Scope, Send, header, replay
 from function.startup import ColdStart
 from function.telemetry import Log, Stopwatch, server_timing
 
-RETRY_AFTER = "1"  # seconds
+MOST_DISCARDED = 100_000_000  # bytes of a refused body
 
 
 class RequestLog:
@@ -51,10 +51,6 @@ class RequestLog:
 
         try:
             await self._app(scope, count_bytes, timed_send)
-        except DisconnectError:
-            extra = {"path": scope["path"], "request_id": request_id}
-            self._logger.info("the caller left before the body was whole", extra=extra)
-            return
         except Exception:  # an unforeseen one is logged once, with its trace
             self._logger.exception("request failed", extra={"request_id": request_id})
             if status:
@@ -86,48 +82,53 @@ def _request_id(scope: Scope) -> str:
 
 
 class RequestLimits:
-    """Refuses bodies that are too large, and events and requests that cannot be read."""
+    """Refuses bodies that are too large or that break off, and events that cannot be read."""
 
     def __init__(self, app: ASGIApp, max_body_bytes: int) -> None:
         self._app = app
         self._max_body_bytes = max_body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; one with a message in `scope["refusal"]` gets that as its error.
-
-        The status is `scope["refusal_status"]`, or 400. A server can set both while the body arrives, so they are read
-        again after it.
-        Raises DisconnectError if the caller leaves before the body is whole.
-        """
+        """Answer one request; an event with a message in `scope["refusal"]` gets a 400 with that as its error."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        body, length = (b"", 0) if scope.get("refusal") else await self._read(receive)
-        if scope.get("refusal"):
-            status = scope.get("refusal_status", 400)
-            reply = error_reply(status, scope["refusal"], scope["path"])
-            if status == 429:
-                reply.headers["retry-after"] = RETRY_AFTER
-            await reply(scope, receive, send)
-        elif body is None:
-            message = f"body: {length} bytes or more, at most {self._max_body_bytes}; send fewer or shorter texts"
-            await error_reply(413, message, scope["path"])(scope, receive, send)
+        refusal = scope.get("refusal")
+        body = error_reply(400, refusal, scope["path"]) if refusal else await self._read(scope, receive)
+        if isinstance(body, Reply):
+            await body(scope, receive, send)
+            if body.status == 413:
+                await discard_body(receive)
         else:
             await self._app(scope, replay({"type": "http.request", "body": body, "more_body": False}, receive), send)
 
-    async def _read(self, receive: Receive) -> tuple[bytes | None, int]:
-        """Return the body and its length in bytes, or None and the bytes so far as soon as they exceed the limit."""
-        parts, length = [], 0
-        while True:
+    async def _read(self, scope: Scope, receive: Receive) -> bytes | Reply:
+        """Return the body, or the reply to one that is too large, as soon as that is known, or that breaks off."""
+        announced = header(scope, b"content-length")
+        length, received, is_whole = int(announced) if announced.isdigit() else 0, 0, False
+        parts: list[bytes] = []
+        while max(length, received) <= self._max_body_bytes:
+            if is_whole:
+                return b"".join(parts)
             message = await receive()
-            if message["type"] == "http.disconnect":
-                raise DisconnectError
+            if message["type"] == "http.disconnect":  # the caller has left, or has sent bytes that are not HTTP
+                found = f"body: broke off after {received} bytes, expected all of it; send it again"
+                return error_reply(400, found, scope["path"])
             parts.append(message.get("body", b""))
-            length += len(parts[-1])
-            if length > self._max_body_bytes:
-                return None, length
-            if not message.get("more_body", False):
-                return b"".join(parts), length
+            received += len(parts[-1])
+            is_whole = not message.get("more_body", False)
+        found = f"body: {max(length, received)} bytes or more, at most {self._max_body_bytes}"
+        return error_reply(413, f"{found}; send fewer or shorter texts", scope["path"])
+
+
+async def discard_body(receive: Receive) -> None:
+    """Read what is left of a body, up to MOST_DISCARDED: many clients read a reply only when they have sent theirs."""
+    left = MOST_DISCARDED
+    while left > 0:
+        message = await receive()
+        if not message.get("more_body", False):
+            return
+        left -= len(message["body"])
 
 
 class HeadRequests:

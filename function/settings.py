@@ -9,7 +9,13 @@ from pathlib import Path
 
 from function.engine.inputs import S3, split_s3_url, whole_number
 
-DEFAULT_BUNDLE = Path(__file__).resolve().parent.parent / "bundle"
+
+def default_bundle(code: Path) -> Path:
+    """Return bundle/ beside function/, or in the current folder if pip installed a wheel; code has function/."""
+    return Path("bundle") if code.name in ("site-packages", "dist-packages") else code / "bundle"
+
+
+DEFAULT_BUNDLE = default_bundle(Path(__file__).resolve().parent.parent)
 # OpenAI's limit of one request, so that its clients need no other setting: LangChain sends 1,000 texts at a time and
 # LlamaIndex 100 (https://developers.openai.com/api/reference/resources/embeddings/methods/create).
 DEFAULT_TEXTS = 2048

@@ -18,7 +18,7 @@ WARM_UP: dict[str, Any] = {  # as API Gateway's HTTP API sends it, with only the
     "rawQueryString": "",
     "headers": {"content-type": "application/json"},
     "requestContext": {"http": {"method": "POST", "path": "/similar", "sourceIp": "127.0.0.1"}},
-    "body": json.dumps({"text": "warm up", "num_results": 1}),
+    "body": json.dumps({"text": "a", "num_results": 1}),  # a longer word would be corrected if no text has it
     "isBase64Encoded": False,
 }
 

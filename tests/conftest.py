@@ -30,6 +30,7 @@ from export.corpus import Corpus
 from export.index.embed import embed_corpus
 from export.index.indexer import KEYWORDS_BY_DEFAULT, write_index, write_model
 from export.index.keywords import KeywordOptions
+from export.index.recall import sample_spans, search_samples
 from export.model.quantize import save_ort
 from function.app import App, create_app
 from function.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, Manifest, ModelInfo, open_bundle
@@ -203,8 +204,11 @@ def write_bundle(
     model = ModelInfo("tests/mean-of-words", None, "0" * 64, "mean", DIM, MAX_TOKENS, {}, "none")
     manifest = write_model(folder, model)
     write_passages(folder / PASSAGES, corpus.texts, corpus.ids, corpus.metadata)
-    codes, scales = embed(Embedder.open(folder, model), corpus.texts)
-    write_index(folder, manifest, corpus, codes, scales, "stories.csv", keywords)
+    embedder = Embedder.open(folder, model)
+    codes, scales = embed(embedder, corpus.texts)
+    spans = embedder.embed(embedder.tokenize(sample_spans(corpus.texts), role="query"))
+    exact = search_samples(spans, codes, scales)
+    write_index(folder, manifest, corpus, codes, scales, "stories.csv", exact, keywords)
     return folder
 
 

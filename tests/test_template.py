@@ -11,6 +11,7 @@ from aws_lambda_powertools.shared import constants
 from starlette.routing import BaseRoute, Route
 
 from function.app import App
+from function.routes.openapi_document import describe_app
 from function.settings import DEFAULT_TEXTS, LAMBDA_TOKENS, Settings, read_settings
 from tests.cloudformation import Stack, load_template
 from tests.project import ROOT
@@ -48,7 +49,8 @@ def walk(routes: Iterable[BaseRoute]) -> Iterator[Route]:
 def app_routes(make_app: Callable[..., App]) -> set[tuple[str, str]]:
     """Every method and path that the real app answers, HEAD wherever GET is."""
     app = make_app().fastapi
-    described = {(method.upper(), path) for path, methods in app.openapi()["paths"].items() for method in methods}
+    paths = describe_app(app, {}, has_reranker=True)["paths"]
+    described = {(method.upper(), path) for path, methods in paths.items() for method in methods}
     routes = {(method, route.path_format) for route in walk(app.routes) for method in route.methods or set()}
     routes |= {("HEAD", path) for method, path in routes if method == "GET"}
     assert routes - described == {("GET", app.openapi_url), ("HEAD", app.openapi_url)}  # nothing was overlooked

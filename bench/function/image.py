@@ -12,7 +12,6 @@ from hashlib import sha256
 from pathlib import Path
 
 from bench.function.emulator import IN_IMAGE, RUNTIME, Running, free_port, wait_for
-from bench.processors import is_hiding
 from bench.report import PEERS, PROJECT, console, require_docker
 
 # The tag differs between checkouts: otherwise one that is built replaces the image that another measures.
@@ -76,9 +75,7 @@ def started(options: Sequence[str] = (), handler: str = HANDLER, image: str = IM
     """Run an image until the block ends, ready for its first event; `options` are docker's, such as --memory."""
     address = f"127.0.0.1:{free_port()}"
     locked = ("--read-only", "--tmpfs", "/tmp", "--publish", f"{address}:8080", "--env", f"_HANDLER={handler}")
-    hiding = os.environ["LD_PRELOAD"] if is_hiding() else ""
-    mounts = ("--volume", f"{hiding}:{hiding}:ro", "--env", f"LD_PRELOAD={hiding}") if hiding else ()
-    name = docker("run", "--detach", *locked, *mounts, *options, "--entrypoint", str(IN_IMAGE), image, *COMMAND).strip()
+    name = docker("run", "--detach", *locked, *options, "--entrypoint", str(IN_IMAGE), image, *COMMAND).strip()
     try:
         wait_for(address)
         yield Container(address, partial(docker, "logs", name), partial(_usage, name), name)

@@ -32,7 +32,7 @@ from function.engine.metadata.filters import MOST_VALUES
 from function.settings import CHARACTERS_PER_TEXT, LAMBDA_TOKENS, Settings
 
 WRITES: tuple[str, ...] = ("limits",)
-MEASURES: tuple[str, ...] = ("function.server.uvicorn_server", "requirements.txt")
+MEASURES: tuple[str, ...] = ("function.server.asgi", "requirements.txt")
 MEMORY = 1_769  # megabytes: one core; https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
 LOTS = 1_000  # values of the column that filters compare
 TURN = 0.001  # seconds that the watching task sleeps
@@ -191,11 +191,11 @@ def repeat(text: str, length: int) -> str:
 
 def measure(settings: Settings, requests: Sequence[Request], rounds: int) -> list[Seen]:
     """Return what was seen of each request. Raises SystemExit if a reply's status is not 200."""
-    from function.server.cli import DEFAULT_QUEUE  # sets the threads of libraries
-    from function.server.uvicorn_server import Batching, make_app
+    from function.server import cli  # sets the threads of libraries
+    from function.server.asgi import Batching, make_app
 
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):  # log lines are written, as to a log
-        app = make_app(settings, Batching(1, DEFAULT_QUEUE))
+        app = make_app(settings, Batching(1, cli.DEFAULT_QUEUE))
         with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
             return runner.run(_measure(httpx.ASGITransport(app), requests, rounds))
 

@@ -78,7 +78,7 @@ def in_process(bundle: Path, queries: Sequence[str], requests: int) -> dict[str,
             text = queries[number % len(queries)]
             input_ids = np.array([embedder.tokenize([text])[0].ids], np.int64)
             feed = {"input_ids": input_ids, "attention_mask": np.ones_like(input_ids)}
-            event = sample_event("/similar", {"text": text})
+            event = sample_event("/similar", {"text": text, "mode": "semantic"})
 
             begin = time.perf_counter()
             (embedding,) = session.run(None, feed)

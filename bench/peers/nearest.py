@@ -1,9 +1,9 @@
 """The peers of `nearest`, run in their environment: indexes of other libraries over a bundle's rows, searched mapped.
 
-    python -m bench.peers.nearest BUNDLE QUERIES.npy FOLDER RECALL ROUNDS
+    python -m bench.peers.nearest BUNDLE QUERIES.npz FOLDER RECALL ROUNDS
 
-Queries are (n, dim) float32. The indexes are kept in the folder. Prints JSON: for each search its recall@10, its
-settings, and the milliseconds of each query on one thread. The searches take turns, query by query.
+Queries are arrays of (n, dim) float32. The indexes are kept in the folder. Prints JSON: for each search its recall@10,
+its settings, and the milliseconds of each query on one thread. The searches take turns, query by query.
 """
 
 import json
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from export.index.index_file import choose_stages
-from export.index.recall import ExactSearch, search_exactly
+from export.index.recall import ExactSearch, Recall, search_exactly
 from function.engine.bundle import INDEX, read_manifest
 from function.engine.quantization import dequantize
 from function.engine.semantic.index import Index
@@ -146,7 +146,7 @@ def recall_of(found: Sequence[Any], exact: ExactSearch, index: Index) -> float:
     faiss returns -1 instead of a row that it did not find.
     """
     hits = 0
-    for query, rows, least in zip(exact.queries, found, exact.least, strict=True):
+    for query, rows, least in zip(exact.queries, found, exact.scores[:, -1], strict=True):
         known = np.asarray(rows, np.int64)
         hits += int(np.count_nonzero(index.scores(query, known[known >= 0]) >= least - 1e-5))
     return hits / (TOP_K * len(exact.queries))
@@ -157,11 +157,14 @@ def main(bundle: str, queries: str, folder: str, recall: str, rounds: str) -> No
     manifest = read_manifest(Path(bundle))
     assert manifest.index is not None
     assert manifest.index.stages is not None  # bench/scale/nearest.py checked it
-    path, stages = Path(bundle) / INDEX, manifest.index.stages
-    index = Index.open(path, stages)
-    exact = search_exactly(np.load(queries), *index.codes_of(np.arange(len(index))))
-    chosen, reached = choose_stages(path, stages.lists, exact, float(recall))
+    path = Path(bundle) / INDEX
+    index = Index.open(path, manifest.index.stages)
+    with np.load(queries) as kinds:
+        embeddings = np.concatenate(list(kinds.values()))
+    exact = search_exactly(embeddings, *index.codes_of(np.arange(len(index))))
+    chosen = choose_stages(path, {"queries": exact}, Recall(float(recall), 0))
     own = Index.open(path, chosen)
+    reached = exact.recall_of(own).at_10
     searches: dict[str, Search] = {"this project": lambda query: own.best(query, TOP_K)[0]}
     seen: dict[str, Any] = {"this project": {"recall": reached, "settings": str(chosen)}}
     for name, make in PEERS.items():

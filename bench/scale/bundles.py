@@ -112,16 +112,16 @@ def write_corpus(path: Path, data: Path, count: int) -> str:
 
 
 def read_passages(data: Path) -> dict[str, str]:
-    """Return all different real passages, in random order, with their sources: headline, title or sentence."""
+    """Return all different real passages with their sources: first each headline, then each title and sentence."""
     passages = dict.fromkeys(read_headlines(data), "headline")
-    for paper in read_papers(data):
+    papers = list(read_papers(data))
+    for paper in papers:
         passages.setdefault(paper["title"], "title")
+    for paper in papers:
         for sentence in END_OF_SENTENCE.split(paper["abstract"]):
             if len(sentence) >= LEAST_CHARACTERS:
                 passages.setdefault(sentence, "sentence")
-    shuffled = list(passages.items())
-    random.Random(SEED).shuffle(shuffled)
-    return dict(shuffled)
+    return passages
 
 
 def mix_passages(headlines: list[str], taken: dict[str, str], count: int) -> Iterator[str]:

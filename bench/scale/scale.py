@@ -1,7 +1,7 @@
 """From 10,000 to a million passages: the export, search, filters, keywords, hybrid search and cold starts.
 
-Every size has a bundle: the largest is exported, the others hold its first rows. The queries are passages of the
-corpus, evenly spread; the recall is measured with claims of SciFact too, which are not in the corpus.
+Every size has a bundle: the largest is exported, the others hold its first rows. The queries are four words of
+passages, evenly spread. The recall is measured with three other kinds of queries too: bench/scale/queries.py.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +23,16 @@ from bench.function.cold_start import DROPPED, WARM, available_states, measure
 from bench.function.image import MADE_WITH
 from bench.report import PROJECT, Panel, console, draw_lines, make_provenance, numbers, report
 from bench.scale.bundles import make_bundles
+from bench.scale.queries import CLAIMS, HALVES, WHOLE, WORDS, make_queries, measure_recall, write_queries
 from bench.scale.searches import EXACT, FILTERS, HYBRID, KEYWORD, SEMANTIC
 from bench.texts import add_data_argument, read_scifact
-from export.index.recall import search_exactly
-from function.engine.bundle import COLUMNS, INDEX, KEYWORDS, PASSAGES, open_bundle, read_manifest
-from function.engine.embedder import Embedder
-from function.engine.passages import Passages
-from function.engine.semantic.index import Index
+from function.engine.bundle import COLUMNS, INDEX, KEYWORDS, PASSAGES, read_manifest
 
 WRITES: tuple[str, ...] = ("scale",)
 MEASURES: tuple[str, ...] = (
     *("function.handler", "export.index.indexer", "export.index.embed", "export.index.update", *MADE_WITH),
 )
-SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+SIZES = (10_000, 30_000, 100_000, 194_182, 1_000_000)  # 194,182: all headlines
 Figures = Mapping[str, Any]  # what was measured at one size
 
 
@@ -73,54 +70,28 @@ def run(options: argparse.Namespace) -> int:
 
 
 def search_in_turn(work: Path, bundle: Path, count: int, claims: list[str]) -> dict[str, dict[str, float]]:
-    """Return what was measured of each kind of search in a bundle, with `count` of its passages as queries.
+    """Return what was measured of each kind of search and of queries in a bundle, with `count` queries of a kind.
 
-    claims are texts that are not in the bundle: they serve only to measure the recall of semantic search.
+    claims are texts that are not in the bundle.
     """
-    queries = write_queries(work / f"queries-{bundle.name}.npy", bundle, count, claims)
+    queries = write_queries(work / f"queries-{bundle.name}.npz", bundle, make_queries(bundle, count, claims))
     command: list[str | Path] = [sys.executable, "-m", "bench.scale.searches", bundle, queries, str(count)]
     done = subprocess.run(command, cwd=PROJECT, env=os.environ | ONE_THREAD, stdout=subprocess.PIPE, check=True)
     seen: dict[str, dict[str, float]] = json.loads(done.stdout)
-    seen[SEMANTIC]["recall"], seen[SEMANTIC]["recall_of_claims"] = recalls(bundle, np.load(queries), count)
+    with np.load(queries) as embeddings:
+        for kind, recall in measure_recall(bundle, embeddings).items():
+            seen[kind] |= {"recall": recall.at_10, "first": recall.first}
     return seen
-
-
-def write_queries(path: Path, bundle: Path, count: int, claims: list[str]) -> Path:
-    """Write `count` passages, evenly spread, and then all claims: embeddings, and texts beside them as JSON.
-
-    Return the path of the embeddings, (queries, dim) float32.
-    """
-    passages = Passages(bundle / PASSAGES)
-    rows = np.linspace(0, len(passages) - 1, count).astype(int)
-    texts = [passages.text(row) for row in rows.tolist()] + claims
-    embedder = Embedder.open(bundle, read_manifest(bundle).model)
-    np.save(path, embedder.embed(embedder.tokenize(texts, role="query")))
-    path.with_suffix(".json").write_text(json.dumps(texts), encoding="utf-8")
-    return path
-
-
-def recalls(bundle: Path, queries: Any, count: int) -> tuple[float, float]:
-    """Return the recall@10 against exact search for the first `count` queries and for the others.
-
-    queries is (queries, dim) float32.
-    """
-    described = open_bundle(bundle).index
-    assert described is not None  # open_bundle checked it
-    index = Index.open(bundle / INDEX, described.stages)
-    exact = search_exactly(queries, *index.codes_of(np.arange(described.rows)))
-    passages, claims = (
-        replace(exact, queries=exact.queries[part], least=exact.least[part])
-        for part in (slice(count), slice(count, None))
-    )
-    return passages.recall_of(index), claims.recall_of(index)
 
 
 def table(seen: Mapping[int, Figures]) -> tuple[list[str], list[tuple[str, ...]]]:
     """Return a column for each size and the rows of what was measured, the answers to most questions first."""
     lines: list[tuple[str, Callable[[Figures], str]]] = [
         ("search p50, p99 ms, one thread", lambda size: _times(size, SEMANTIC)),
-        ("recall@10, queries from the corpus", lambda size: f"{size['searches'][SEMANTIC]['recall']:.4f}"),
-        ("recall@10, claims of SciFact", lambda size: f"{size['searches'][SEMANTIC]['recall_of_claims']:.4f}"),
+        *(
+            (f"{kind}: recall@10, first hit, p50 ms", lambda size, kind=kind: _found(size, kind))
+            for kind in (WHOLE, WORDS, HALVES, CLAIMS)
+        ),
         ("exact search p50, p99 ms", lambda size: _times(size, EXACT)),
         ("keyword p50, p99 ms", lambda size: _times(size, KEYWORD)),
         ("hybrid p50, p99 ms", lambda size: _times(size, HYBRID)),
@@ -143,6 +114,11 @@ def table(seen: Mapping[int, Figures]) -> tuple[list[str], list[tuple[str, ...]]
 def _times(size: Figures, kind: str) -> str:
     found = size["searches"][kind]
     return f"{found['p50']:.2f}, {found['p99']:.2f}"
+
+
+def _found(size: Figures, kind: str) -> str:
+    found = size["searches"][kind]
+    return f"{found['recall']:.3f}, {found['first']:.3f}, {found['p50']:.2f}"
 
 
 def _resident(size: Figures) -> str:

@@ -7,11 +7,12 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from bench.scale.queries import WORDS
 from function.engine.hybrid import fuse
 from function.engine.loading import LoadedBundle, load_bundle
 from function.engine.metadata.filters import allowed_rows
@@ -29,10 +30,11 @@ def main() -> int:
     """Search and print what was measured as JSON: percentiles of milliseconds by kind, and megabytes of memory."""
     parser = argparse.ArgumentParser("python -m bench.scale.searches", description=__doc__)
     parser.add_argument("bundle", type=Path)
-    parser.add_argument("queries", type=Path, help="queries.npy; their texts are beside it in queries.json")
-    parser.add_argument("count", type=int, help="queries to search for, the first ones of the file")
+    parser.add_argument("queries", type=Path, help="queries.npz; their texts are beside it in queries.json")
+    parser.add_argument("count", type=int, help="queries to search for with each kind of search")
     options = parser.parse_args()
-    queries = np.load(options.queries)
+    with np.load(options.queries) as file:
+        queries = dict(file)
     texts = json.loads(options.queries.with_suffix(".json").read_text(encoding="utf-8"))
     begin = time.perf_counter()
     bundle = load_bundle(options.bundle)
@@ -49,21 +51,31 @@ def main() -> int:
     return 0
 
 
-def make_searches(bundle: LoadedBundle, queries: Embeddings, texts: Sequence[str]) -> dict[str, Search]:
-    """Return the searches that requests of each kind do, without embedding the query and reading the passages."""
+def make_searches(
+    bundle: LoadedBundle, queries: Mapping[str, Embeddings], texts: Mapping[str, Sequence[str]]
+) -> dict[str, Search]:
+    """Return the searches that requests of each kind do, without embedding the query and reading the passages.
+
+    Semantic search takes queries of each kind, under the name of the kind; all others take WORDS.
+    """
     index, keywords, columns = bundle.index, bundle.keywords, bundle.columns
     assert keywords is not None
+    main, words = queries[WORDS], texts[WORDS]
+
+    def of_kind(kind: str) -> Search:
+        return lambda number: index.search(queries[kind][number % len(queries[kind])], TOP_K)
 
     def filtered(lots: int) -> Search:
         condition = {"lot": {"$lt": lots}}
-        return lambda number: index.search(queries[number], TOP_K, allowed_rows(condition, columns))
+        return lambda number: index.search(main[number], TOP_K, allowed_rows(condition, columns))
 
     return {
-        SEMANTIC: lambda number: index.search(queries[number], TOP_K),
-        EXACT: lambda number: index.search(queries[number], TOP_K, exact=True),
+        SEMANTIC: of_kind(WORDS),
+        EXACT: lambda number: index.search(main[number], TOP_K, exact=True),
         **{kind: filtered(int(kind.removeprefix(FILTER))) for kind in FILTERS.values()},
-        KEYWORD: lambda number: keywords.match(texts[number]).best(TOP_K),
-        HYBRID: lambda number: fuse(index, queries[number], keywords.match(texts[number]), keywords.info, TOP_K),
+        KEYWORD: lambda number: keywords.match(words[number]).best(TOP_K),
+        HYBRID: lambda number: fuse(index, main[number], keywords.match(words[number]), keywords.info, TOP_K),
+        **{kind: of_kind(kind) for kind in queries},
     }
 
 

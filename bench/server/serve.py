@@ -2,8 +2,7 @@
 
 wrk posts thousands of different texts at 1 to 1,000 connections. The servers have the same model and the same cores. At
 each number of connections they take turns, each when the others have nothing left to do. A figure is the median of the
-rounds. Memory is measured after that, of one server at a time. A second table shows this server in overload: what is
-left of its requests a second at 1,000 connections, and what a small caller waits beside a bulk request.
+rounds. Memory is measured after that, of one server at a time.
 """
 
 import argparse
@@ -21,7 +20,6 @@ from bench.bundles import make_bundle
 from bench.environments import infinity_python, peer_server_python
 from bench.function.candidates import TRANSFORMERS, peer_environment
 from bench.report import Panel, console, draw_lines, make_provenance, numbers, report, show
-from bench.server.fairness import measure_fairness
 from bench.server.load import Load, load, require_wrk, write_bodies
 from bench.server.servers import (
     PORT,
@@ -37,15 +35,19 @@ from bench.texts import Texts, add_data_argument, read_texts
 from function.engine.bundle import read_manifest
 from function.engine.embedder import Embedder
 
-WRITES: tuple[str, ...] = ("serve", "fairness")
-MEASURES: tuple[str, ...] = ("function.server.cli", "function.server.uvicorn_server", "requirements.txt")
+WRITES: tuple[str, ...] = ("serve",)
+MEASURES: tuple[str, ...] = (
+    "function.server.cli",
+    "function.server.asgi",
+    "function.server.workers",
+    "requirements.txt",
+)
 OURS, UNBATCHED, PEER, INFINITY = "this server", "this server (one text a batch)", "FastAPI + gunicorn", "infinity-emb"
 SERVERS = (OURS, UNBATCHED, PEER, INFINITY)
 KINDS = ("short", "128 tokens", "mixed")
 BODIES = 5_000  # texts of each kind
 CASES = (*(("/predict", kind) for kind in KINDS), ("/similar", "short"))
 LONG = 128  # tokens
-OVERLOAD, LOAD = 1000, 100  # connections that are compared
 WORKERS = 2  # processes of each server that has workers
 SEED = 11
 
@@ -72,13 +74,8 @@ def run(options: argparse.Namespace) -> int:
     seen = measure(servers, work, bodies, options)
     megabytes = {name: memory(server, work, bodies["short"], options.seconds) for name, server in servers.items()}
     columns, rows = table(seen, megabytes)
-    kept = goodput(seen.get(OURS, {}))
-    beside_bulk = measure_fairness(bundle, work, bodies["128 tokens"], bodies["short"])
-    measures = [(f"{case}: requests/s at {OVERLOAD} connections / at {LOAD}", f"{x:.2f}") for case, x in kept.items()]
-    overload = ["this server in overload", "figure"], [*measures, *beside_bulk.rows()]
     if options.only:
         show(columns, rows)
-        show(*overload)
         return 0
     details = {
         name: {case: [asdict(one) for one in loads] for case, loads in cases.items()} for name, cases in seen.items()
@@ -87,7 +84,6 @@ def run(options: argparse.Namespace) -> int:
     multiples = {name: ratios(seen, name) for name in servers}
     measured = {"seconds": options.seconds, "megabytes": megabytes, "multiples": multiples, "seen": details}
     report("serve", columns, rows, measured, source)
-    report("fairness", *overload, {"goodput": kept, "beside_bulk": asdict(beside_bulk)}, source)
     panels: dict[str, dict[str, dict[int, float]]] = {}
     for name, cases in seen.items():
         for case, loads in cases.items():
@@ -165,7 +161,8 @@ def measure(
 def ask(server: ServerCommand, work: Path, route: str, texts: Sequence[str], connections: int, seconds: int) -> Load:
     """Send these texts to a route in turn, and return the load that the server took."""
     field = server.routes[route][1]
-    bodies = write_bodies(work / "serve.jsonl", [{field: text, **server.body} for text in texts])
+    mode = {"mode": "semantic"} if route == "/similar" else {}  # the other servers know no words
+    bodies = write_bodies(work / "serve.jsonl", [{field: text, **mode, **server.body} for text in texts])
     return load(server.address(route), bodies, connections, seconds)
 
 
@@ -205,16 +202,6 @@ def ratios(seen: Mapping[str, Mapping[str, Sequence[Load]]], other: str) -> dict
     """Return how many times the requests of another server this project's server answers, for each load of both."""
     ours, others = seen.get(OURS, {}), seen.get(other, {})
     return {case.removeprefix("/"): ratio(ours[case], others[case]) for case in ours if case in others}
-
-
-def goodput(cases: Mapping[str, Sequence[Load]]) -> dict[str, float]:
-    """Return the requests a second at OVERLOAD connections as a fraction of those at LOAD, by "route, kind"."""
-    found = {}
-    for case in cases:
-        texts, _, connections = case.rpartition(", ")
-        if connections == str(OVERLOAD) and (usual := cases.get(f"{texts}, {LOAD}")):
-            found[texts] = ratio(cases[case], usual) or 0.0
-    return found
 
 
 def table(

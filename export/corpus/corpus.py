@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from export.corpus.digests import count_distinct
 from export.corpus.embedded import EmbeddedTexts
@@ -53,11 +54,13 @@ class Corpus:
     files: int = 1
     skipped: tuple[Skipped, ...] = ()  # entries of the folder, if the corpus is one
     columns: dict[str, str] = field(default_factory=dict)  # types of the metadata columns: see export/index/columns.py
+    numeric_strings: tuple[str, ...] = ()  # columns of strings that are all numbers
     split_texts: int = 0  # texts of a table that are more than one passage
     documents: dict[str, int] = field(default_factory=dict)  # number of documents of each format; none for tables
     unreadable: tuple[str, ...] = ()  # documents that were left out, each with its path and the reason
-    title: str = ""  # what the corpus is called, if its owner says so
-    description: str = ""  # what it is about
+    incomplete: tuple[str, ...] = ()  # documents of which a part was left out, each with its path and the reason
+    running_lines: int = 0  # lines of PDFs that were left out because they repeat at the edges of pages
+    options: dict[str, Any] = field(default_factory=dict)  # those of the export that an update uses again
     heading_prefix: bool = False  # whether texts are embedded after the path of their headings: see embedded.py
 
     @property

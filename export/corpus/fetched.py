@@ -5,13 +5,13 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from export.corpus.corpus import CorpusError
 from export.error_text import first_line
+from export.packages import require_packages
 from function.engine.inputs import S3
 
 
@@ -37,11 +37,7 @@ def fetching_corpus(path: Path) -> Iterator[Path]:
         yield path
         return
     url = S3 + "/".join(path.parts[1:])
-    if find_spec("pyarrow") is None:
-        raise CorpusError(
-            f"{url}: the package pyarrow is not installed, expected the extra `cluster`; install it: "
-            "pip install 'ray[data]>=2.50'"
-        )
+    require_packages(url, "cluster", "pyarrow")
     from pyarrow.fs import FileType, S3FileSystem, copy_files
 
     with TemporaryDirectory() as folder:

@@ -9,11 +9,13 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
 from export.corpus.corpus import CorpusError, Skipped, corpus_error
+from function.engine.bundle import MANIFEST, MODEL, TOKENIZER
 
 SUFFIXES = ".csv, .tsv, .jsonl, .ndjson or .json (each also as .gz), or .parquet"
 HIDDEN = "the name begins with a dot or an underscore"  # Spark and Hive skip these too, such as _SUCCESS
 REPEATED = "a link leads to what is read already"
 SPECIAL = "neither a file nor a folder"
+BUNDLE = "a bundle, which an export has made"
 
 
 def find_files(folder: Path) -> tuple[list[Path], tuple[Skipped, ...]]:
@@ -21,8 +23,8 @@ def find_files(folder: Path) -> tuple[list[Path], tuple[Skipped, ...]]:
 
     Symbolic links are followed. A file or folder with several paths is read once, under the path without a link if
     there is one, so a link to a folder above it is no endless loop.
-    Raises CorpusError if a link leads nowhere or if there is no
-    file, OSError if a folder cannot be read.
+    Raises CorpusError if the folder is a bundle, if a link leads nowhere or if there is no file, OSError if a folder
+    cannot be read.
     """
     files: list[Path] = []
     skipped: dict[str, list[Path]] = {}
@@ -35,13 +37,20 @@ def find_files(folder: Path) -> tuple[list[Path], tuple[Skipped, ...]]:
             return
         seen.add(real)
         mode = path.stat().st_mode
-        if S_ISDIR(mode):
+        if S_ISDIR(mode) and _is_bundle(path):
+            skipped.setdefault(BUNDLE, []).append(path)
+        elif S_ISDIR(mode):
             folders.append((path, real))
         elif S_ISREG(mode):
             files.append(path)
         else:
             skipped.setdefault(SPECIAL, []).append(path)
 
+    if _is_bundle(folder):
+        remedy = (
+            f"name the texts that it was made of; --update {folder}, or `export corpus --out {folder}`, keeps its model"
+        )
+        raise corpus_error(folder, None, "a bundle", "a folder of texts", remedy)
     take(folder, folder.resolve())
     while folders or links:
         if not folders:  # links come last, so that each file is read under its own path
@@ -57,12 +66,23 @@ def find_files(folder: Path) -> tuple[list[Path], tuple[Skipped, ...]]:
             else:
                 take(path, real_folder / path.name)
     described = tuple(
-        Skipped(reason, len(paths), str(min(paths).relative_to(folder))) for reason, paths in sorted(skipped.items())
+        Skipped(reason, len(paths), as_text(str(min(paths).relative_to(folder))))
+        for reason, paths in sorted(skipped.items())
     )
     if not files:
         found = "; ".join(["a folder without files", *map(str, described)])
         raise corpus_error(folder, None, found, f"files ending in {SUFFIXES}", "check the path")
     return sorted(files), described
+
+
+def as_text(name: str) -> str:
+    r"""Return the name of a file as valid Unicode: a byte that is not UTF-8 is written as \xe9, as Python does."""
+    return os.fsencode(name).decode(errors="backslashreplace")
+
+
+def _is_bundle(folder: Path) -> bool:
+    """Return whether an export has made this folder. Other programs write a manifest.json too."""
+    return all((folder / name).is_file() for name in (MANIFEST, MODEL, TOKENIZER))
 
 
 def _target(link: Path) -> Path:

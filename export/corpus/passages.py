@@ -11,7 +11,8 @@ from typing import overload
 import numpy as np
 
 from export.corpus.corpus import Append
-from export.files.tensor_file import Tensor, map_file, save_tensors
+from export.files.tensor_file import map_file, save_tensors
+from function.engine.arrays import AnyArray
 from function.engine.passages import COLUMNS
 from function.engine.tensors import map_tensors
 
@@ -36,7 +37,7 @@ def writing_passages(path: Path) -> Iterator[Append]:
                 ends.append(ends[-1] + len(value))
 
         yield append
-        tensors: dict[str, Tensor] = {}
+        tensors: dict[str, AnyArray] = {}
         for column, file, ends in zip(COLUMNS, files, offsets, strict=True):
             tensors |= {column: map_file(file), f"{column}.offsets": np.frombuffer(ends, np.uint64)}
         save_tensors(path, tensors)

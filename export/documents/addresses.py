@@ -58,7 +58,8 @@ def page_address(path: str, base_url: str, style: str) -> str:
 
     Pages written as HTML are served under their own names, except for an index.html, which is its folder's page.
     A Markdown file loses its suffix, as the style has it. It keeps it where the base URL shows files, and in the style
-    of GitHub without a base URL: then nothing says that a site makes pages of the files.
+    of GitHub without a base URL: then nothing says that a site makes pages of the files. Bytes of the path that are not
+    UTF-8 stay as they are.
     """
     folder, slash, name = path.rpartition("/")
     stem, dot, suffix = name.rpartition(".")
@@ -68,4 +69,5 @@ def page_address(path: str, base_url: str, style: str) -> str:
     elif suffix in MARKDOWN and AS_FILES not in base_url and (base_url or style != GITHUB):
         is_index = stem == "index" or (stem.lower() == "readme" and style != SPHINX)
         path = folder + slash + ("" if is_index else stem + {GITHUB: "", MKDOCS: "/", SPHINX: ".html"}[style])
-    return (base_url.rstrip("/") + "/" if base_url else "") + quote(path) or "./"
+    address = quote(path, errors="surrogateescape")
+    return (base_url.rstrip("/") + "/" if base_url else "") + address or "./"

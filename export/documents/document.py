@@ -34,7 +34,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a document that is in memory at a time: a page of a PDF, or all of another document."""
+    """A page of a PDF, or all of another document."""
 
     text: str
     blocks: list[Heading | Block]
@@ -49,6 +49,8 @@ class Document:
     title: str
     parts: Iterable[Part]
     fields: dict[str, object] = field(default_factory=dict)  # metadata in the front matter
+    running_lines: int = 0  # lines left out because they repeat at the edges of pages
+    problem: str = ""  # what of it could not be read
 
 
 def trimmed(text: str, start: int, end: int, parts: tuple[Block, ...] = (), header: str = "") -> list[Block]:

@@ -3,43 +3,115 @@
 The text is extracted, so offsets count characters of the text and not of the file.
 """
 
+import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from export.documents.document import Block, Document, Heading, Part, UnreadableError, decode
+from export.documents.document import Block, Document, Heading, Part
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
-CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
-CHARSET_WITHIN = 2048  # bytes in which a page states its encoding
 MAIN = ("[role=main]", "main article", "main", "article")  # the text is in the first that occurs once in a page
-BOILERPLATE = "|nav|footer|script|style|noscript|template|svg|iframe|object|button|select|form|head|"
-OUTSIDE = "|header|aside|"  # boilerplate too, except in an article
+BOILERPLATE = "|nav|footer|form|svg|iframe|object|video|audio|canvas|button|select|"
+INVISIBLE = "|script|style|noscript|template|head|annotation|annotation-xml|rp|"
+CONTENT = "|article|main|section|"  # they contain headers and asides that are content
+OUTSIDE = "|header|aside|"  # boilerplate outside of these
+PAGE = "main, article, h1, h2, p"  # a form with one of these is the whole page, as ASP.NET writes it
 ROLES = "|navigation|search|banner|contentinfo|"
 PERMALINK = re.compile(r"(?<!\S)(headerlink|anchor|hash-link|header-anchor|anchor-link)(?!\S)")  # "¶" after headings
 GENERATED = re.compile(r"(?<!\S)(viewcode-link|(gen)?indextable)(?!\S)")  # Sphinx: "[source]", tables of its index
 INLINE = """\
-|a|abbr|b|bdi|bdo|big|br|cite|code|data|del|dfn|em|font|i|img|ins|kbd|label|mark|q|s|samp|small|span|strike|strong|\
-sub|sup|time|tt|u|var|wbr|"""
+|a|abbr|acronym|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|nobr|q|rb|ruby|s|samp|small|span|\
+strike|strong|sub|sup|time|tt|u|var|wbr|"""
+BLANK = """\
+|img|picture|source|map|area|input|textarea|meter|progress|embed|rt|\
+svg|iframe|object|video|audio|canvas|button|select|"""  # in a line, between words
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
+NO_HEADING = "p, ul, ol, dl, table, pre, blockquote, section, article"  # a heading with one of these was not closed
+LONGEST_HEADING = 300  # characters; a longer one was not closed
 DEEPEST = 12  # level of headings; a described name within another one is one level below it
 LINE_BREAK = "\v"
+BEGIN, END, GAP = range(3)  # of an element; a gap is an element that is left out
+
+STATED_WITHIN = 16_384  # bytes in which a page states its encoding; browsers read at least 1,024
+STATED = re.compile(r"charset\s*=\s*[\"']?([^\s\"';,]+)", re.IGNORECASE)  # in the content of a meta element
+XML_DECLARATION = re.compile(rb"<\?xml[^>]*?\sencoding\s*=\s*[\"']([^\"'>]+)")
+MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+# The labels of https://encoding.spec.whatwg.org/#names-and-labels are mostly those that Python knows. Some mean another
+# encoding there, which has more characters; Python knows others without their prefix or suffix; and utf-7, idna and the
+# like are labels to Python alone.
+MEANINGS = {
+    **dict.fromkeys(("ascii", "iso8859-1"), "cp1252"),
+    "iso8859-9": "cp1254",
+    **dict.fromkeys(("iso8859-11", "tis-620"), "cp874"),
+    **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
+    "big5": "big5hkscs",
+    **dict.fromkeys(("shift_jis", "windows-31j"), "cp932"),
+    "koi8-ru": "koi8-u",
+    "euc_kr": "cp949",
+    **dict.fromkeys(("utf-16", "utf-16-le", "utf-16-be"), "utf-8"),  # a page that states it in ASCII is none
+}
+WEB_CODEC = re.compile(
+    r"utf-8|cp(?:866|874|932|949|125\d)|iso8859-\d+|koi8-[ru]|mac-(?:roman|cyrillic)|gb18030|big5hkscs|euc_jp|iso2022_jp"
+)
+PREFIX, SUFFIX = re.compile(r"^(?:x-|cn-)+|^windows-(?=\d+$)"), re.compile(r"(?<=\d)-[ei]$")
 
 
 def read_html(path: Path) -> Document:
-    """Return an HTML file as a document. Raises UnreadableError for another encoding than it states."""
+    """Return an HTML file as a document, in the encoding in which browsers read it."""
     content = path.read_bytes()
-    stated = CHARSET.search(content[:CHARSET_WITHIN])
-    try:
-        text = decode(content) if stated is None else content.decode(stated[1].decode())
-    except (UnicodeDecodeError, LookupError) as error:
-        raise UnreadableError(f"not in the encoding that it states: {error}") from error
+    text, problem = _decode(content)
     content = text.encode()
     del text  # each copy of a page of 100 MB counts
-    return read_html_text(content, path)
+    return replace(read_html_text(content, path), problem=problem)
+
+
+def _decode(content: bytes) -> tuple[str, str]:
+    """Return the text of a page and what of it could not be read.
+
+    A byte order mark decides, then the first known encoding that the page states. Without one it is UTF-8 or, if that
+    is impossible, Windows-1252.
+    """
+    marked = (codec for mark, codec in MARKS.items() if content.startswith(mark))
+    stated = (codec for label in _stated(content) if (codec := _find_codec(label)))
+    codec = next(marked, None) or next(stated, None)
+    try:
+        return content.decode(codec or "utf-8"), ""
+    except UnicodeDecodeError as error:
+        reason = f"{error.reason} at byte {error.start}"
+    if codec is None:
+        return content.decode(
+            "cp1252", "replace"
+        ), f"states no encoding and is not UTF-8, read as Windows-1252: {reason}"
+    return content.decode(codec, "replace"), f"not in the encoding that it states: {reason}"
+
+
+def _stated(content: bytes) -> Iterator[str]:
+    """Yield the labels of encodings in a page: those of its meta elements, then that of its XML declaration."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    for meta in LexborHTMLParser(content[:STATED_WITHIN]).css("meta[charset], meta[http-equiv=content-type i]"):
+        found = STATED.search(meta.attributes.get("content") or "")
+        yield meta.attributes.get("charset") or (found[1] if found else "")
+    if declared := XML_DECLARATION.match(content):
+        yield declared[1].decode("ascii", "replace")
+
+
+def _find_codec(label: str) -> str | None:
+    """Return the name of Python's codec for a label of the standard, None for any other label."""
+    label = label.strip().lower()
+    for name in (MEANINGS.get(label, label), SUFFIX.sub("", PREFIX.sub("", label)), PREFIX.sub("cp", label)):
+        try:
+            known = codecs.lookup(name).name
+        except (LookupError, ValueError):  # an unknown one; a NUL
+            continue
+        found = MEANINGS.get(known, known)
+        return found if WEB_CODEC.fullmatch(found) else None
+    return None
 
 
 def read_html_text(html: str | bytes, path: Path, has_anchors: bool = True) -> Document:
@@ -71,42 +143,65 @@ class _Reader:
         self._length = 0
         self._inline: list[str] = []  # the text since the last block
         self._mark = ""  # "- " at the start of a list item
+        self._unclosed: LexborNode | None = None  # a heading whose text ends at the next block
         self._depth = 0  # description lists around the current place
 
     def read(self, root: "LexborNode") -> None:
         whole = None  # an element that is read already; its content is skipped
-        for node, is_end in _walk(root):
+        for node, event in _walk(root):
             if whole is not None:
-                whole = None if is_end and node.mem_id == whole else whole
+                whole = None if event == END and node.mem_id == whole else whole
             elif node.tag == "-text":
-                self._inline.append(node.text_content or "")
-            elif f"|{node.tag}|" in INLINE:
-                self._inline += [LINE_BREAK] if node.tag == "br" and not is_end else []
-            else:
-                lines = (" ".join(line.split()) for line in "".join(self._inline).split(LINE_BREAK))
-                self._inline.clear()
-                if text := "\n".join(lines).strip():
-                    self._write(self._mark + text)
-                    self._mark = ""
-                whole = node.mem_id if not is_end and self._read_whole(node) else None
-                if node.tag == "dl":
-                    if is_end:
+                self._inline.append(_text(node))
+            elif node.tag == "br":
+                self._inline += [LINE_BREAK] if event == BEGIN else []
+            elif node.tag == "math" and event == BEGIN:
+                self._inline.append(f" {_line(node)} ")
+                whole = node.mem_id
+            elif f"|{node.tag}|" in BLANK:
+                self._inline.append(" ")
+            elif f"|{node.tag}|" not in INLINE:
+                self._end_block()
+                if event == BEGIN and self._read_whole(node):
+                    whole = node.mem_id
+                elif event == END and self._unclosed is not None and node.mem_id == self._unclosed.mem_id:
+                    self._unclosed = None
+                elif node.tag == "dl" and event != GAP:
+                    if event == END:
                         self.blocks.append(Heading(self._length, self._length, self._level(), "", ""))
-                    self._depth += -1 if is_end else 1
+                    self._depth += -1 if event == END else 1
                 elif node.tag == "li":
-                    self._mark = "" if is_end else "- "
+                    self._mark = "- " if event == BEGIN else ""
+
+    def _end_block(self) -> None:
+        """Write the text since the last block."""
+        lines = (" ".join(line.split()) for line in "".join(self._inline).split(LINE_BREAK))
+        self._inline.clear()
+        text = "\n".join(lines).strip()
+        if text and self._unclosed is not None:
+            first, _, text = text.partition("\n")
+            self._head(self._unclosed, first)
+            self._unclosed = None
+        if text:
+            self._write(self._mark + text)
+            self._mark = ""
 
     def _read_whole(self, node: "LexborNode") -> bool:
         """Read an element if it is one block; return False if not."""
         if node.tag in HEADINGS or (node.tag == "dt" and node.id):
-            if text := _line(node):
-                anchor = _anchor(node) if self._has_anchors else ""
-                self.blocks.append(Heading(*self._append(text), HEADINGS.get(node.tag, self._level()), text, anchor))
+            text = _line(node) or _line(node, with_buttons=True)
+            if node.tag != "dt" and (len(text) > LONGEST_HEADING or node.css_first(NO_HEADING) is not None):
+                self._unclosed = node
+                return False
+            if text:
+                self._head(node, text)
         elif node.tag == "pre":
             self._write(_inner_text(node).strip())
         elif node.tag == "table" and not node.css("table table, h1, h2, h3, h4, h5, h6, pre"):
-            cells = ((row, row.css("th, td")) for row in node.css("tr"))
-            lines = [(" | ".join(map(_line, each)), row) for row, each in cells if any(map(_line, each))]
+            caption = node.css_first("caption")
+            self._write(_line(caption) if caption is not None else "")
+            cells = (([_line(cell) for cell in row.css("th, td")], row) for row in node.css("tr"))
+            lines = [(" | ".join(texts), row) for texts, row in cells if any(texts)]
             rows = tuple(Block(*self._append(text, "\n" if n else "\n\n")) for n, (text, _) in enumerate(lines))
             if rows:
                 header = "" if lines[0][1].css("td") else lines[0][0]
@@ -114,6 +209,10 @@ class _Reader:
         else:
             return False
         return True
+
+    def _head(self, node: "LexborNode", text: str) -> None:
+        anchor = _anchor(node) if self._has_anchors else ""
+        self.blocks.append(Heading(*self._append(text), HEADINGS.get(node.tag or "", self._level()), text, anchor))
 
     def _level(self) -> int:
         return min(len(HEADINGS) + self._depth, DEEPEST)
@@ -129,56 +228,83 @@ class _Reader:
             self.blocks.append(Block(*self._append(text, "\n" if self._mark else "\n\n")))
 
 
-def _walk(root: "LexborNode") -> Iterator[tuple["LexborNode", bool]]:
-    """Yield each node below an element at its beginning (False) and, unless it is text, at its end (True).
+def _walk(root: "LexborNode", with_buttons: bool = False, inside: int = 0) -> Iterator[tuple["LexborNode", int]]:
+    """Yield each node below an element at its BEGIN and, unless it is text, at its END.
 
-    Boilerplate is left out. Pages can be nested deeply, so nothing is recursive. The last end is the element's own.
+    A visible element that is boilerplate is one GAP. `inside` counts the elements around the root that make headers
+    content. Pages can be nested deeply, so nothing is recursive. The last end is the element's own.
     """
-    outside = "" if root.tag == "article" or root.attributes.get("role") == "main" else OUTSIDE
-    stack = [(root, True), (root.first_child, False)]
+    inside += _is_content(root, root.attributes)
+    stack = [(root, True, 0), (root.first_child, False, 0)]
     while stack:
-        node, is_end = stack.pop()
+        node, is_end, left = stack.pop()
         if node is None:
             continue
         if is_end:
-            yield node, True
+            inside -= left
+            yield node, END
             continue
         if node is not root:
-            stack.append((node.next, False))
+            stack.append((node.next, False, 0))
         if node.tag == "-text":
-            yield node, False
-        elif node.is_element_node and f"|{node.tag}|" not in outside and not _is_left_out(node):
-            yield node, False
-            stack += [(node, True), (node.first_child, False)]
+            yield node, BEGIN
+            continue
+        named = node.attributes if node.is_element_node else {"hidden": None}
+        if f"|{node.tag}|" in INVISIBLE or named.get("hidden", "until-found") != "until-found":
+            continue
+        is_outside = f"|{node.tag}|" in OUTSIDE and not inside
+        if is_outside or (_is_boilerplate(node, named) and not (with_buttons and node.tag == "button")):
+            yield node, GAP
+            continue
+        entered = _is_content(node, named)
+        inside += entered
+        yield node, BEGIN
+        stack += [(node, True, entered), (node.first_child, False, 0)]
 
 
-def _is_left_out(node: "LexborNode") -> bool:
+def _is_content(node: "LexborNode", named: Mapping[str, str | None]) -> bool:
+    return f"|{node.tag}|" in CONTENT or named.get("role") == "main"
+
+
+def _is_boilerplate(node: "LexborNode", named: Mapping[str, str | None]) -> bool:
     if f"|{node.tag}|" in BOILERPLATE:
+        return node.tag != "form" or node.css_first(PAGE) is None
+    if f"|{named.get('role')}|" in ROLES:
         return True
-    named = node.attributes
-    is_class_left_out = (classes := named.get("class")) and (
-        GENERATED.search(classes) or (node.tag == "a" and PERMALINK.search(classes))
-    )
-    return bool(is_class_left_out or "hidden" in named or f"|{named.get('role')}|" in ROLES)
+    classes = named.get("class")
+    return bool(classes and (GENERATED.search(classes) or (node.tag == "a" and PERMALINK.search(classes))))
 
 
-def _inner_text(node: "LexborNode") -> str:
-    inner = (each for each, is_end in _walk(node) if not is_end)
-    return "".join(
-        "\n" if each.tag == "br" else each.text_content or "" for each in inner if each.tag in ("-text", "br")
-    )
+def _text(node: "LexborNode") -> str:
+    return (node.text_content or "").replace("\xad", "")  # soft hyphens
 
 
-def _line(node: "LexborNode") -> str:
-    return " ".join(_inner_text(node).split())
+def _inner_text(node: "LexborNode", with_buttons: bool = False) -> str:
+    """Return the text in an element, with a line break at each element that is not inline, so that words stay apart."""
+    pieces = [""]
+    for each, event in _walk(node, with_buttons, inside=1):
+        if each.tag == "-text":
+            pieces.append(_text(each))
+        elif each.tag == "br":
+            pieces += ["\n"] if event == BEGIN else []
+        elif f"|{each.tag}|" not in INLINE and not pieces[-1].endswith("\n"):
+            pieces.append("\n")
+    return "".join(pieces)
 
 
-def _anchor(node: "LexborNode") -> str:
+def _line(node: "LexborNode", with_buttons: bool = False) -> str:
+    return " ".join(_inner_text(node, with_buttons).split())
+
+
+def _anchor(heading: "LexborNode") -> str:
     """Return the id of a heading: its own, the id of the section that it begins, or one within it."""
-    parent = node.parent
-    if not node.id and parent is not None and parent.id and parent.tag in ("section", "div"):
+    place, parent = heading, None if heading.id else heading.parent
+    while parent is not None and parent.tag in ("section", "div", "article", "header", "hgroup"):
         first = next((child for child in parent.iter() if child.tag != "span"), None)
-        if first is not None and first.mem_id == node.mem_id:
-            return str(parent.id)
-    within = node if node.id else node.css_first("[id], a[name]")
+        if first is None or first.mem_id != place.mem_id:
+            break
+        if parent.id:
+            return parent.id
+        place, parent = parent, parent.parent if parent.tag in ("header", "hgroup") else None
+    within = heading if heading.id else heading.css_first("[id], a[name]")
     return (within.id or within.attributes.get("name") or "") if within is not None else ""

@@ -80,17 +80,19 @@ Found = tuple[range, _Section, str, str]  # characters, section, anchor, table h
 
 def _divide(part: Part, section: _Section, splitter: Splitter, title: str) -> Iterator[Found]:
     """Yield the passages of a section and of those below it."""
-    if not section.children:
+    children = [each for each in section.children if each.start != each.end]
+    if not children:
+        blocks = section.blocks
+        if not blocks and section.heading and part.page is None:  # in a PDF, the next page can have its text
+            blocks = trimmed(part.text, section.start, section.end)
         prefix = heading_prefix({"title": title, "headings": section.path})
-        for start, end, table in splitter.divide(part.text, section.blocks, prefix):
+        for start, end, table in splitter.divide(part.text, blocks, prefix):
             yield range(start, end), section, section.anchor, table
         return
     own = _Section(None, section.path, section.anchor, section.blocks)
     runs: list[list[_Section]] = []  # small sections that are one passage together, or one section
     last_is_small = False
-    for one in [*([own] if section.blocks else []), *section.children]:
-        if one.start == one.end:
-            continue
+    for one in [*([own] if section.blocks else []), *children]:
         is_small = splitter.fits(part.text, one.start, one.end, splitter.passage_tokens // SMALL)
         if last_is_small and is_small and splitter.fits(part.text, runs[-1][0].start, one.end, splitter.passage_tokens):
             runs[-1].append(one)

@@ -13,50 +13,47 @@ from export.documents.document import Block, Document, Heading, Part, Unreadable
 from export.documents.plain import paragraphs
 
 EDGE = 2  # lines at the top and at the bottom of a page that can be running headers and footers
-LEAST_PAGES, LEAST_SHARE = 3, 0.02  # a line on at least this many pages and this share of them is a running one
+LEAST_PAGES, LEAST_SHARE = 3, 1 / 3  # a line on at least this many pages and this share of them is a running one
 FULL_LINE = 0.75  # share of a typical line's length; the sentence of a shorter line ends there
 PAGES_OPENED = 100  # pages after which the file is opened again: 2,000 pages of papers take 90 MB and not 380
 LINES_OF_HEADING = 3  # maximum lines of a heading
 NO_TITLE = re.compile(r"untitled|microsoft |.*\.(dvi|docx?|tex|pdf|ps|indd)$", re.IGNORECASE)  # programs state these
 DIVIDED = re.compile(r"(?<=\w)[-\u2010]$")
+NUMBER = re.compile(r"(?<!\d)\d{1,5}(?!\d)")
 HYPHEN = re.compile("[\u00ad\x02\ufffe]\\s*")  # PDFium writes the second or third if the hyphen divides a word
 
 Outline = dict[int, list[tuple[int, str]]]  # level and words of the headings on each page
 
 
 def read_pdf(path: Path) -> Document:
-    """Return a PDF as a document, whose pages are read when they are used, twice in all.
+    """Return a PDF as a document, with a part for each page.
 
     The title is the one that the PDF states, else the file's name.
     Raises UnreadableError for a broken or encrypted PDF, and for one without text, which was probably scanned.
     """
     import pypdfium2
 
-    edges: Counter[str] = Counter()  # lines at the edges of pages
     outline: Outline = {}
     try:
-        for lines in _pages_of(path):
-            edges.update({_key(line) for line in [*lines[:EDGE], *lines[-EDGE:]]})
+        pages = list(_pages_of(path))
         with pypdfium2.PdfDocument(path) as pdf:
             for bookmark in pdf.get_toc():
                 if (target := bookmark.get_dest()) is not None and (page := target.get_index()) is not None:
                     outline.setdefault(page, []).append((bookmark.level + 1, " ".join(bookmark.get_title().split())))
             title = " ".join(pdf.get_metadata_value("Title").split())
-            least = max(LEAST_PAGES, LEAST_SHARE * len(pdf))
     except pypdfium2.PdfiumError as error:
         raise UnreadableError("encrypted" if "password" in str(error).lower() else f"broken: {error}") from error
-    if not edges:
+    if not any(pages):
         raise UnreadableError("scanned: no page has text")
     title = path.stem if not title or NO_TITLE.match(title) else title
-    return Document(title, _parts(path, {line for line in edges if edges[line] >= least}, outline))
+    kept = list(_without_running_lines(pages))
+    return Document(title, _parts(kept, outline), running_lines=sum(map(len, pages)) - sum(map(len, kept)))
 
 
-def _parts(path: Path, running: set[str], outline: Outline) -> Iterator[Part]:
+def _parts(pages: list[list[str]], outline: Outline) -> Iterator[Part]:
     offset = 0
-    for number, lines in enumerate(_pages_of(path)):
-        inner = range(EDGE, len(lines) - EDGE)
-        kept = [line for place, line in enumerate(lines) if place in inner or _key(line) not in running]
-        text, blocks = _blocks(kept, outline.get(number, []))
+    for number, lines in enumerate(pages):
+        text, blocks = _blocks(lines, outline.get(number, []))
         yield Part(text, blocks, offset, number + 1)
         offset += len(text)
 
@@ -78,9 +75,30 @@ def _pages_of(path: Path) -> Iterator[list[str]]:
         first += PAGES_OPENED
 
 
-def _key(line: str) -> str:
-    """Return a line with # for each number, because page numbers differ."""
-    return re.sub(r"\d+", "#", line.lower())
+def _without_running_lines(pages: list[list[str]]) -> Iterator[list[str]]:
+    """Yield the lines of each page without running headers and footers. A page of nothing else keeps them."""
+    edges: Counter[str] = Counter()
+    for number, lines in enumerate(pages, 1):
+        edges.update({key for line in {*lines[:EDGE], *lines[-EDGE:]} for key in _keys(line, number)})
+    least = max(LEAST_PAGES, LEAST_SHARE * len(pages))
+    running = {key for key, count in edges.items() if count >= least}
+    for number, lines in enumerate(pages, 1):
+        inner = range(EDGE, len(lines) - EDGE)
+        kept = [line for place, line in enumerate(lines) if place in inner or running.isdisjoint(_keys(line, number))]
+        yield kept or lines
+
+
+def _keys(line: str, page: int) -> Iterator[str]:
+    """Yield what running lines have in common: all of the line, or all but a number that counts with the page.
+
+    A number beside words that is above the page's own, from 1, is no page number but one of an invoice, say.
+    """
+    yield line.lower()
+    has_words = any(map(str.isalpha, line))
+    for number in NUMBER.finditer(line):
+        before = page - int(number[0])
+        if before >= 0 or not has_words:
+            yield f"{line[: number.start()]}\0{before}\0{line[number.end() :]}".lower()
 
 
 def _blocks(lines: list[str], headings: list[tuple[int, str]]) -> tuple[str, list[Heading | Block]]:

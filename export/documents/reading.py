@@ -1,14 +1,16 @@
 """Read a folder of documents, or one, into the passages of a corpus."""
 
+import os
+import signal
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
 
 from export.corpus.corpus import READ, Corpus, CorpusError, Skipped, corpus_error
-from export.corpus.folder import find_files, refusing_changes
+from export.corpus.folder import as_text, find_files, refusing_changes
 from export.corpus.formats import compact_json
 from export.corpus.passages import stored_columns, writing_passages
 from export.documents.addresses import HTML, MARKDOWN, page_address
@@ -20,7 +22,9 @@ from export.documents.passages import divide
 from export.documents.pdf import read_pdf
 from export.documents.plain import read_plain
 from export.documents.splitter import Splitter
+from export.error_text import first_line
 from export.progress import OnProgress, no_progress
+from export.subprocess_call import KilledError, Limits, in_workers
 
 FORMATS: dict[str, tuple[str, Callable[[Path, str], Document]]] = {
     **dict.fromkeys(MARKDOWN, ("Markdown", read_markdown)),
@@ -30,7 +34,9 @@ FORMATS: dict[str, tuple[str, Callable[[Path, str], Document]]] = {
     ".txt": ("plain text", lambda path, anchors: read_plain(path)),
 }
 LARGEST = 200_000_000  # bytes of a file, except a PDF: it is read at once, and takes up to 15 times as much memory
-PACKAGES = ("markdown_it", "selectolax", "pypdfium2", "mammoth", "semchunk", "yaml")
+# what reading a file can take: bytes of memory and seconds of processor time, and how much more for its size
+MEMORY, MEMORY_OF_BYTE, MEMORY_OF_ZIPPED_BYTE = 256_000_000, 15, 100
+SECONDS, SECONDS_OF_MB = 10, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,14 @@ class Reading:
     base_url: str = ""  # address at which the folder is published
     anchors: str = "github"  # style of the anchors in Markdown: one of `addresses.ANCHORS`
     is_strict: bool = False  # whether a document that cannot be read is an error
+    seconds: int = SECONDS  # see SECONDS
+    memory: int = MEMORY  # see MEMORY
+
+    def limits(self, file: Path) -> Limits:
+        """Return what reading this file can take."""
+        size = file.stat().st_size
+        factor = MEMORY_OF_ZIPPED_BYTE if file.suffix.lower() == ".docx" else MEMORY_OF_BYTE
+        return Limits(self.seconds + SECONDS_OF_MB * size // 1_000_000, self.memory + factor * size)
 
 
 def is_documents(path: Path) -> bool:
@@ -49,65 +63,111 @@ def is_documents(path: Path) -> bool:
     return any(file.suffix.lower() in FORMATS for file in files)
 
 
-def require_packages() -> None:
-    """Raise CorpusError unless the packages of the extra [documents] are installed."""
-    if missing := [name for name in PACKAGES if find_spec(name) is None]:
-        raise CorpusError(
-            f"--corpus: the package {missing[0]} is not installed, expected the extra `documents`; install it: "
-            "pip install 'semantic-search-lambda[documents]'"
-        )
-
-
 def read_documents(path: Path, passages: Path, reading: Reading, on_progress: OnProgress = no_progress) -> Corpus:
     """Return the passages of a document, or of all documents of a folder, after writing them into `passages`.
 
-    The files are read in the order of their paths, and only one of them is in memory. Documents that cannot be read
-    are in the corpus's `unreadable`; other files are counted in `skipped`, by suffix.
+    The files are read in the order of their paths, by processes of their own, one for each core, whose memory and time
+    are limited. Documents that cannot be read are in the corpus's `unreadable`, and those of which a part could not be
+    in its `incomplete`; other files are counted in `skipped`, by suffix.
     Raises CorpusError if there is no text at all, if a file changes while it is read, and if reading.is_strict for the
-    first document that cannot be read.
+    first document that cannot be read, or not as a whole.
     """
-    files, skipped = find_files(path) if path.is_dir() else ([path], ())
+    found, skipped = find_files(path) if path.is_dir() else ([path], ())
     folder = path if path.is_dir() else path.parent
     others: dict[str, list[str]] = {}
+    for file in found:
+        if (suffix := file.suffix.lower()) not in FORMATS:
+            others.setdefault(suffix, []).append(as_text(file.relative_to(folder).as_posix()))
+    files = [file for file in found if file.suffix.lower() in FORMATS]
     unreadable: list[str] = []
+    incomplete: list[str] = []
     formats: Counter[str] = Counter()
-    with writing_passages(passages) as append:
-        for number, file in enumerate(files):
-            on_progress(READ, number / len(files))
-            name = file.relative_to(folder).as_posix()
-            suffix = file.suffix.lower()
-            if suffix not in FORMATS:
-                others.setdefault(suffix, []).append(name)
+    running_lines = number = 0
+    calls = [(file, reading.limits(file)) for file in files]
+    results = in_workers(
+        min(os.cpu_count() or 1, len(files)),
+        read_document,
+        (folder, reading),
+        calls,
+        lambda: on_progress(READ, number / len(files)),
+    )
+    with writing_passages(passages) as append, closing(results):
+        for number, result in enumerate(results):
+            file, limits = calls[number]
+            name = as_text(file.relative_to(folder).as_posix())
+            if isinstance(result, ReadDocument):
+                for row in result.rows:
+                    append(*row)
+                formats[FORMATS[file.suffix.lower()][0]] += 1
+                running_lines += result.running_lines
+                incomplete += [f"{name}: {result.problem}"] if result.problem else []
                 continue
-            try:
-                is_empty = True
-                if suffix != ".pdf" and (size := file.stat().st_size) > LARGEST:
-                    raise UnreadableError(f"{size:,} bytes, more than {LARGEST:,}: divide it")
-                with refusing_changes(file):
-                    for row in _rows(file, name, reading):
-                        append(*row)
-                        is_empty = False
-                if is_empty:
-                    raise UnreadableError("empty")
-            except UnreadableError as error:
-                if reading.is_strict:
-                    remedy = "repair or remove it, or leave --strict out"
-                    raise corpus_error(file, None, str(error), "a document with text", remedy) from error
-                unreadable.append(f"{name}: {error}")
-                continue
-            formats[FORMATS[suffix][0]] += 1
+            if not isinstance(result, UnreadableError | MemoryError | KilledError):
+                raise result
+            reason = _reason(result, limits)
+            if reading.is_strict:
+                remedy = "repair or remove it, or leave --strict out"
+                raise corpus_error(file, None, reason, "a document with text", remedy) from result
+            unreadable.append(f"{name}: {reason}")
     texts, ids, metadata = stored_columns(passages)
     if not texts:
         raise corpus_error(path, None, "; ".join(["no text", *unreadable[:1]]), "documents with text", "check the path")
     by_suffix = [Skipped(f"the suffix {suffix!r}", len(names), names[0]) for suffix, names in sorted(others.items())]
-    found = Corpus(texts, ids, metadata, empty_texts=0, files=formats.total(), skipped=(*skipped, *by_suffix))
-    return replace(found, documents=dict(formats), unreadable=tuple(unreadable), heading_prefix=True)
+    corpus = Corpus(texts, ids, metadata, empty_texts=0, files=formats.total(), skipped=(*skipped, *by_suffix))
+    corpus = replace(corpus, unreadable=tuple(unreadable), incomplete=tuple(incomplete), running_lines=running_lines)
+    return replace(corpus, documents=dict(formats), heading_prefix=True)
 
 
-def _rows(path: Path, name: str, reading: Reading) -> Iterator[tuple[str, str, str]]:
-    """Yield the text, id and metadata of each passage of a document. The id is path#anchor:number."""
-    document = FORMATS[path.suffix.lower()][1](path, reading.anchors)
+def _reason(error: Exception, limits: Limits) -> str:
+    """Return why a document could not be read."""
+    memory = f"more than {limits.memory // 1_000_000:,} MB of memory"
+    match error:
+        case KilledError(code=code) if code == -signal.SIGXCPU:
+            return f"it takes more than {limits.seconds:,} s of processor time"
+        case KilledError(code=code):
+            return f"its reader crashed (exit code {code}): it is broken, or takes {memory}"
+        case MemoryError():
+            return f"it takes {memory}"
+    return str(error)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDocument:
+    """What was read of a document."""
+
+    rows: list[tuple[str, str, str]]  # text, id and metadata of each passage
+    running_lines: int
+    problem: str  # what of it could not be read
+
+
+def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
+    """Return the passages of a document below this folder.
+
+    Raises UnreadableError if it has none, OSError if the file cannot be read, and CorpusError if it changes meanwhile.
+    """
+    suffix = path.suffix.lower()
+    if suffix != ".pdf" and (size := path.stat().st_size) > LARGEST:
+        raise UnreadableError(f"{size:,} bytes, more than {LARGEST:,}: divide it")
+    try:
+        with refusing_changes(path):
+            document = FORMATS[suffix][1](path, reading.anchors)
+            if document.problem and reading.is_strict:
+                raise UnreadableError(document.problem)
+            rows = _rows(document, path.relative_to(folder).as_posix(), reading)
+    except (UnreadableError, CorpusError, OSError, MemoryError):
+        raise
+    except Exception as error:  # a damaged file can raise anything in a parser
+        raise UnreadableError(f"broken: {first_line(error)}") from error
+    if not rows:
+        raise UnreadableError("empty")
+    return ReadDocument(rows, document.running_lines, document.problem)
+
+
+def _rows(document: Document, name: str, reading: Reading) -> list[tuple[str, str, str]]:
+    """Return the text, id and metadata of each passage of a document. The id is path#anchor:number."""
+    rows = []
     address = page_address(name, reading.base_url, reading.anchors)
+    name, document = as_text(name), replace(document, title=as_text(document.title))  # it can be the file's name
     numbers: Counter[str] = Counter()
     for number, passage in enumerate(divide(document, reading.splitter)):
         anchor = passage.anchor if passage.page is None else f"page={passage.page}"
@@ -118,4 +178,5 @@ def _rows(path: Path, name: str, reading: Reading) -> Iterator[tuple[str, str, s
         stated |= {"start": passage.start, "end": passage.end, "passage": number, "table": passage.table or None}
         others = {column: value for column, value in document.fields.items() if column not in stated}
         stated = {column: value for column, value in stated.items() if value is not None}
-        yield passage.text, f"{name}{fragment}:{numbers[anchor]}", compact_json(stated | others)
+        rows.append((passage.text, f"{name}{fragment}:{numbers[anchor]}", compact_json(stated | others)))
+    return rows

@@ -45,6 +45,7 @@ def add_evaluation_options(parser: argparse.ArgumentParser) -> None:
     add("--mode", choices=MODES, action="append", help="only this mode; may be repeated (default: all of the bundle)")
     scored = "texts that the reranker scores in the modes with rerank, if the bundle has one (default: 20)"
     add("--candidates", type=number_option(1, 100), default=20, metavar="N", help=scored)
+    add("--no-correct", action="store_true", help="search for misspelled words as they are, instead of similar ones")
     group = "compare relevant ids with this column instead of passages' ids, such as path for documents; of passages "
     add("--group-by", metavar="COLUMN", help=group + "with the same value, only the best counts")
     among = "measure requests with this filter too, with the relevant texts that pass it; may be repeated"

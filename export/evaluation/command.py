@@ -2,7 +2,9 @@
 
 import argparse
 import json
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -48,12 +50,13 @@ def run(options: argparse.Namespace, console: Console, errors: Console) -> int:
         if not options.allow_missing:
             check_ids(opened, questions, options.qrels or options.questions)
         filtered = [(condition, *filter_questions(opened, questions, condition)) for condition in options.filter]
-        results = search_all(opened, questions, modes, on_progress, candidates=options.candidates)
+        search = partial(search_all, candidates=options.candidates, correct=not options.no_correct)
+        results = search(opened, questions, modes, on_progress)
         subsets = [_subset(None, results)]
         for condition, kept, allowed in filtered:
-            among = search_all(opened, kept, modes, on_progress, allowed, options.candidates)
+            among = search(opened, kept, modes, on_progress, allowed)
             subsets.append(_subset(condition, among))
-        comparisons = [] if options.compare is None else _compare(options, results, on_progress)
+        comparisons = [] if options.compare is None else _compare(options, search, results, on_progress)
     if options.run is not None:
         _write_run(options.run, results, modes[0])
     shown = HYBRID if HYBRID in modes else modes[0]
@@ -104,14 +107,16 @@ def _subset(condition: dict[str, object] | None, results: Results) -> Subset:
     return Subset(condition, len(results.questions), figures)
 
 
-def _compare(options: argparse.Namespace, results: Results, on_progress: OnProgress) -> list[Comparison]:
+def _compare(
+    options: argparse.Namespace, search: Callable[..., Results], results: Results, on_progress: OnProgress
+) -> list[Comparison]:
     """Return the tests of all measures in the modes that both bundles have."""
     other = open_named(options.compare, options.group_by, on_progress)
     has = choose_modes(other, options.mode or ())
     if not options.allow_missing:
         check_ids(other, results.questions, options.qrels or options.questions)
     both = [mode for mode in results.measures if mode in has]
-    found = search_all(other, results.questions, both, on_progress, candidates=options.candidates)
+    found = search(other, results.questions, both, on_progress)
     comparisons = []
     for mode, theirs in found.measures.items():
         for place, name in enumerate(MEASURES):

@@ -162,10 +162,12 @@ def search_all(
     on_progress: OnProgress,
     allowed: Mask | None = None,
     candidates: int = CANDIDATES,
+    *,
+    correct: bool = True,
 ) -> Results:
     """Search for each question in each mode, among the rows that `allowed` (rows,) bool keeps, and measure.
 
-    candidates is how many texts the reranker scores.
+    candidates is how many texts the reranker scores. correct replaces misspelled words.
     """
     weights = weights_with(opened.fusion_weight)
     info = opened.loaded.manifest.rerank
@@ -176,7 +178,7 @@ def search_all(
     step = f"search {opened.folder}" + ("" if allowed is None else f", {allowed.sum():,} texts")
     for place, question in enumerate(questions):
         on_progress(step, place / len(questions))
-        finders = _finders(opened, question.text, allowed, weights)
+        finders = _finders(opened, question.text, allowed, weights, correct=correct)
         by_weight_of_rerank = _add_reranked(opened, question.text, modes, finders, rerank_weights, candidates)
         for mode in modes:
             rankings[mode].append(_rank(opened, finders[mode]))
@@ -202,14 +204,16 @@ def search_all(
     )
 
 
-def _finders(opened: OpenBundle, text: str, allowed: Mask | None, weights: Sequence[float]) -> dict[str | float, Find]:
+def _finders(
+    opened: OpenBundle, text: str, allowed: Mask | None, weights: Sequence[float], *, correct: bool
+) -> dict[str | float, Find]:
     """Return the searches for one question: that of each mode, and hybrid search with each of these weights."""
     bundle = opened.loaded
     (embedding,) = bundle.embedder.embed(bundle.embedder.tokenize([text], role="query"))
     finders: dict[str | float, Find] = {SEMANTIC: lambda count: bundle.index.search(embedding, count, allowed)}
     if (keywords := bundle.keywords) is None:
         return finders
-    matches = keywords.match(text, allowed)
+    matches = keywords.match(text, allowed, correct=correct)
 
     def fusing(info: KeywordsInfo) -> Find:
         return lambda count: fuse(bundle.index, embedding, matches, info, count)

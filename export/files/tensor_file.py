@@ -1,15 +1,14 @@
 """Write safetensors files of any size with little memory, and release memory-mapped arrays.
 
 The library's own writer copies all tensors of a file into one string of bytes. This one copies a block at a time, and
-the bytes it writes are the library's. function/engine/tensors.py reads the files, describes the format and skips notes,
-the format's `__metadata__`. Left out: dtypes that no bundle has.
+the bytes it writes are the library's. function/engine/tensors.py reads the files and describes the format. Left out:
+the format's `__metadata__`, and dtypes that no bundle has.
 """
 
 import json
 import math
 import mmap
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -23,43 +22,16 @@ ALIGNMENT = 8  # bytes: where the tensors begin
 ORDER = ("U64", "I64", "F64", "F32", "U32", "U16", "I8", "U8")  # order of the tensors in a file: the library's
 
 
-@dataclass(frozen=True, slots=True)
-class Gathered:
-    """The rows of an array in another order: source[rows], of which save_tensors holds one block at a time."""
-
-    source: AnyArray
-    rows: AnyArray
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Return the shape of source[rows]."""
-        return (len(self.rows), *self.source.shape[1:])
-
-    @property
-    def dtype(self) -> "np.dtype[np.generic]":
-        """Return the dtype of the source."""
-        return self.source.dtype
-
-    def __getitem__(self, block: slice) -> AnyArray:
-        return self.source[self.rows[block]]
-
-
-Tensor = AnyArray | Gathered
-Notes = Mapping[str, str]
-NO_NOTES: Notes = {}
-NOTES = "__metadata__"  # key of the notes in the header
-
-
-def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Notes = NO_NOTES) -> None:
+def save_tensors(path: Path, tensors: Mapping[str, AnyArray]) -> None:
     """Write a safetensors file that every user may read, with the same bytes as the library's save_file.
 
     An array has one dimension or more and can be memory-mapped; its pages are released when they are written. No more
-    than BLOCK bytes, or one row, are copied at a time. `read_notes` reads the notes. Raises ValueError for a
-    dtype that no bundle has, OSError if the file cannot be written.
+    than BLOCK bytes, or one row, are copied at a time. Raises ValueError for a dtype that no bundle has, OSError if the
+    file cannot be written.
     """
     dtypes = {name: _dtype_name(name, tensor) for name, tensor in tensors.items()}
     ordered = sorted(tensors, key=lambda name: (ORDER.index(dtypes[name]), name.encode()))
-    header: dict[str, object] = {NOTES: notes} if notes else {}
+    header: dict[str, object] = {}
     begin = 0
     for name in ordered:
         shape = tensors[name].shape
@@ -75,23 +47,15 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Notes = NO_NO
             step = max(1, BLOCK // max(1, math.prod(row_shape) * tensor.dtype.itemsize))
             for begin in range(0, rows, step):
                 file.write(np.ascontiguousarray(tensor[begin : begin + step]).data)
-                release(tensor.source if isinstance(tensor, Gathered) else tensor)
+                release(tensor)
     path.chmod(0o644)  # with any umask, because a container has another user
 
 
-def _dtype_name(name: str, tensor: Tensor) -> str:
+def _dtype_name(name: str, tensor: AnyArray) -> str:
     for known, kind in DTYPES.items():
         if tensor.dtype == kind:
             return known
     raise ValueError(f"tensor {name!r}: dtype {tensor.dtype}, expected one of {', '.join(DTYPES)}")
-
-
-def read_notes(path: Path) -> Notes:
-    """Return the notes of a safetensors file that `map_tensors` opens."""
-    with path.open("rb") as file:
-        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-    notes: Notes = header.get(NOTES, NO_NOTES)
-    return notes
 
 
 def map_file(file: IO[bytes]) -> AnyArray:

@@ -78,9 +78,11 @@ def choose_types(corpus: Corpus, requested: Mapping[str, str], source: Path) -> 
                 column.numbers.add(number)
                 if column.rounded_row is None and column.numbers.rounded is not None:
                     column.rounded_row = row
-    for name in requested.keys() - columns.keys():
+    for name in sorted(name for name in requested.keys() - columns.keys() if requested[name] != NONE):
         close = get_close_matches(name, columns, n=1)
-        advice = f"did you mean {close[0]!r}?" if close else "name another with --column"
+        advice = (
+            f"did you mean {close[0]!r}?" if close else f"name another, or write --column {quote(f'{name}={NONE}')}"
+        )
         known = ", ".join(map(repr, sorted(columns))) or "(none)"
         raise CorpusError(f"{source}: found the columns {known}, expected a column {name!r} with values; {advice}")
     types = {
@@ -90,6 +92,17 @@ def choose_types(corpus: Corpus, requested: Mapping[str, str], source: Path) -> 
     for name, kind in types.items():
         _require_filterable(source, corpus, name, kind, columns[name])
     return types
+
+
+def numeric_strings(corpus: Corpus, types: Mapping[str, str]) -> list[str]:
+    """Return which columns of strings have only numbers, as all numbers of a CSV are."""
+    found = {name for name, kind in types.items() if kind == "string"}
+    for metadata in corpus.metadata:
+        if not found:  # after the first rows, unless there is such a column
+            break
+        row = json.loads(metadata)
+        found -= {name for name in found & row.keys() if stored_values("number", row[name]) is None}
+    return sorted(found)
 
 
 def _require_filterable(source: Path, corpus: Corpus, name: str, kind: str, column: _Column) -> None:

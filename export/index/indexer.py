@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from pathlib import Path
@@ -11,14 +11,14 @@ from export.corpus import Corpus
 from export.files.tensor_file import save_tensors
 from export.index.columns import NONE, column_tensors
 from export.index.index_file import write_index_file
-from export.index.kept_lists import ListsOfRows
-from export.index.keywords import KeywordOptions, keyword_tensors
+from export.index.keywords import KeywordOptions, keyword_tensors, share_of_known_words
 from export.index.languages import row_languages
-from export.index.recall import ExactSearch
+from export.index.recall import ExactSearches, Recall
 from export.index.shards import Truncated
 from function.engine import bundle as layout
 from function.engine.bundle import BundleError, IndexInfo, Manifest, ModelInfo, RerankInfo, describe_file
 from function.engine.quantization import Codes, Scales
+from function.engine.tokenizer import read_tokenizer
 
 KEYWORDS_BY_DEFAULT = KeywordOptions()
 
@@ -41,19 +41,17 @@ def write_index(
     codes: Codes,
     scales: Scales,
     name: str,
+    exact: ExactSearches,
     keywords: KeywordOptions | None = KEYWORDS_BY_DEFAULT,
-    recall: float | None = None,
-    kept: ListsOfRows | None = None,
-    exact: ExactSearch | None = None,
 ) -> Manifest:
     """Write the index, columns and keywords beside the model and the passages, then the manifest, and return that.
 
     A truncated.jsonl that is in the folder is listed in the manifest.
     codes (rows, dim) int8 and scales (rows,) float32 are in the corpus's order, and can be memory-mapped.
-    keywords is None for a bundle without them. recall is that of `choose_stages`. kept and exact are those of
-    `write_index_file`.
+    exact is what exact search finds for the queries that the recall is measured with. keywords is None for a bundle
+    without them.
     """
-    stages, measured = write_index_file(folder / layout.INDEX, codes, scales, recall, kept, exact)
+    stages, recalls = write_index_file(folder / layout.INDEX, codes, scales, exact)
     written = [layout.INDEX, layout.PASSAGES]
     columns = {column: kind for column, kind in corpus.columns.items() if kind != NONE}
     if columns:
@@ -66,6 +64,8 @@ def write_index(
         languages = None if column is None else row_languages(corpus, column, keywords.stemming, Path(name))
         postings, described = keyword_tensors(corpus.embedded_texts, keywords, titles, languages)
         if described is not None:
+            known = share_of_known_words(corpus.texts, read_tokenizer(folder / layout.TOKENIZER))
+            described = replace(described, known_words=known)
             save_tensors(folder / layout.KEYWORDS, postings)
             written.append(layout.KEYWORDS)
     if (folder / layout.TRUNCATED).exists():
@@ -74,19 +74,27 @@ def write_index(
     index = IndexInfo(
         rows=len(codes),
         stages=stages,
-        recall=round(measured, 4),
+        recall={"queries": len(next(iter(exact.values())).queries)} | _stated(recalls),
         model_sha256=manifest.files[layout.MODEL].sha256,
         tokenizer_sha256=manifest.files[layout.TOKENIZER].sha256,
         corpus=name,
         columns=columns,
         keywords=described,
         heading_prefix=corpus.heading_prefix,
-        title=corpus.title,
-        description=corpus.description,
+        title=corpus.options.get("title", ""),
+        description=corpus.options.get("description", ""),
+        options=corpus.options,
     )
     manifest = replace(manifest, index=index, files=manifest.files | files)
     write_manifest(folder, manifest)
     return manifest
+
+
+def _stated(recalls: Mapping[str, Recall]) -> dict[str, float]:
+    """Return the recall of each kind of query as the manifest states it."""
+    shares = {kind: each.at_10 for kind, each in recalls.items()}
+    shares |= {f"{kind}_first": each.first for kind, each in recalls.items()}
+    return {name: round(share, 4) for name, share in shares.items()}
 
 
 def _titles(corpus: Corpus, column: str | None) -> Iterator[str] | None:
@@ -121,12 +129,30 @@ def take_model(bundle: Path, folder: Path) -> Manifest:
     Raises BundleError if the bundle's manifest or one of these files is damaged.
     """
     manifest = layout.read_manifest(bundle)
-    of_reranker = (layout.RERANK, layout.RERANK_TOKENIZER)
-    for name in (layout.MODEL, layout.TOKENIZER, *(name for name in of_reranker if name in manifest.files)):
-        layout.check_size(bundle, name, manifest)
-        check_checksum(bundle, name, manifest)
-        shutil.copyfile(bundle / name, folder / name)
-    return write_model(folder, manifest.model, manifest.rerank)
+    for name in (layout.MODEL, layout.TOKENIZER):
+        _take(bundle, manifest, name, folder / name)
+    return take_reranker(bundle, folder, write_model(folder, manifest.model))
+
+
+def take_reranker(bundle: Path, folder: Path, manifest: Manifest) -> Manifest:
+    """Copy the reranker of a bundle, if it has one, beside the model in a folder, and return the folder's manifest.
+
+    manifest is that of the folder until now. Raises BundleError if the bundle's manifest or a file is damaged.
+    """
+    older = layout.read_manifest(bundle)
+    if older.rerank is None:
+        return manifest
+    _take(bundle, older, layout.RERANK, folder / layout.RERANK)
+    own = layout.RERANK_TOKENIZER if layout.RERANK_TOKENIZER in older.files else layout.TOKENIZER
+    if older.files[own].sha256 != manifest.files[layout.TOKENIZER].sha256:
+        _take(bundle, older, own, folder / layout.RERANK_TOKENIZER)
+    return write_model(folder, manifest.model, older.rerank)
+
+
+def _take(bundle: Path, manifest: Manifest, name: str, copy: Path) -> None:
+    layout.check_size(bundle, name, manifest)
+    check_checksum(bundle, name, manifest)
+    shutil.copyfile(bundle / name, copy)
 
 
 def check_checksum(bundle: Path, name: str, manifest: Manifest) -> None:

@@ -3,22 +3,28 @@
 function/engine/keyword/keywords.py describes the tensors and the formula.
 """
 
+import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, pairwise, repeat
 
 import numpy as np
+from tokenizers import Tokenizer
 
 from function.engine.arrays import AnyArray, Array
 from function.engine.bundle import CONVEX, NO_STEMS, KeywordsInfo
-from function.engine.keyword.analyzer import VERSION, Stem, find_stemmer, split_terms
+from function.engine.keyword.analyzer import Stem, find_stemmer, split_terms
 from function.engine.keyword.keywords import K1, B
+from function.engine.tokenizer import split_word
 
 STEMMING = "english"  # the language of the default model
 FUSION_WEIGHT = 0.6  # weight of the cosine in hybrid search
 TITLE_WEIGHT = 2  # number of times that a word of a title counts
+SHORTEST_WORD = 3  # letters of a word that can replace a misspelled one
+KNOWN_TEXTS, KNOWN_CHARACTERS = 1_000, 500  # sample of texts whose words are looked up in the tokenizer
+KNOWN_WORD = re.compile(r"[^\W\d_]{4,}")  # shorter words are tokens in most languages
 LARGEST_IMPACT = 255  # largest impact in 8 bit
 BLOCK = 1 << 20  # occurrences of terms that are sorted at a time: about 70 MB
 REMEMBERED_WORDS = 1 << 17  # words of a language whose terms are cached: about 40 MB
@@ -56,7 +62,7 @@ def keyword_tensors(
     term some 200.
     """
     stemmers = repeat(options.stemming) if languages is None else languages
-    numbers, occurrences, lengths, version, used = _read_terms(texts, titles, stemmers)
+    numbers, words, occurrences, lengths, used = _read_terms(texts, titles, stemmers)
     if not numbers:
         return {}, None
     terms = sorted(numbers)  # by code point, which is the order of their bytes too
@@ -71,6 +77,7 @@ def keyword_tensors(
     }
     del numbers, terms, encoded
     tensors |= _postings(occurrences, lengths, len(places))
+    tensors["words"] = np.frombuffer("".join(f"{word}\n" for word in sorted(words)).encode(), np.uint8)
     return tensors, KeywordsInfo(
         terms=len(places),
         postings=len(tensors["rows"]),
@@ -79,29 +86,27 @@ def keyword_tensors(
         b=B,
         fusion=options.fusion,
         fusion_weight=options.fusion_weight,
-        analyzer=version,
         languages=[] if languages is None else sorted(language or NO_STEMS for language in used),
     )
 
 
 def _read_terms(
     texts: Iterable[str], titles: Iterable[str] | None, languages: Iterable[str | None]
-) -> tuple[dict[str, int], Array[np.uint32], Array[np.uint32], int, set[str | None]]:
-    """Return a number for each different term, the number of each term of all texts, and how many terms each text has.
+) -> tuple[dict[str, int], set[str], Array[np.uint32], Array[np.uint32], set[str | None]]:
+    """Return the number of each different term, the words that replace misspelled ones, and three more values.
 
-    Terms are numbered in the order in which they first occur. Blanks separate terms, so the terms of a word are cached.
-    The fourth value is the version of the terms: 1 if version 1 has the same terms, so that older functions can read
-    them. The last value has the different languages of the texts.
+    These are the number of each term of all texts, how many terms each text has, and the different languages of the
+    texts. Terms are numbered in the order in which they first occur. Blanks separate terms, so the terms of a word are
+    cached.
     """
     numbers: dict[str, int] = {}
-    version = 1
+    words: set[str] = set()
     occurrences, lengths = array("I"), array("I")
 
     def number(stem: Stem | None, word: str) -> tuple[int, ...]:
-        nonlocal version
         terms = split_terms(word, stem)
-        if version == 1 and not word.isascii() and terms != split_terms(word, stem, 1):
-            version = VERSION
+        plain = terms if stem is None else split_terms(word)
+        words.update(term for term in plain if len(term) >= SHORTEST_WORD and term.isalpha())
         return tuple([numbers.setdefault(term, len(numbers)) for term in terms])
 
     readers: dict[str | None, tuple[Number, Number]] = {}
@@ -115,7 +120,14 @@ def _read_terms(
             occurrences.extend(by_word(word) * TITLE_WEIGHT)
         occurrences.extend(chain.from_iterable(map(cached, text.split())))
         lengths.append(len(occurrences) - before)
-    return numbers, np.frombuffer(occurrences, np.uint32), np.frombuffer(lengths, np.uint32), version, {*readers}
+    return numbers, words, np.frombuffer(occurrences, np.uint32), np.frombuffer(lengths, np.uint32), {*readers}
+
+
+def share_of_known_words(texts: Sequence[str], tokenizer: Tokenizer) -> float:
+    """Return the share of the words in a sample of texts that the tokenizer has as one token, 1 if there are none."""
+    sample = (texts[row][:KNOWN_CHARACTERS] for row in range(0, len(texts), len(texts) // KNOWN_TEXTS + 1))
+    found = [len(split_word(tokenizer, word)) == 1 for text in sample for word in KNOWN_WORD.findall(text.casefold())]
+    return round(float(np.mean(found or 1)), 4)
 
 
 class _NumbersOfWords(dict[str, tuple[int, ...]]):

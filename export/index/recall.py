@@ -1,17 +1,27 @@
-"""Recall: the share of exact search's results that an approximate index, or an 8-bit model, also finds."""
+"""Recall: the share of exact search's results that an approximate index, or an 8-bit model, also finds.
 
+The recall of an index is measured with two kinds of queries: rows of the corpus, which are the easiest because each is
+its own best result, and spans of a few words of its texts, which are like the queries of people. A query is much
+shorter than a text and often not like any of them, so the rows of its results differ less from all other rows.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from export.files.tensor_file import release
 from function.engine.arrays import Array
+from function.engine.keyword.analyzer import WORD
 from function.engine.quantization import Codes, Embeddings, Scales, dequantize
 from function.engine.semantic.index import Index
 
-QUERIES = 500  # rows of an index that are used as queries
+SPANS, ROWS = "spans", "rows"  # the kinds of queries
+QUERIES = 250  # queries of each kind: choosing the stages for 200,000 rows takes some seconds
+SPAN_WORDS = (3, 8)  # words of the shortest and of the longest span; a character is a word in Chinese, Japanese, Thai
+SEED = 7
 TOP_K = 10
-LEAST_RECALL = 0.98  # least recall of an index against exact search
 ROWS_AT_ONCE = 16_384  # rows of exact search at a time: 33 MB of scores with QUERIES
 SEARCHES_AT_ONCE = 10  # searches before the pages that they read are released
 ROUNDING = 1e-5  # difference between two ways to sum the same products
@@ -19,7 +29,7 @@ ROUNDING = 1e-5  # difference between two ways to sum the same products
 Scores = Array[np.float32]  # (queries, texts)
 
 
-def recall(hits: Scores, least: Scores) -> float:
+def share_of_best(hits: Scores, least: Scores) -> float:
     """Return the share of the hits that are among the best, 0 to 1.
 
     hits is (queries, top_k) float32, the exact scores of the hits; least is (queries,) float32, the lowest exact
@@ -34,25 +44,41 @@ def neighbour_recall(exact: Scores, found: Scores, top_k: int = TOP_K) -> float:
     Both are (queries, texts) float32, with more than top_k texts.
     """
     hits = np.argpartition(-found, top_k, axis=1)[:, :top_k]
-    return recall(np.take_along_axis(exact, hits, axis=1), np.partition(exact, -top_k, axis=1)[:, -top_k])
+    return share_of_best(np.take_along_axis(exact, hits, axis=1), np.partition(exact, -top_k, axis=1)[:, -top_k])
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Two shares (0 to 1) of exact search's results: of its TOP_K hits, and of its first hit, that are found too."""
+
+    at_10: float
+    first: float
+
+    def reaches(self, other: "Recall") -> bool:
+        """Return whether neither share is less than the other's."""
+        return self.at_10 >= other.at_10 and self.first >= other.first
 
 
 @dataclass(frozen=True, slots=True)
 class ExactSearch:
-    """What exact search finds: the score of the last of its hits, (m,) float32, for queries (m, dim) float32."""
+    """What exact search finds: the scores (m, top_k) float32 of its hits, best first, for queries (m, dim) float32."""
 
     queries: Embeddings
-    least: Scores
-    top_k: int
+    scores: Scores
 
-    def recall_of(self, index: Index) -> float:
-        """Return the share (0 to 1) of the index's hits that are also among exact search's, over all queries."""
-        hits = np.empty((len(self.queries), self.top_k), np.float32)
+    def recall_of(self, index: Index) -> Recall:
+        """Return the share of the hits that the index finds too, over all queries."""
+        top_k = self.scores.shape[1]
+        hits = np.empty_like(self.scores)
         for number, query in enumerate(self.queries):
-            hits[number] = [hit.score for hit in index.search(query, self.top_k)]
+            hits[number] = [hit.score for hit in index.search(query, top_k)]
             if number % SEARCHES_AT_ONCE == 0:
                 release(index.codes)  # or the searches would bring nearly the whole index into memory
-        return recall(hits, np.minimum(self.least, 1) - np.float32(ROUNDING))  # an index rounds no score above 1
+        least = np.minimum(self.scores, 1) - np.float32(ROUNDING)  # an index rounds no score above 1
+        return Recall(share_of_best(hits, least[:, -1]), share_of_best(hits[:, :1], least[:, 0]))
+
+
+ExactSearches = Mapping[str, ExactSearch]  # by the kind of the queries
 
 
 def search_exactly(queries: Embeddings, codes: Codes, scales: Scales, top_k: int = TOP_K) -> ExactSearch:
@@ -64,13 +90,42 @@ def search_exactly(queries: Embeddings, codes: Codes, scales: Scales, top_k: int
         scores = queries @ dequantize(codes[rows], scales[rows]).T
         best = np.partition(np.hstack([best, scores]), -top_k, axis=1)[:, -top_k:]
         release(codes)
-    return ExactSearch(queries, best.min(axis=1), top_k)
+    return ExactSearch(queries, -np.sort(-best, axis=1))
 
 
-def own_queries(codes: Codes, scales: Scales) -> Embeddings:
+def search_samples(spans: Embeddings, codes: Codes, scales: Scales) -> ExactSearches:
+    """Return what exact search finds for the embeddings of `sample_spans`, (m, dim) float32, and for `sample_rows`.
+
+    codes is (rows, dim) int8 and scales (rows,) float32.
+    """
+    queries = {SPANS: spans, ROWS: sample_rows(codes, scales)}
+    return {kind: search_exactly(each, codes, scales) for kind, each in queries.items()}
+
+
+def sample_spans(texts: Sequence[str]) -> list[str]:
+    """Return a span of a few words of each of QUERIES texts, evenly spread, at a random place of the text.
+
+    A text with fewer words is a query as a whole.
+    """
+    random = np.random.default_rng(SEED)
+    spans = []
+    for text in (texts[row] for row in _spread(len(texts)).tolist()):
+        words = [(word.start(), word.end()) for word in re.finditer(WORD, text)] or [(0, len(text))]
+        count = min(len(words), int(random.integers(*SPAN_WORDS, endpoint=True)))
+        first = int(random.integers(len(words) - count, endpoint=True))
+        spans.append(text[words[first][0] : words[first + count - 1][1]])
+    return spans
+
+
+def sample_rows(codes: Codes, scales: Scales) -> Embeddings:
     """Return QUERIES of an index's rows, evenly spread, as queries: (m, dim) float32 of unit length."""
-    rows = slice(None, None, max(1, len(codes) // QUERIES))
+    rows = _spread(len(codes))
     queries = dequantize(codes[rows], scales[rows])
     lengths = np.linalg.norm(queries, axis=1, keepdims=True)
     queries /= np.where(lengths > 0, lengths, 1)  # a row can be zeros
     return queries
+
+
+def _spread(count: int) -> Array[np.intp]:
+    """Return QUERIES numbers below `count`, evenly spread, or all if there are fewer."""
+    return np.linspace(0, count - 1, min(count, QUERIES)).astype(np.intp)

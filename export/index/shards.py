@@ -16,7 +16,6 @@ import numpy as np
 from export.corpus.digests import BYTES, Digests, Places, find_digests
 from export.files.resume import FINISHED, finishing
 from export.files.tensor_file import map_file, save_tensors
-from export.index.kept_lists import OlderLists
 from function.engine.arrays import Array
 from function.engine.bundle import MODEL, TOKENIZER, Manifest
 from function.engine.quantization import Codes, Scales
@@ -29,15 +28,11 @@ Truncated = Array[np.bool_]  # (n,): whether a text was truncated
 
 @dataclass(frozen=True, slots=True)
 class KnownRows:
-    """Rows that exist already: the digests of their texts, and a function that reads the rows at some places.
-
-    lists are those of an older bundle, if it has any.
-    """
+    """Rows that exist already: the digests of their texts, and a function that reads the rows at some places."""
 
     digests: Digests
     is_truncated: Truncated
     read: Callable[[Places], tuple[Codes, Scales]]
-    lists: OlderLists | None = None
 
 
 def name_model(manifest: Manifest) -> str:

@@ -10,7 +10,6 @@ from export.corpus.embedded import EmbeddedTexts
 from export.corpus.passages import stored_columns
 from export.files.tensor_file import release
 from export.index.indexer import check_checksum
-from export.index.kept_lists import OlderLists
 from export.index.shards import KnownRows, Truncated, name_model
 from function.engine.bundle import INDEX, PASSAGES, TRUNCATED, BundleError, Manifest, open_bundle, read_manifest
 from function.engine.quantization import Codes, Scales
@@ -37,10 +36,8 @@ def open_older_rows(bundle: Path, manifest: Manifest) -> KnownRows:
         )
     for name in (INDEX, PASSAGES):
         check_checksum(bundle, name, older)
-    stages = older.index.stages
-    Index.open(bundle / INDEX, stages)  # checks the tensors
-    tensors = map_tensors(bundle / INDEX, scattered=True)
-    lists = OlderLists.read(bundle / INDEX, stages) if stages is not None and stages.lists > 1 else None
+    Index.open(bundle / INDEX, older.index.stages)  # checks the tensors
+    tensors = map_tensors(bundle / INDEX)
     is_truncated = _read_truncated(bundle, older, older.index.rows)
     texts, _, metadata = stored_columns(bundle / PASSAGES)
     digests = digest_texts(EmbeddedTexts(texts, metadata) if older.index.heading_prefix else texts)
@@ -48,12 +45,11 @@ def open_older_rows(bundle: Path, manifest: Manifest) -> KnownRows:
         raise BundleError(f"{bundle}: was replaced while it was read; run the command again when no other export runs")
 
     def read(rows: Places) -> tuple[Codes, Scales]:
-        places = tensors["lists.places"][rows] if "lists.places" in tensors else rows
-        found = tensors["codes"][places], tensors["scales"][places]
+        found = tensors["codes"][rows], tensors["scales"][rows]
         release(tensors["codes"])  # otherwise the whole index would be in memory
         return found
 
-    return KnownRows(digests, is_truncated, read, lists)
+    return KnownRows(digests, is_truncated, read)
 
 
 def _read_truncated(bundle: Path, manifest: Manifest, rows: int) -> Truncated:

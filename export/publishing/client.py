@@ -3,6 +3,7 @@
 import os
 from typing import Any
 
+from export.packages import require_packages
 from function.engine.bundle import BundleError
 
 ATTEMPTS = 10  # the most that boto3 makes of each call, with growing pauses
@@ -15,15 +16,13 @@ class PublishError(BundleError):
 def connect(service: str, endpoint: str | None = None, profile: str | None = None, region: str | None = None) -> Any:
     """Return a client of a service, such as "s3". An option that is None is found as the AWS CLI finds it.
 
-    Raises PublishError if boto3 is not installed, or if it takes no such profile, region or endpoint.
+    Raises PackagesError if boto3 is not installed, PublishError if it takes no such profile, region or endpoint.
     """
-    try:
-        import boto3
-        from botocore.config import Config
-        from botocore.exceptions import BotoCoreError
-    except ImportError:
-        advice = "run `pip install 'semantic-search-lambda[publish]'`"
-        raise PublishError(f"boto3 is not installed, which publishing needs; {advice}") from None
+    require_packages(service, "publish")
+    import boto3
+    from botocore.config import Config
+    from botocore.exceptions import BotoCoreError
+
     retries: Any = {"mode": "standard", "max_attempts": ATTEMPTS}
     try:
         # boto3 itself does not read AWS_REGION, which the function and the other SDKs do

@@ -83,12 +83,20 @@ def _change_removed(store: "Store", options: argparse.Namespace, console: Consol
 
 
 def _read_ids(path: Path | None) -> list[str]:
-    """Return the lines of a file that are not blank. Raises PublishError if the file cannot be read."""
+    """Return the ids in the lines of a file, without blanks after them.
+
+    Raises PublishError if the file cannot be read or has none.
+    """
+    if path is None:
+        return []
+    expected = "expected a file in UTF-8 with an id in each line"
     try:
-        lines = [] if path is None else path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")  # -sig: editors on Windows write a BOM
     except (OSError, UnicodeDecodeError) as error:
-        raise PublishError(f"--ids: {path}: {error}; expected a file in UTF-8 with an id in each line") from error
-    return [line for line in lines if line.strip()]
+        raise PublishError(f"--ids: {path}: {error}; {expected}") from error
+    if not (ids := [line.rstrip() for line in lines if line.strip()]):
+        raise PublishError(f"--ids: {path}: has no ids, {expected}; nothing was changed")
+    return ids
 
 
 def _warn_of_removed(store: "Store", console: Console) -> None:

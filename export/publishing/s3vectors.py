@@ -97,7 +97,7 @@ def _write_bundle(bundle: Path, out: Path, manifest: Manifest, info: VectorsInfo
     kept = (PASSAGES, COLUMNS, KEYWORDS) if info.keeps_texts else ()
     files = {name: manifest.files[name] for name in (MODEL, TOKENIZER, *kept) if name in manifest.files}
     keywords = manifest.index.keywords if info.keeps_texts else None
-    index = replace(manifest.index, stages=None, recall=None, keywords=keywords, vectors=info)
+    index = replace(manifest.index, stages=None, recall={}, keywords=keywords, vectors=info)
     with replacing(out) as fresh:
         for name in files:
             shutil.copyfile(bundle / name, fresh / name)

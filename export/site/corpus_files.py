@@ -14,14 +14,13 @@ from function.engine.metadata.columns import PARTS
 from function.engine.passages import Passages
 from function.engine.tensors import map_tensors
 
-NOT_NEEDED = ("bits", "places.entries")  # the browser reads the signs of a row at its place
 SHARD = 1 << 18  # bytes of texts, ids and metadata of a shard, before they are gzipped
 
 
 def add_corpus(files: DataFiles, bundle: Path, index: IndexInfo) -> list[int]:
     """Write the data files of the corpus; return the first row of each shard of passages."""
     tensors = map_tensors(bundle / INDEX)
-    files.add_tensors("index", {name: tensor for name, tensor in tensors.items() if name not in NOT_NEEDED})
+    files.add_tensors("index", {name: tensor for name, tensor in tensors.items() if name != "bits"})
     if index.keywords is not None:
         _add_keywords(files, bundle / KEYWORDS)
     if index.columns:
@@ -33,12 +32,16 @@ def add_corpus(files: DataFiles, bundle: Path, index: IndexInfo) -> list[int]:
 
 
 def _add_keywords(files: DataFiles, path: Path) -> None:
-    """Write the postings. The terms become one text with a line for each, which a browser reads at once."""
+    """Write the postings. The terms become one text with a line for each, which a browser reads at once.
+
+    The words are another file, which only a misspelled word needs.
+    """
     tensors = map_tensors(path)
     content, offsets = tensors["terms"], tensors["terms.offsets"].astype(np.intp)
     terms = np.insert(content, offsets[1:-1], ord("\n"))
     kept = {name: tensors[name] for name in ("postings.offsets", "rows", "impacts", "scales")}
     files.add_tensors("keywords", {"terms": terms} | kept)
+    files.add("words", tensors["words"].tobytes().rstrip(b"\n"))
 
 
 def _add_passages(files: DataFiles, passages: Passages) -> list[int]:

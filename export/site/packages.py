@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from export.packages_error import PackagesError
+from export.packages import PackagesError
 
 HERE = Path(__file__).parent
 LOCK = ("package.json", "package-lock.json")

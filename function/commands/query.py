@@ -24,6 +24,7 @@ from function.settings import CHARACTERS_PER_TEXT, SettingsError, read_settings
 
 MODES = ("semantic", "keyword", "hybrid")
 BOLD, NORMAL = "\x1b[1m", "\x1b[0m"
+MARKS = " \t\n*_`~#>|:=()[]-"  # of Markdown: a snippet leaves out nothing if it leaves out nothing else
 NARROWEST_TEXT = 20  # characters of a hit that are displayed even if the terminal is too narrow
 EXAMPLES = """\
 examples:
@@ -32,8 +33,8 @@ examples:
   python -m function query --like faq-12
   python -m function query "elections" --filter '{"date": {"$gte": "2016-01-01"}}'
   python -m function query --file queries.txt --json > results.jsonl
-  python -m function query "install" --mode hybrid --group-by path
-  python -m function query "reset my password" --mode hybrid --rerank 20
+  python -m function query "install" --group-by path
+  python -m function query "reset my password" --rerank 20
   python -m function query --filter '{"price": {"$lt": 50}}' --sort price:desc --facet category
   git log --format=%s | python -m function query --file - --json
 """
@@ -80,10 +81,15 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("text", nargs="?", help="what to search for")
     parser.add_argument("--file", metavar="FILE", help="search for each line of a file; - reads standard input")
-    parser.add_argument("--bundle", help="the bundle's folder (default: BUNDLE_DIR, or bundle/ beside function/)")
+    parser.add_argument("--bundle", help="the bundle's folder (default: BUNDLE_DIR, or bundle/)")
     count = number_option(1, MOST_HITS)
     parser.add_argument("--num-results", type=count, default=5, metavar="N", help=f"1 to {MOST_HITS} (default: 5)")
-    parser.add_argument("--mode", choices=MODES, default="semantic", help="search by meaning, by words or by both")
+    parser.add_argument(
+        "--mode",
+        choices=MODES,
+        help="search by meaning, by words or by both (default: hybrid; semantic with --like, or without keywords)",
+    )
+    parser.add_argument("--prefix", action="store_true", help="find words too that begin with the last word")
     parser.add_argument(
         "--fusion-weight",
         type=_weight,
@@ -118,6 +124,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         default=[],
         metavar="COLUMN",
         help="count the values of a column among the texts that pass the filter; may be repeated; needs no text",
+    )
+    parser.add_argument(
+        "--no-correct", action="store_true", help="search for misspelled words as they are, instead of similar ones"
     )
     parser.add_argument(
         "--exact", action="store_true", help="compare with every text, which is slow in a very large corpus"
@@ -207,6 +216,8 @@ def _search_all(options: argparse.Namespace, bundle: Loaded, texts: Iterable[str
             sort=dict(options.sort) or None,
             facets=options.facet,
             fusion_weight=options.fusion_weight,
+            prefix=options.prefix,
+            correct=not options.no_correct,
             rerank=options.rerank,
             highlights=options.highlights if options.json else _is_terminal(),
         )
@@ -270,18 +281,19 @@ def _print_table(found: Found) -> None:
 
 def _snippet(result: Mapping[str, Any], room: int) -> str:
     """Return the beginning of a result's snippet in one line of `room` characters, its highlights in bold."""
-    text: str = result["text"]
-    snippet = result.get("snippet", {"start": 0, "end": len(text)})
-    start, end = snippet["start"], min(snippet["end"], snippet["start"] + room)
-    if end < len(text.rstrip()) or start:
-        end = min(end, start + room - 1 - bool(start))  # room for the ellipses
-    ranges = [] if os.environ.get("NO_COLOR") else result.get("highlights", [])
-    line, place = "…" if start else "", start
-    for first, last in [[max(first, start), min(last, end)] for first, last in ranges]:
-        if first < last and last - first < len(text.strip()):  # a text that is all highlighted needs no bold
+    whole: str = result["text"]
+    snippet = result.get("snippet", {"start": 0, "end": len(whole), "text": whole, "highlights": []})
+    text: str = snippet["text"]
+    is_later = bool(whole[: snippet["start"]].strip(MARKS))
+    is_sooner = bool(whole[snippet["end"] :].strip(MARKS)) or len(text.rstrip()) > room
+    end = room - is_later - is_sooner if is_later or is_sooner else room  # room for the ellipses
+    ranges = [] if os.environ.get("NO_COLOR") else snippet["highlights"]
+    line, place = "…" if is_later else "", 0
+    for first, last in [[first, min(last, end)] for first, last in ranges]:
+        if first < last and last - first < len(whole.strip()):  # a text that is all highlighted needs no bold
             line += f"{visible(text[place:first])}{BOLD}{visible(text[first:last])}{NORMAL}"
             place = last
-    return line + visible(text[place:end]) + ("…" if end < len(text.rstrip()) else "")
+    return line + visible(text[place:end]) + ("…" if is_sooner else "")
 
 
 def _is_terminal() -> bool:

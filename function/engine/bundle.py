@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 MANIFEST = "manifest.json"
 MODEL = "model.ort"
@@ -88,9 +88,10 @@ class KeywordsInfo:
     b: float
     fusion: str  # one of FUSIONS
     fusion_weight: float  # weight of the cosine, 0 to 1; the rest is the weight of BM25
-    analyzer: int = 1  # version of the terms: see function/engine/keyword/analyzer.py
     # the different stemmers of the texts if a column names the language of each; "none" means texts without stems
     languages: list[str] = field(default_factory=list)
+    # share of the words of the texts that the tokenizer has as one token; low in another language than the tokenizer's
+    known_words: float = 1.0
 
     @property
     def stemmers(self) -> list[str | None]:
@@ -100,11 +101,9 @@ class KeywordsInfo:
 
 @dataclass(frozen=True, slots=True)
 class StagesInfo:
-    """How many lists and rows the stages of a search read; function/engine/semantic/index.py explains them."""
+    """How many rows the stages of a search keep; function/engine/semantic/index.py explains them."""
 
-    lists: int  # number of lists of similar rows (nlist); 1 if the rows are in the order of the corpus
-    probed: int  # lists that a search reads (nprobe)
-    candidates: int  # entries, or rows without lists, that are kept after comparing signs
+    candidates: int  # rows that are kept after comparing signs
     rescored: int  # rows that are scored with their codes
 
 
@@ -125,7 +124,9 @@ class IndexInfo:
 
     rows: int
     stages: StagesInfo | None  # None: every search looks at all rows
-    recall: float | None  # recall@10 against exact search, measured with rows of the corpus; None if not measured
+    recall: dict[
+        str, float
+    ]  # against exact search, by the kind of query: see export/index/recall.py; {} if not measured
     model_sha256: str  # checksum of the model.ort that embedded the corpus
     tokenizer_sha256: str
     corpus: str  # file name of the texts, or what else they are
@@ -135,6 +136,8 @@ class IndexInfo:
     heading_prefix: bool = False  # whether passages were embedded after the path of their headings
     title: str = ""  # what the corpus is called; "" for the name of its file
     description: str = ""  # what it is about, for agents that choose a tool
+    # options of the export that differ from their defaults, which only `--update` reads: see export/arguments.py
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +154,7 @@ class Manifest:
         """Return the text of manifest.json, indented so that people can read and compare it."""
         content = asdict(self)
         # left out if empty: functions from before these fields refuse unknown ones
-        for name in ("vectors", "heading_prefix", "title", "description"):
+        for name in ("vectors", "heading_prefix", "title", "description", "options"):
             if content["index"] is not None and not content["index"][name]:
                 del content["index"][name]
         for name in ("full_dim", "documents"):
@@ -159,10 +162,6 @@ class Manifest:
                 del content["model"][name]
         if content["index"] is not None and (vectors := content["index"].get("vectors")) and not vectors["keeps_texts"]:
             del vectors["keeps_texts"]
-        if content["index"] is not None and (keywords := content["index"]["keywords"]):
-            for name, default in (("analyzer", 1), ("languages", [])):
-                if keywords[name] == default:
-                    del keywords[name]
         if self.rerank is None:
             del content["rerank"]
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
@@ -209,11 +208,12 @@ def _read_index(values: dict[str, Any]) -> IndexInfo:
     stages, keywords, vectors = values["stages"], values["keywords"], values.get("vectors")
     parts = {
         "stages": None if stages is None else _read(StagesInfo, stages),
-        "keywords": None if keywords is None else _read(KeywordsInfo, {"analyzer": 1, "languages": []} | keywords),
+        "keywords": None if keywords is None else _read(KeywordsInfo, keywords),
         "vectors": None if vectors is None else _read(VectorsInfo, {"keeps_texts": False} | vectors),
         "heading_prefix": values.get("heading_prefix", False),
         "title": values.get("title", ""),
         "description": values.get("description", ""),
+        "options": values.get("options", {}),
     }
     return _read(IndexInfo, values | parts)
 
@@ -248,6 +248,7 @@ _IS_VALID: dict[object, Callable[[Any], bool]] = {  # by the type of a field
     VectorsInfo | None: lambda value: value is None or isinstance(value, VectorsInfo),
     list[str]: lambda value: isinstance(value, list) and all(isinstance(text, str) for text in value),
     dict[str, str]: lambda value: isinstance(value, dict) and all(isinstance(text, str) for text in value.values()),
+    dict[str, Any]: lambda value: isinstance(value, dict),
     dict[str, float]: lambda value: isinstance(value, dict) and all(type(x) in (int, float) for x in value.values()),
 }
 

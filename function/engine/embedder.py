@@ -18,7 +18,7 @@ from tokenizers import Encoding, Tokenizer
 
 from function.engine.bundle import MODEL, TOKENIZER, BundleError, ModelInfo
 from function.engine.quantization import Embeddings
-from function.engine.tokenizer import read_tokenizer
+from function.engine.tokenizer import read_tokenizer, split_word
 
 SHORT_TEXT = 4_000  # characters that are tokenized in about a millisecond
 TOKENS_PER_BATCH = 128  # the activations of larger batches no longer fit a core's cache
@@ -100,6 +100,10 @@ class Embedder:
             ids = ids[len(before) : len(ids) - len(after)]
         room = self.model.max_tokens - ends
         return TokenIds([*before, *ids[:room], *after], len(ids) > room)
+
+    def split_word(self, word: str) -> Sequence[str]:
+        """Return the parts of a word that are tokens, as the function `split_word` does."""
+        return split_word(self._tokenizer, word)
 
     @cached_property
     def vocabulary_size(self) -> int:

@@ -1,8 +1,12 @@
 """Meaning and words together: the best rows of both searches, each scored by both, in one order.
 
-"convex" adds the two scores: weight * cosine + (1 - weight) * BM25 / the best BM25 score of the query. "rrf" is
-reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009): it adds 1 / (60 + rank) over the two orders, so it ignores
-how much better one row is than the next.
+"convex" adds the two scores: weight * cosine + (1 - weight) * BM25 / divisor. The divisor is the best BM25 score of the
+query, or ATTAINABLE of the score that a text with all words of the query could reach, whichever is larger. The second
+is larger where even the best text has few words of the query, or only its frequent ones: then words count less.
+docs/relevance.md has the comparison with other divisors.
+
+"rrf" is reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009): it adds 1 / (60 + rank) over the two orders, so it
+ignores how much better one row is than the next.
 """
 
 from dataclasses import dataclass
@@ -26,6 +30,9 @@ CANDIDATES = 2 * MOST_HITS
 # Up to this many results, semantic search first adds FEW_HITS rows only, which takes much less time. The rest of
 # CANDIDATES is added if one of them could be a result, which few queries need.
 FEW_RESULTS = 10
+# Chosen on SciFact, CISI and an invented catalogue together, with the default weight (`python -m bench fusion`).
+ATTAINABLE = 0.7
+DEEPER = 8  # how many times as many rows an exact search adds if the first ones are not enough
 RRF_RANK = 60  # the constant of the paper: the higher, the less the first ranks stand out
 
 
@@ -43,25 +50,36 @@ def fuse(
 
     The `scores` of a hit are its cosine to the query, "semantic", and its BM25 score, "keyword".
 
-    query is (dim,) float32 of unit length; exact compares it with every row. allowed is (rows,) bool: only rows where
-    it is true are returned; None means the rows that `matches` allows. A mask changes no score of "convex".
+    query is (dim,) float32 of unit length. exact finds the top_k of all rows, not only of those that the two searches
+    add. allowed is (rows,) bool: only rows where it is true are returned; None means the rows that `matches` allows. A
+    mask changes no score of "convex".
     """
     within = matches if allowed is None else matches.within(allowed)
     count = max(CANDIDATES, 2 * top_k)
+    if exact and info.fusion != CONVEX:
+        count = max(count, within.rows)  # the rank of a row depends on all others
     by_words = within.best_rows(count)
-    first_and_last = within.scores_of(by_words[[0, -1]]) if len(by_words) else np.zeros(2, np.float32)
-    highest = float(first_and_last[0] if within is matches else matches.highest) or 1.0
-    score = partial(_score, index, query, within, highest, info, top_k)
-    if top_k <= FEW_RESULTS and info.fusion == CONVEX and isinstance(index, Index):
-        similar, cosines = index.best(query, FEW_HITS, within.allowed, exact=exact)
-        scored = score(np.union1d(similar, by_words))
-        # upper bound for a row that neither search has found: the last cosine and the last BM25 score
-        last = float(first_and_last[1]) if len(by_words) == count else 0.0
-        bound = np.round(info.fusion_weight * cosines[-1:] + (1 - info.fusion_weight) * last / highest, DECIMALS)
-        if len(similar) < FEW_HITS or np.count_nonzero(scored.scores > bound) >= FEW_RESULTS:
+    ends = within.scores_of(by_words[[0, -1]]) if len(by_words) else np.zeros(2, np.float32)
+    highest = float(ends[0]) if within.allowed is None else matches.highest
+    divisor = max(highest, ATTAINABLE * matches.attainable) or 1.0
+    score = partial(_score, index, query, within, divisor, info, top_k)
+    has_bound = info.fusion == CONVEX and isinstance(index, Index)
+    depth = FEW_HITS if has_bound and top_k <= FEW_RESULTS else count
+    while True:
+        similar, cosines = index.best(query, depth, within.allowed, exact=exact)
+        rows = np.array(sorted({*similar.tolist(), *by_words.tolist()}), np.intp)  # np.union1d would import numpy.ma
+        scored = score(rows)
+        if len(similar) < depth or not has_bound or (depth == count and not exact):
             return scored.best(top_k)
-    similar, _ = index.best(query, count, within.allowed, exact=exact)
-    return score(np.union1d(similar, by_words)).best(top_k)
+        # upper bound for a row that neither search has found: the last cosine and the last BM25 score
+        last = float(within.scores_of(by_words[-1:])[0]) if len(by_words) == count else 0.0
+        bound = np.round(info.fusion_weight * cosines[-1] + (1 - info.fusion_weight) * last / divisor, DECIMALS)
+        if np.count_nonzero(scored.scores > bound) >= max(top_k, FEW_RESULTS):
+            return scored.best(top_k)
+        if depth == count:
+            count *= DEEPER
+            by_words = within.best_rows(count)
+        depth = count
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +109,20 @@ def _score(
     index: "Index | RemoteIndex",
     query: Embeddings,
     matches: Matches,
-    highest: float,
+    divisor: float,
     info: KeywordsInfo,
     top_k: int,
     rows: Rows,
 ) -> Scored:
-    """Score these rows. highest is the highest BM25 score of the query; a remote index may leave some rows out."""
+    """Score these rows; BM25 scores are divided by the divisor. A remote index may leave some rows out."""
     keyword = matches.scores_of(rows).astype(np.float64)
     if info.fusion == CONVEX and not isinstance(index, Index):
-        others = (1 - info.fusion_weight) * keyword / highest
+        others = (1 - info.fusion_weight) * keyword / divisor
         rows = index.within_reach(rows, info.fusion_weight, others, top_k)
         keyword = matches.scores_of(rows).astype(np.float64)
     semantic = index.scores(query, rows)
     if info.fusion == CONVEX:
-        scores = info.fusion_weight * semantic + (1 - info.fusion_weight) * keyword / highest
+        scores = info.fusion_weight * semantic + (1 - info.fusion_weight) * keyword / divisor
     else:
         scores = _reciprocal_rank(semantic) + np.where(keyword > 0, _reciprocal_rank(keyword), 0)
     return Scored(rows, np.round(scores, DECIMALS), semantic, keyword)

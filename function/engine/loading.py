@@ -73,7 +73,8 @@ class LoadedTexts:
         if self.manifest.index.keywords is None:
             return None
         self._check_place()
-        return Keywords(self.folder / KEYWORDS, self.manifest.index.keywords, self.manifest.index.rows)
+        info, rows = self.manifest.index.keywords, self.manifest.index.rows
+        return Keywords(self.folder / KEYWORDS, info, rows, self.embedder.split_word)
 
     @cached_property
     def reranker(self) -> "Reranker | None":

@@ -5,6 +5,7 @@ vocabulary of any other kind of tokenizer stays in the JSON, and the file has on
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from tokenizers import Tokenizer
@@ -41,3 +42,17 @@ def save_tokenizer(tokenizer: Tokenizer, path: Path) -> None:
         tokens = []
     lines = [json.dumps(described, ensure_ascii=False, separators=(",", ":")), *tokens]
     path.write_text("\n".join(lines), encoding="utf-8", newline="\n")
+
+
+def split_word(tokenizer: Tokenizer, word: str) -> Sequence[str]:
+    """Return the parts of a word that are tokens, in lower case or capitalized, whichever has fewer.
+
+    A word with a part that the tokenizer does not know has its letters as parts.
+    """
+    unknown = getattr(tokenizer.model, "unk_token", None)
+    encodings = [tokenizer.encode(each, add_special_tokens=False) for each in (word, word.capitalize())]
+    found = [
+        [word[begin:end] for begin, end in encoding.offsets] if unknown not in encoding.tokens else word
+        for encoding in encodings
+    ]
+    return min(found, key=len) or word

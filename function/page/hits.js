@@ -3,7 +3,7 @@
 // The list of results: a score with its bar, the source, the best part of the text, the metadata.
 
 const hits = byId("hits");
-const FOLDED = 240; // characters of a text that are shown if the server chose no part of it
+const REST = /[^\s*_`~#>|:=()[\]-]/u; // in what is left out of a text, unless it is Markdown alone
 // the parts of a score that are shown: name in the reply, label, color
 const PARTS = [
   ["semantic", "meaning", "fill"],
@@ -40,24 +40,27 @@ function drawScore(result, full) {
   return make("p", { class: "score" }, make("span", { class: "unseen" }, "Score "), number, track);
 }
 
-// Return a paragraph with the best part of a text, and a button that shows all of it if there is more.
+// Return a paragraph with the best part of a text, and a button that shows all of it if there is more. The part is plain
+// text; all of it can be Markdown.
 function drawText({ text, highlights, snippet }) {
-  const first = () => [...text.slice(0, 2 * FOLDED)].slice(0, FOLDED).join("");
-  const part = snippet ?? { start: 0, text: first() };
+  const characters = [...text];
+  const [isLater, isSooner] = [characters.slice(0, snippet.start), characters.slice(snippet.end)].map((part) =>
+    REST.test(part.join("")),
+  );
+  const isWhole = !isLater && !isSooner;
   const paragraph = make("p", { class: "text" });
-  const isWhole = part.text.length >= text.trim().length;
   const button = make("button", { type: "button", class: "more", click: () => show(!paragraph.matches(".open")) });
   function show(isOpen) {
     paragraph.replaceChildren(
-      ...(isOpen ? markRanges(text, highlights) : markRanges(part.text, highlights, part.start)),
+      ...(isOpen ? markRanges(text, highlights) : markRanges(snippet.text, snippet.highlights)),
     );
-    paragraph.classList.toggle("open", isOpen);
-    paragraph.classList.toggle("later", !isOpen && part.start > 0);
-    paragraph.classList.toggle("sooner", !isOpen && !text.trimEnd().endsWith(part.text));
+    paragraph.classList.toggle("open", isOpen || isWhole);
+    paragraph.classList.toggle("later", !isOpen && isLater);
+    paragraph.classList.toggle("sooner", !isOpen && isSooner);
     button.setAttribute("aria-expanded", String(isOpen));
     button.textContent = isOpen ? "Show less" : "Show all";
   }
-  show(isWhole);
+  show(false);
   return isWhole ? [paragraph] : [paragraph, button];
 }
 

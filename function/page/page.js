@@ -95,8 +95,8 @@ function showChoices() {
   byId("like-label").textContent = like?.label ?? "";
 }
 
-function searchLike({ id, text, metadata }) {
-  like = { id, label: [metadata.title, text.slice(0, 200)].filter((part) => typeof part === "string").join(": ") };
+function searchLike({ id, metadata, snippet }) {
+  like = { id, label: [metadata.title, snippet.text].filter((part) => typeof part === "string").join(": ") };
   query.value = "";
   writeAddress({ isNew: true });
   query.focus();

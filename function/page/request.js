@@ -17,7 +17,8 @@ function readRequest() {
   const [, way, column] = byId("sort").value.match(/^(asc|desc) (.*)$/s) ?? [];
   const what = like ? { id: like.id } : query.value.trim() ? { text: query.value } : null;
   const mode = like ? "semantic" : readMode(); // a whole text shares words with nearly every other
-  const request = what ? { ...what, num_results, mode, highlights: true } : { num_results };
+  const request = { ...(what && { ...what, mode }), num_results, highlights: true };
+  if (what && !like && mode !== "semantic") request.prefix = true; // the last word may still be typed
   if (conditions.length) request.filter = toFilter(conditions);
   if (column) request.sort = { [column]: way };
   if (what && corpus.hasReranker && !column && byId("rerank").checked) request.rerank = {};

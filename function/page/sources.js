@@ -43,8 +43,8 @@ function drawOthers(passages) {
   return make("ul", { class: "others", "aria-label": "More passages of this document" }, ...passages.map(drawOther));
 }
 
-function drawOther({ metadata, highlights, snippet }) {
+function drawOther({ metadata, snippet }) {
   const place = link(toLink(metadata.url, documents), placeOf(metadata) || metadata.title || "Passage");
-  const excerpt = make("span", { class: "excerpt" }, ...markRanges(snippet.text, highlights, snippet.start));
+  const excerpt = make("span", { class: "excerpt" }, ...markRanges(snippet.text, snippet.highlights));
   return make("li", {}, place, " ", excerpt);
 }

@@ -13,6 +13,7 @@ def _form(name: str, kind: dict[str, Any], *absent: str) -> dict[str, Any]:
     return {"required": [name], "properties": {name: kind} | {other: {"type": "null"} for other in absent}}
 
 
+RERANK_PATHS = ("/rerank", "/v1/rerank", "/v2/rerank")
 LISTS = ("text", "id", "group_by", "min_score", "rerank")  # fields that a list of texts, without a search, cannot have
 TOGETHER = {  # which fields of SimilarRequest go together
     "anyOf": [
@@ -31,8 +32,12 @@ TOGETHER = {  # which fields of SimilarRequest go together
 
 
 def describe_app(app: FastAPI, kinds: Mapping[str, str], *, has_reranker: bool) -> dict[str, Any]:
-    """Return the document over a corpus with columns of these types. FastAPI makes it once and keeps it."""
-    document = FastAPI.openapi(app)
+    """Return the document over a corpus with columns of these types; without a reranker, its routes are left out."""
+    document = FastAPI.openapi(app)  # FastAPI makes it once and keeps it; the next bundle can have a reranker
+    paths = document["paths"].items()
+    document = document | {
+        "paths": {path: methods for path, methods in paths if has_reranker or path not in RERANK_PATHS}
+    }
     schemas = document["components"]["schemas"]
     schemas |= filter_schemas(kinds)
     reply = SimilarReply.model_json_schema(ref_template="#/components/schemas/{model}")

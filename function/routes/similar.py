@@ -47,13 +47,19 @@ class SimilarRequest(StrictRequest):
     num_results: Annotated[int, Field(ge=1, le=MOST_HITS), BeforeValidator(whole_number)] = Field(
         default=5, description="How many texts to return, or how many groups with `group_by`."
     )
-    mode: Literal["semantic", "keyword", "hybrid"] = Field(
-        default="semantic",
+    mode: Literal["semantic", "keyword", "hybrid"] | None = Field(
+        default=None,
         description="semantic: texts with a similar meaning. keyword: texts with these words, for names and codes; "
-        "words between quotation marks must occur. hybrid: both.",
+        "words between quotation marks must occur. hybrid: both. The default is hybrid for a text, and semantic for an "
+        "id or if the corpus has no keywords.",
+    )
+    prefix: bool = Field(
+        default=False,
+        description="In the modes keyword and hybrid: the last word of the text is still being typed, so words that "
+        "begin with it are found too. A blank or a punctuation mark after it completes it.",
     )
     exact: bool = Field(
-        default=False, description="Compare with every text. Otherwise a very large corpus is searched in part."
+        default=False, description="Find the best of all texts. Otherwise a very large corpus is searched in part."
     )
     # the search checks the filter, and function/routes/filtering.py adds its JSON Schema
     filter: dict[str, Any] | None = Field(default=None, description="Return only texts whose metadata match.")
@@ -96,6 +102,10 @@ class SimilarRequest(StrictRequest):
         "share that the corpus was exported with. The other modes ignore it.",
     )
 
+    correct: bool = Field(
+        default=True,
+        description="In the modes keyword and hybrid: replace misspelled words that no text has by words of the texts.",
+    )
     rerank: RerankOptions | None = Field(
         default=None,
         description="Score the best texts once more with a slower and more accurate model, which reads the query and a "

@@ -18,11 +18,15 @@ class Scores(BaseModel):
 
 
 class Snippet(BaseModel):
-    """The part of a text to show: from `start` to before `end`, in characters (Unicode code points)."""
+    """The part of a text to show: from `start` to before `end`, in characters (Unicode code points).
+
+    `text` is this part, without the syntax of Markdown if it is from such a document; `highlights` are ranges in it.
+    """
 
     start: int
     end: int
     text: str
+    highlights: list[tuple[int, int]] = []
 
 
 class Result(BaseModel):
@@ -75,5 +79,5 @@ class SimilarReply(BaseModel):
     facets: dict[str, list[FacetValue]] | None = None
     total: int | None = None
     corrected: dict[str, list[str]] | None = Field(
-        default=None, description="the words that replaced those words of the text that no text of the corpus has"
+        default=None, description="the words of the corpus that replaced misspelled words of the text"
     )

@@ -1,6 +1,7 @@
 """The fields of requests that hold texts or whole numbers, and the limits of texts, tokens and fields."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -9,6 +10,9 @@ from pydantic_core import PydanticCustomError
 from function.errors import union_tag
 from function.http import HttpError
 from function.settings import CHARACTERS_PER_TEXT, Settings
+
+LARGEST_GROWTH = 18  # characters in NFKC of one character: U+FDFA has the most
+PIECE = 128  # characters of a text that are compared with their NFKC together
 
 # maximum fields of one body; pydantic describes each unknown field, which takes seconds for a body of 6 MB
 MOST_FIELDS = 100
@@ -51,18 +55,52 @@ def whole_number(number: object) -> object:
 RequestText = Annotated[str, AfterValidator(_check_text), Field(json_schema_extra=NOT_BLANK)]
 
 
-def refuse_characters(texts: Sequence[str], settings: Settings, field: str = "text") -> None:
+def refuse_characters(texts: Sequence[str], settings: Settings, field: str = "text", query: str = "") -> None:
     """Raise HttpError with status 413 if texts have too many characters, each or together.
 
-    The tokenizer reads all of a text before it cuts it to the model's length, and takes seconds for a megabyte.
+    A query counts with each text, because a reranker reads it with each. The tokenizer reads all of a text before it
+    cuts it to the model's length, and takes seconds for a megabyte. Keyword search and some tokenizers read a text in
+    NFKC, so its characters count there too: one of them can become 18.
     """
-    count, longest = sum(map(len, texts)), max(map(len, texts))
+    count, longest = sum(map(len, texts)) + len(query) * len(texts), max(len(query), *map(len, texts))
     if count > settings.max_characters:
-        found = f"{count} characters in {len(texts)} text{'s'[: len(texts) > 1]}"
-        raise HttpError(413, f"{field}: {found}, at most {settings.max_characters}; send fewer or shorter texts")
+        of = ", because the query counts with each text" if query else f" in {len(texts)} text{'s'[: len(texts) > 1]}"
+        most = settings.max_characters
+        raise HttpError(413, f"{field}: {count} characters{of}, at most {most}; send fewer or shorter texts")
     if longest > CHARACTERS_PER_TEXT:
         found = f"a text of {longest} characters"
         raise HttpError(413, f"{field}: {found}, at most {CHARACTERS_PER_TEXT}; split it")
+    if count <= CHARACTERS_PER_TEXT // LARGEST_GROWTH:
+        return
+    count, of_query = 0, _nfkc_length(query)
+    for text in texts:
+        length = _nfkc_length(text)
+        count += length + of_query
+        for characters, most in ((max(length, of_query), CHARACTERS_PER_TEXT), (count, settings.max_characters)):
+            if characters > most:
+                beyond = f"more than {most} characters in Unicode's form NFKC"
+                raise HttpError(413, f"{field}: {beyond}, at most {most}; send fewer or shorter texts")
+
+
+def _nfkc_length(text: str) -> int:
+    """Return the number of characters of a text in NFKC, those of composed marks counted one by one.
+
+    The text is read in pieces, because NFKC takes quadratic time for a run of marks. Most pieces are in NFKC already,
+    which is quick to find out.
+    """
+    if text.isascii():
+        return len(text)
+    from unicodedata import is_normalized  # only long texts that are not ASCII need it
+
+    pieces = (text[start : start + PIECE] for start in range(0, len(text), PIECE))
+    return sum(len(piece) if is_normalized("NFKC", piece) else sum(map(_growth, piece)) for piece in pieces)
+
+
+@lru_cache(1024)
+def _growth(character: str) -> int:
+    from unicodedata import normalize
+
+    return len(normalize("NFKC", character))
 
 
 def refuse_fields(found: object, where: str) -> None:

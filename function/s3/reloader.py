@@ -5,9 +5,6 @@ current one, opens it, and makes it current with a single assignment. It runs in
 If the pointer has removed other texts of the current version, the poll opens the files that are there in the same way.
 active_bundle.py keeps the bundle of each request; a later poll removes the files of bundles without requests.
 
-The processes of a server share the version that they serve, so that a worker that replaces a dead one starts with it
-(`catch_up`).
-
 In Lambda a process is frozen between requests. A request starts the poll when it is due, and a poll that is not
 finished continues during later requests. It opens new connections in place of those that broke meanwhile.
 """
@@ -19,7 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from time import monotonic, perf_counter
+from time import perf_counter
 
 from function.engine.bundle import MODEL, TOKENIZER, BundleError, Manifest, read_manifest
 from function.engine.embedder import Embedder
@@ -32,7 +29,6 @@ from function.s3.fetch import RefusedError, fetch, parse_published
 from function.s3.folders import SharedFolder, closed_if_failed, open_shared, own_folder, remove_unused
 from function.s3.objects import Objects
 from function.s3.polls import Polls
-from function.s3.shared_version import SharedVersion
 from function.search.not_fetched import is_incomplete
 from function.search.query import Found, Lap, Query
 from function.search.search import make_search
@@ -41,10 +37,6 @@ AT_ONCE_TO_START = 8  # requests to S3 at the same time during the start
 AT_ONCE_BESIDE = 2  # the same during a switch, when each thread slows down the requests that are answered meanwhile
 
 Report = Callable[["Status"], None]
-
-
-class _GoneError(Exception):
-    """The files of a version were removed from the shared folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +82,6 @@ class BundleReloader:
         self._executor: Executor | None = None
         self._opening: Future[Embedder] | None = None
         self._unused: deque[SharedFolder] = deque()
-        self._shared = None if by_requests else SharedVersion()  # in Lambda no process is forked
         # Runs last at exit, because the newest finalizers run first: by then each ActiveBundle has queued its folder.
         weakref.finalize(self, _leave_nothing, self._unused, self._own_folder)
 
@@ -188,35 +179,12 @@ class BundleReloader:
         self._objects.abort()
         self.polls.stop()
 
-    def catch_up(self) -> None:
-        """Switch to the version that the other workers of this server serve, in a worker that was forked later.
-
-        Its files are in a shared folder. S3 is asked only if they are gone; then the version of the pointer is served.
-        Raises BundleError, TensorsError or OSError if it cannot be opened.
-        """
-        while self._shared is not None and (others := self._shared.get()) not in (None, self._serves):
-            assert others is not None
-            self._etag = None  # it belongs to the version that was open so far
-            try:
-                self._switch(*others, _find_nothing)
-            except _GoneError:
-                if self._shared.get() != others:  # the others have switched meanwhile
-                    continue
-                asked_at = monotonic()
-                try:
-                    pointer, _ = self._read_pointer()
-                    self._switch(pointer.version, pointer.removed_rows)
-                finally:
-                    self._objects.close()
-                self._shared.set(*self._serves, asked_at)
-
     @property
     def _serves(self) -> tuple[str, tuple[int, ...]]:
         """Return the version that is served, and its removed rows."""
         return self.served.version, self.served.removed
 
     def _poll(self) -> None:
-        asked_at = monotonic()
         try:
             _remove_all(self._unused)  # their last requests have ended, and a newer bundle needs the room
             answer = self._objects.read(POINTER, self._etag)
@@ -231,22 +199,17 @@ class BundleReloader:
                     self._fail(error)
                     self._refused = self.status.error
                 self._etag = answer.etag
-            if self._shared is not None:
-                self._shared.set(*self._serves, asked_at)
         except Exception as error:  # noqa: BLE001  reported, and the next poll can succeed
             self._fail(error)
         finally:
             self._objects.close()
             _remove_all(self._unused)
 
-    def _switch(self, version: str, removed: tuple[int, ...], fill: Callable[[Path], None] | None = None) -> None:
-        """Serve another version, or the same one with other removed rows.
-
-        `fill` is called if its files are not on this machine; the default fetches them.
-        """
+    def _switch(self, version: str, removed: tuple[int, ...]) -> None:
+        """Serve another version, or the same one with other removed rows."""
         if (version, removed) != self._serves:
             began = perf_counter()
-            self.served = self._open_beside(version, removed, fill or partial(self._fill_beside, version))
+            self.served = self._open_beside(version, removed)
             self.status = replace(
                 self.status,
                 version=version,
@@ -262,9 +225,9 @@ class BundleReloader:
         local = self.served.bundle.folder
         fetch(self._objects, version, folder, local, AT_ONCE_BESIDE, self._check)
 
-    def _open_beside(self, version: str, removed: tuple[int, ...], fill: Callable[[Path], None]) -> ActiveBundle:
+    def _open_beside(self, version: str, removed: tuple[int, ...]) -> ActiveBundle:
         """Open another bundle, or the same one again, with the model that is open already."""
-        folder = open_shared(self._own_folder / version, fill)
+        folder = open_shared(self._own_folder / version, partial(self._fill_beside, version))
         with closed_if_failed(folder):
             try:
                 self._check(read_manifest(folder.path))  # a server with another model can have fetched it
@@ -306,10 +269,6 @@ class BundleReloader:
     def info(self) -> dict[str, object]:
         """Return the field `bundle` of GET /info, with the version that answers this request."""
         return asdict(replace(self.status, version=self.of_request().version))
-
-
-def _find_nothing(folder: Path) -> None:
-    raise _GoneError
 
 
 def _leave_nothing(unused: deque[SharedFolder], own_folder: Path) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from function.engine.bundle import Manifest
 from function.engine.passages import Passages
 from function.engine.quantization import Embeddings
 from function.engine.semantic.index import Hit
@@ -51,7 +52,7 @@ class Query:
 
     text: str | None = None
     num_results: int = 5
-    mode: str = "semantic"
+    mode: str | None = None  # None: the default mode of the bundle
     exact: bool = False
     filter: dict[str, Any] | None = None
     include: Sequence[str] = ("text", "metadata")
@@ -64,6 +65,8 @@ class Query:
     facets: Sequence[str] = ()
     highlights: bool = False
     fusion_weight: float | None = None
+    prefix: bool = False
+    correct: bool = True
     rerank: int | None = None  # number of candidates: the best texts, which the bundle's reranker scores again
 
     @property
@@ -86,7 +89,7 @@ class Found:
     """The results as /similar returns them, best first, and whether the text was longer than the search reads.
 
     With facets, `facets` has the values of each column with their counts, and `total` is the number of texts counted.
-    `corrected` has the terms that replace each misspelled word of the text.
+    `corrected` has the words that replace each misspelled word of the text.
     """
 
     results: list[dict[str, Any]]
@@ -103,7 +106,7 @@ class Found:
         if self.total is not None:
             content["total"] = self.total
         if self.corrected:
-            content["corrected"] = {word: list(terms.values()) for word, terms in self.corrected.items()}
+            content["corrected"] = {word: list(words) for word, words in self.corrected.items()}
         return content
 
 
@@ -114,13 +117,24 @@ Search = Callable[[Query, Lap], Awaitable[Found]]
 class Ranking:
     """The ranking of the texts for a query, which is not computed yet: `find` returns its first hits among some rows.
 
-    `matching` returns (rows,) bool, or None if every text can be found. `corrected` is that of `Found`.
+    `matching` returns (rows,) bool, or None if every text can be found. `corrected` is that of `Found`, and `completed`
+    has the terms that complete the last word of the query.
     """
 
     find: "Find"
     matching: "Callable[[], Mask | None]"
     is_truncated: bool
     corrected: "Mapping[str, Correction] | None" = None
+    completed: frozenset[str] = frozenset()
+
+
+def default_mode(manifest: Manifest, id: str | None) -> str:
+    """Return the mode of a query without one: hybrid, or semantic if there are no keywords or if it has an id.
+
+    A whole text shares words with nearly every other.
+    """
+    has_keywords = manifest.index is not None and manifest.index.keywords is not None
+    return "hybrid" if has_keywords and id is None else "semantic"
 
 
 def show_hit(passages: Passages, hit: Hit, include: Sequence[str]) -> dict[str, Any]:

@@ -3,13 +3,13 @@
 Imported by the first query that asks for one of them.
 """
 
+import re
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 
-from function.engine.keyword.analyzer import VERSION
-from function.engine.keyword.highlights import TermsOfWords, highlight
+from function.engine.keyword.highlights import TermsOfWords, highlight, plain_text
 from function.engine.loading import Loaded, LoadedTexts
 from function.engine.metadata.columns import Column, Mask
 from function.engine.metadata.facets import count_values, sort_rows
@@ -19,6 +19,7 @@ from function.search.query import LONGEST_FOUND, Found, Query, Ranking, SearchEr
 
 MOST_SORTED = 1_000  # hits that are sorted by columns in the modes that find every text
 QUOTES = str.maketrans(dict.fromkeys('"“”„'))  # a stored text requires no words
+OF_MARKDOWN = re.compile(r"\.(?:md|markdown)(?:#.*)?:\d+\Z", re.IGNORECASE | re.DOTALL)  # ids of such passages
 STRINGS, ORDERED, ANY = (
     ("string",),
     ("string", "number", "boolean", "date"),
@@ -115,8 +116,10 @@ class RefinedQuery:
         if query.highlights:
             is_read = "text" in query.include
             texts = [result["text"] if is_read else passages.text(result["index"]) for result in results]
-            corrected = frozenset[str]().union(*(ranking.corrected or {}).values()) if ranking else frozenset[str]()
-            add_highlights(self._bundle, results, texts, self.text, query.mode, corrected)
+            corrections = (ranking.corrected or {}).values() if ranking else ()
+            others = frozenset(term for each in corrections for terms in each.values() for term in terms)
+            others |= ranking.completed if ranking else frozenset()
+            add_highlights(self._bundle, results, texts, self.text, query.mode or "semantic", others)
         return results
 
 
@@ -156,7 +159,7 @@ def refine_hits(bundle: Loaded, hits: list[dict[str, Any]], query: Query) -> lis
     least, name = query.min_score, query.group_by
     hits = [hit for hit in hits if least is None or hit["score"] >= least]
     if query.highlights:
-        add_highlights(bundle, hits, [hit["text"] for hit in hits], query.text, query.mode)
+        add_highlights(bundle, hits, [hit["text"] for hit in hits], query.text, "semantic")
     if name is not None:
         groups: dict[object, list[dict[str, Any]]] = {}
         for hit in hits:
@@ -175,17 +178,30 @@ def add_highlights(
     texts: Sequence[str],
     query: str | None,
     mode: str,
-    corrected: Set[str] = frozenset(),
+    others: Set[str] = frozenset(),
 ) -> None:
     """Add `highlights` and `snippet` to results; texts are theirs. Without a query, there are no highlights.
 
-    corrected: the terms that replace misspelled words of the query.
+    The snippet of a Markdown document is plain text with highlights of its own; all other ranges are those of the text.
+    others: the terms that replace misspelled words of the query or complete its last word.
     """
-    info = bundle.manifest.index and bundle.manifest.index.keywords
-    stemmers, version = (info.stemmers, info.analyzer) if info else ([None], VERSION)
-    terms = TermsOfWords(query or "", stemmers, version, corrected)
-    found = highlight(texts, terms, marks_words=mode != "semantic")
-    for result, text, parts in zip(results, texts, found, strict=True):
+    index = bundle.manifest.index
+    info = index and index.keywords
+    is_documents = index is not None and index.heading_prefix
+    terms = TermsOfWords(query or "", info.stemmers if info else [None], others)
+    shown = [
+        plain_text(text) if is_documents and OF_MARKDOWN.search(result["id"]) else (text, range(len(text)))
+        for result, text in zip(results, texts, strict=True)
+    ]
+    found = highlight([text for text, _ in shown], terms, marks_words=mode != "semantic")
+    for result, (text, places), parts in zip(results, shown, found, strict=True):
         start, end = parts.snippet
-        result["highlights"] = parts.ranges if query else []
-        result["snippet"] = {"start": start, "end": end, "text": text[start:end]}
+        ranges = [one for one in parts.ranges if one[0] < one[1]] if query else []
+        inside = [(max(first, start) - start, min(last, end) - start) for first, last in ranges]
+        result["highlights"] = [(places[first], places[last - 1] + 1) for first, last in ranges]
+        result["snippet"] = {
+            "start": places[start] if start else 0,
+            "end": places[end - 1] + 1 if end else 0,
+            "text": text[start:end],
+            "highlights": [one for one in inside if one[0] < one[1]],
+        }

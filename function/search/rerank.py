@@ -17,8 +17,9 @@ async def rerank(
     bundle: LoadedTexts, executor: Executor, query: Query, text: str, ranking: Ranking, lap: Lap
 ) -> Ranking:
     """Return a ranking whose first hits are the candidates, ordered by both scores."""
-    wanted, least = query.rerank, query.min_score
+    wanted, least, mode = query.rerank, query.min_score, query.mode
     assert wanted is not None  # the caller checked it
+    assert mode is not None  # the caller chose it
 
     def find(count: int, mask: Mask | None) -> list[Hit]:
         hits = ranking.find(count, mask)
@@ -34,4 +35,4 @@ async def rerank(
     pairs = await executor.run(lambda: reranker.tokenize_pairs(text, texts), is_long=True)
     logits = await executor.score(reranker, pairs)
     lap("rerank")
-    return replace(ranking, find=blended(find, candidates, logits, reranker.info.weight, query.mode))
+    return replace(ranking, find=blended(find, candidates, logits, reranker.info.weight, mode))

@@ -68,7 +68,7 @@ def make_vectors_search(bundle: LoadedModel, executor: Executor) -> Search:
 
 def _supported_text(query: Query) -> str:
     """Return the text of a query. Raises SearchError for what S3 Vectors cannot do."""
-    if query.mode != "semantic":
+    if query.mode not in (None, "semantic"):
         raise SearchError(f"mode: found {query.mode!r}, expected 'semantic'; {IN_S3_VECTORS}")
     if query.exact:
         raise SearchError(f"exact: found True, expected False; {IN_S3_VECTORS}")

@@ -10,7 +10,18 @@ from function.engine.loading import Loaded, LoadedBundle, LoadedModel, LoadedTex
 from function.engine.quantization import Embeddings
 from function.engine.semantic.index import Hit, Index
 from function.executor import Executor
-from function.search.query import Found, Lap, Query, Ranking, Search, SearchError, embed_query, filter_error, show_hit
+from function.search.query import (
+    Found,
+    Lap,
+    Query,
+    Ranking,
+    Search,
+    SearchError,
+    default_mode,
+    embed_query,
+    filter_error,
+    show_hit,
+)
 
 if TYPE_CHECKING:
     from function.engine.metadata.columns import Columns, Mask
@@ -48,6 +59,8 @@ def _make_search(
     passages = bundle.passages
 
     async def search(query: Query, lap: Lap) -> Found:
+        if query.mode is None:
+            query = replace(query, mode=default_mode(bundle.manifest, query.id))
         allowed, filtered, is_large = bundle.allowed, None, len(passages) > FEW_ROWS
         if query.rerank is not None and bundle.manifest.rerank is None:
             raise SearchError(f"rerank: found {query.rerank} candidates, but {NO_RERANKER}")
@@ -122,9 +135,13 @@ async def _rank(
             raise SearchError(f"fusion_weight: found {weight}, but {ONLY_RANKS}")
         info = replace(info, fusion_weight=weight)
     is_long = len(bundle.passages) > FEW_ROWS or len(text) > SHORT_QUERY
-    matches = await executor.run(lambda: keywords.match(text, allowed), is_long=is_long)
+    matches = await executor.run(
+        lambda: keywords.match(text, allowed, prefix=query.prefix and row is None, correct=query.correct),
+        is_long=is_long,
+    )
     if mode == "keyword":
-        return Ranking(matches.best, lambda: matches.scores > 0, matches.is_truncated, matches.corrected)
+        is_truncated = matches.is_truncated
+        return Ranking(matches.best, lambda: matches.scores > 0, is_truncated, matches.corrected, matches.completed)
     from function.engine.hybrid import fuse  # only a hybrid search needs it
 
     lap("keyword")
@@ -133,7 +150,8 @@ async def _rank(
     def find_both(count: int, mask: "Mask | None") -> list[Hit]:
         return fuse(index, embedding, matches, info, count, mask, exact=query.exact)
 
-    return Ranking(find_both, lambda: matches.allowed, is_truncated | matches.is_truncated, matches.corrected)
+    is_truncated |= matches.is_truncated
+    return Ranking(find_both, lambda: matches.allowed, is_truncated, matches.corrected, matches.completed)
 
 
 def _filtered_rows(condition: dict[str, Any], columns: "Columns") -> "Mask":

@@ -1,44 +1,49 @@
-"""Embed the texts of many requests together, and score their pairs, in model threads, while the event loop continues.
+"""One bounded queue of texts for the model: in batches of equal length, and refused with 429 when it is full.
 
-While enough texts for a batch wait, a model thread takes the next batch itself, because the event loop can be busy.
-With fewer texts, the event loop starts the next batch, and texts that have arrived meanwhile join it.
+Two models share the queue: one embeds texts, the other one, the reranker, scores pairs of a query and a text. In this
+module a pair is a text too. A batch is for one model, and its texts have the same number of tokens, as in
+`Embedder.embed` and `Reranker.score`. So the result of a text is always the same, to the last bit, with any other texts
+in the batch.
+
+While the model threads are busy, texts wait; the text that has waited longest decides the next batch. A request with
+many texts is split: only one piece of it waits at a time, so that other requests have their turns between its pieces.
+All of this runs in the event loop, and only the models run in threads.
 """
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import count, groupby
 from math import ceil
-from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from function.engine.arrays import Array
 from function.engine.embedder import Embedder, TokenIds
 from function.engine.quantization import Embeddings
-from function.http import HttpError
-from function.server.token_queue import Batch, Request, Results, RunBatch, TokenQueue
+from function.errors import reply_to
+from function.http import ASGIApp, HttpError, Message, Receive, Scope, Send, header
+from function.middleware import discard_body
 
 if TYPE_CHECKING:
     from function.engine.rerank.reranker import Logits, Reranker
+    from function.server.metrics import Metrics
 
 Result = TypeVar("Result")
+Results = Array[np.float32]  # a row for each text: (n, dim) embeddings, or (n,) logits
+RunBatch = Callable[[Sequence[TokenIds]], Results]  # runs a model on one batch; equal functions share batches
 
 FEW_CHARACTERS = 4_000  # characters that are tokenized in about a millisecond; more are tokenized in a thread
 OTHER_THREADS = 4  # with one, a search would wait while a bulk request is tokenized, and while its reply is written
+BATCHES_PER_PIECE = 4  # batches of one request that wait at a time for each thread
 LONGEST_RETRY = 60  # seconds; the largest Retry-After
+LONGEST_WAIT = 4.0  # seconds that a 429 is delayed at most; some clients give up after five
 NEWEST = 0.1  # weight of the latest batch in the average time per token
-
-
-class BatchCounts(Protocol):
-    """Counts batches and the queue, as function/server/metrics.py does. Any thread calls it."""
-
-    def count_batch(self, texts: int, tokens: int) -> None:
-        """Count a batch."""
-
-    def set_queued(self, tokens: int) -> None:
-        """Set the number of tokens that wait."""
+LARGE_BODY = 4_096  # bytes; parsing a smaller one takes less time than refusing it
 
 
 class QueueFullError(HttpError):
@@ -50,6 +55,26 @@ class QueueFullError(HttpError):
         super().__init__(429, detail, {"retry-after": str(seconds)})
 
 
+@dataclass(slots=True, eq=False)
+class Piece:
+    """Texts of one request that wait at the same time, and the array for the results of the whole request."""
+
+    tokens: Sequence[TokenIds]  # of the whole request, like `results`
+    rows: Sequence[int]
+    results: Results
+    done: "asyncio.Future[None]"
+    missing: int  # rows without a result
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A text in the queue."""
+
+    number: int  # texts that came later have a larger one
+    piece: Piece
+    row: int
+
+
 class BatchingExecutor:
     """Embeds the texts of many requests together, in `threads` threads, and searches large corpora in threads too."""
 
@@ -59,21 +84,24 @@ class BatchingExecutor:
         threads: int,
         max_queued_tokens: int,
         tokens_per_batch: int,
-        counts: BatchCounts,
+        metrics: "Metrics",
+        clock: Callable[[], float] = monotonic,
     ) -> None:
-        """Take an open model, the number of threads that run it, and the limits of the queue (see TokenQueue)."""
+        """Take an open model, the number of threads that run it, and the maximum tokens of the queue and of a batch.
+
+        A text that has more tokens than a batch is a batch of its own. `clock` returns seconds.
+        """
+        self._clock = clock
         self._embedder = embedder
-        self._counts = counts
+        self._metrics = metrics
         self._model_threads = ThreadPoolExecutor(threads, "model")
         self._other_threads = ThreadPoolExecutor(max(threads, OTHER_THREADS), "search")
+        self._threads = self._idle = threads
+        self._max_tokens = max_queued_tokens
         self._tokens_per_batch = tokens_per_batch
-        self._threads = threads
-        self.longest_text = embedder.model.max_tokens  # tokens
-        self._announced: dict[asyncio.Task[object] | None, int] = {}  # tokens by the task that answers the request
-        self._loop: asyncio.AbstractEventLoop  # the event loop of the latest request
-        self._lock = Lock()  # for the next three, which the event loop and the model threads change
-        self._queue = TokenQueue(max_queued_tokens, tokens_per_batch, self.longest_text)
-        self._idle = threads  # model threads without a batch
+        self._queue: dict[tuple[RunBatch, int], list[Waiting]] = {}  # by model and number of tokens, never empty
+        self._numbers = count()
+        self._tokens = 0  # in the queue
         self._seconds_per_token = 0.0  # average of one thread; 0 until the first batch
         self.embedded_at = monotonic()  # load has just embedded a text
 
@@ -94,124 +122,113 @@ class BatchingExecutor:
     async def embed(self, tokens: Sequence[TokenIds], *, is_check: bool = False) -> Embeddings:
         """Return what Embedder.embed returns, (n, dim) float32. A caller that is cancelled leaves the queue.
 
-        Raises QueueFullError if the queue is full, unless it is a check of the model or the request was announced.
+        Raises QueueFullError if the queue is full, unless it is a check of the model.
         """
+        if not is_check:
+            self.check_room(sum(len(text.ids) for text in tokens))
         results = np.empty((len(tokens), self._embedder.model.dim), np.float32)
-        return await self._run_queued(tokens, self._embed_batch, results, is_check=is_check)
+        return await self._run_queued(tokens, self._embed_batch, results)
 
     async def score(self, reranker: "Reranker", pairs: Sequence[TokenIds]) -> "Logits":
         """Return what Reranker.score returns, (n,) float32. Pairs wait and are refused as texts are in `embed`."""
+        self.check_room(sum(len(pair.ids) for pair in pairs))
         return await self._run_queued(pairs, reranker.score_batch, np.empty(len(pairs), np.float32))
 
-    def _embed_batch(self, texts: Sequence[TokenIds]) -> Embeddings:
-        return self._embedder.embed_batch([text.ids for text in texts])
+    def check_room(self, tokens: int) -> None:
+        """Raise QueueFullError if a request with this number of tokens does not fit beside those that wait.
 
-    async def _run_queued(
-        self, tokens: Sequence[TokenIds], run: RunBatch, results: Results, *, is_check: bool = False
-    ) -> Results:
-        """Queue texts, let `run` compute their batches, and return the results."""
-        count = sum(len(text.ids) for text in tokens)
-        was_announced = bool(self._announced) and self._withdraw()
-        if not (is_check or was_announced) and (refusal := self.refusal(count)) is not None:
-            raise refusal
-        self._loop = asyncio.get_running_loop()
-        request = Request(tokens, run, results, self._loop.create_future())
-        with self._lock:
-            self._queue.add(request)
-        try:
-            self._start_batches()
-            return await request.done
-        finally:
-            if request.unstarted:  # the caller was cancelled, or a batch failed
-                with self._lock:
-                    self._queue.remove(request)
-                    self._counts.set_queued(self._queue.tokens)
-
-    def refusal(self, tokens: int) -> QueueFullError | None:
-        """Return the error that refuses a request with this number of tokens, or None if it is accepted."""
-        with self._lock:
-            if not self._queue.is_full(tokens):
-                return None
-            before = self._queue.tokens_before(tokens)
-            seconds = ceil(before * self._seconds_per_token / self._threads)
-            return QueueFullError(before, self._queue.max_tokens, min(LONGEST_RETRY, max(1, seconds)))
-
-    @contextmanager
-    def announced(self, tokens: int) -> Iterator[None]:
-        """Count a large request before it is read, so that others are refused before they are read.
-
-        It counts until the same task calls `embed`, which then accepts it, or until the end of the block.
+        Of a large request only one piece waits. If nothing waits, a request of any size fits.
         """
-        if not self._queue.is_large(tokens):
-            yield
-            return
-        self._announced[asyncio.current_task()] = tokens
-        self._queue.announced_tokens += tokens
-        try:
-            yield
-        finally:
-            self._withdraw()
+        piece = BATCHES_PER_PIECE * self._threads * self._tokens_per_batch
+        if self._queue and self._tokens + min(tokens, piece) > self._max_tokens:
+            seconds = ceil(self._tokens * self._seconds_per_token / self._threads)
+            raise QueueFullError(self._tokens, self._max_tokens, min(LONGEST_RETRY, max(1, seconds)))
 
-    def _withdraw(self) -> bool:
-        """Stop counting the request of this task as announced; return whether it was."""
-        tokens = self._announced.pop(asyncio.current_task(), 0)
-        self._queue.announced_tokens -= tokens
-        return bool(tokens)
+    def _embed_batch(self, texts: Sequence[TokenIds]) -> Embeddings:
+        embeddings = self._embedder.embed_batch([text.ids for text in texts])
+        self.embedded_at = monotonic()
+        return embeddings
+
+    async def _run_queued(self, tokens: Sequence[TokenIds], run: RunBatch, results: Results) -> Results:
+        """Queue texts, let `run` compute their batches, and return the results."""
+        loop = asyncio.get_running_loop()
+        for rows in self._split(tokens):
+            piece = Piece(tokens, rows, results, loop.create_future(), len(rows))
+            for row in rows:
+                length = len(tokens[row].ids)
+                self._queue.setdefault((run, length), []).append(Waiting(next(self._numbers), piece, row))
+                self._tokens += length
+            try:
+                self._start_batches()
+                await piece.done
+            finally:
+                if piece.missing:  # the caller was cancelled, or a batch failed
+                    self._remove(piece)
+        return results
+
+    def _split(self, tokens: Sequence[TokenIds]) -> Iterator[list[int]]:
+        """Yield the rows of each piece: those of BATCHES_PER_PIECE whole batches for each thread."""
+        batches: list[list[int]] = []
+        by_length = sorted(range(len(tokens)), key=lambda row: len(tokens[row].ids))
+        for length, equal in groupby(by_length, key=lambda row: len(tokens[row].ids)):
+            rows, room = list(equal), self._room(length)
+            batches += [rows[start : start + room] for start in range(0, len(rows), room)]
+        size = BATCHES_PER_PIECE * self._threads
+        for start in range(0, len(batches), size):
+            yield [row for batch in batches[start : start + size] for row in batch]
+
+    def _room(self, length: int) -> int:
+        """Return how many texts with this number of tokens a batch takes."""
+        return max(1, self._tokens_per_batch // length)
 
     def _start_batches(self) -> None:
-        """Start a batch in every idle thread, as long as texts wait. Runs in the event loop."""
-        with self._lock:
-            while self._idle and (batch := self._take()):
-                self._idle -= 1
-                running = self._model_threads.submit(self._run_batches, batch)
-                running.add_done_callback(Future.result)  # so that concurrent.futures logs an unforeseen error
-            self._counts.set_queued(self._queue.tokens)
+        """Start a batch in every idle thread, as long as texts wait."""
+        while self._idle and self._queue:
+            run, length = key = min(self._queue, key=lambda key: self._queue[key][0].number)
+            texts = self._queue.pop(key)
+            batch, rest = texts[: self._room(length)], texts[self._room(length) :]
+            if rest:
+                self._queue[key] = rest
+            self._idle -= 1
+            self._tokens -= length * len(batch)
+            self._metrics.count_batch(len(batch), length * len(batch))
+            work = partial(run, [text.piece.tokens[text.row] for text in batch])
+            running = asyncio.get_running_loop().run_in_executor(self._model_threads, work)
+            running.add_done_callback(partial(self._end_batch, batch, length, self._clock()))
+        self._metrics.set_queued(self._tokens)
 
-    def _take(self) -> Batch:
-        """Take the next batch and count it; the lock is held."""
-        batch = self._queue.take()
-        if batch:
-            self._counts.count_batch(len(batch), sum(len(request.tokens[row].ids) for request, row in batch))
-        return batch
-
-    def _run_batches(self, batch: Batch) -> None:
-        """Run a batch, and then the next ones, as long as enough waits. Runs in a model thread."""
-        while batch:
-            run, texts = batch[0][0].run, [request.tokens[row] for request, row in batch]
-            begin = monotonic()
-            result: Results | Exception
-            try:
-                result = run(texts)
-            except Exception as error:  # noqa: BLE001  the requests of the batch raise it
-                result = error
-            end = monotonic()
-            if not isinstance(result, Exception) and run == self._embed_batch:
-                self.embedded_at = end
-            seconds = (end - begin) / (len(texts) * len(texts[0].ids))
-            finished = batch
-            with self._lock:
-                weight = NEWEST if self._seconds_per_token else 1.0
-                self._seconds_per_token += (seconds - self._seconds_per_token) * weight
-                # if less than a batch waits, the event loop starts the next one, so that more texts can join it
-                batch = self._take() if self._queue.tokens >= self._tokens_per_batch else []
-                self._idle += not batch
-                self._counts.set_queued(self._queue.tokens)
-            with suppress(RuntimeError):  # the event loop was closed, and nobody waits for the result
-                self._loop.call_soon_threadsafe(self._end_batch, finished, result)
-
-    def _end_batch(self, batch: Batch, result: Results | Exception) -> None:
-        """Store the results of a batch in its requests, or raise its error there. Runs in the event loop."""
+    def _end_batch(
+        self, batch: Sequence[Waiting], length: int, begin: float, running: "asyncio.Future[Results]"
+    ) -> None:
+        """Store the results of a batch in its requests, or raise its error there."""
+        self._idle += 1
+        seconds = (self._clock() - begin) / (len(batch) * length)
+        weight = NEWEST if self._seconds_per_token else 1.0
+        self._seconds_per_token += (seconds - self._seconds_per_token) * weight
         self._start_batches()
-        for place, (request, row) in enumerate(batch):
-            if request.done.done():  # nobody waits for it any more
+        error = running.exception()
+        for place, text in enumerate(batch):
+            piece = text.piece
+            if piece.done.done():  # nobody waits for it any more
                 continue
-            if isinstance(result, Exception):
-                request.done.set_exception(result)
+            if error is not None:
+                piece.done.set_exception(error)
                 continue
-            request.results[row] = result[place]
-            request.missing -= 1
-            if not request.missing:
-                request.done.set_result(request.results)
+            piece.results[text.row] = running.result()[place]
+            piece.missing -= 1
+            if not piece.missing:
+                piece.done.set_result(None)
+
+    def _remove(self, piece: Piece) -> None:
+        """Remove the texts of a piece that still wait, if any."""
+        for key, texts in list(self._queue.items()):
+            kept = [text for text in texts if text.piece is not piece]
+            self._tokens -= key[1] * (len(texts) - len(kept))
+            if kept:
+                self._queue[key] = kept
+            else:
+                del self._queue[key]
+        self._metrics.set_queued(self._tokens)
 
     async def _in_thread(self, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._other_threads, work)
@@ -220,3 +237,38 @@ class BatchingExecutor:
         """End the threads after their current work."""
         self._model_threads.shutdown()
         self._other_threads.shutdown()
+
+
+class Admission:
+    """Refuses large bodies with 429 while the queue is full, before they are parsed, and delays each 429.
+
+    Some callers try again at once, and each of their requests would take processor time from the model. So a 429 waits
+    for its Retry-After, but no longer than `longest_wait` seconds.
+    """
+
+    def __init__(self, app: ASGIApp, executor: BatchingExecutor, longest_wait: float) -> None:
+        self._app = app
+        self._executor = executor
+        self._longest_wait = longest_wait
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def delayed_send(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] == 429:
+                seconds = int(header(message, b"retry-after") or 1)
+                await asyncio.sleep(min(seconds, self._longest_wait))
+            await send(message)
+
+        announced = header(scope, b"content-length")
+        if announced.isdigit() and int(announced) > LARGE_BODY:
+            try:
+                self._executor.check_room(int(announced))  # more than its tokens; of many tokens, only one piece waits
+            except QueueFullError as refusal:
+                await discard_body(receive)
+                await reply_to(refusal, scope["path"])(scope, receive, delayed_send)
+                return
+        await self._app(scope, receive, delayed_send)

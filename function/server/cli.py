@@ -1,16 +1,19 @@
-"""python -m function: the app that runs in Lambda, as a server that answers many requests at once."""
+"""python -m function: the app that runs in Lambda, as a server that answers many requests at once.
+
+granian, a server written in Rust, reads HTTP, starts the workers and replaces those that die.
+"""
 
 import argparse
 import errno
+import multiprocessing
 import os
+import resource
 import signal
 import socket
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from functools import partial
 from importlib.util import find_spec
-from typing import Any
 
 # One thread for each model, because several models keep the cores busy. NumPy and tokenizers read these variables when
 # they are imported.
@@ -22,16 +25,15 @@ from function.engine.bundle import BundleError
 from function.engine.embedder import TOKENS_PER_BATCH
 from function.engine.inputs import number_option
 from function.engine.tensors import TensorsError
-from function.server.limits import DEFAULT_CONNECTIONS, Limits, allow_connections, most_connections
-from function.server.workers import run_workers
 from function.settings import SettingsError, read_settings
 from function.startup import no_garbage_collection
 
 LAST_PORT = 65535  # TCP has 16 bits for it
 MOST_PROCESSES = 1_000
 DEFAULT_QUEUE = 16_384  # tokens; one core embeds them in two seconds with all-MiniLM-L6-v2
+DEFAULT_CONNECTIONS = 1_024  # open connections of one process
 COUNTS = "PROMETHEUS_MULTIPROC_DIR"  # names the folder where workers count; prometheus_client reads it when imported
-NEEDED = ("uvicorn", "uvloop", "httptools", "prometheus_client")
+NEEDED = ("granian", "uvloop", "prometheus_client")
 
 
 def main(arguments: Sequence[str] | None = None, environment: Mapping[str, str] = os.environ) -> int:
@@ -41,21 +43,21 @@ def main(arguments: Sequence[str] | None = None, environment: Mapping[str, str] 
     """
     options = _parser(environment).parse_args(arguments)
     if missing := [name for name in NEEDED if find_spec(name) is None]:
-        advice = "run `pip install 'semantic-search-lambda[server]'`"
-        return fail(f"{missing[0]} is not installed; {advice}")
-    try:
-        listeners = bind(options.host, options.port, options.workers)  # before the bundle is loaded, which takes time
-    except OSError as error:
-        return fail(f"{options.host}:{options.port}: {_reason(error)}")
-    # Ctrl-C ends the loading with a KeyboardInterrupt. uvicorn stops in order and then raises it too.
-    with ExitStack() as stack, suppress(KeyboardInterrupt):
+        return fail(f"{missing[0]} is not installed, expected the extra `server`; run `pip install {' '.join(NEEDED)}`")
+    with ExitStack() as stack, suppress(KeyboardInterrupt):  # Ctrl-C while the bundle is loaded
         former = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C does
         stack.callback(signal.signal, signal.SIGTERM, former)
+        os.environ[COUNTS] = stack.enter_context(tempfile.TemporaryDirectory())
+        stack.callback(os.environ.pop, COUNTS, None)
+        from function.server.workers import bind
+
+        try:
+            listeners = bind(options.host, options.port, options.workers)  # before the bundle, which takes time
+        except OSError as error:
+            return fail(f"{options.host}:{options.port}: {_reason(error)}")
         for listener in listeners:
             stack.enter_context(listener)
-        counts = stack.enter_context(tempfile.TemporaryDirectory())
-        stack.callback(os.environ.pop, COUNTS, None)
-        return _serve(options, listeners, counts)
+        return _serve(options, listeners)
     return 0
 
 
@@ -71,7 +73,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     count = number_option(1, MOST_PROCESSES)
     parser.add_argument(
         "--bundle",
-        help="the bundle's folder, or s3://BUCKET/PREFIX (default: BUNDLE_DIR, or bundle/ beside function/)",
+        help="the bundle's folder, or s3://BUCKET/PREFIX (default: BUNDLE_DIR, or bundle/)",
     )
     parser.add_argument(
         "--host", default=environment.get("HOST") or "127.0.0.1", help="default: 127.0.0.1, this machine alone"
@@ -107,13 +109,11 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         default=environment.get("TOKENS_PER_BATCH") or str(TOKENS_PER_BATCH),
         help=f"tokens of texts that are embedded together (default: {TOKENS_PER_BATCH}); 1 embeds each text alone",
     )
-    most = most_connections()
-    default = str(min(DEFAULT_CONNECTIONS, most))
     parser.add_argument(
         "--max-connections",
-        type=number_option(1, most, "; the limit of open files (ulimit -Hn) allows no more"),
-        default=environment.get("MAX_CONNECTIONS") or default,
-        help=f"connections of each process (default: {default}); those above get 429",
+        type=number_option(1, 10**6),
+        default=environment.get("MAX_CONNECTIONS") or str(DEFAULT_CONNECTIONS),
+        help=f"connections of each process (default: {DEFAULT_CONNECTIONS}); those above wait until one is closed",
     )
     parser.add_argument(
         "--cors-origins",
@@ -123,15 +123,11 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     return parser
 
 
-def _serve(options: argparse.Namespace, listeners: Sequence[socket.socket], counts: str) -> int:
-    """Load the bundle, and serve it in this process or, on several sockets, in one process for each."""
-    is_shared = len(listeners) > 1
-    if is_shared:
-        os.environ[COUNTS] = counts
-    from prometheus_client.multiprocess import mark_process_dead
-
+def _serve(options: argparse.Namespace, listeners: Sequence[socket.socket]) -> int:
+    """Load the bundle, and serve it on these sockets, with a worker for each."""
     from function.api_keys import check_listener
-    from function.server.uvicorn_server import Batching, make_app, serve
+    from function.server.asgi import Batching, make_app
+    from function.server.workers import Workers
 
     batching = Batching(options.threads, options.max_queued_tokens, options.tokens_per_batch)
     try:
@@ -139,43 +135,14 @@ def _serve(options: argparse.Namespace, listeners: Sequence[socket.socket], coun
         settings = read_settings(os.environ | {name: value for name, value in given.items() if value is not None})
         check_listener(listeners[0].getsockname()[0], settings, options.open)
         with no_garbage_collection():  # later collections skip these objects too: marking them would copy their pages
-            app = make_app(settings, batching, is_shared)
+            app = make_app(settings, batching)
     except (BundleError, TensorsError, SettingsError) as error:
         return fail(error)
-    limits = Limits(connections=options.max_connections, body_bytes=settings.max_body_bytes)
-    allow_connections(limits.connections)
-    if is_shared:
-        run_workers(listeners, partial(serve, app, limits), mark_process_dead)
-    else:
-        serve(app, limits, listeners[0])
+    _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))  # each connection is an open file
+    multiprocessing.set_start_method("fork", force=True)  # the workers share the memory of the bundle
+    Workers(app, listeners, options.max_connections).run()
     return 0
-
-
-def bind(host: str, port: int, count: int = 1) -> list[socket.socket]:
-    """Return sockets that are bound to one address and do not listen yet; port 0 takes one that is free.
-
-    The kernel spreads connections over them. Raises OSError if the host is unknown, is not this machine, or the port is
-    taken.
-    """
-    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-
-    def bound(option: int, address: tuple[Any, ...]) -> socket.socket:
-        listener = socket.socket(family, kind, protocol)
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, option, 1)
-            listener.bind(address)
-        except OSError:
-            listener.close()
-            raise
-        return listener
-
-    # SO_REUSEADDR lets a server start again at once after a stop, and still refuses a port that another server uses
-    only = bound(socket.SO_REUSEADDR, address)
-    if count == 1:
-        return [only]
-    with only:
-        found = only.getsockname()
-    return [bound(socket.SO_REUSEPORT, found) for _ in range(count)]
 
 
 def _reason(error: OSError) -> str:

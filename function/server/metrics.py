@@ -3,6 +3,7 @@
 prometheus_client reads PROMETHEUS_MULTIPROC_DIR when it is imported, so set it before this module is imported.
 """
 
+import os
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -22,10 +23,10 @@ OTHER = "other"  # label of all paths without a route, because callers can inven
 
 
 class Metrics:
-    """The counts of this process, and with `is_shared` those of all workers."""
+    """The counts of this process or, with PROMETHEUS_MULTIPROC_DIR, of all workers, which count in that folder."""
 
-    def __init__(self, is_shared: bool) -> None:
-        """Start at zero. is_shared: several workers count in the same folder."""
+    def __init__(self) -> None:
+        """Start at zero."""
         self._registry = own = CollectorRegistry()
         self._requests = Counter("requests", "Requests answered.", ["route", "status"], PREFIX, registry=own)
         waited = "Time to answer a request, without those refused with 429."
@@ -39,7 +40,7 @@ class Metrics:
             "queued_tokens", "Tokens that wait for the model.", (), PREFIX, registry=own, multiprocess_mode="livesum"
         )
         self._left = Counter("callers_left", "Requests dropped because their caller hung up.", (), PREFIX, registry=own)
-        if is_shared:
+        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
             self._registry = CollectorRegistry()
             MultiProcessCollector(self._registry)  # type: ignore[no-untyped-call]
         self._paths: set[str] = set()

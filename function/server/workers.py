@@ -1,143 +1,149 @@
-"""Several worker processes on one address. They are forked, so they share the memory of the loaded bundle."""
+"""granian over sockets that are bound here: its workers are forked, so they share the memory of the loaded bundle."""
 
-import mmap
 import os
 import signal
 import socket
 import sys
+import threading
 import time
-import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
-from types import FrameType
-from typing import NoReturn
+from functools import partial
+from typing import Any
 
-Beat = Callable[[], None]
-# Serves on a socket until SIGTERM. The other arguments are whether it is the first worker, a file that ends with the
-# main process, and a function to call at least once a second. SIGNALS are blocked until it unblocks them, because a
-# KeyboardInterrupt during its start could be lost.
-Serve = Callable[[socket.socket, bool, int, Beat], None]
+from granian._granian import SocketHolder
+from granian.constants import HTTPModes, Interfaces, Loops
+from granian.http import HTTP1Settings
+from granian.log import LogLevels
+from granian.server.mp import MPServer, WorkerProcess
+from prometheus_client.multiprocess import mark_process_dead
 
-SECONDS_BETWEEN_STARTS = 1.0  # minimum time between two starts of the same worker
+from function.http import ASGIApp
+from function.server.asgi import STOPPING
+
+BACKLOG = 2048  # connections that wait until a worker accepts them
+SECONDS_FOR_HEAD = 20  # from the connection, or from the last reply, to the whole head of the next request
+HEAD_BYTES = 65_536  # maximum size of a request's head
 SECONDS_TO_STOP = 25  # after SIGTERM, workers that still run are killed; Kubernetes kills the main process after 30
-SECONDS_BETWEEN_CHECKS = 1.0
-CHECKS_IF_STOPPED = 3  # number of checks without a beat after which a stopped worker (SIGSTOP) is replaced
-# The same for a worker that runs. Its event loop can be blocked for a good reason, for example while an index is read
-# from a slow disk. gunicorn waits equally long.
-CHECKS_IF_RUNNING = 30
-BACKLOG = 2048  # connections that wait until a worker accepts them; uvicorn's default
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
+SECONDS_TO_LEAVE = 1.0  # when the server stops: time for callers to close the connections that they keep
 
 
-def run_workers(listeners: Sequence[socket.socket], serve: Serve, report_end: Callable[[int], None]) -> None:
-    """Fork a worker for each socket, replace each that dies, and return when all have ended after SIGTERM or Ctrl-C.
+class Workers(MPServer):
+    """A granian server with a listening socket for each worker.
 
-    report_end gets the process id of each worker that has ended. The sockets stay open here, so connections wait for
-    the worker that replaces a dead one. A worker without beats is killed.
+    The sockets are made here, so that a connection that waits for a worker that dies goes to the next one, a port that
+    is taken is found before the bundle is loaded, and connections are accepted as soon as the address is printed.
+    granian would let each worker bind a socket of its own.
     """
-    numbers: dict[int, int] = {}  # workers by process id
-    started = [float("-inf")] * len(listeners)
-    stopped_at = float("inf")  # by time.monotonic
-    is_alive, alive = os.pipe()  # nothing is ever written to it
-    beats = memoryview(mmap.mmap(-1, 8 * len(listeners))).cast("Q")  # each worker counts its own; the memory is shared
-    seen, missed = [0] * len(listeners), [0] * len(listeners)
 
-    def stop(number: int, frame: FrameType | None) -> None:
-        nonlocal stopped_at
-        stopped_at = min(stopped_at, time.monotonic())
-        for listener in listeners:
+    def __init__(self, app: ASGIApp, listeners: Sequence[socket.socket], max_connections: int) -> None:
+        super().__init__(
+            "semantic search",
+            interface=Interfaces.ASGI,
+            workers=len(listeners),
+            loop=Loops.uvloop,
+            http=HTTPModes.http1,
+            http1_settings=HTTP1Settings(SECONDS_FOR_HEAD * 1_000, max_buffer_size=HEAD_BYTES),
+            websockets=False,
+            backlog=BACKLOG,
+            backpressure=max_connections,
+            log_level=LogLevels.warning,
+            # on standard error, because standard output has the lines of requests in JSON
+            log_dictconfig={"handlers": {key: {"class": "logging.StreamHandler"} for key in ("console", "access")}},
+            respawn_failed_workers=True,
+            workers_kill_timeout=SECONDS_TO_STOP,
+        )
+        self._app = app
+        self._listeners = listeners
+        self._latest: dict[int, WorkerProcess] = {}
+
+    def run(self) -> None:
+        """Serve until SIGTERM or Ctrl-C, and finish the requests. Raises SystemExit if a worker keeps dying."""
+        for listener in self._listeners:
+            # So that connections of a former server, which the system keeps for a minute, do not keep the port. Only
+            # now: before it listens, a socket with this option would share its port with another server.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it
+            listener.listen(BACKLOG)
+        signal.signal(STOPPING, signal.SIG_IGN)  # of a worker until it serves
+        self.serve(target_loader=lambda: self._app, wrap_loader=False)
+
+    def startup(self, spawn_target: Any, target_loader: Any) -> None:
+        """Start the workers and print the address."""
+        super().startup(spawn_target, target_loader)  # type: ignore[no-untyped-call]
+        host, port = self._listeners[0].getsockname()[:2]
+        address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        print(f"running on {address} (Ctrl-C stops it)", file=sys.stderr, flush=True)
+
+    def signal_handler_interrupt(self, *arguments: object) -> None:
+        """Stop the server. A worker that was just forked has this handler too, until it serves: it ends at once."""
+        if os.getpid() != self.pid:
+            os._exit(0)
+        super().signal_handler_interrupt(*arguments)  # type: ignore[no-untyped-call]
+
+    def _init_shared_socket(self) -> None:
+        self._sso = None
+
+    def _drop_shared_socket(self) -> None:
+        for listener in self._listeners:
             listener.close()
-        for process in numbers:
-            with suppress(ProcessLookupError):  # it has just ended by itself
-                os.kill(process, signal.SIGTERM)
 
-    def is_stopping() -> bool:
-        return stopped_at < float("inf")
+    def _stop_workers(self) -> None:
+        """Let the workers add `connection: close` to their replies for a while, then let them finish their requests."""
+        for worker in self.wrks:
+            worker.interrupt_by_parent = True  # it may end by itself from now on
+            with suppress(ProcessLookupError):  # it has just died
+                os.kill(worker.inner.pid, STOPPING)
+        time.sleep(SECONDS_TO_LEAVE)
+        super()._stop_workers()  # type: ignore[no-untyped-call]
 
-    def start(number: int) -> None:
-        time.sleep(max(0.0, started[number] + SECONDS_BETWEEN_STARTS - time.monotonic()))
-        started[number] = time.monotonic()
-        missed[number] = 0
-        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # until `stop` knows of the worker
-        if not is_stopping():
-            process = os.fork()
-            if not process:
-                os.close(alive)
+    def _spawn_worker(  # type: ignore[override]  # as in granian
+        self, idx: int, target: Any, callback_loader: Callable[[], ASGIApp]
+    ) -> WorkerProcess:
+        if idx in self._latest:
+            mark_process_dead(self._latest[idx].inner.pid)  # type: ignore[no-untyped-call]  # its gauges count no more
+        self._shd = SocketHolder(self._listeners[idx].fileno(), False, BACKLOG)  # type: ignore
+        self._latest[idx] = super()._spawn_worker(idx, target, partial(self._begin, idx))
+        return self._latest[idx]
 
-                def beat() -> None:
-                    beats[number] += 1
-
-                _work(number, listeners, serve, is_alive, beat)
-            numbers[process] = number
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-
-    def check(process: int, number: int) -> None:
-        """Kill a worker that does not react. Checks are counted, not seconds, since this process can be stopped too."""
-        missed[number] = missed[number] + 1 if beats[number] == seen[number] else 0
-        seen[number] = beats[number]
-        if time.monotonic() > stopped_at + SECONDS_TO_STOP - SECONDS_BETWEEN_CHECKS:
-            os.kill(process, signal.SIGKILL)
-        elif missed[number] >= CHECKS_IF_STOPPED and (missed[number] >= CHECKS_IF_RUNNING or _is_stopped(process)):
-            expected = "expected one each second; it is killed"
-            print(f"worker {process}: no sign of life in {missed[number]} checks, {expected}", file=sys.stderr)
-            os.kill(process, signal.SIGKILL)
-            missed[number] = 0
-
-    for listener in listeners:
-        # So that connections of a former server, which the system keeps for a minute, do not keep the port. Only now:
-        # before it listens, a socket with this option would share its port with another server.
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.listen(BACKLOG)  # now, so that all sockets get their share of the first connections
-    former = {each: signal.signal(each, stop) for each in SIGNALS}
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # for sigtimedwait
-    checked = time.monotonic()
-    try:
-        for number in range(len(listeners)):
-            start(number)
-        while numbers:
-            signal.sigtimedwait([signal.SIGCHLD], SECONDS_BETWEEN_CHECKS)
-            is_due = time.monotonic() >= checked + SECONDS_BETWEEN_CHECKS
-            if is_due:
-                checked = time.monotonic()
-            for process, number in list(numbers.items()):
-                if os.waitpid(process, os.WNOHANG)[0]:
-                    del numbers[process]
-                    report_end(process)
-                    if not is_stopping():
-                        start(number)
-                elif is_due:
-                    check(process, number)
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
-        for each, handler in former.items():
-            signal.signal(each, handler)
-        os.close(is_alive)
-        os.close(alive)
-
-
-def _is_stopped(process: int) -> bool:
-    """Return whether a process was stopped by a signal; not by a debugger."""
-    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "T"
-
-
-def _work(number: int, listeners: Sequence[socket.socket], serve: Serve, is_alive: int, beat: Beat) -> NoReturn:
-    """Serve in a process that was just forked, and end it."""
-    code = 1
-    try:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
-        for each in SIGNALS:
-            signal.signal(each, signal.default_int_handler)  # what uvicorn ends with
-        for other, listener in enumerate(listeners):
+    def _begin(self, number: int) -> ASGIApp:
+        """Prepare a worker, in its process, which ends with the main process. Ctrl-C reaches only the main process."""
+        os.setpgid(0, 0)
+        threading.Thread(target=self._end_with_main_process, daemon=True).start()
+        for other, listener in enumerate(self._listeners):
             if other != number:
                 listener.close()
-        serve(listeners[number], number == 0, is_alive, beat)
-    except KeyboardInterrupt:
-        code = 0
-    except Exception:  # noqa: BLE001  the main process starts another worker
-        traceback.print_exc()
-    finally:
-        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+        return self._app
+
+    def _end_with_main_process(self) -> None:
+        while True:  # a signal that comes before the worker serves is lost
+            time.sleep(1.0)
+            if os.getppid() != self.pid:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+
+def bind(host: str, port: int, count: int = 1) -> list[socket.socket]:
+    """Return sockets that are bound to one address and do not listen yet; port 0 takes one that is free.
+
+    The kernel spreads connections over them. Raises OSError if the host is unknown, is not this machine, or the port is
+    taken.
+    """
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+
+    def bound(option: int, address: tuple[Any, ...]) -> socket.socket:
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, option, 1)
+            listener.bind(address)
+        except OSError:
+            listener.close()
+            raise
+        return listener
+
+    # SO_REUSEADDR lets a server start again at once after a stop, and still refuses a port that another server uses
+    only = bound(socket.SO_REUSEADDR, address)
+    if count == 1:
+        return [only]
+    with only:
+        found = only.getsockname()
+    return [bound(socket.SO_REUSEPORT, found) for _ in range(count)]

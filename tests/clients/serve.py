@@ -4,6 +4,7 @@
 """
 
 import logging
+import socket
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,9 +37,7 @@ def serve_events(bundle: Path) -> int:
     cold_start.end({})
     settings = read_settings({IN_LAMBDA: "tests"})
     app = ThroughEvents(create_app(load_bundle(bundle), settings, logging.getLogger("tests"), cold_start))
-    (listener,) = command.bind("127.0.0.1", 0)
-    with listener:
-        listener.listen()  # connections wait until uvicorn accepts them
+    with socket.create_server(("127.0.0.1", 0)) as listener:  # connections wait until uvicorn accepts them
         print(f"running on http://127.0.0.1:{listener.getsockname()[1]}", file=sys.stderr, flush=True)
         uvicorn.Server(uvicorn.Config(app, lifespan="off", log_level="warning")).run([listener])
     return 0

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from safetensors.numpy import load_file, save_file
 from export import cli
 from export.corpus import Corpus
 from export.corpus.python_documentation import python_documentation
+from export.documents import reading
 from export.model import cached_model
 from export.model import export_model as model
 from export.model.calibration_texts import CalibrationTexts, split_texts
@@ -39,8 +40,8 @@ EditJson = Callable[[str, Callable[[dict[str, Any]], object]], None]
 def _quick_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Make commands in the process of the tests quick.
 
-    Models are exported in this process, because a process of its own would import torch again, for seconds. The same
-    model is exported once. Tests that start a process have the real thing.
+    Models are exported and documents are read in this process, because a process of its own would import torch or the
+    parsers again, for seconds. The same model is exported once. Tests that start a process have the real thing.
     """
     made: dict[str, tuple[Path, ModelInfo]] = {}
 
@@ -52,9 +53,19 @@ def _quick_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         shutil.copytree(made[key][0], folder, dirs_exist_ok=True)
         return made[key][1]
 
+    def in_this_process(
+        workers: int, function: Callable[..., Any], common: Sequence[Any], calls: Sequence[Any], on_wait: object
+    ) -> Generator[Any, None, None]:
+        for argument, _ in calls:
+            try:
+                yield function(*common, argument)
+            except Exception as error:  # noqa: BLE001  as from a worker
+                yield error
+
     with pytest.MonkeyPatch.context() as patch:
         for module in (cli, model, reranker):
             patch.setattr(module, "in_own_process", lambda function, *arguments: function(*arguments))
+        patch.setattr(reading, "in_workers", in_this_process)
         patch.setattr(cached_model, "export_model", export_once)
         yield
 

@@ -1,12 +1,54 @@
 """The command is the first word; wrong options end in one line that says what to do."""
 
+import re
 import shlex
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from export.arguments import COMMANDS, parse_arguments
+from export.arguments import COMMANDS, content_options, parse_arguments
+from function.engine.bundle import MANIFEST, read_manifest
 from tests.export.command_line import run
+
+# values of the options that an update takes from its bundle
+CONTENT = {
+    "--revision": "v1",
+    "--pooling": "cls",
+    "--dimensions": "64",
+    "--query-prompt": "",
+    "--document-prompt": "passage: ",
+    "--title": "Old stories",
+    "--description": "Told by bakers.",
+    "--text-column": "title",
+    "--id-column": "number",
+    "--column": "year=number",
+    "--split": None,
+    "--passage-tokens": "100",
+    "--overlap": "10",
+    "--base-url": "https://example.org",
+    "--anchors": "mkdocs",
+    "--no-keywords": None,
+    "--stem": "german",
+    "--title-column": "headline",
+    "--language-column": "language",
+    "--fusion": "rrf",
+    "--fusion-weight": "0.7",
+}
+ONE_RUN = {
+    "--out": "a folder of one machine",
+    "--corpus": "a file of one machine; an update has other texts",
+    "--calibration": "a file of one machine; the bundle has the model",
+    "--calibration-column": "a column of that file",
+    "--rerank": "the bundle has the reranker",
+    "--rerank-revision": "the bundle has the reranker",
+    "--rerank-weight": "the reranker's entry in the manifest has it",
+    "--strict": "it stops the command, and changes no bundle",
+    "--update": "it names the bundle whose options are used",
+    "--ray": "it embeds elsewhere, with the same result",
+    "--remove-corpus": "it allows one command to remove texts",
+}
 
 
 @pytest.mark.parametrize(
@@ -80,7 +122,65 @@ def test_ray_takes_an_address_or_none() -> None:
 
 def test_columns_may_be_typed_one_by_one_and_have_an_equals_sign_in_their_name() -> None:
     words = ["corpus", "--corpus", "f", "--column", "year=number", "--column=a=b=none"]
-    assert parse_arguments(words).column == [("year", "number"), ("a=b", "none")]
+    assert parse_arguments(words).column == {"year": "number", "a=b": "none"}
+
+
+def test_every_option_of_the_export_is_recorded_or_about_one_run() -> None:
+    lines = re.findall(r"^  (--[a-z-]+)(?:, (--no-[a-z-]+))?", run("--help").out, re.MULTILINE)
+    offered = {negative if negative in CONTENT else option for option, negative in lines}
+    assert offered == CONTENT.keys() | ONE_RUN.keys()
+
+
+@pytest.fixture
+def recorded(bundle_copy: Path) -> Callable[..., Path]:
+    """Return a function that records the options of a command line in the manifest of a bundle."""
+
+    def record(*words: str) -> Path:
+        options = content_options(parse_arguments(["m", "--corpus", "f", *words]))
+        manifest = read_manifest(bundle_copy)
+        assert manifest.index is not None
+        described = replace(manifest, index=replace(manifest.index, options=options)).to_json()
+        (bundle_copy / MANIFEST).write_text(described)
+        return bundle_copy
+
+    return record
+
+
+@pytest.mark.parametrize(("option", "value"), CONTENT.items())
+def test_an_update_uses_each_option_of_the_export(
+    recorded: Callable[..., Path], option: str, value: str | None
+) -> None:
+    words = [option] if value is None else [option, value]
+    bundle = recorded(*words)
+    updated = parse_arguments(["--update", str(bundle), "--corpus", "g"])
+    first = parse_arguments(["m", "--corpus", "f", *words])
+    (name,) = content_options(first)
+    assert getattr(updated, name) == getattr(first, name)
+    assert content_options(updated) == content_options(first)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "kept"),
+    [
+        ("--title A --split", "--title B --no-split", {"title": "B"}),
+        ("--title A --text-column t --stem german", "--title= --text-column=", {"stem": "german"}),
+        ("--column a=date --column b=date", "--column b=none", {"column": {"a": "date", "b": "none"}}),
+        ("--stem german --fusion-weight 0.5 --title A", "--no-keywords", {"keywords": False, "title": "A"}),
+        ("--no-keywords", "--keywords --stem german", {"stem": "german"}),
+        ("--fusion-weight 0.5", "--fusion rrf", {"fusion": "rrf"}),
+    ],
+)
+def test_an_option_of_the_update_replaces_that_of_the_export(
+    recorded: Callable[..., Path], before: str, now: str, kept: dict[str, object]
+) -> None:
+    bundle = recorded(*before.split())
+    assert content_options(parse_arguments(["--update", str(bundle), "--corpus", "g", *now.split()])) == kept
+
+
+def test_an_option_that_contradicts_a_recorded_one_is_an_error(recorded: Callable[..., Path]) -> None:
+    done = run("--update", recorded("--overlap", "100"), "--corpus", "g", "--passage-tokens", "50")
+    assert done.code == 2
+    assert "--overlap is 100, expected less than --passage-tokens 50" in done.err
 
 
 @pytest.mark.parametrize(
@@ -107,12 +207,14 @@ def test_columns_may_be_typed_one_by_one_and_have_an_equals_sign_in_their_name()
         ("--id-column t", "--id-column names a column of a file; name the file with --corpus FILE"),
         ("--split", "--split divides texts of your own; name them with --corpus FILE"),
         ("--ray", "--ray embeds texts of your own on a cluster; name them with --corpus FILE"),
-        ("--overlap 200", "--overlap is 200, expected less than --passage-tokens 200"),
-        ("--passage-tokens 0", "--overlap is 0, expected less than --passage-tokens 0"),
+        *(
+            (f"{option}", f"{option.split()[0]} is for documents")
+            for option in ("--strict", "--base-url u", "--overlap 1")
+        ),
+        ("--corpus f --overlap 200", "--overlap is 200, expected less than --passage-tokens 200"),
+        ("--corpus f --passage-tokens 0", "--overlap is 0, expected less than --passage-tokens 0"),
         ("--passage-tokens x", "argument --passage-tokens: 'x', expected a whole number"),
         ("--stem klingon", "argument --stem: found 'klingon', expected one of none, "),
-        ("--recall 0.97", "argument --recall: found '0.97', expected a number from 0.98 to 1"),
-        ("--recall all", "argument --recall: found 'all', expected a number from 0.98 to 1"),
         ("--fusion-weight 1.5", "argument --fusion-weight: found '1.5', expected a number from 0 to 1"),
         ("--fusion-weight nan", "argument --fusion-weight: found 'nan', expected a number from 0 to 1"),
         ("--fusion-weight much", "argument --fusion-weight: found 'much', expected a number from 0 to 1"),

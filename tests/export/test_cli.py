@@ -14,7 +14,7 @@ from safetensors.numpy import load_file, save_file
 
 from export.corpus import Corpus
 from export.corpus.python_documentation import NAME
-from export.index import index_file, verify
+from export.index import verify
 from export.index.verify import Check
 from export.shell import python_module
 from function.engine.bundle import (
@@ -126,7 +126,7 @@ def test_sizes_accuracy_checks_and_progress_are_printed(whole: tuple[Path, Run])
     for name in FILES:
         assert f"checksum of {name}" in done.out
         assert f"{name} {(out / name).stat().st_size / 1e6:.1f} MB" in done.out
-    assert done.out.count(" ok\n") == 13
+    assert done.out.count(" ok\n") == 14
     assert "FAILED" not in done.out
     assert f"{out}/ is ready. Try it: {python_module('function', '--bundle', out)}\n" in done.out
     steps = ("read texts", "read calibration", "export graph", "quantize", "compare with float32")
@@ -198,10 +198,9 @@ def test_a_new_corpus_leaves_the_model_byte_for_byte(story_bundle: Path, corpus:
 def test_an_export_compares_its_rows_with_all_rows_only_once(
     story_bundle: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (index_file, verify):
-        monkeypatch.setattr(module, "search_exactly", None)  # an error if it were called
+    monkeypatch.setattr(verify, "search_samples", None)  # an error if it were called
     done = export_texts(write_texts(tmp_path / "other.csv", list(corpus.texts[100:])), story_bundle)
-    assert summary(done, "index") == "a search looks at every row; recall@10 1"
+    assert summary(done, "index") == "a search looks at every row; recall@10 1 for 100 spans, 1 for 100 rows"
 
 
 def test_the_working_folder_can_hold_the_bundle_and_the_command_printed_next_works_there(
@@ -233,7 +232,7 @@ def test_new_texts_repair_a_bundle_whose_export_was_killed_while_files_moved(sto
 def test_a_good_bundle_is_verified_with_exit_code_0(whole: tuple[Path, Run]) -> None:
     done = run("verify", whole[0])
     assert (done.code, done.err) == (0, "")
-    assert done.out.count(" ok\n") == 12
+    assert done.out.count(" ok\n") == 13
     assert "least cosine of 147 rows to their texts" in done.out
 
 

@@ -56,6 +56,19 @@ def test_the_types_of_the_columns_are_said_and_written_and_can_be_chosen(bundle_
     assert said == "isbn (number), mixed (none), new (boolean), tags (none), told (string), year (number)"
 
 
+def test_numbers_of_a_csv_are_said_to_be_compared_as_strings(bundle_copy: Path, tmp_path: Path) -> None:
+    corpus = write(
+        tmp_path, "a.csv", b"text,year,isbn,mixed,the fee\none,2019,007,1,\ntwo,2020.5,12,MMXX,-3\n,x,x,x,x\n"
+    )
+    done = export_texts(corpus, bundle_copy)
+    assert [line.removeprefix("numbers").strip() for line in done.out.splitlines() if line.startswith("numbers")] == [
+        "the fee has only numbers, compared as strings; add --column 'the fee=number' to compare numbers",
+        "year has only numbers, compared as strings; add --column year=number to compare numbers",
+    ]
+    asked = export_texts(corpus, bundle_copy, "--column", "year=number", "--column", "the fee=string")
+    assert "\nnumbers" not in asked.out
+
+
 def test_texts_without_columns_are_said_to_have_none(bundle_copy: Path, tmp_path: Path) -> None:
     assert (bundle_copy / COLUMNS).exists()
     done = export_texts(write(tmp_path, "a.csv", b"id,text\nx,one\n"), bundle_copy)

@@ -86,7 +86,7 @@ def test_a_reply_has_the_headers_of_the_app_and_fits_in_the_limit(ask: Answer, m
     headers = reply.get("headers") or {name: value for name, (value,) in reply["multiValueHeaders"].items()}
     assert (headers["content-type"], headers["x-request-id"]) == ("application/json", "c6af9ac6")
     phases = [phase.partition(";")[0] for phase in headers["server-timing"].split(", ")]
-    assert phases == ["parse", "embed", "search", "reply", "total"]
+    assert phases == ["parse", "keyword", "embed", "search", "reply", "total"]
 
 
 @every_event
@@ -154,7 +154,7 @@ for _ in range(2):
     assert (request["level"], request["service"], request["message"]) == ("INFO", "semantic-search", "request")
     assert (request["method"], request["path"], request["status"]) == ("POST", "/similar", 200)
     assert (request["payload_bytes"], request["request_id"]) == (17, "c6af9ac6")
-    assert list(request["phases"]) == ["parse", "embed", "search", "reply"]
+    assert list(request["phases"]) == ["parse", "keyword", "embed", "search", "reply"]
 
 
 def test_the_first_request_reports_the_start_in_one_line_and_one_set_of_metrics(bundle: Path) -> None:

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from export.corpus import Corpus
+from tests.conftest import write_bundle
 from tests.rerankers import add_reranker
 
 # a start imports these packages and no other; one more must earn its milliseconds
 PACKAGES = {
     *("annotated_types", "aws_lambda_powertools", "jmespath", "mangum", "numpy", "onnxruntime", "pydantic"),
-    *("pydantic_core", "safetensors", "simsimd", "tokenizers", "typing_extensions", "typing_inspection"),
+    *("pydantic_core", "safetensors", "simsimd", "Stemmer", "tokenizers", "typing_extensions", "typing_inspection"),
 }
 # what the export, the bench, the tests or a careless change would bring, and a cold start must not pay for
 STRANGERS = {
@@ -97,8 +99,9 @@ def test_init_opens_few_files_and_reads_little(start: Callable[..., Seen], bundl
     seen = start()
     opened = [Path(name) for name in seen["opened"]]
     of_the_bundle = [path.name for path in opened if path.parent == bundle]
-    assert sorted(of_the_bundle) == ["index.safetensors", "manifest.json", "passages.safetensors", "tokenizer.txt"]
-    assert len(opened) <= 60  # without the archive some 450
+    names = ["index.safetensors", "keywords.safetensors", "manifest.json", "manifest.json", "passages.safetensors"]
+    assert sorted(of_the_bundle) == [*names, "tokenizer.txt"]
+    assert len(opened) <= 66  # without the archive some 450
     # mapped files are not counted: of the archive, the model and the index only what is used is read
     assert seen["bytes"] <= 3_000_000
 
@@ -143,15 +146,15 @@ def test_refinements_are_imported_and_columns_opened_by_the_first_query_with_one
 ) -> None:
     plain = start(ASK)  # test_a_request_after_init_imports_nothing: nor does the request
     assert not REFINED & set(plain["init"])
-    files = [str(bundle / "columns.safetensors"), str(bundle / "keywords.safetensors")]
-    assert not set(files) & set(plain["opened"])
+    columns = str(bundle / "columns.safetensors")
+    assert columns not in plain["opened"]
     seen = start(ASK.replace("\"}'", '", "group_by": "who", "highlights": true}\''))
     imported = {name for name in seen["later"] if name.startswith("function")}
-    analyzer = {f"function.engine.keyword{name}" for name in ("", ".analyzer", ".highlights", ".stop_words")}
+    keyword = {f"function.engine.keyword{name}" for name in (".highlights", ".stop_words")}
     metadata = {f"function.engine.metadata{name}" for name in ("", ".columns", ".facets")}
     others = {"function.engine.ranking", "function.search.refinements"}
-    assert imported - {"function.routes.repeated_keys"} == analyzer | metadata | others
-    assert [seen["opened"].count(name) for name in files] == [1, 0]
+    assert imported - {"function.routes.repeated_keys"} == keyword | metadata | others
+    assert seen["opened"].count(columns) == 1
 
 
 def test_the_page_is_read_by_the_first_request_for_it(start: Callable[..., Seen]) -> None:
@@ -161,28 +164,19 @@ def test_the_page_is_read_by_the_first_request_for_it(start: Callable[..., Seen]
     assert not [name for name in without["opened"] if "function/page/" in name]
 
 
-KEYWORD_MODULES = [f"function.engine.keyword{name}" for name in ("", ".keywords", ".matches", ".analyzer")]
+KEYWORD_MODULES = {f"function.engine.{name}" for name in ("hybrid", "keyword.keywords", "keyword.matches")}
 
 
-@pytest.mark.parametrize(
-    ("mode", "modules"),
-    [
-        ("keyword", KEYWORD_MODULES),
-        ("hybrid", ["function.engine.hybrid", *KEYWORD_MODULES]),
-    ],
-)
-def test_only_a_request_for_keywords_imports_and_opens_what_they_need(
-    start: Callable[..., Seen], bundle: Path, mode: str, modules: list[str]
+def test_the_start_opens_the_keywords_that_a_request_without_a_mode_needs(
+    start: Callable[..., Seen], bundle: Path, corpus: Corpus, tmp_path: Path
 ) -> None:
-    keywords = str(bundle / "keywords.safetensors")
-    ask = ASK.replace('"angry goose"', f'"angry goose", "mode": "{mode}"')
-    seen = start(f"{ask}function.handler.handler(event, None)\n")
-    own = [name for name in seen["later"] if name.startswith("function.")]
-    assert sorted(own) == sorted(modules)
-    assert "Stemmer" in seen["later"]
-    assert not {*modules, "Stemmer"} & set(seen["init"])
-    assert seen["opened"].count(keywords) == 1
-    assert keywords not in start(ASK)["opened"]
+    name = "keywords.safetensors"
+    assert start(ASK)["opened"].count(str(bundle / name)) == 1
+    plain = start(ASK, BUNDLE_DIR=str(write_bundle(tmp_path / "bundle", corpus, keywords=None)))
+    assert not {*KEYWORD_MODULES, "Stemmer", "numpy.ma"} & {*plain["init"], *plain["later"]}
+    seen = start(ASK)
+    assert {*KEYWORD_MODULES, "Stemmer"} <= set(seen["init"])
+    assert not {"numpy.ma", "function.engine.keyword.corrections"} & set(seen["init"])
 
 
 def test_only_a_request_with_rerank_imports_and_opens_the_reranker(

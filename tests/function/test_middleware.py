@@ -32,7 +32,10 @@ def only_line(caplog: pytest.LogCaptureFixture) -> dict[str, object]:
 
 @pytest.mark.parametrize(
     ("path", "phases"),
-    [("/similar", ["parse", "embed", "search", "reply", "total"]), ("/predict", ["parse", "embed", "reply", "total"])],
+    [
+        ("/similar", ["parse", "keyword", "embed", "search", "reply", "total"]),
+        ("/predict", ["parse", "embed", "reply", "total"]),
+    ],
 )
 def test_server_timing_tells_the_milliseconds_of_each_phase(client: httpx.Client, path: str, phases: list[str]) -> None:
     header = client.post(path, json={"text": "goose"}).headers["server-timing"]
@@ -51,7 +54,7 @@ def test_a_request_is_logged_in_one_line(client: httpx.Client, caplog: pytest.Lo
     assert isinstance(line["milliseconds"], float)
     phases = line["phases"]
     assert isinstance(phases, dict)
-    assert list(phases) == ["parse", "embed", "search", "reply"]
+    assert list(phases) == ["parse", "keyword", "embed", "search", "reply"]
     assert 0 <= sum(phases.values()) <= line["milliseconds"] + 0.01
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from function import settings
-from function.settings import Settings, SettingsError, read_settings
+from function.settings import Settings, SettingsError, default_bundle, read_settings
 
 NUMBERS = [
     *(("MAX_BODY_BYTES", 6_291_456), ("MAX_REPLY_BYTES", 67_108_864), ("MAX_TEXTS", 10_000), ("MAX_TOKENS", 1_000_000))
@@ -44,6 +44,18 @@ def test_each_variable_sets_its_field_and_others_do_not_matter() -> None:
     numbers = {"MAX_BODY_BYTES": "1000", "MAX_REPLY_BYTES": "2000", "MAX_TEXTS": "8", "MAX_TOKENS": "512"}
     found = read_settings({"BUNDLE_DIR": "/opt/stories", "API_BASE_PATH": "/stories"} | numbers)
     assert found == Settings(Path("/opt/stories"), 1000, 2000, 8, 512, "/stories")
+
+
+@pytest.mark.parametrize(
+    ("code", "bundle"),
+    [
+        ("/var/task", "/var/task/bundle"),
+        ("/venv/lib/python3.13/site-packages", "bundle"),
+        ("/usr/lib/python3/dist-packages", "bundle"),
+    ],
+)
+def test_the_default_bundle_is_beside_the_code_unless_pip_installed_a_wheel(code: str, bundle: str) -> None:
+    assert default_bundle(Path(code)) == Path(bundle)
 
 
 def test_the_environment_of_the_process_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
 
 KEY = "a-key-of-the-tests"
-AS_AT_THE_START = {"num_results": 10, "mode": "hybrid", "highlights": True}
+AS_AT_THE_START = {"num_results": 10, "mode": "hybrid", "highlights": True, "prefix": True}
 
 
 def curl(page: "Page") -> list[str]:

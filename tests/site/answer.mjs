@@ -1,5 +1,6 @@
 // Answers questions with the files of a site, in Node.js: node answer.mjs SITE < questions.json > answers.json
-// A question is [what, value]: ["similar", request], ["tokens", text], ["terms", text] or ["embedding", text].
+// A question is [what, value]: ["similar", request], ["tokens", text], ["terms", text], ["embedding", text] or
+// ["plain", Markdown].
 
 import { readFileSync, readdirSync } from "node:fs";
 import { resolve } from "node:path";
@@ -9,8 +10,8 @@ const root = pathToFileURL(`${resolve(process.argv[2])}/`);
 const [folder] = readdirSync(new URL("code/", root));
 const code = new URL(`code/${folder}/`, root);
 const load = (name) => import(new URL(`worker/${name}.js`, code));
-const [{ Files }, { Site }, { WordPiece }, { openModel }, { stem }, ort] = await Promise.all(
-  ["files", "site", "wordpiece", "model", "porter2", "ort"].map(load),
+const [{ Files }, { Site }, { openModel }, { stem }, { plainText }, ort] = await Promise.all(
+  ["files", "site", "model", "porter2", "highlights", "ort"].map(load),
 );
 
 class LocalFiles extends Files {
@@ -22,11 +23,10 @@ class LocalFiles extends Files {
 
 const described = JSON.parse(readFileSync(new URL("site.json", code), "utf8"));
 const files = new LocalFiles(root, described.files, () => {});
-const text = async (name) => new TextDecoder().decode(await files.read(name));
-const tokenizer = new WordPiece((await text("vocabulary")).split("\n"), described.wordpiece);
 let model = null;
 async function embed(text) {
   const { prompts } = described.info.model;
+  const tokenizer = await site.tokenizer();
   model ??= openModel(ort, await files.read("runtime"), await files.read("model"), tokenizer, prompts.query);
   return (await model)(text);
 }
@@ -34,8 +34,9 @@ const site = new Site(described, files, stem, embed);
 
 const answers = {
   similar: (request) => site.similar(request, () => {}).catch((error) => ({ error: error.message })),
-  tokens: (text) => tokenizer.tokenize(text).ids,
+  tokens: async (text) => (await site.tokenizer()).tokenize(text).ids,
   terms: (text) => site.analyzer.terms(text),
+  plain: (markdown) => Object.values(plainText(markdown)),
   embedding: async (text) => Array.from((await embed(text)).embedding),
 };
 const found = [];

@@ -11,9 +11,6 @@ quadratic in the length of a run of combining marks, so only the first MOST_MARK
 
 Words of letters alone may be stemmed, which brings "searches" and "searching" to "search". A code never is.
 Left out: stop words (frequent words count little in BM25 anyway) and synonyms.
-
-A bundle keeps the version of the terms it was made with. In version 1, accents stay, and the characters of Chinese,
-Japanese and Thai are words without pairs. In other texts both versions have the same terms.
 """
 
 import re
@@ -28,25 +25,25 @@ LONGEST_STEMMED = 1_000  # letters; no word of a language is as long, and some s
 
 LONGEST_QUERY = 300  # characters; a longer text was pasted, and its quotation marks are part of it
 
-VERSION = 2  # the version of the terms that an export writes
-
 Stem = Callable[[str], str]
 
 _SINGLE = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Thai, kana and Chinese characters
 _MARK = "\u0300-\u036f\u0900-\u0963\u0966-\u0dff"  # accents of their own and India's vowel signs, no letters to Python
 _LETTER = rf"[^\W_{_SINGLE}]"  # or a digit
 _WORD = rf"(?:[{_SINGLE}]|{_LETTER}+(?:[{_MARK}]+{_LETTER}*)*|(?:[{_MARK}]+{_LETTER}*)+)"
-WORD = re.compile(_WORD)
-CODE = re.compile(rf"{_WORD}(?:[-_./:@&]{_WORD})*[+#]*")
+# Patterns of Unicode stay strings, because compiling them takes 10 ms and a query in ASCII needs none of them.
+WORD = _WORD
+_WORD_OR_RUN = _WORD.replace(f"[{_SINGLE}]|", f"[{_SINGLE}]+|")
+_CODE = rf"{_WORD_OR_RUN}(?:[-_./:@&]{_WORD_OR_RUN})*[+#]*"
+_ASCII_CODE, _ASCII_WORD = re.compile(r"[a-z0-9]+(?:[-_./:@&][a-z0-9]+)*[+#]*"), re.compile("[a-z0-9]+")
+MARKS_OF_CODES = b"-_./:@&+#"  # a term without them is a word
 # This class has all combining marks. NFKC turns U+FF9E and U+FF9F into marks, although Python calls them letters.
 _MAYBE_MARK = r"[\W\uff9e\uff9f]"
 _STEP = 5  # a run of more than 30 characters has at least 6 of every fifth character of the text
 _MAYBE_MARKS = re.compile(_MAYBE_MARK + rf"{{{(MOST_MARKS + 1) // _STEP}}}")
 _MARKS = re.compile(_MAYBE_MARK + rf"{{{MOST_MARKS + 1},}}")
-_RUN = re.compile(rf"[{_SINGLE}]+")
-_CODE_WITH_RUNS = re.compile(CODE.pattern.replace(f"[{_SINGLE}]|", f"[{_SINGLE}]+|"))
-_WORD_WITH_RUNS = re.compile(WORD.pattern.replace(f"[{_SINGLE}]|", f"[{_SINGLE}]+|"))
-PAIR = re.compile(rf"(?=([{_SINGLE}]{{2}}))")  # each pair of neighbours, which overlap
+_RUN = rf"[{_SINGLE}]+"
+PAIR = rf"(?=([{_SINGLE}]{{2}}))"  # each pair of neighbours, which overlap
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _BARE = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "\u0131": "i", "æ": "ae", "œ": "oe", "þ": "th"}
@@ -55,26 +52,22 @@ _AROUND = "".join(set(punctuation + whitespace) - set("+#"))  # around an ASCII 
 QUOTED = re.compile(r'(?<!\S)["“„]([^"“”„]+)["”“]')
 
 
-def split_terms(text: str, stem: Stem | None = None, version: int = VERSION, *, is_query: bool = False) -> list[str]:
+def split_terms(text: str, stem: Stem | None = None, *, is_query: bool = False) -> list[str]:
     """Return the terms of a text, repeated as often as they occur; each code comes before its words.
 
-    stem is what `find_stemmer` returns, None for none. version is the bundle's. Only the terms of a query leave out the
-    characters of pairs.
+    stem is what `find_stemmer` returns, None for none. Only the terms of a query leave out the characters of pairs.
     """
-    is_plain = version == 1 or text.isascii()
     if text.isascii() and (word := text.strip(_AROUND).lower()).isalpha():  # quicker for most words of a corpus
         return [word if stem is None else _stem(word, stem)]
     terms = []
-    for code, words in find_codes(text, version):
+    for code, words in find_codes(text):
         if words != [code]:
-            terms += [code] if is_plain else _spellings(code, None)
-        if is_plain:
-            if stem is not None:
-                words = [_stem(word, stem) for word in words]
-            terms += words
+            terms += _spellings(code, None)
+        if code.isascii():
+            terms += words if stem is None else [_stem(word, stem) for word in words]
             continue
         for word in words:
-            if _RUN.fullmatch(word):
+            if re.fullmatch(_RUN, word):
                 terms += [f"{left}{right}" for left, right in pairwise(word)]
                 terms += word if len(word) == 1 or not is_query else ""
             else:
@@ -82,16 +75,30 @@ def split_terms(text: str, stem: Stem | None = None, version: int = VERSION, *, 
     return terms
 
 
-def find_codes(text: str, version: int = VERSION) -> Iterator[tuple[str, list[str]]]:
+def find_codes(text: str) -> Iterator[tuple[str, list[str]]]:
     """Yield each code of a text in the one form, and its words; a word by itself is a code of one word.
 
-    From version 2 on, a run of Chinese, Japanese or Thai characters is one word here.
+    A run of Chinese, Japanese or Thai characters is one word here.
     """
-    if len(text) > MOST_MARKS and not text.isascii() and _MAYBE_MARKS.search(text[::_STEP]):
+    if text.isascii():
+        yield from ((code, _ASCII_WORD.findall(code)) for code in _ASCII_CODE.findall(text.lower()))
+        return
+    if len(text) > MOST_MARKS and _MAYBE_MARKS.search(text[::_STEP]):
         text = _MARKS.sub(_cut_marks, text)
-    code_pattern, word_pattern = (CODE, WORD) if version == 1 else (_CODE_WITH_RUNS, _WORD_WITH_RUNS)
-    for code in code_pattern.findall(normalize("NFKC", text).casefold()):
-        yield code, word_pattern.findall(code)
+    for code in re.findall(_CODE, normalize("NFKC", text).casefold()):
+        yield code, re.findall(_WORD_OR_RUN, code)
+
+
+def unfinished_words(text: str) -> list[str]:
+    """Return the last word of a text, and its last code if that has several words, each also without its accents.
+
+    The list is empty if the text ends with a blank or a punctuation mark, because then its last word is complete.
+    """
+    last = text[-1:]
+    is_unfinished = last.isalnum() if last.isascii() else re.fullmatch(WORD, last)
+    codes = list(find_codes(text.split()[-1])) if is_unfinished else []
+    ends = [end for code, words in codes[-1:] for end in (words[-1], code)]
+    return [*dict.fromkeys(spelling for end in ends for spelling in _spellings(end, None))]
 
 
 def fold_accents(word: str) -> str:
@@ -102,7 +109,7 @@ def fold_accents(word: str) -> str:
 def _spellings(word: str, stem: Stem | None) -> list[str]:
     """Return a word and, if that differs, the word without accents, both stemmed."""
     spelled = word if stem is None else _stem(word, stem)
-    if word.isascii() or not WORD.search(bare := fold_accents(word)):
+    if word.isascii() or not re.search(WORD, bare := fold_accents(word)):
         return [spelled]
     folded = bare if stem is None else _stem(bare, stem)
     return [spelled] if folded == spelled else [spelled, folded]

@@ -1,193 +1,155 @@
-"""Misspelled words of a query: the terms of the corpus that are nearest to them.
+"""Misspelled words of a query: the words of the corpus that are nearest to them.
 
 The distance of two words is the number of errors between them: a letter added, left out or replaced, or two neighbours
-exchanged (optimal string alignment). It is computed for many terms at once, with one bit for each letter of the word
+exchanged (optimal string alignment). It is computed for many words at once, with one bit for each letter of the word
 (Hyyrö, A Bit-Vector Algorithm for Computing Levenshtein and Damerau Edit Distances, 2003).
 
-A word is compared with the terms that have its first letter, and with those that have its last two bytes. One error
-leaves the first letter or the last two as they are, so every term at distance 1 is found; one at distance 2 is missed
-if both parts are wrong. Terms are stems, so an error in the ending hides the stem: "searchinh" has the stem
-"searchinh". Therefore words with one error in their last letters are stemmed too and looked up.
+A word is compared with the words that have its first letter, and with those that have its last two bytes. One error
+leaves the first letter or the last two as they are, so every word at distance 1 is found. A word at distance 2 must
+have the first letter, which people seldom get wrong.
 
-The constants were chosen on CISI and on Python's own documentation, with letters replaced at random.
-Left out: words between quotation marks, codes with digits, and how frequent an error is. Imported by the first query
-with a term that the corpus does not have.
+A word that no text has can be a correct one. The model's tokenizer knows most of these: it has a frequent word, or what
+its ending is added to, as one token, and divides a misspelled word into many. Such a word is replaced only by its
+other spelling, -ise by -ize. In texts of another language than the tokenizer's this says nothing, so there a word is
+corrected only if the other words of the query find next to nothing.
+
+Left out: codes and words between quotation marks, and how frequent an error is. Imported by the first query with a term
+that the corpus does not have. `python -m bench modes` measures the constants.
 """
 
-from bisect import bisect_left
+import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import chain, islice
-from string import ascii_lowercase
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from function.engine.arrays import AnyArray, Array
-from function.engine.keyword.analyzer import Stem, find_codes, split_terms
+from function.engine.keyword.analyzer import find_codes
+
+if TYPE_CHECKING:
+    from function.engine.keyword.keywords import Keywords
 
 SHORTEST = 4  # letters of a word that is corrected
-TWO_ERRORS = 6  # letters from which a word can have two errors instead of one
+TWO_ERRORS = 8  # letters from which a word can have two errors instead of one
+MANY_TOKENS = 4  # tokens from which it can: correct words of as many letters mostly have fewer
 LONGEST = 60  # letters of a word, as each takes a bit of 64
-SHORTEST_STEM = 3  # letters
-MOST_NEAREST = 2  # terms that replace a word; more of them find more texts that do not answer
+MOST_NEAREST = 2  # words that replace a word; more of them find more texts that do not answer
 MOST_CORRECTED = 16  # words of a query that are corrected
-MOST_COMPARED = 1 << 18  # terms that the words of a query are compared with, all words together
-SUFFIX = 4  # number of last letters in which an error can hide the stem
-MOST_LETTERS = 48  # different letters that can replace one of these
+MOST_COMPARED = 1 << 18  # words of the corpus that those of a query are compared with, all together
 LAST_CODE = (1 << 16) - 1  # code points from here on are taken for the same letter
+# Share of the words of a corpus that the tokenizer must have as one token. With the tokenizer of the default model, it
+# is 0.77 or more for English texts, and 0.06 to 0.27 for messages of programs in 14 other languages.
+LEAST_KNOWN = 0.5
+FEW_POSTINGS = 10  # rows that the other words of a query find, counted for each word
 
-Terms = Array[np.intp]  # places of terms in the sorted terms, (n,)
-Correction = Mapping[str, str]  # the terms that replace a word, each with a word that has this stem, for people
+SPELLINGS = [  # patterns of a British spelling and the American one; each pair is at distance 1
+    (re.compile(pattern), other)
+    for pattern, other in (
+        ("(?<=..[iy])s(?=(e|ed|er|ers|es|ing|ation|ations)$)", "z"),
+        ("(?<=..)our", "or"),
+        ("(?<=[bt])re(?=s?$)", "er"),
+        ("(?<=en)c(?=es?$)", "s"),
+    )
+]
+
+Places = Array[np.intp]  # (n,)
+Correction = Mapping[str, Sequence[str]]  # the words that replace a word, each with its terms
 
 
 def find_corrections(
-    text: str, unknown: set[str], tensors: Mapping[str, AnyArray], stems: Sequence[Stem | None], version: int
+    text: str, unknown: set[str], found: int, keywords: "Keywords"
 ) -> Iterator[tuple[str, int, Correction]]:
-    """Yield each word of a text whose terms are `unknown`, how often it occurs, and its nearest terms if it has any.
+    """Yield each misspelled word of a text, how often it occurs, and the words of the corpus that replace it.
 
-    tensors are those of a keywords.safetensors, and stems and version are those of its terms. With several stemmers, a
-    word has the nearest terms by each.
+    Such a word has only `unknown` terms. found is how many postings the other terms of the text have.
     """
+    if keywords.info.known_words < LEAST_KNOWN and found >= FEW_POSTINGS:
+        return
     words = Counter(
-        word
-        for code, parts in find_codes(text, version)
-        if not any(map(str.isdigit, code))
-        for word in parts
-        if SHORTEST <= len(word) <= LONGEST
-        and word.isalpha()
-        and all(unknown.issuperset(split_terms(word, stem, version)) for stem in stems)
+        code
+        for code, _ in find_codes(text)
+        if code.isalpha() and SHORTEST <= len(code) <= LONGEST and unknown.issuperset(keywords.terms_of(code))
     )
-    vocabularies = [Vocabulary(tensors, stem, MOST_COMPARED // len(stems)) for stem in stems] if words else []
+    nearest = NearestWords(keywords.words)
     for word, repeats in islice(words.items(), MOST_CORRECTED):
-        correction = {term: shown for own in vocabularies for term, shown in own.correct(word).items()}
-        if correction:
+        if correction := _correct(word, nearest, keywords):
             yield word, repeats, correction
 
 
-class Vocabulary:
-    """The terms of a keywords.safetensors, and how many more of them a query is compared with."""
+def _correct(word: str, nearest: "NearestWords", keywords: "Keywords") -> Correction:
+    """Return the words at the smallest distance from a word, the most frequent first."""
+    terms_of, parts = keywords.terms_of, keywords.split_word(word)
+    one, two = nearest.find(word)
+    spelling = _american(word)
+    candidates = [near for near in one if _american(near) == spelling]
+    if not candidates and list(terms_of(parts[0])) != list(terms_of(word)):
+        candidates = one or (two if len(word) >= TWO_ERRORS and len(parts) >= MANY_TOKENS else [])
+    # the last term is the stem of the word without accents: words that differ in these or in the ending are one word
+    by_stem = {(terms := tuple(terms_of(near)))[-1]: (near, terms) for near in candidates}
+    counts = {stem: max(len(keywords.rows_of(term)) for term in terms) for stem, (_, terms) in by_stem.items()}
+    if len(counts) > 1:  # a word of one text can be misspelled there
+        counts = {stem: count for stem, count in counts.items() if count > 1}
+    order = sorted(counts, key=counts.__getitem__, reverse=True)
+    return dict(by_stem[stem] for stem in order[:MOST_NEAREST])
 
-    def __init__(self, tensors: Mapping[str, AnyArray], stem: Stem | None, most_compared: int) -> None:
-        """Take the tensors, the stemmer of the terms, and how many terms all words together are compared with."""
-        self._bytes = tensors["terms"]
-        self._offsets = tensors["terms.offsets"].astype(np.intp)
-        self._holders = tensors["postings.offsets"]
-        self._lengths = np.diff(self._offsets)  # in bytes
-        self._stem = stem
-        self._remaining = most_compared
 
-    def correct(self, word: str) -> Correction:
-        """Return the terms at the smallest distance from a word, the most frequent first."""
-        own = self._stem(word) if self._stem else word
-        if not SHORTEST_STEM <= len(own) <= LONGEST:
-            return {}
-        places = self._candidates(own)
-        codes, begins, lengths = self._letters(places)
-        distances = _distances(own, codes, begins, lengths)
-        nearest: dict[int, str | None] = self._words_among(places[distances == 1])
-        if self._stem is not None and (own == word or not nearest):
-            nearest |= self._other_endings(word, codes, self._stem)
-        if not nearest and len(word) >= TWO_ERRORS:
-            nearest = self._words_among(places[distances == 2])
-        by_use = sorted(nearest, key=lambda place: int(self._holders[place]) - int(self._holders[place + 1]))
-        correction = {}
-        for place in by_use[:MOST_NEAREST]:
-            term = self._term(place).decode()
-            correction[term] = nearest[place] or self._with_ending(term, word, own)
-        return correction
+def _american(word: str) -> str:
+    """Return the American spelling of a word."""
+    for pattern, other in SPELLINGS:
+        word = pattern.sub(other, word)
+    return word
 
-    def _words_among(self, places: Terms) -> dict[int, str | None]:
-        """Return the terms that are words and no codes, without a word that has this stem."""
-        return {place: None for place in places.tolist() if self._term(place).decode().isalpha()}
 
-    def _candidates(self, own: str) -> Terms:
-        """Return the terms of a similar length that begin or end like a term, ascending; no more than remain."""
-        key = own.encode()
-        is_near = np.abs(self._lengths - len(key)) <= 2 * max(len(letter.encode()) for letter in own)
-        begin, end = self._range(own[0])
-        same_end = np.flatnonzero(is_near & (self._lengths >= 2))
-        for back in (1, 2):
-            same_end = same_end[self._bytes[self._offsets[same_end + 1] - back] == key[-back]]
-        places = np.union1d(begin + np.flatnonzero(is_near[begin:end]), same_end)
-        if len(places) > self._remaining:  # those that are sorted next to it, as they begin like it
-            first = int(np.searchsorted(places, self._place(key))) - self._remaining // 2
-            first = max(0, min(first, len(places) - self._remaining))
-            places = places[first : first + self._remaining]
-        self._remaining -= len(places)
-        return places
+class NearestWords:
+    """The words of a corpus, and how many more of them a query is compared with."""
 
-    def _letters(self, places: Terms) -> tuple[Array[np.uint32], Terms, Terms]:
-        """Return the code points of some terms one after the other, and where each term begins and its length."""
-        lengths = self._lengths[places]
+    def __init__(self, content: AnyArray) -> None:
+        """Take the words in UTF-8, (n,) uint8: each has three letters or more, and a line feed follows it."""
+        self._content = content
+        self._ends = np.flatnonzero(content == ord("\n"))
+        self._begins = np.concatenate([[0], self._ends + 1])[:-1]
+        self._remaining = MOST_COMPARED
+
+    def find(self, word: str) -> tuple[list[str], list[str]]:
+        """Return the words at distance 1, and those at distance 2 with the same first letter, both sorted."""
+        key, first = word.encode(), word[0].encode()
+        widest = max(2, *(len(letter.encode()) for letter in word))
+        places = np.flatnonzero(np.abs(self._ends - self._begins - len(key)) <= 2 * widest)
+        has_first = self._has(self._begins[places], first)
+        is_like = np.flatnonzero(has_first | self._has(self._ends[places] - 2, key[-2:]))[: self._remaining]
+        self._remaining -= len(is_like)
+        places, has_first = places[is_like], has_first[is_like]
+        distances = _distances(word, *self._letters(places))
+        return self._words(places[distances == 1]), self._words(places[(distances == 2) & has_first])
+
+    def _has(self, begins: Places, part: bytes) -> Array[np.bool_]:
+        """Return where the content has these bytes, (n,)."""
+        found: Array[np.bool_] = np.all([self._content[begins + i] == byte for i, byte in enumerate(part)], axis=0)
+        return found
+
+    def _words(self, places: Places) -> list[str]:
+        pairs = zip(self._begins[places].tolist(), self._ends[places].tolist(), strict=True)
+        return [self._content[begin:end].tobytes().decode() for begin, end in pairs]
+
+    def _letters(self, places: Places) -> tuple[Array[np.uint32], Places, Places]:
+        """Return the code points of some words one after the other, and where each word begins and its length."""
+        lengths = self._ends[places] - self._begins[places]
         ends = np.cumsum(lengths)
         begins = ends - lengths
-        content = self._bytes[np.repeat(self._offsets[places] - begins, lengths) + np.arange(lengths.sum())]
+        content = self._content[np.repeat(self._begins[places] - begins, lengths) + np.arange(lengths.sum())]
         codes = np.frombuffer(content.tobytes().decode().encode("utf-32-le"), np.uint32)
         if len(codes) < len(content):  # some letters have several bytes
             letters = np.concatenate([[0], np.cumsum((content & 0xC0) != 0x80)])
             begins, ends = letters[begins], letters[ends]
         return np.minimum(codes, LAST_CODE), begins, ends - begins
 
-    def _other_endings(self, word: str, codes: Array[np.uint32], stem: Stem) -> dict[int, str]:
-        """Return the terms that are stems of words with one other letter at the end, each with such a word.
 
-        codes are of terms like the word; if that has others than a to z, their letters replace its own.
-        """
-        letters: Collection[str] = ascii_lowercase
-        if not word.isascii():
-            frequent = np.argsort(-np.bincount(codes), kind="stable")[:MOST_LETTERS]
-            letters = [chr(code) for code in frequent if chr(code).isalpha()]
-        first = max(1, len(word) - SUFFIX)
-        stems: dict[str, str] = {}
-        for edit in _edits(word, first, letters):
-            if len(term := stem(edit)) < len(edit):
-                stems.setdefault(term, edit)
-        begin, end = self._range(word[: min(first, SHORTEST_STEM)])
-        offsets = (self._offsets[begin : end + 1] - self._offsets[begin]).tolist()
-        content = self._bytes[self._offsets[begin] : self._offsets[end]].tobytes()
+def _distances(word: str, codes: Array[np.uint32], begins: Places, lengths: Places) -> Array[np.int64]:
+    """Return the distance of each word of the corpus from a word, (n,).
 
-        def term_at(number: int) -> bytes:
-            return content[offsets[number] : offsets[number + 1]]
-
-        found = {}
-        for term, edit in stems.items():
-            number = bisect_left(range(end - begin), key := term.encode(), key=term_at)
-            if number < end - begin and term_at(number) == key:
-                found[begin + number] = edit
-        return found
-
-    def _with_ending(self, term: str, word: str, own: str) -> str:
-        """Return a word with this stem that is like a word with the stem `own`, or the term if none is found."""
-        if (stem := self._stem) is None:
-            return term
-        # a stemmer may change the last letter of a stem: "libraries" has the stem "librari"
-        likely = (term[: len(term) - cut] + word[len(own) - cut :] for cut in (1, 0))
-        return next((whole for whole in chain(likely, _edits(word, 0, ascii_lowercase)) if stem(whole) == term), term)
-
-    def _range(self, prefix: str) -> tuple[int, int]:
-        """Return the first place and the end of the terms that begin with a prefix."""
-        return self._place(prefix.encode()), self._place(prefix.encode() + b"\xff")
-
-    def _place(self, key: bytes) -> int:
-        return bisect_left(range(len(self._lengths)), key, key=self._term)
-
-    def _term(self, place: int) -> bytes:
-        return self._bytes[self._offsets[place] : self._offsets[place + 1]].tobytes()
-
-
-def _edits(word: str, first: int, letters: Collection[str]) -> Iterator[str]:
-    """Yield the words that have one error at the letter `first` or after it; those as long as the word come first."""
-    parts = [(word[:place], word[place:]) for place in range(first, len(word) + 1)]
-    yield from (head + tail[1] + tail[0] + tail[2:] for head, tail in parts if len(tail) > 1)
-    yield from (head + letter + tail[1:] for head, tail in parts if tail for letter in letters)
-    yield from (head + letter + tail for head, tail in parts for letter in letters)
-    yield from (head + tail[1:] for head, tail in parts if tail)
-
-
-def _distances(word: str, codes: Array[np.uint32], begins: Terms, lengths: Terms) -> Array[np.int64]:
-    """Return the distance of each term from a word, (n,).
-
-    codes has the code points of all terms; each term has `lengths` (n,) of them from `begins` (n,) on. In each integer
+    codes has the code points of all of them; each has `lengths` (n,) of them from `begins` (n,) on. In each integer
     of the arrays, a bit stands for a letter of the word. The names of the paper: zero is D0, more VP, less VN, up HP
     and down HN.
     """

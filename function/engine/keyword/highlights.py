@@ -8,7 +8,7 @@ longer than the search. Imported by the first query that asks for highlights.
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from function.engine.keyword.analyzer import PAIR, WORD, find_stemmer, split_terms
@@ -22,7 +22,25 @@ SENTENCE = re.compile(
     rf"(?=\S)(?:[^\n.!?\u2026{_FULL_STOP}]++|{_MARK}(?!{_CLOSING}(?:\s|$)))*+(?:{_MARK}{_CLOSING}|[{_FULL_STOP}])?"
 )
 
+# Markdown that a snippet leaves out. The site has the same rules, so none uses ^, $, \s or \w. Only where _FIRST is
+# found, and at the beginning of a text, _MARKUP can match: trying it everywhere takes three times as long.
+_FIRST = re.compile(r"[\\!\[\]<*_~\n]")
+_TICKS = re.compile(r"(?<![\\`])`+")
+_MARKUP = re.compile(
+    r"(?P<escape>\\)[!-/:-@\[-`{-~]"
+    r"|(?P<line>(?:\A|\n)[ \t]*(?:(?:>[ \t]?)+(?:#{1,6}[ \t]+)?|#{1,6}[ \t]+"  # a quotation, a heading
+    r"|[|:=*_-][|:=*_ \t-]{2,}(?![^\n])"  # a line across the page or below a heading, or below the header of a table
+    r"|\[[^\^\[\]\n][^\[\]\n]*\]:[ \t][^\n]*))"  # the address of a link
+    r"|(?P<open>!?\[)"
+    r"|(?P<link>\]\((?:<[^<>\n]*>|[^() \t\n]*(?:\([^() \t\n]*\)[^() \t\n]*)*)(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'))?\))"
+    r"|(?P<close>\](?:\[[^\[\]\n]*\])?)"
+    r"|(?P<address><(?:https?:|mailto:)[^<> \t\n]*>)"
+    r"|(?P<run>\*+|_+|~~)"
+    r"|(?P<gap>\n[ \t]*(?=\n))"
+)
+
 NOTHING = frozenset[str]()
+Run = tuple[int, int, int, bool]  # marks: their end, their number, that at first, whether they could end an emphasis
 Range = tuple[int, int]  # start and end in characters (Unicode code points) of the text
 
 
@@ -80,24 +98,21 @@ def _merge(ranges: Iterable[Range]) -> list[Range]:
 class TermsOfWords(dict[str, frozenset[str]]):
     """The terms of the query that each word has; a word is read once."""
 
-    def __init__(
-        self, query: str, languages: Sequence[str | None], version: int, corrected: Set[str] = frozenset()
-    ) -> None:
-        """Take the query, the languages of the stemmers, the version of the terms, and the terms of misspelled words.
+    def __init__(self, query: str, languages: Sequence[str | None], others: Set[str] = frozenset()) -> None:
+        """Take the query, the languages of the stemmers, and further terms to mark.
 
         Stop words of the query are left out, unless it has no other words.
         """
         self._stems = [find_stemmer(language) for language in languages]
-        self._version = version
         ignored = stop_words_of(languages)
-        content = WORD.sub(lambda word: " " if word[0].lower() in ignored else word[0], query)
-        self._terms = (self._split(content) or self._split(query)) | corrected
+        content = re.sub(WORD, lambda word: " " if word[0].lower() in ignored else word[0], query)
+        self._terms = (self._split(content) or self._split(query)) | others
 
     def words(self, text: str) -> list[Range]:
         """Return where the words of a text are, and the pairs of Chinese, Japanese or Thai characters; ascending."""
-        words = [word.span() for word in WORD.finditer(text)]
-        if self._version > 1 and not text.isascii():
-            words = sorted(words + [pair.span(1) for pair in PAIR.finditer(text)])
+        words = [word.span() for word in re.finditer(WORD, text)]
+        if not text.isascii():
+            words = sorted(words + [pair.span(1) for pair in re.finditer(PAIR, text)])
         return words
 
     def __missing__(self, word: str) -> frozenset[str]:
@@ -111,7 +126,7 @@ class TermsOfWords(dict[str, frozenset[str]]):
 
     def _split(self, text: str) -> frozenset[str]:
         """Return the terms of a text in each language, read as a query: then a pair is no character of it."""
-        return frozenset(term for stem in self._stems for term in split_terms(text, stem, self._version, is_query=True))
+        return frozenset(term for stem in self._stems for term in split_terms(text, stem, is_query=True))
 
 
 def _snippet(text: str, sentence: Range, word: int) -> Range:
@@ -137,3 +152,90 @@ def _next_word(text: str, place: int) -> int:
         return place
     blank = re.compile(r"\s+").search(text, place, place + SNIPPET // 4)
     return blank.end() if blank else place
+
+
+def plain_text(markdown: str) -> tuple[str, list[int]]:
+    """Return the text of a passage of Markdown as a page shows it, and the place in the Markdown of each character.
+
+    Left out is the syntax of headings, quotations, code, emphasis, links and images, not that of lists and tables, nor
+    HTML. The rules are those of https://spec.commonmark.org, but a passage can begin and end anywhere.
+    """
+    pieces, places, done = [], list[int](), 0
+    for start, end in sorted([*_find_markup(markdown), (len(markdown), len(markdown))]):
+        pieces.append(markdown[done:start])
+        places += range(done, start)
+        done = max(done, end)
+    return "".join(pieces), places
+
+
+def _find_markup(text: str) -> Iterator[Range]:
+    """Yield the ranges that are syntax."""
+    runs = [match.span() for match in _TICKS.finditer(text)]
+    later: dict[int, int] = {}  # the next run of each length
+    closing: dict[int, int] = {}  # the run that can end the code which a run begins
+    for number, (start, end) in reversed(list(enumerate(runs))):
+        if end - start in later:
+            closing[number] = later[end - start]
+        later[end - start] = number
+    masked, done = [], 0  # the text with back ticks instead of code
+    for number, (start, begin) in enumerate(runs):
+        if start < done:  # in code
+            continue
+        is_block = begin - start > 2 and not text[text.rfind("\n", 0, start) + 1 : start].strip(" \t")
+        if is_block:
+            begin = text.find("\n", begin) + 1 or len(text)
+        end, after = runs[closing[number]] if number in closing else (0, 0)
+        if end >= begin and (is_block or text.find("\n\n", begin, end) < 0):
+            yield from ((start, begin), (end, after))
+            masked += [text[done:start], "`" * (after - start)]
+            done = after
+        elif is_block:
+            yield start, begin
+    brackets: list[Range] = []
+    opened: dict[str, list[Run]] = {}  # those that can begin an emphasis, by their mark
+    text = "".join([*masked, text[done:]])
+    done = 0
+    for place in (0, *(first.start() for first in _FIRST.finditer(text))):
+        if place < done or (match := _MARKUP.match(text, place)) is None:
+            continue
+        start, end = match.span()
+        done = end
+        match match.lastgroup:
+            case "escape":
+                yield start, start + 1
+            case "line":
+                yield start + (text[start] == "\n"), end
+            case "address":
+                yield from ((start, start + 1), (end - 1, end))
+            case "run":
+                yield from _pair(text, start, end, opened.setdefault(text[start], []))
+            case "open":
+                brackets.append((start, end))
+            case "gap":
+                brackets.clear()
+                opened.clear()
+            case kind if brackets:
+                first = brackets.pop()
+                if kind == "link" or (end - start > 1 and not text[first[0] - 1 : first[0]].isalnum()):
+                    yield from (first, (start, end))
+
+
+def _pair(text: str, start: int, end: int, opened: list[Run]) -> Iterator[Range]:
+    """Yield the parts of a run of marks that end an emphasis, each after the part of an earlier run that begins it."""
+    before, after = text[start - 1 : start], text[end : end + 1]
+    is_code = text[start] == "_"  # no emphasis in snake_case
+    closes = bool(before.strip()) and (before.isalnum() or not after.isalnum()) and not (is_code and after.isalnum())
+    opens = bool(after.strip()) and (after.isalnum() or not before.isalnum()) and not (is_code and before.isalnum())
+    total = end - start
+    while closes and opened and start < end:
+        first, length, whole, is_both = opened[-1]
+        if (is_both or opens) and (whole + total) % 3 == 0 and total % 3:
+            break  # as in src/**/*.js
+        count = min(length, end - start)
+        yield from ((first - count, first), (start, start + count))
+        start += count
+        opened[-1] = (first - count, length - count, whole, is_both)
+        if length == count:
+            opened.pop()
+    if opens and start < end:
+        opened.append((end, end - start, total, closes))

@@ -9,15 +9,18 @@ in the query, so the export stores it, in 8 bit with a scale for each term.
     postings.offsets            where the postings of each term begin (terms + 1,) uint64
     rows, impacts               the row and the impact of each posting, uint32 and uint8; the rows of a term ascend
     scales                      the scale of each term's impacts (terms,) float32
+    words                       UTF-8 bytes of the different words of three letters or more, without codes and numbers,
+                                sorted, each followed by a line feed: what replaces a misspelled word of a query
 
 A query reads the postings of its own terms and no others: a term is found by binary search over the mapped bytes,
 or is known from an earlier query.
 function/engine/keyword/matches.py computes the scores.
 """
 
+import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from functools import lru_cache, partial, reduce
 from itertools import islice
 from operator import or_
@@ -27,13 +30,26 @@ import numpy as np
 
 from function.engine.arrays import AnyArray
 from function.engine.bundle import KeywordsInfo
-from function.engine.keyword.analyzer import VERSION, Stem, find_stemmer, quoted_parts, split_terms
+from function.engine.keyword.analyzer import (
+    MARKS_OF_CODES,
+    Stem,
+    find_codes,
+    find_stemmer,
+    quoted_parts,
+    split_terms,
+    unfinished_words,
+)
 from function.engine.keyword.matches import Matches, Postings, Term
 from function.engine.semantic.index import Mask
+from function.engine.semantic.topk import largest
 from function.engine.tensors import TensorsError, map_tensors
 
 K1 = 1.2  # saturation: the higher, the more a repeated term counts; K1 and B are Lucene's defaults
 B = 0.75  # length normalization: 0 ignores the length of a text, 1 divides by it
+UNKNOWN = 1.5  # what a word that no text has would add to a score, in idf: function/engine/hybrid.py uses it
+SHORTEST_BEGINNING = 2  # letters of an unfinished word; nearly every text has a word that begins with a given letter
+MOST_COMPLETIONS = 32  # terms that can complete a word
+COMPLETION = 0.5  # weight of a term that completes a word
 MOST_TERMS = 1_000  # maximum terms of a query; further ones are ignored, so that no request takes seconds
 KNOWN_TERMS = 4_096  # terms of earlier queries whose numbers are kept, because queries share many of their words
 LONGEST_KNOWN = 64  # characters of a term whose number is kept; without a limit, long ones could take a gigabyte
@@ -44,22 +60,22 @@ KINDS = {  # dtypes of the tensors
     "rows": "uint32",
     "impacts": "uint8",
     "scales": "float32",
+    "words": "uint8",
 }
+CORRECTED_WEIGHT = 0.5  # weight of a term that replaces a misspelled word: it can be the wrong one
 
 
 class Keywords:
     """The corpus's terms and their postings, memory-mapped."""
 
-    def __init__(self, path: Path, info: KeywordsInfo, rows: int) -> None:
+    def __init__(
+        self, path: Path, info: KeywordsInfo, rows: int, split_word: Callable[[str], Sequence[str]] = list
+    ) -> None:
         """Map a keywords.safetensors; info describes it, and rows is the number of rows of the corpus.
 
-        Raises TensorsError if the file is not whole, holds something else or is of a newer version.
+        split_word is that of the bundle's embedder, which tells misspelled words from correct ones.
+        Raises TensorsError if the file is not whole or holds something else.
         """
-        if info.analyzer > VERSION:
-            raise TensorsError(
-                f"{path}: terms of version {info.analyzer}, this code reads versions up to {VERSION}; deploy a newer "
-                "function, or export the texts with this version"
-            )
         tensors = map_tensors(path)
         found = {name: (tensor.dtype.name, *tensor.shape) for name, tensor in tensors.items()}
         lengths = {
@@ -69,6 +85,7 @@ class Keywords:
             "rows": info.postings,
             "impacts": info.postings,
             "scales": info.terms,
+            "words": tensors["words"].size if "words" in tensors else 0,
         }
         expected = {name: (KINDS[name], length) for name, length in lengths.items()}
         if found != expected:
@@ -81,49 +98,104 @@ class Keywords:
                     "run `python -m export` again"
                 )
         self.info = info
+        self.split_word = split_word
         self._tensors = tensors
         self._rows = rows
         self._stems = [find_stemmer(language) for language in info.stemmers]
         # without `self`, or the mapped file would stay open until the garbage collector runs
         self._find = lru_cache(KNOWN_TERMS)(partial(_find_term, tensors["terms"].data, tensors["terms.offsets"].data))
 
-    def match(self, text: str, allowed: Mask | None = None) -> Matches:
+    def match(self, text: str, allowed: Mask | None = None, *, prefix: bool = False, correct: bool = True) -> Matches:
         """Return the rows that have terms of a text; a repeated term counts as often as it is repeated.
+
+        correct replaces misspelled words of the text by those of the corpus, which count half.
 
         If the rows have several languages, a word of the text has the stem of each, because a query does not say its
         language. Every word between quotation marks must occur in a row, in any order. allowed is (rows,) bool: rows
-        where it is false are not found; None allows every row.
+        where it is false are not found; None allows every row. prefix: the last word of the text may be unfinished, so
+        rows with words that begin with it are found too.
         """
         quoted = " ".join(quoted_parts(text))
-        required = set(self._split(quoted))
-        counts = self._split(text)
-        terms, unknown = [], set[str]()
+        required = set(self.terms_of(quoted))
+        languages = [Counter(self._split_by(stem, text)) for stem in self._stems]
+        counts = reduce(or_, languages)
+        terms, unknown, most = [], set[str](), dict[str, float]()
         for term, repeats in islice(counts.items(), MOST_TERMS):  # a text with quoted parts is too short for more
             postings = self._postings(term, repeats)
             if postings is None:
                 unknown.add(term)
             else:
                 terms.append(Term([postings]))
+                most[term] = terms[-1].bound
         if required:
             holds = np.logical_or.reduce([self._rows_with(self._split_by(stem, quoted)) for stem in self._stems])
             allowed = holds if allowed is None else allowed & holds
+        # a row has one language
+        attainable = max(sum(most.get(term, 0.0) for term in own) for own in languages)
+        completed = set[str]()
+        for beginning in unfinished_words(text) if prefix else ():
+            whole = {beginning}.union(*(self._split_by(stem, beginning)[:1] for stem in self._stems))
+            if completions := self._completions(beginning, whole):
+                terms.append(Term(list(completions.values())))
+                attainable += terms[-1].bound if whole.isdisjoint(most) else 0
+                completed |= completions.keys()
+                unknown -= whole
         corrected = {}
-        if unknown - required:
+        if correct and unknown - required:
             from function.engine.keyword.corrections import find_corrections  # only a misspelled word needs it
 
-            version = self.info.analyzer
-            found = find_corrections(text, unknown - required, self._tensors, self._stems, version)
+            found = find_corrections(text, unknown - required, sum(map(len, terms)), self)
             for word, repeats, corrected[word] in found:
-                alternatives = [self._postings(term, repeats) for term in corrected[word]]
-                terms.append(Term([postings for postings in alternatives if postings is not None]))
-        return Matches(terms, self._rows, allowed, len(counts) > MOST_TERMS, corrected)
+                weight = repeats * CORRECTED_WEIGHT
+                alternatives = [self._postings(term, weight) for each in corrected[word].values() for term in each]
+                terms.append(Term([each for each in alternatives if each is not None]))
+                attainable += terms[-1].bound
+        attainable += self._missing(text, unknown, corrected) * UNKNOWN * math.log1p((self._rows + 0.5) / 0.5)
+        return Matches(
+            terms, self._rows, allowed, len(counts) > MOST_TERMS, corrected, frozenset(completed), attainable
+        )
 
-    def _split(self, text: str) -> Mapping[str, int]:
+    def _completions(self, beginning: str, whole: Set[str]) -> dict[str, Postings]:
+        """Return the postings of the most frequent terms that begin with a word, without `whole`, the word's own terms.
+
+        They count half as much as the word would, or without it as the most frequent of them, so that rare ones are not
+        first. Codes complete codes only: most are rare, and their texts have the words in them too.
+        """
+        if len(beginning) < SHORTEST_BEGINNING:
+            return {}
+        terms, offsets, key = self._tensors["terms"], self._tensors["terms.offsets"], beginning.encode()
+        first, end = (_place(terms.data, offsets.data, edge) for edge in (key, key + b"\xff"))
+        uses = np.diff(self._tensors["postings.offsets"][first : end + 1].astype(np.intp))
+        if not set(MARKS_OF_CODES).intersection(key):
+            start = int(offsets[first])
+            marks = start + np.flatnonzero(np.isin(terms[start : int(offsets[end])], [*MARKS_OF_CODES]))
+            uses[np.searchsorted(offsets, marks, "right") - 1 - first] = 0
+        own = [place for place in map(self._number, whole) if place is not None]
+        uses[[place - first for place in own if first <= place < end]] = 0
+        if not uses.any():
+            return {}
+        most = float(self._tensors["scales"][own or [first + int(uses.argmax())]].max())
+        places = [first + place for place in largest(uses, MOST_COMPLETIONS).tolist() if uses[place]]
+        found = [_term_at(terms.data, offsets.data, place).decode() for place in places]
+        return {term: self._postings_at(place, COMPLETION, most) for term, place in zip(found, places, strict=True)}
+
+    def _missing(self, text: str, unknown: set[str], corrected: Collection[str]) -> int:
+        """Return how many words of a text have only unknown terms and are not corrected."""
+        codes = find_codes(text) if unknown else ()
+        words = [word for _, parts in codes for word in parts if word not in corrected]
+        return sum(all(unknown.issuperset(self._split_by(stem, word)) for stem in self._stems) for word in words)
+
+    @property
+    def words(self) -> AnyArray:
+        """The words of the corpus, as the file has them."""
+        return self._tensors["words"]
+
+    def terms_of(self, text: str) -> Mapping[str, int]:
         """Return the terms of a text in each language of the corpus, and how often the text has each."""
         return reduce(or_, [Counter(self._split_by(stem, text)) for stem in self._stems])
 
     def _split_by(self, stem: Stem | None, text: str) -> list[str]:
-        return split_terms(text, stem, self.info.analyzer, is_query=True)
+        return split_terms(text, stem, is_query=True)
 
     def _rows_with(self, terms: Collection[str]) -> Mask:
         """Return which rows have all these terms, (rows,) bool."""
@@ -139,22 +211,33 @@ class Keywords:
         postings = self._postings(term, 1)
         return np.empty(0, np.uint32) if postings is None else postings.rows
 
-    def _postings(self, term: str, repeats: int) -> Postings | None:
+    def _postings(self, term: str, repeats: float) -> Postings | None:
         """Return the postings of a term that a query repeats this often, None if no row has the term."""
-        place = self._find(term) if len(term) <= LONGEST_KNOWN else self._find.__wrapped__(term)
-        if place is None:
-            return None
+        place = self._number(term)
+        return None if place is None else self._postings_at(place, repeats)
+
+    def _number(self, term: str) -> int | None:
+        """Return the number of a term, None if no row has it."""
+        return self._find(term) if len(term) <= LONGEST_KNOWN else self._find.__wrapped__(term)
+
+    def _postings_at(self, place: int, factor: float, most: float = math.inf) -> Postings:
+        """Return the postings of the term with a number, whose scale is multiplied and before that at most `most`."""
         begin, end = self._tensors["postings.offsets"][place : place + 2].tolist()
-        weight = np.float32(float(self._tensors["scales"][place]) * repeats)
+        weight = np.float32(min(float(self._tensors["scales"][place]), most) * factor)
         return Postings(self._tensors["rows"][begin:end], self._tensors["impacts"][begin:end], weight)
 
 
 def _find_term(terms: memoryview, offsets: memoryview, term: str) -> int | None:
     """Return the number of a term among the sorted ones, None if it is not there."""
-    key, count = term.encode(), len(offsets) - 1
+    key = term.encode()
+    place = _place(terms, offsets, key)
+    return place if place < len(offsets) - 1 and _term_at(terms, offsets, place) == key else None
 
-    def term_at(place: int) -> bytes:
-        return bytes(terms[offsets[place] : offsets[place + 1]])
 
-    place = bisect_left(range(count), key, key=term_at)
-    return place if place < count and term_at(place) == key else None
+def _place(terms: memoryview, offsets: memoryview, key: bytes) -> int:
+    """Return the number of the first term that is not sorted before a key."""
+    return bisect_left(range(len(offsets) - 1), key, key=lambda place: _term_at(terms, offsets, place))
+
+
+def _term_at(terms: memoryview, offsets: memoryview, place: int) -> bytes:
+    return bytes(terms[offsets[place] : offsets[place + 1]])

@@ -104,7 +104,8 @@ class Matches:
 
     terms are in the order of the query, rows is the number of rows of the corpus. allowed is (rows,) bool, None where
     every row may be found. is_truncated: the query had more terms than a search reads. corrected has the terms that
-    replace each misspelled word.
+    replace each misspelled word, completed has the terms that complete its last word. attainable is the score of a text
+    in which every word of the query adds the most that it adds to any text.
     """
 
     terms: Sequence[Term]
@@ -112,12 +113,18 @@ class Matches:
     allowed: Mask | None
     is_truncated: bool
     corrected: "Mapping[str, Correction]"
+    completed: frozenset[str]
+    attainable: float
+
+    @cached_property
+    def among_all(self) -> "Matches":
+        """These matches among all rows."""
+        return self if self.allowed is None else replace(self, allowed=None)
 
     def within(self, allowed: Mask) -> "Matches":
         """Return the matches among these rows alone; allowed is (rows,) bool."""
         fewer = replace(self, allowed=allowed)
-        if "scores" in self.__dict__:
-            fewer.__dict__["scores"] = np.where(allowed, self.scores, np.float32(0))
+        fewer.__dict__["among_all"] = self.among_all
         return fewer
 
     def best(self, top_k: int, allowed: Mask | None = None) -> list[Hit]:
@@ -137,7 +144,7 @@ class Matches:
     def best_rows(self, top_k: int) -> Rows:
         """Return the rows of `best`."""
         postings = sum(map(len, self.terms))
-        if "scores" not in self.__dict__ and postings > max(FEW_POSTINGS, POSTINGS_PER_LOOKUP * top_k):
+        if "scores" not in self.among_all.__dict__ and postings > max(FEW_POSTINGS, POSTINGS_PER_LOOKUP * top_k):
             rows = self._candidates(top_k)
             scores = self.scores_of(rows)
         else:
@@ -151,16 +158,16 @@ class Matches:
     @cached_property
     def scores(self) -> Scores:
         """The scores of all rows, (rows,): 0 for a row without a term, or that is not allowed. Reads all postings."""
+        if self.allowed is not None:
+            return np.where(self.allowed, self.among_all.scores, np.float32(0))
         scores = np.zeros(self.rows, np.float32)
         for term in self.terms:
             term.add_to(scores)
-        if self.allowed is not None:
-            scores[~self.allowed] = 0
         return scores
 
     def scores_of(self, rows: Rows) -> Scores:
         """Return the scores of some rows, (n,), as `scores` has them."""
-        if "scores" in self.__dict__:
+        if "scores" in self.among_all.__dict__:
             return self.scores[rows]
         scores, numbers = np.zeros(len(rows), np.float32), rows.astype(np.uint32)
         for term in self.terms:
@@ -169,8 +176,9 @@ class Matches:
 
     @cached_property
     def highest(self) -> float:
-        """The highest score, 0 if no row has a term of the query."""
-        return float(self.scores_of(self.best_rows(1)).max(initial=0))
+        """The highest score of all rows, also of those that are not allowed; 0 if no row has a term of the query."""
+        among_all = self.among_all
+        return float(among_all.scores_of(among_all.best_rows(1)).max(initial=0))
 
     def _candidates(self, top_k: int) -> Rows:
         """Return rows, ascending, that include the top_k best rows with a score above 0."""

@@ -1,18 +1,19 @@
 """The signs of embeddings, a bit for each value, and how many of them differ between a query and many rows.
 
-The bits of a row are 64-bit words. Words of many rows are stored in one of two ways: row by row, to take some rows, or
-word by word (first words of all rows, then their second words), which makes a scan of all rows almost twice as fast.
+The bits of a row are 64-bit words. They are stored word by word, the first words of all rows, then their second words:
+a scan of rows stored so takes half the time of one row by row.
 """
 
 import numpy as np
-import simsimd
 
 from function.engine.arrays import AnyArray, Array
 
 Words = Array[np.uint64]
 WORD_BITS = 64
-# Rows that are copied from the file at a time: they stay in the CPU's cache until they are compared
-ROWS_AT_ONCE = 4_096
+# Rows whose words are compared at a time, so that they stay in the CPU's cache until they are counted. Together with
+# WORDS_AT_ONCE this takes 0.86 of the time of counting a million rows at once, and as much as that for 200,000.
+ROWS_AT_ONCE = 131_072
+WORDS_AT_ONCE = 3  # words whose counts are added as bytes: four words can have 256 differing bits
 
 
 def signs(embeddings: AnyArray) -> Words:
@@ -29,33 +30,19 @@ def unpack_signs(words: Words, dim: int) -> Array[np.int8]:
     return bits.reshape(len(words), -1)[:, :dim].view(np.int8)
 
 
-def count_differing(query: Words, rows: Words) -> Array[np.uint16]:
-    """Return how many bits of each row differ from the query's: (n,) for rows (n, words) and query (1, words)."""
-    differing = simsimd.cdist(
-        query.view(np.uint8),
-        rows.view(np.uint8),
-        metric="hamming",
-        dtype="bin8",
-        out_dtype="uint16",  # type: ignore[arg-type] # missing in its stub
-    )
-    return np.asarray(differing, np.uint16).reshape(-1)
-
-
-def count_differing_at(query: Words, rows: Words, places: AnyArray) -> Array[np.uint16]:
-    """Return how many bits of the rows at some places (n,) differ from the query's: (n,)."""
-    differing = np.empty(len(places), np.uint16)
-    for begin in range(0, len(places), ROWS_AT_ONCE):
-        some = rows.take(places[begin : begin + ROWS_AT_ONCE], axis=0, mode="clip")
-        differing[begin : begin + ROWS_AT_ONCE] = count_differing(query, some)
-    return differing
-
-
-def count_differing_columns(query: Words, columns: Words) -> Array[np.uint16]:
-    """Return how many bits of each row differ from the query's, (n,), for rows stored word by word: (words, n)."""
+def count_differing(query: Words, columns: Words) -> Array[np.uint16]:
+    """Return how many bits of each row differ from the query's: (n,) for rows (words, n) and query (1, words)."""
     differing = np.zeros(columns.shape[1], np.uint16)
-    words, counts = np.empty(columns.shape[1], np.uint64), np.empty(columns.shape[1], np.uint8)
-    for word, column in zip(query[0], columns, strict=True):
-        np.bitwise_xor(column, word, out=words)
-        np.bitwise_count(words, out=counts)
-        differing += counts
+    size = min(len(differing), ROWS_AT_ONCE)
+    words, counts, sums = np.empty(size, np.uint64), np.empty(size, np.uint8), np.empty(size, np.uint8)
+    for begin in range(0, len(differing), ROWS_AT_ONCE):
+        block = differing[begin : begin + ROWS_AT_ONCE]
+        words, counts, sums = words[: len(block)], counts[: len(block)], sums[: len(block)]
+        for first in range(0, len(columns), WORDS_AT_ONCE):
+            sums[:] = 0
+            for word in range(first, min(first + WORDS_AT_ONCE, len(columns))):
+                np.bitwise_xor(columns[word, begin : begin + ROWS_AT_ONCE], query[0, word], out=words)
+                np.bitwise_count(words, out=counts)
+                sums += counts
+            block += sums
     return differing

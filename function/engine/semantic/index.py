@@ -2,27 +2,25 @@
 
 Each row is stored in two forms: as signs, one bit for each value, and 8-bit codes with a scale. A search
 
-1. takes the lists of similar rows that are nearest to the query (function/engine/semantic/ivf.py), if there are lists,
-2. counts in each of these rows the signs that differ from the query's, and keeps the rows that differ least,
-3. multiplies the query's 8-bit codes with those rows' signs and keeps the best: nearly as precise as with their codes,
+1. counts in each row the signs that differ from the query's, and keeps the rows that differ least,
+2. multiplies the query's 8-bit codes with those rows' signs and keeps the best: nearly as precise as with their codes,
    and an eighth of the bytes (RaBitQ: Gao and Long, 2024, https://arxiv.org/abs/2405.12497),
-4. scores those with their codes and the query in float32, so that only the rounding of the codes is left as an error.
+3. scores those with their codes and the query in float32, so that only the rounding of the codes is left as an error.
 
 The manifest has the number of rows that each stage keeps (StagesInfo): the export chose it by the recall it measured.
 A corpus of up to EXHAUSTIVE_ROWS has no stages. Neither has a corpus whose signs distinguish too little: after max
 pooling, most values are positive. Such a corpus is scanned exactly, and so is every other corpus if a search requests
 it. An exact scan multiplies the 8-bit query with all rows. The error of rounding the query is known: all rows within
-twice that error of the last hit are scored as in step 4.
+twice that error of the last hit are scored as in step 3.
 
 Up to FEW_HITS, no stage depends on the number of hits, and each stage prefers the earlier of two equal rows. So a
 search for one hit returns the first of a search for ten, and equal texts keep the corpus's order.
 
-A row's number in the corpus is its row, and its number in the file is its place. In the lists, it has two entries.
+A search can be limited to some rows, the allowed ones. If they are few, only they are compared. If the excluded rows
+are those that are most like the query, the next ones differ by less than the signs can tell: then the allowed rows are
+scanned exactly. simsimd computes the products, with the widest instructions of the CPU.
 
-A search can be limited to some rows, the allowed ones. If they are few, only they are compared. Otherwise step 1
-doubles the lists it reads until they hold enough allowed rows: at least ROWS_PER_HIT for each hit, and half of the
-allowed rows that `probed` lists hold on average. simsimd computes the products and counts the bits, with the widest
-instructions of the CPU.
+Left out: lists of similar rows (IVF), of which a search reads only the nearest. docs/scale.md has what they cost.
 """
 
 import math
@@ -35,15 +33,7 @@ import simsimd
 from function.engine.arrays import Array
 from function.engine.bundle import StagesInfo
 from function.engine.quantization import Codes, Embeddings, Scales, dequantize, quantize_query
-from function.engine.semantic.binary import (
-    WORD_BITS,
-    Words,
-    count_differing_at,
-    count_differing_columns,
-    signs,
-    unpack_signs,
-)
-from function.engine.semantic.ivf import Entries, Lists, Places
+from function.engine.semantic.binary import WORD_BITS, Words, count_differing, signs, unpack_signs
 from function.engine.semantic.topk import largest
 from function.engine.tensors import TensorsError, map_tensors, read_ahead
 
@@ -53,9 +43,12 @@ Mask = Array[np.bool_]  # (rows,)
 EXHAUSTIVE_ROWS = 8_192  # up to here the exact scan takes little longer than the stages, and it misses nothing
 MOST_HITS = 100  # maximum results of one request
 FEW_HITS = 25  # candidates and rescored (StagesInfo) are for up to this many hits, and double for twice as many
-ROWS_PER_TAKEN = 16  # if at most one row in 16 is allowed, comparing only those beats reading lists
-ROWS_PER_HIT = 4  # the lists that are read hold at least this many rows for each hit, so that deep pages miss few
-MANY_PLACES = 1_000  # with more rows, leaving out most with the 8-bit query is faster than scoring all in float32
+ROWS_PER_TAKEN = 16  # if at most one row in 16 is allowed, comparing only their signs beats comparing all
+# A filter that has nothing to do with the query excludes few of the rows most like it: as large a share as of all rows.
+# If it excludes this many times as many, the stages would miss hits: 74 % of them without the 1,000 rows most like it.
+MOST_EXCLUDED = 1.25
+ROWS_PER_COPY = 4  # if at most one row in 4 is compared exactly, copying their codes beats comparing all
+MANY_ROWS = 1_000  # with more rows, leaving out most with the 8-bit query is faster than scoring all in float32
 ROWS_AT_ONCE = 16_384  # rows that are scored in float32 at a time: 25 MB at 384 dimensions
 DECIMALS = 6  # decimals of a score; further digits are rounding noise of float32 sums
 
@@ -73,63 +66,38 @@ class Hit:
 
 
 class Index:
-    """The corpus's embeddings, ready to be searched. codes is (rows, dim) int8, in the order of the file."""
+    """The corpus's embeddings, ready to be searched. codes is (rows, dim) int8, in the order of the corpus."""
 
     def __init__(
-        self,
-        codes: Codes,
-        scales: Scales,
-        bits: Words | None = None,
-        lists: Lists | None = None,
-        stages: StagesInfo | None = None,
+        self, codes: Codes, scales: Scales, bits: Words | None = None, stages: StagesInfo | None = None
     ) -> None:
         """Take codes (rows, dim) int8 and scales (rows,) float32 as `quantize` returns them, and what stages need.
 
-        With lists, rows are in the order of their first lists, and bits (entries, words) uint64 are their signs.
-        Without lists, rows are in the order of the corpus, and bits (words, rows) uint64 are their signs word by word.
+        bits (words, rows) uint64 are the signs of the rows, word by word.
         """
         self.codes = codes
         self._scales = scales
         self._bits = bits
-        self._lists = lists
         self._stages = stages
 
     @classmethod
     def open(cls, path: Path, stages: StagesInfo | None) -> "Index":
         """Map an index.safetensors; the first search after opening also pays for reading the file.
 
+        What every search reads as a whole is read ahead. Of the other codes only the pages of rescored rows are read:
+        with a million rows, an eighth of the bytes, and a first search from the disk takes a third of the time.
         Raises TensorsError if the file is not whole or holds something else than such stages need.
         """
-        has_lists = stages is not None and stages.lists > 1
-        tensors = map_tensors(path, scattered=has_lists)
+        tensors = map_tensors(path, scattered=True)
         found = {name: (tensor.dtype.name, *tensor.shape) for name, tensor in tensors.items()}
         _, rows, dim = found["codes"] if len(found.get("codes", ())) == 3 else ("", 0, 0)
-        words = -(-dim // WORD_BITS)
         expected = {"codes": ("int8", rows, dim), "scales": ("float32", rows)}
         if stages is not None:
-            expected["bits"] = ("uint64", words, rows)
-        if stages is not None and has_lists:
-            expected |= {
-                "bits": ("uint64", rows, words),
-                "axes": ("float32", dim, found.get("centroids", (0,))[-1]),
-                "centroids": ("int8", stages.lists, found.get("centroids", (0,))[-1]),
-                "centroids.scales": ("float32", stages.lists),
-                "lists.offsets": ("uint32", stages.lists + 1),
-                "lists.rows": ("uint32", rows),
-                "lists.places": ("uint32", rows),
-            }
-            if "entries.places" in found:  # older files have each row in one list
-                entries = found["entries.places"][-1]
-                expected |= {"entries.places": ("uint32", entries), "places.entries": ("uint32", rows)}
-                expected["bits"] = ("uint64", entries, words)
+            expected["bits"] = ("uint64", -(-dim // WORD_BITS), rows)
         if found != expected or not rows:
             raise TensorsError(f"{path}: holds {found}, expected {expected}; run `python -m export` again")
-        first = ("axes", "centroids", "centroids.scales", "lists.offsets")
-        others = ("lists.rows", "lists.places", "entries.places", "places.entries")  # an older file lacks the last two
-        lists = Lists(*map(tensors.get, (*first, *others))) if has_lists else None  # type: ignore[arg-type]
-        for name in first if has_lists else ():
-            read_ahead(tensors[name])
-        return cls(tensors["codes"], tensors["scales"], tensors.get("bits"), lists, stages)
+        read_ahead(tensors["codes" if stages is None else "bits"])
+        return cls(tensors["codes"], tensors["scales"], tensors.get("bits"), stages)
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -158,21 +126,19 @@ class Index:
             raise ValueError(f"top_k {top_k} and query {query.shape}; expected at least 1 and ({self.dim},)")
         if allowed is not None and allowed.shape != (len(self),):
             raise ValueError(f"allowed {allowed.shape}; expected ({len(self)},)")
-        places = self._places(query, top_k, allowed, exact)
-        if len(places) > max(MANY_PLACES, 2 * top_k):
-            codes, scales = self.codes.take(places, axis=0, mode="clip"), self._scales[places]
-            places = places[self._nearest_exactly(query, codes, scales, top_k)]
-        rows = places if self._lists is None else self._lists.rows[places]
-        scores = self._score(query, places)
+        rows = self._candidates(query, top_k, allowed, exact)
+        if len(rows) > max(MANY_ROWS, 2 * top_k):
+            rows = self._nearest_exactly(query, top_k, rows)
+        scores = self._score(query, rows)
         best = np.lexsort((rows, -scores))[:top_k]
-        return rows[best].astype(np.intp), np.clip(scores[best], -1.0, 1.0)
+        return rows[best], np.clip(scores[best], -1.0, 1.0)
 
     def scores(self, query: Embeddings, rows: Rows) -> Array[np.float64]:
         """Return the scores that `search` gives these rows, to six decimals: (n,) float64.
 
         query is (dim,) float32 of unit length, rows is (n,).
         """
-        return np.clip(self._score(query, self._places_of(rows)), -1.0, 1.0)
+        return np.clip(self._score(query, rows), -1.0, 1.0)
 
     def embedding(self, row: int) -> Embeddings:
         """Return the stored embedding of a row of the corpus, (dim,) float32 of unit length, as a query."""
@@ -182,113 +148,73 @@ class Index:
 
     def codes_of(self, rows: Rows) -> tuple[Codes, Scales]:
         """Return the codes (n, dim) int8 and the scales (n,) float32 of some rows of the corpus."""
-        places = self._places_of(rows)
-        return self.codes[places], self._scales[places]
+        return self.codes[rows], self._scales[rows]
 
-    def _places_of(self, rows: Rows) -> Places:
-        return rows if self._lists is None else self._lists.places[rows].astype(np.int32)
-
-    def _score(self, query: Embeddings, places: Places) -> Array[np.float64]:
+    def _score(self, query: Embeddings, rows: Rows) -> Array[np.float64]:
         """Return the products of these rows and the float32 query: (n,) float64."""
-        scores = np.empty(len(places))
-        for begin in range(0, len(places), ROWS_AT_ONCE):
-            some = places[begin : begin + ROWS_AT_ONCE]
+        scores = np.empty(len(rows))
+        for begin in range(0, len(rows), ROWS_AT_ONCE):
+            some = rows[begin : begin + ROWS_AT_ONCE]
             codes = self.codes.take(some, axis=0, mode="clip").astype(np.float32)  # "clip" copies faster
             # not a matrix product, in which the last bits of equal rows depend on their position
             products = np.asarray(simsimd.cdist(codes, query[np.newaxis], metric="dot")).reshape(-1)
             scores[begin : begin + ROWS_AT_ONCE] = np.round(products * self._scales[some], DECIMALS)
         return scores
 
-    def _places(self, query: Embeddings, top_k: int, allowed: Mask | None, exact: bool) -> Places:
-        """Return the places of the rows to score, ascending.
+    def _candidates(self, query: Embeddings, top_k: int, allowed: Mask | None, exact: bool) -> Rows:
+        """Return the rows to score, ascending. The top_k hits are among them, except those that the stages miss."""
+        rows = None if allowed is None or allowed.all() else np.flatnonzero(allowed)
+        stages = None if exact or (rows is not None and len(rows) <= EXHAUSTIVE_ROWS) else self._stages
+        found = None if stages is None else self._nearest_by_signs(query, top_k, stages, rows)
+        return self._nearest_exactly(query, top_k, rows) if found is None else found
 
-        The top_k hits are among them, except those that the stages miss.
-        """
-        stages = None if exact else self._stages
-        if allowed is not None:
-            rows = np.flatnonzero(allowed)
-            if stages is None or len(rows) <= max(EXHAUSTIVE_ROWS, len(self) // ROWS_PER_TAKEN):
-                places = np.sort(self._places_of(rows))
-                if stages is None or len(rows) <= EXHAUSTIVE_ROWS:
-                    codes, scales = self.codes.take(places, axis=0, mode="clip"), self._scales[places]
-                    return places[self._nearest_exactly(query, codes, scales, top_k)]
-                entries = places if self._lists is None else self._lists.entries_of(places)
-                return self._nearest_by_signs(query, top_k, stages, entries, None)
-        if stages is None:
-            return self._nearest_exactly(query, self.codes, self._scales, top_k)
-        if self._lists is None:
-            return self._nearest_by_signs(query, top_k, stages, None, allowed)
-        entries, mask = self._probe(self._lists, query, top_k, stages, allowed)
-        return self._nearest_by_signs(query, top_k, stages, entries, mask)
+    def _nearest_by_signs(self, query: Embeddings, top_k: int, stages: StagesInfo, allowed: Rows | None) -> Rows | None:
+        """Return the rows that steps 1 and 2 keep, ascending; None if the rows most like the query are not allowed.
 
-    def _probe(
-        self, lists: Lists, query: Embeddings, top_k: int, stages: StagesInfo, allowed: Mask | None
-    ) -> tuple[Entries, Mask | None]:
-        """Return the entries of the lists nearest to the query, ascending, and which of them are allowed."""
-        top_k = -(-top_k // FEW_HITS) * FEW_HITS  # so that a smaller top_k returns the beginning of the same hits
-        least = min(ROWS_PER_HIT * top_k, len(self))
-        if allowed is not None:  # half of what `probed` lists hold on average: their sizes vary
-            count = int(np.count_nonzero(allowed))
-            least = min(count, max(least, count * stages.probed // stages.lists // 2))
-        # the recall was measured for ten hits; deep pages need more lists
-        probed = min(stages.probed * -(-top_k // MOST_HITS), stages.lists)
-        while True:
-            entries = lists.nearest(query, probed)
-            mask = None if allowed is None else allowed[lists.rows[lists.places_of(entries)]]
-            found = len(entries) if mask is None else int(np.count_nonzero(mask))
-            if found >= least * lists.entries_per_row or probed == stages.lists:
-                return entries, mask
-            probed = min(2 * probed, stages.lists)
-
-    def _nearest_by_signs(
-        self, query: Embeddings, top_k: int, stages: StagesInfo, entries: Entries | None, mask: Mask | None
-    ) -> Places:
-        """Return the places of the rows that steps 2 and 3 keep, ascending.
-
-        entries is (n,) int32 or int64, those to compare, None for all rows of an index without lists. mask is (n,)
-        bool: entries where it is false are left out.
+        allowed is (n,) ascending, None for all rows.
         """
         assert self._bits is not None  # stages need them
         width = -(-top_k // FEW_HITS)
         words = signs(query[np.newaxis])
-        if entries is None:
-            likeness = ~count_differing_columns(words, self._bits)
+        if allowed is not None and len(allowed) <= len(self) // ROWS_PER_TAKEN:
+            likeness = ~count_differing(words, self._bits.take(allowed, axis=1, mode="clip"))
         else:
-            likeness = ~count_differing_at(words, self._bits, entries)
-        if mask is not None:
-            likeness[~mask] = 0
+            likeness = ~count_differing(words, self._bits)
+            if allowed is not None:
+                before, likeness = likeness, likeness[allowed]
+                least = likeness[largest(likeness, FEW_HITS)].min()
+                if np.count_nonzero(before > least) * len(allowed) > MOST_EXCLUDED * FEW_HITS * len(self):
+                    return None
         chosen = largest(likeness, width * stages.candidates)
-        if mask is not None:
-            chosen = chosen[mask[chosen]]
-        if entries is None:
-            places: Places = chosen
-            bits = self._bits.take(chosen, axis=1, mode="clip").T
-        else:
-            chosen = places = entries[chosen]
-            if self._lists is not None:  # a row can have two entries here
-                places, first = np.unique(self._lists.places_of(chosen), return_index=True)
-                chosen = chosen[first]
-            bits = self._bits.take(chosen, axis=0, mode="clip")
+        if allowed is not None:
+            chosen = allowed[chosen]
+        bits = self._bits.take(chosen, axis=1, mode="clip").T
         products = _products(quantize_query(query), unpack_signs(bits, self.dim))
-        nearest: Places = places[largest(products, width * stages.rescored)]
+        nearest: Rows = chosen[largest(products, width * stages.rescored)]
         return nearest
 
-    def _nearest_exactly(self, query: Embeddings, codes: Codes, scales: Scales, top_k: int) -> Places:
-        """Return positions in codes, ascending, that include the top_k.
+    def _nearest_exactly(self, query: Embeddings, top_k: int, rows: Rows | None = None) -> Rows:
+        """Return those of these rows, ascending, that include their top_k; None means all rows.
 
         The 8-bit query differs from the query by a vector, so its product with a unit row differs by at most that
         vector's length. A row that is more than twice this length below the last of the top_k is none of them.
         """
-        if top_k >= len(codes):
-            return np.arange(len(codes))
+        among = np.arange(len(self)) if rows is None else rows
+        if top_k >= len(among):
+            return among
         query_codes = quantize_query(query)
         step = float(np.abs(query).max()) / float(np.abs(query_codes).max() or 1)
-        products = _products(query_codes, codes)
-        products *= scales
+        if len(among) * ROWS_PER_COPY <= len(self):
+            products = _products(query_codes, self.codes.take(among, axis=0, mode="clip"))
+        else:  # comparing all rows takes less time than copying many
+            products = _products(query_codes, self.codes)
+            products = products if rows is None else products[rows]
+        products *= self._scales if rows is None else self._scales[rows]
         products *= np.float32(step)
         least = products[largest(products, top_k)].min()
         rounding = math.dist(query, query_codes[0] * step) + 10.0**-DECIMALS
-        return np.flatnonzero(products >= least - 2 * rounding)
+        nearest: Rows = among[products >= least - 2 * rounding]
+        return nearest
 
 
 def _products(query: Codes, codes: Codes) -> Embeddings:

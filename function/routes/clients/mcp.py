@@ -91,8 +91,13 @@ def add_mcp(app: FastAPI, tools: Tools, settings: Settings) -> None:
             stopwatch.lap("parse")
             if "id" not in message or "method" not in message:
                 return Response(status_code=202)  # a notification, or an answer: to what, as nothing was asked?
-            is_corpus_alone = request.query_params.get("tools") == "corpus"
-            result = await answer(message["method"], message.get("params", {}), is_modern, is_corpus_alone, stopwatch)
+            wanted = request.query_params.get("tools")
+            if wanted not in (None, "corpus"):
+                expected = "expected corpus; leave it out for all tools"
+                raise RpcError(INVALID_PARAMS, f"?tools: found {echo(wanted)}, {expected}")
+            result = await answer(
+                message["method"], message.get("params", {}), is_modern, wanted is not None, stopwatch
+            )
         except RpcError as error:
             return _error_reply(message, error, STATUSES.get(error.code, 400) if is_modern is not False else 200)
         if is_modern:

@@ -142,7 +142,7 @@ class Tools:
     async def _search_for_ids(self, text: str, stopwatch: Stopwatch) -> Object:
         bundle = self._current()
         refuse_characters([text], self._settings)
-        query = Query(text, 10, mode="semantic" if info_of(bundle).keywords is None else "hybrid")
+        query = Query(text, 10)
         if bundle.manifest.rerank is not None:
             query = replace(query, rerank=RerankOptions().candidates)
         if bundle.column_kinds.get(PATH) == "string":
@@ -207,8 +207,9 @@ def input_schema(info: IndexInfo, kinds: Mapping[str, str], *, has_reranker: boo
     """Return the JSON Schema of a call: that of a request to /similar, with only what this corpus has."""
     schema = SimilarRequest.model_json_schema()
     properties = schema["properties"]
+    del properties["prefix"]  # nobody types
     if info.keywords is None:
-        properties["mode"] |= {"enum": ["semantic"], "description": "Texts with a similar meaning."}
+        properties["mode"] = {"enum": ["semantic"], "description": "Texts with a similar meaning."}
     if not has_reranker:
         del properties["rerank"], schema["$defs"]["RerankOptions"]
     describe_columns(properties, kinds)

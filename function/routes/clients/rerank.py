@@ -185,12 +185,7 @@ def add_rerank(app: FastAPI, current: Callable[[], Loaded], executor: Executor, 
         bundle = current()
         if not isinstance(bundle, LoadedBundle) or bundle.manifest.rerank is None:
             raise HTTPException(424, NO_RERANKER)
-        count = sum(map(len, texts)) + len(query) * len(texts)
-        if count > settings.max_characters:
-            found = f"{count} characters, because the query counts with each text"
-            message = f"{field}: {found}, at most {settings.max_characters}; send fewer or shorter texts"
-            raise HTTPException(413, message)
-        refuse_characters([query, *texts], settings, field)
+        refuse_characters(texts, settings, field, query)
 
         def tokenize() -> tuple[Reranker, list[TokenIds]]:
             reranker = bundle.reranker

@@ -4,6 +4,7 @@ import argparse
 import csv
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from bench.function.cold_start import DROPPED, WARM, Starts
 from bench.scale import bundles, scale
 from bench.scale.bundles import LOT, make_bundles, run_measured
+from bench.scale.queries import CLAIMS, HALVES, WHOLE, WORDS, make_queries, write_queries
 from bench.scale.searches import EXACT, FILTERS, HYBRID, SEMANTIC, make_searches, take_turns
 from bench.texts import Retrieval
 from export.corpus import Corpus
@@ -53,7 +55,7 @@ def test_it_measures_every_size_and_writes_a_table_and_a_picture(work: Path, mon
     found = json.loads((work / "scale.json").read_text())
     assert found["texts"] == "100 stories"
     searches = found["sizes"]["100"]["searches"]
-    assert (searches[SEMANTIC]["recall"], searches[SEMANTIC]["recall_of_claims"]) == (1, 1)
+    assert all((searches[kind]["recall"], searches[kind]["first"]) == (1, 1) for kind in (WHOLE, WORDS, HALVES, CLAIMS))
     assert searches[SEMANTIC]["resident_megabytes"] > searches[SEMANTIC]["own_megabytes"] > 0
     assert all(0 < searches[kind]["p50"] <= searches[kind]["p99"] for kind in (EXACT, HYBRID, *FILTERS.values()))
     table = (work / "scale.md").read_text()
@@ -97,15 +99,28 @@ def test_the_pieces_of_an_export_that_was_stopped_or_runs_are_not_deleted(work: 
 
 def test_each_search_gets_every_query_once_in_rounds_and_finds_what_the_engine_finds(work: Path) -> None:
     bundle = load_bundle(work / "scale" / "passages-100")
-    texts = [bundle.passages.text(row) for row in range(12)]
-    queries = bundle.embedder.embed(bundle.embedder.tokenize(texts, role="query"))
+    texts = make_queries(work / "scale" / "passages-100", 12, ["a goose at sea", "a ferry"])
+    with np.load(write_queries(work / "queries.npz", work / "scale" / "passages-100", texts)) as file:
+        queries = dict(file)
     searches = make_searches(bundle, queries, texts)
-    assert searches[SEMANTIC](3) == bundle.index.search(queries[3], 10)
+    assert searches[SEMANTIC](3) == bundle.index.search(queries[WORDS][3], 10)
+    assert searches[CLAIMS](11) == bundle.index.search(queries[CLAIMS][1], 10)
     assert {hit.row for hit in searches[FILTERS[0.0001]](3)} == {0}  # type: ignore[attr-defined]
     order: list[tuple[str, int]] = []
     milliseconds = take_turns({"a": lambda n: order.append(("a", n)), "b": lambda n: order.append(("b", n))}, 12)
     assert [len(times) for times in milliseconds.values()] == [12, 12]
     assert order[4:12] == [("a", 0), ("a", 1), ("b", 0), ("b", 1), ("a", 2), ("a", 3), ("b", 2), ("b", 3)]
+
+
+def test_queries_are_parts_of_passages_and_texts_that_no_corpus_has(work: Path) -> None:
+    texts = make_queries(work / "scale" / "passages-100", 12, ["a goose at sea"])
+    assert texts[CLAIMS] == ["a goose at sea"]
+    for whole, four, half in zip(texts[WHOLE], texts[WORDS], texts[HALVES], strict=True):
+        words = whole.split()
+        assert four in whole
+        assert len(four.split()) == min(4, len(words))
+        assert len(half.split()) == -(-len(words) // 2)
+        assert not Counter(half.split()) - Counter(words)
 
 
 def test_a_programs_memory_is_its_own_and_not_that_of_the_process_that_starts_it() -> None:

@@ -2,11 +2,8 @@
 
 import json
 
-import pytest
-
-from bench.server.fairness import Fairness
 from bench.server.load import Load, parse
-from bench.server.serve import OURS, PEER, goodput, median, ratios, table
+from bench.server.serve import OURS, PEER, median, ratios, table
 
 PRINTED = {"requests": 1_000, "seconds": 2.0, "p50": 3.0, "p99": 9.0}
 NO_ERRORS = {"statuses": "", "connect": 0, "read": 0, "write": 0, "timeout": 0}
@@ -37,21 +34,3 @@ def test_a_server_that_answers_nothing_has_no_ratio() -> None:
     case = "/predict, short, 1000"
     _, rows = table({OURS: {case: [Load(9, 1, 1, {})]}, PEER: {case: [Load(0, 1, 1, {})]}}, {OURS: 1, PEER: 1})
     assert rows[0][5] == ""
-
-
-def test_goodput_compares_overload_with_a_usual_load_in_the_same_round() -> None:
-    cases = {
-        "/predict, short, 10": [Load(1, 1, 1, {})] * 2,
-        "/predict, short, 100": [Load(100, 1, 1, {}), Load(10, 1, 1, {})],
-        "/predict, short, 1000": [Load(90, 1, 1, {}), Load(7, 1, 1, {"429": 5})],
-        "/similar, short, 1000": [Load(9, 1, 1, {})] * 2,
-    }
-    assert goodput(cases) == {"/predict, short": pytest.approx(0.8)}
-
-
-def test_the_small_caller_is_compared_with_the_batches_of_the_bulk_request() -> None:
-    assert [figure for _, figure in Fairness({"200": 90, "429": 3}, 10.0, 15.0, 24.0).rows()] == [
-        "3 of 93",
-        "1.5",
-        "2.4",
-    ]

@@ -27,7 +27,7 @@ def test_a_full_disk_is_not_blamed_on_the_address(
     arrow.fs.copy_files.side_effect = OSError("no such key") if code is None else OSError(code, os.strerror(code))
     monkeypatch.setitem(sys.modules, "pyarrow", arrow)
     monkeypatch.setitem(sys.modules, "pyarrow.fs", arrow.fs)
-    monkeypatch.setattr("export.corpus.fetched.find_spec", lambda name: name)
+    monkeypatch.setattr("export.packages.find_spec", lambda name: name)
     with pytest.raises(CorpusError) as caught, fetching_corpus(Path("s3:/bucket/a.csv")):
         pass
     assert str(caught.value).startswith(f"s3://bucket/a.csv: {message}")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 from zipfile import ZipFile
+from zlib import compress
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -16,6 +17,7 @@ def write_pdf(
     outline: Sequence[tuple[str, int]] = (),
     title: str = "",
     is_encrypted: bool = False,
+    is_compressed: bool = False,
 ) -> Path:
     """Write a PDF with these lines on each page; outline has titles and the numbers of pages from 0."""
     objects = ["", "", "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>", ""]
@@ -28,7 +30,9 @@ def write_pdf(
     for lines in pages:
         shown = "".join(f"({line}) Tj T*\n" for line in lines)
         stream = f"BT /F1 12 Tf 14 TL 50 700 Td\n{shown}ET"
-        content = add(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+        packed = compress(stream.encode(), 9).decode("latin-1") if is_compressed else stream
+        filter = "/Filter /FlateDecode" if is_compressed else ""
+        content = add(f"<< /Length {len(packed)} {filter} >>\nstream\n{packed}\nendstream")
         numbers.append(
             add(
                 f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 900 792] /Contents {content} 0 R "
@@ -46,7 +50,7 @@ def write_pdf(
     written, places = b"%PDF-1.4\n", []
     for number, each in enumerate(objects, 1):
         places.append(len(written))
-        written += f"{number} 0 obj\n{each}\nendobj\n".encode("cp1252")
+        written += f"{number} 0 obj\n{each}\nendobj\n".encode("latin-1")
     encrypted = f"/Encrypt << {NO_PASSWORD_FITS} >> /ID [<00> <00>]" if is_encrypted else ""
     table = "".join(f"{place:010} 00000 n \n" for place in places)
     trailer = f"<< /Size {len(objects) + 1} /Root 1 0 R /Info {information} 0 R {encrypted} >>"

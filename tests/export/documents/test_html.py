@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from export.documents.document import UnreadableError
-from export.documents.html import read_html, read_html_text
+from export.documents.html import read_html_text
 from export.documents.passages import Passage, divide
 from export.documents.splitter import Splitter
 
@@ -74,14 +73,6 @@ def test_the_title_is_the_first_heading_or_the_one_of_the_head() -> None:
     assert read_html_text("<title>T</title><h1> A <i>b</i></h1>x", Path("p.html")).title == "A b"
     assert read_html_text("<title> T </title>x", Path("p.html")).title == "T"
     assert read_html_text("x", Path("p.html")).title == "p"
-
-
-def test_a_page_states_its_encoding(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
-    (tmp_path / "a.html").write_bytes(b'<meta charset="latin-1"><p>caf\xe9')
-    assert [each.text for each in divide(read_html(tmp_path / "a.html"), make_splitter(9))] == ["café"]
-    (tmp_path / "a.html").write_bytes(b'<meta charset="nonsense"><p>x')
-    with pytest.raises(UnreadableError, match=r"encoding that it states: unknown encoding: nonsense"):
-        read_html(tmp_path / "a.html")
 
 
 def test_a_page_is_nested_as_deeply_as_it_likes(passages: Callable[..., list[Passage]]) -> None:

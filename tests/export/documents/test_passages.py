@@ -1,8 +1,9 @@
 """What holds for the passages of all documents, whatever is in them."""
 
 import json
+import re
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,28 @@ HTML_PIECES = st.sampled_from(
     .split("\n")
 )
 MARKDOWN = st.lists(PIECES, max_size=12).map("\n\n".join)
+# Pages that are well nested. Nothing but an element is between two words W, unless they are in an inline element.
+PHRASES = st.recursive(
+    st.sampled_from(["W", "W<br>W", "W<img>W", "W<button>x</button>W", "W<svg></svg>W", "W<input>"]),
+    lambda inner: st.builds("{1} <{0}>{2}</{0}> ".format, st.sampled_from(["b", "a", "span", "code"]), inner, inner),
+    max_leaves=3,
+)
+LEAVES = st.builds(
+    "<{0}>{1}</{0}>".format, st.sampled_from(["p", "h1", "h2", "h6", "pre", "address", "summary"]), PHRASES
+)
+BOXES = ["div", "section", "blockquote", "details", "figure", "figcaption", "center", "ul", "ol"]
+FLOW = st.recursive(
+    PHRASES | LEAVES,
+    lambda inner: st.one_of(
+        st.builds("{1}<{0}>{2}<hr>{1}</{0}>".format, st.sampled_from(BOXES), inner, inner),
+        st.builds("<ul><li>{}<li>{}</ul>".format, inner, inner),
+        st.builds("<dl><dt id=x>{}<dt>{}<dd>{}</dl>".format, PHRASES, PHRASES, inner),
+        st.builds("<table><caption>{}<tr><th>{}<td>{}</table>".format, PHRASES, inner, inner),
+        st.builds("<h2>{}<div>{}</div></h2>".format, PHRASES, PHRASES),
+        st.builds("<h2>{}<p>{}<ul><li>{}</ul></h2>".format, PHRASES, PHRASES, PHRASES),
+    ),
+    max_leaves=12,
+)
 THOROUGH = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 
 
@@ -113,3 +136,19 @@ def test_the_path_of_headings_is_embedded_before_a_text(metadata: dict[str, obje
     texts = EmbeddedTexts(["x", "y"], [json.dumps(metadata), "{}"])
     assert heading_prefix(metadata) == prefix
     assert (list(texts), len(texts)) == ([f"{prefix}x", "y"], 2)
+
+
+@given(pieces=st.lists(FLOW, max_size=4))
+@THOROUGH
+def test_all_words_of_a_page_are_found_and_none_are_glued(
+    pieces: list[str], make_splitter: Callable[..., Splitter]
+) -> None:
+    numbers = count()
+    page = re.sub("W", lambda _: f"w{next(numbers)}", "<hr>".join(pieces))
+    words = [f"w{number}" for number in range(next(numbers))]
+    document = read_html_text(page, Path("page.html"))
+    (part,) = document.parts
+    assert [word for word in part.text.split() if word not in ("-", "|")] == words
+    passages = list(divide(document, make_splitter(TOKENS)))
+    found = {word for each in passages for text in (each.text, *each.headings) for word in text.split()}
+    assert found >= set(words)

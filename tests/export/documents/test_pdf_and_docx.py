@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from itertools import accumulate
 from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 
@@ -31,6 +32,44 @@ def test_pages_become_passages_without_hyphens_and_running_lines(
         (page + 1, f"{LINE} {animal} information {animal}.") for page, animal in enumerate(ANIMALS)
     ]
     assert [each.start for each in found] == [0, *accumulate(len(each.text) for each in found[:-1])]
+
+
+def kept_lines(path: Path, pages: list[list[str]]) -> list[list[str]]:
+    """Return the lines of each page that are left of a PDF with these lines."""
+    document = read_pdf(write_pdf(path / "a.pdf", pages))
+    left = [[line for line in lines if line in part.text] for lines, part in zip(pages, document.parts, strict=True)]
+    assert document.running_lines == sum(map(len, pages)) - sum(map(len, left))
+    return left
+
+
+def test_lines_that_differ_in_their_numbers_stay(tmp_path: Path) -> None:
+    invoices = [["ACME", f"Invoice {1001 + n}", f"Customer {37 * n + 5}", f"Total {19 * n}.00 EUR"] for n in range(5)]
+    pages = [["Summary of the year"], *invoices]
+    assert kept_lines(tmp_path, pages) == [pages[0], *(lines[1:] for lines in invoices)]
+
+
+def test_a_page_is_never_left_without_text(tmp_path: Path) -> None:
+    pages = [[f"Question {n}"] for n in range(1, 7)]
+    assert kept_lines(tmp_path, pages) == pages
+    pages = [
+        ["ACME", *([f"{LINE} {animal}"] if animal == "cat" else []), f"- {n} -"] for n, animal in enumerate(ANIMALS)
+    ]
+    assert kept_lines(tmp_path, pages) == [*pages[:2], pages[2][1:2], pages[3]]
+
+
+@pytest.mark.parametrize(("repeated", "count"), [(3, 9), (2, 5), (3, 10)])
+def test_a_line_repeats_on_three_pages_and_a_third_of_them(repeated: int, count: int, tmp_path: Path) -> None:
+    own = [f"{LINE} {'x' * n}." for n in range(count)]
+    pages = [["ACME", own[n]] if n < repeated else [own[n]] for n in range(count)]
+    expected = [[line] for line in own] if (repeated, count) == (3, 9) else pages
+    assert kept_lines(tmp_path, pages) == expected
+
+
+def test_a_number_that_counts_with_the_page_is_that_of_the_page(tmp_path: Path) -> None:
+    pages = [["12 of May", f"{LINE} {'x' * n}.", f"Part 7, page {n - 1}"] for n in range(2, 8)]
+    assert kept_lines(tmp_path, [[LINE], *pages]) == [[LINE], *(lines[1:2] for lines in pages)]
+    article = [[f"{1200 + n}", f"{LINE} {'x' * n}."] for n in range(5)]
+    assert kept_lines(tmp_path, article) == [lines[1:] for lines in article]
 
 
 def test_the_outline_of_a_pdf_has_its_headings_which_hold_on_the_next_pages(
@@ -96,6 +135,17 @@ def test_a_docx_that_cannot_be_read_names_the_reason(content: bytes, reason: str
     (tmp_path / "a.docx").write_bytes(content)
     with pytest.raises(UnreadableError, match=reason):
         read_docx(tmp_path / "a.docx")
+
+
+def test_a_docx_that_would_unpack_to_too_much_is_not_unpacked(tmp_path: Path) -> None:
+    path = write_docx(tmp_path / "a.docx", paragraph(LINE))
+    with ZipFile(path, "a", ZIP_DEFLATED) as archive:
+        archive.writestr("word/media/photo.png", b"0" * 20_000_000)
+    assert read_docx(path).title == "a"
+    with ZipFile(path, "a", ZIP_DEFLATED) as archive:
+        archive.writestr("word/main.bin", b"0" * 20_000_000)
+    with pytest.raises(UnreadableError, match=r"^20,00\d,\d+ bytes unpacked, more than 10,000,000: divide it$"):
+        read_docx(path)
 
 
 def test_a_docx_with_broken_xml_names_the_reason(tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
-from export.documents.reading import PACKAGES, require_packages
+from export.documents.document import Document
+from export.documents.reading import FORMATS
 from function.engine.bundle import MANIFEST, PASSAGES, BundleError, read_manifest
 from function.engine.keyword.keywords import Keywords
 from function.engine.passages import Passage, Passages
@@ -140,7 +142,23 @@ def test_files_that_would_take_too_much_memory_are_listed(
     assert [each.partition(": ")[0] for each in listed] == ["guide/a.md", "large.docx"]
     assert listed[0].endswith(" bytes, more than 90: divide it")
     monkeypatch.setattr("export.documents.reading.LARGEST", 10**6)
-    assert " bytes of XML, more than 50: divide it" in export(folder, bundle_copy).out
+    assert " bytes unpacked, more than 50: divide it" in export(folder, bundle_copy).out
+
+
+def test_a_document_whose_parser_fails_is_listed(
+    folder: Path, bundle_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(path: Path, anchors: str) -> Document:
+        raise IndexError("no such entry\nin a table")
+
+    monkeypatch.setitem(FORMATS, ".txt", ("plain text", fail))
+    assert summary(export(folder, bundle_copy), "not read") == "c.txt: broken: IndexError: no such entry"
+
+
+def test_lines_that_repeat_on_the_pages_of_a_pdf_are_counted(folder: Path, bundle_copy: Path) -> None:
+    assert "\nleft out" not in export(folder, bundle_copy).out
+    write_pdf(folder / "d.pdf", [["Header", f"{WORDS} {word}"] for word in WORDS.split()])
+    assert summary(export(folder, bundle_copy), "left out") == "10 lines that repeat at the edges of pages"
 
 
 def test_strict_stops_at_a_document_that_cannot_be_read(broken: Path, bundle_copy: Path) -> None:
@@ -162,8 +180,19 @@ def test_one_document_is_a_corpus_and_documents_without_text_are_none(folder: Pa
     )
 
 
+def test_a_bundle_is_no_corpus(folder: Path, bundle_copy: Path) -> None:
+    done = export(bundle_copy, bundle_copy)
+    assert error_line(done) == (
+        f"error: {bundle_copy}: found a bundle, expected a folder of texts; name the texts that it was made of; "
+        f"--update {bundle_copy}, or `export corpus --out {bundle_copy}`, keeps its model"
+    )
+    shutil.copytree(bundle_copy, folder / "guide" / "bundle")
+    assert "1 skipped: a bundle, which an export has made, such as guide/bundle" in export(folder, bundle_copy).out
+    assert not any(each.id.startswith("guide/bundle") for each in open_passages(bundle_copy))
+
+
 def test_a_text_column_makes_a_folder_one_of_tables(folder: Path, bundle_copy: Path) -> None:
-    done = export(folder, bundle_copy, "--text-column", "text")
+    done = run("corpus", "--corpus", folder, "--out", bundle_copy, "--text-column", "text")
     assert "the suffix '.html', expected .csv" in error_line(done)
 
 
@@ -186,14 +215,27 @@ def test_long_texts_of_a_table_are_divided(tmp_path: Path, bundle_copy: Path) ->
     )
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--base-url", "https://x.org"], "--base-url is for documents"),
+        (["--anchors", "mkdocs", "--split"], "--anchors is for documents"),
+        (["--strict"], "--strict is for documents"),
+        (["--overlap", "3"], "--overlap is for documents or --split"),
+    ],
+)
+def test_options_of_documents_are_refused_for_a_table(
+    options: list[str], message: str, bundle_copy: Path, tmp_path: Path
+) -> None:
+    table = write_csv(tmp_path / "table.csv", [{"text": WORDS}])
+    line = error_line(run("corpus", "--corpus", table, "--out", bundle_copy, *options))
+    assert line == f"error: {table}: found a table, and {message}; leave it out"
+
+
 def test_a_missing_package_names_the_extra(folder: Path, bundle_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("export.documents.reading.find_spec", lambda name: None if name == "mammoth" else name)
-    assert "the package mammoth is not installed, expected the extra `documents`" in error_line(
-        export(folder, bundle_copy)
-    )
-    monkeypatch.undo()
-    require_packages()
-    assert len(PACKAGES) == 6
+    monkeypatch.setitem(sys.modules, "mammoth", None)
+    line = error_line(export(folder, bundle_copy))
+    assert "the package mammoth is not installed, expected the extra `documents`; install it: pip install m" in line
 
 
 def test_front_matter_cannot_replace_the_columns_of_each_passage(folder: Path, bundle_copy: Path) -> None:

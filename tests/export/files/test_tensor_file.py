@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as arrays
 from safetensors.numpy import save, save_file
 
 from export.files import tensor_file
-from export.files.tensor_file import BLOCK, Gathered, map_file, read_notes, save_tensors
+from export.files.tensor_file import BLOCK, map_file, save_tensors
 from function.engine.tensors import DTYPES, map_tensors
 from tests.export.memory import peak_of
 
@@ -55,16 +55,6 @@ def test_arrays_that_are_not_contiguous_are_written_in_the_order_of_their_rows(p
         np.testing.assert_array_equal(map_tensors(path)["part"], part)
 
 
-@pytest.mark.parametrize("block", [1, 40, 1000])
-def test_gathered_rows_are_those_of_the_source_in_the_order_asked_for(
-    path: Path, monkeypatch: pytest.MonkeyPatch, block: int
-) -> None:
-    monkeypatch.setattr(tensor_file, "BLOCK", block)
-    source, rows = np.arange(210, dtype=np.int8).reshape(30, 7), np.random.default_rng(0).permutation(30)
-    save_tensors(path, {"codes": Gathered(source, rows), "first": Gathered(source[:, 0], rows[:4])})
-    assert path.read_bytes() == save({"codes": source[rows], "first": source[rows[:4], 0]})
-
-
 def test_a_mapped_tensor_goes_from_one_file_to_another(path: Path, tmp_path: Path) -> None:
     tensors = {"codes": np.arange(210, dtype=np.int8).reshape(30, 7), "none": np.empty((0, 7), np.int8)}
     save_file(tensors, tmp_path / "other.safetensors")
@@ -92,18 +82,7 @@ def test_another_user_may_read_the_file(path: Path) -> None:
     assert oct(path.stat().st_mode & 0o777) == "0o644"
 
 
-def test_gathered_rows_are_not_all_in_memory(path: Path) -> None:
-    source, rows = np.zeros((10 * BLOCK // 64, 64), np.int8), np.arange(10 * BLOCK // 64)[::-1]
-    assert peak_of(lambda: save_tensors(path, {"codes": Gathered(source, rows)})) < 3 * BLOCK
+def test_an_array_that_is_not_contiguous_is_not_all_in_memory(path: Path) -> None:
+    columns = np.zeros((64, 10 * BLOCK // 64), np.int8)
+    assert peak_of(lambda: save_tensors(path, {"codes": columns.T})) < 3 * BLOCK
     assert path.stat().st_size > 10 * BLOCK
-
-
-def test_notes_are_stored_as_the_library_stores_metadata_and_no_reader_of_tensors_sees_them(tmp_path: Path) -> None:
-    tensors = {"codes": np.arange(6, dtype=np.int8).reshape(3, 2)}
-    save_tensors(tmp_path / "own", tensors, {"changed": "12"})
-    save_file(tensors, tmp_path / "library", metadata={"changed": "12"})
-    assert (tmp_path / "own").read_bytes() == (tmp_path / "library").read_bytes()
-    assert read_notes(tmp_path / "own") == {"changed": "12"}
-    assert map_tensors(tmp_path / "own").keys() == {"codes"}
-    save_tensors(tmp_path / "own", tensors)
-    assert read_notes(tmp_path / "own") == {}

@@ -150,6 +150,10 @@ def test_an_unknown_column_is_refused_with_the_nearest_name() -> None:
     )
 
 
+def test_a_column_that_is_not_there_can_be_left_out() -> None:
+    assert choose_types(corpus_of({"year": 1}), {"yeer": "none"}, SOURCE) == {"year": "number"}
+
+
 def listed(metadata: list[dict[str, Any]], **types: str) -> dict[str, tuple[str, list[Any]]]:
     """Return the dtype and the values of each tensor."""
     tensors = column_tensors(metadata, types)

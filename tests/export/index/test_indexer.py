@@ -9,6 +9,7 @@ from safetensors.numpy import load_file
 
 from export.corpus import Corpus
 from export.index.indexer import take_model, write_index, write_model
+from export.index.recall import QUERIES, ROWS, sample_rows, search_exactly
 from function.engine.bundle import (
     INDEX,
     MANIFEST,
@@ -42,7 +43,7 @@ def test_the_manifest_says_of_the_index_what_is_in_the_files(bundle: Path, corpu
     assert manifest["index"] == {
         "rows": len(corpus.texts),
         "stages": None,
-        "recall": 1.0,
+        "recall": {"queries": 200, "spans": 1, "rows": 1, "spans_first": 1, "rows_first": 1},
         "model_sha256": manifest["files"]["model.ort"]["sha256"],
         "tokenizer_sha256": manifest["files"]["tokenizer.txt"]["sha256"],
         "corpus": "stories.csv",
@@ -55,7 +56,8 @@ def test_the_manifest_says_of_the_index_what_is_in_the_files(bundle: Path, corpu
             "b": 0.75,
             "fusion": "convex",
             "fusion_weight": 0.6,
-            "analyzer": 2,  # a text has an accent
+            "languages": [],
+            "known_words": 0.9974,  # three words with accents are no tokens
         },
     }
     assert manifest["files"].keys() == {path.name for path in bundle.iterdir()} - {"manifest.json"}
@@ -90,11 +92,19 @@ def test_signs_are_stored_where_they_find_the_neighbours(
     codes, scales = quantize(clustered_rows(rows, offset))
     corpus = Corpus(["x"] * rows, ["x"] * rows, ["{}"] * rows, 0)
     write_passages(tmp_path / PASSAGES, corpus.texts, corpus.ids, corpus.metadata)
-    manifest = write_index(tmp_path, take_model(bundle, tmp_path), corpus, codes, scales, "x.csv")
+    manifest = write_index(
+        tmp_path,
+        take_model(bundle, tmp_path),
+        corpus,
+        codes,
+        scales,
+        "x.csv",
+        {ROWS: search_exactly(sample_rows(codes, scales), codes, scales)},
+    )
     assert manifest.index is not None
     assert (manifest.index.stages is not None) == has_bits
-    assert manifest.index.recall is not None
-    assert (manifest.index.recall == 1) == (not has_bits)
+    assert manifest.index.recall["queries"] == QUERIES
+    assert (manifest.index.recall["rows"] == 1) == (not has_bits)
     assert ("bits" in load_file(tmp_path / INDEX)) == has_bits
     index, query = Index.open(tmp_path / INDEX, manifest.index.stages), dequantize(codes[:1], scales[:1])[0]
     query /= np.linalg.norm(query)

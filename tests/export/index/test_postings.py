@@ -21,6 +21,7 @@ def sorted_at_once(texts: list[str], stemming: str | None) -> dict[str, AnyArray
     """Return the same tensors, made with one array for each step."""
     found = [split_terms(text, find_stemmer(stemming)) for text in texts]
     terms = sorted({term.encode() for row in found for term in row})
+    words = {word for text in texts for word in split_terms(text) if len(word) >= 3 and word.isalpha()}
     place = {term: place for place, term in enumerate(terms)}
     all_pairs = [(place[term.encode()], row) for row, own in enumerate(found) for term in own]
     pairs, counts = np.unique(np.array(all_pairs, np.int64), axis=0, return_counts=True)
@@ -37,6 +38,7 @@ def sorted_at_once(texts: list[str], stemming: str | None) -> dict[str, AnyArray
         "rows": rows.astype(np.uint32),
         "impacts": np.maximum(np.rint(exact / scales[term]), 1).astype(np.uint8),
         "scales": scales.astype(np.float32),
+        "words": np.frombuffer("".join(f"{word}\n" for word in sorted(words)).encode(), np.uint8),
     }
 
 

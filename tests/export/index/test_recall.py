@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from export.index.recall import SEARCHES_AT_ONCE, neighbour_recall, search_exactly
+from export.index.recall import QUERIES, SEARCHES_AT_ONCE, Recall, neighbour_recall, sample_spans, search_exactly
 from function.engine.bundle import StagesInfo
 from function.engine.quantization import dequantize, quantize
 from function.engine.semantic.binary import signs
@@ -26,18 +26,20 @@ class Forgetful:
 
 
 @pytest.mark.parametrize(("missing", "recall"), [(0, 1.0), (1, 0.9), (4, 0.6), (10, 0.0)])
-def test_recall_is_the_share_of_the_best_ten_that_are_hits(missing: int, recall: float) -> None:
+def test_recall_is_the_share_of_the_best_ten_that_are_hits_and_of_the_first(missing: int, recall: float) -> None:
     rows = clustered_rows(500)
     codes, scales = quantize(rows)
     index: Any = Forgetful(Index(codes, scales), missing)
-    assert search_exactly(rows[:30], codes, scales).recall_of(index) == pytest.approx(recall, abs=0.01)
+    found = search_exactly(rows[:30], codes, scales).recall_of(index)
+    assert found.at_10 == pytest.approx(recall, abs=0.01)
+    assert found.first == (missing == 0)
 
 
 def test_recall_equals_brute_force_where_the_signs_choose_the_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("export.index.recall.ROWS_AT_ONCE", 300)  # so that exact search goes in several parts
     rows = clustered_rows(2_000)
     codes, scales = quantize(rows)
-    index = Index(codes, scales, signs(codes).T, None, StagesInfo(lists=1, probed=1, candidates=60, rescored=20))
+    index = Index(codes, scales, signs(codes).T, StagesInfo(candidates=60, rescored=20))
     stored = dequantize(codes, scales).astype(np.float64)
     shares = []
     for query in rows[:50]:
@@ -45,19 +47,19 @@ def test_recall_equals_brute_force_where_the_signs_choose_the_candidates(monkeyp
         shares.append(len({hit.row for hit in index.search(query, 10)} & set(best)) / 10)
     expected = sum(shares) / len(shares)
     assert 0.3 < expected < 0.99
-    assert search_exactly(rows[:50], codes, scales).recall_of(index) == pytest.approx(expected, abs=0.005)
+    assert search_exactly(rows[:50], codes, scales).recall_of(index).at_10 == pytest.approx(expected, abs=0.005)
 
 
 def test_texts_that_stand_in_the_corpus_twice_count_whichever_is_found() -> None:
     rows = np.repeat(clustered_rows(20), 30, axis=0)
     codes, scales = quantize(rows)
-    assert search_exactly(rows[::30], codes, scales).recall_of(Index(codes, scales)) == 1
+    assert search_exactly(rows[::30], codes, scales).recall_of(Index(codes, scales)) == Recall(1, 1)
 
 
 def test_recall_of_fewer_than_ten_rows_counts_all_of_them() -> None:
     rows = clustered_rows(4)
     codes, scales = quantize(rows)
-    assert search_exactly(rows, codes, scales).recall_of(Index(codes, scales)) == 1
+    assert search_exactly(rows, codes, scales).recall_of(Index(codes, scales)) == Recall(1, 1)
 
 
 def test_neighbour_recall_counts_a_text_as_good_as_the_last_of_the_best() -> None:
@@ -76,3 +78,25 @@ def test_pages_that_searches_read_are_released_all_along(monkeypatch: pytest.Mon
     exact.recall_of(Index(codes, scales))
     assert len(released) == 1 + 34 // SEARCHES_AT_ONCE
     assert all(each is codes for each in released)
+
+
+def test_spans_are_three_to_eight_words_of_texts_that_are_evenly_spread() -> None:
+    texts = [" ".join(f"w{row}x{word}" for word in range(20)) for row in range(2_000)]
+    spans = sample_spans(texts)
+    assert len(spans) == QUERIES
+    assert {span in texts[int(span[1:].split("x")[0])] for span in spans} == {True}
+    assert {len(span.split()) for span in spans} == {3, 4, 5, 6, 7, 8}
+    assert {int(span.split()[0].split("x")[1]) for span in spans} == set(range(18))  # at any place of a text
+    sources = [int(span[1:].split("x")[0]) for span in spans]
+    assert (sources[0], sources[-1]) == (0, 1_999)
+    assert set(np.diff(sources)) == {8, 9}
+    assert sample_spans(texts) == spans
+
+
+@pytest.mark.parametrize("text", ["two words", "word", "?"])
+def test_a_short_text_is_a_query_as_a_whole(text: str) -> None:
+    assert sample_spans([text, "other"])[0] == text
+
+
+def test_a_span_of_a_text_without_blanks_is_some_of_its_characters() -> None:
+    assert 3 <= len(sample_spans(["東京タワーは港区にあります"])[0]) <= 8

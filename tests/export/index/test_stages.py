@@ -1,59 +1,75 @@
-"""The stages of a search: as narrow as the recall allows."""
+"""The stages of a search: as narrow as the recall of the worst kind of query allows."""
 
-from dataclasses import replace
+from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from export.index.index_file import CANDIDATES, RECALL_WITHOUT_LISTS, RESCORED, choose_stages, write_index_file
-from export.index.recall import LEAST_RECALL, own_queries, search_exactly
-from function.engine.quantization import quantize
+from export.index.index_file import LEAST, RESCORED, choose_stages, write_index_file
+from export.index.recall import ROWS, SPANS, ExactSearch, Recall, sample_rows, search_exactly
+from function.engine.bundle import StagesInfo
+from function.engine.quantization import Codes, Scales, quantize
 from function.engine.semantic.index import Index
 from tests.export.conftest import clustered_rows
 
 
-def test_the_stages_are_the_narrowest_that_reach_the_recall(tmp_path: Path) -> None:
-    codes, scales = quantize(clustered_rows(10_000))
+@pytest.fixture(scope="module")
+def rows() -> tuple[Codes, Scales]:
+    return quantize(clustered_rows(10_000))
+
+
+@pytest.fixture(scope="module")
+def easy(rows: tuple[Codes, Scales]) -> ExactSearch:
+    """Return the search for rows of the corpus."""
+    return search_exactly(sample_rows(*rows)[::5], *rows)
+
+
+@pytest.fixture(scope="module")
+def hard(rows: tuple[Codes, Scales]) -> ExactSearch:
+    """Return the search for queries that are hardly more like one row than like another."""
+    queries = clustered_rows(10_000, seed=8)[:100]
+    return search_exactly(queries, *rows)
+
+
+def test_the_stages_are_the_narrowest_that_reach_the_recall(
+    rows: tuple[Codes, Scales], easy: ExactSearch, tmp_path: Path
+) -> None:
     path = tmp_path / "index.safetensors"
-    stages, recall = write_index_file(path, codes, scales)
+    stages, found = write_index_file(path, *rows, {ROWS: easy})
     assert stages is not None
-    exact = search_exactly(own_queries(codes, scales), codes, scales)
-    assert exact.recall_of(Index.open(path, stages)) == recall >= RECALL_WITHOUT_LISTS
+    assert found == {ROWS: easy.recall_of(Index.open(path, stages))}
+    assert found[ROWS].reaches(LEAST)
     narrower = max([width for width in RESCORED if width < stages.rescored], default=20)
-    assert exact.recall_of(Index.open(path, replace(stages, rescored=narrower))) < recall
-    assert stages.candidates < CANDIDATES[-1] or stages.rescored < RESCORED[-1]
+    assert not easy.recall_of(Index.open(path, StagesInfo(stages.candidates, narrower))).reaches(LEAST)
 
 
-def test_a_lower_recall_makes_the_stages_of_a_bundle_narrower_and_is_measured(tmp_path: Path) -> None:
-    codes, scales = quantize(clustered_rows(10_000))
-    usual, _ = write_index_file(tmp_path / "usual.safetensors", codes, scales)
-    stages, recall = write_index_file(tmp_path / "index.safetensors", codes, scales, LEAST_RECALL)
-    assert usual is not None
+@pytest.mark.parametrize("kinds", [(ROWS, SPANS), (SPANS, ROWS)])
+def test_the_worse_of_two_kinds_of_queries_decides(
+    rows: tuple[Codes, Scales], easy: ExactSearch, hard: ExactSearch, kinds: tuple[str, str], tmp_path: Path
+) -> None:
+    path, least = tmp_path / "index.safetensors", Recall(0.8, 0.5)
+    write_index_file(path, *rows, {ROWS: easy})
+    narrow = choose_stages(path, {ROWS: easy}, least)
+    stages = choose_stages(path, dict(zip(kinds, (easy, hard), strict=True)), least)
+    assert narrow is not None
     assert stages is not None
-    assert (stages.candidates, stages.rescored) < (usual.candidates, usual.rescored)
-    exact = search_exactly(own_queries(codes, scales), codes, scales)
-    assert LEAST_RECALL <= recall == exact.recall_of(Index.open(tmp_path / "index.safetensors", stages))
+    assert astuple(stages) > astuple(narrow)
+    assert hard.recall_of(Index.open(path, stages)).reaches(least)
 
 
-def test_stages_that_may_miss_more_are_narrower(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("export.index.index_file.LEAST_ROWS_OF_LISTS", 10_000)
-    codes, scales = quantize(clustered_rows(10_000))
-    path = tmp_path / "index.safetensors"
-    stages, _ = write_index_file(path, codes, scales)
-    assert stages is not None
-    exact = search_exactly(own_queries(codes, scales), codes, scales)
-    found, recall = choose_stages(path, stages.lists, exact, LEAST_RECALL)
-    assert found is not None
-    assert LEAST_RECALL <= recall == exact.recall_of(Index.open(path, found))
-    assert (found.probed, found.candidates, found.rescored) < (stages.probed, stages.candidates, stages.rescored)
+@pytest.mark.parametrize("least", [Recall(1.1, 0), Recall(0, 1.1)])
+def test_without_stages_that_reach_both_shares_a_corpus_has_none(
+    rows: tuple[Codes, Scales], easy: ExactSearch, least: Recall, tmp_path: Path
+) -> None:
+    write_index_file(tmp_path / "index.safetensors", *rows, {ROWS: easy})
+    assert choose_stages(tmp_path / "index.safetensors", {ROWS: easy}, least) is None
 
 
-def test_a_large_corpus_of_equal_rows_has_no_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("export.index.index_file.LEAST_ROWS_OF_LISTS", 9_000)
+def test_of_a_corpus_of_equal_rows_the_first_are_found(tmp_path: Path) -> None:
     codes, scales = quantize(np.repeat(clustered_rows(1), 9_000, axis=0))
-    stages, recall = write_index_file(tmp_path / "index.safetensors", codes, scales)
-    assert stages is not None
-    assert (stages.lists, recall) == (1, 1)
+    exact = {ROWS: search_exactly(clustered_rows(1), codes, scales)}
+    stages, found = write_index_file(tmp_path / "index.safetensors", codes, scales, exact)
+    assert found == {ROWS: Recall(1, 1)}
     hits = Index.open(tmp_path / "index.safetensors", stages).search(clustered_rows(1)[0], 10)
     assert [hit.row for hit in hits] == list(range(10))

@@ -49,6 +49,21 @@ def test_an_update_into_another_folder_brings_the_model_and_leaves_the_older_bun
     assert contents(bundle) == before
 
 
+def test_an_update_into_another_folder_has_the_options_and_the_bytes_of_its_bundle(
+    bundle_copy: Path, changed: Path, tmp_path: Path
+) -> None:
+    options = ("--title", "Stories", "--stem", "german", "--id-column", "number", "--recall", "1")
+    export_texts(changed, bundle_copy, *options)
+    export_texts(changed, tmp_path / "new", "--update", bundle_copy)
+    assert contents(tmp_path / "new") == contents(bundle_copy)
+    export_texts(changed, tmp_path / "new", "--update", bundle_copy, "--title", "", "--stem", "none")
+    index = read_manifest(tmp_path / "new").index
+    assert index is not None
+    assert index.keywords is not None
+    assert (index.title, index.keywords.stemming) == ("", None)
+    assert index.options == {"id_column": "number", "recall": 1.0, "stem": "none"}
+
+
 def test_an_update_without_new_texts_embeds_none(
     bundle_copy: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

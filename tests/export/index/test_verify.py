@@ -13,6 +13,7 @@ from safetensors.numpy import load_file, save_file
 from export.corpus import Corpus
 from export.index.indexer import take_model
 from export.index.keywords import KeywordOptions, keyword_tensors
+from export.index.recall import ExactSearches, Recall, sample_rows, search_samples
 from export.index.verify import Check, verify, verify_export
 from function.engine.bundle import (
     COLUMNS,
@@ -33,12 +34,12 @@ from tests.conftest import DIM, write_bundle
 from tests.passage_files import write_passages
 
 Tensors = dict[str, NDArray[Any]]
-Rows = tuple[NDArray[Any], NDArray[Any]]
+Rows = tuple[NDArray[Any], NDArray[Any], ExactSearches]
 
 TERMS = "terms of 200 texts without their postings"
 TERMS_AFTER_EXPORT = "terms of 64 texts without their postings"
 COSINE = "least cosine of 200 rows to their texts"
-RECALL = "recall@10 against exact search"
+RECALLS = [f"recall@10, first hits of 200 {kind}" for kind in ("spans", "rows")]
 METADATA = "columns, metadata of the texts"
 
 
@@ -85,12 +86,12 @@ def test_a_good_bundle_passes_every_check(bundle: Path) -> None:
         METADATA,
         TERMS,
         COSINE,
-        RECALL,
+        *RECALLS,
     ]
     assert all(one.passed for one in checks.values())
     assert checks["rows in index, texts, manifest"].found == "200, 200, 200"
     assert float(checks[COSINE].found) > 0.9995
-    assert float(checks[RECALL].found) == 1
+    assert [checks[name].found for name in RECALLS] == ["1.0000, 1.0000"] * 2
 
 
 def test_each_step_tells_its_progress_up_to_one(bundle: Path) -> None:
@@ -146,9 +147,10 @@ def test_the_first_texts_embedded_again_come_from_the_whole_corpus(
 
 @pytest.fixture(scope="module")
 def rows(bundle: Path) -> Rows:
-    """Codes and scales, as the export has them in memory when it has written them."""
+    """What the export has in memory when it has written an index: codes, scales and what exact search finds."""
     tensors = load_file(bundle / INDEX)
-    return tensors["codes"], tensors["scales"]
+    codes, scales = tensors["codes"], tensors["scales"]
+    return codes, scales, search_samples(sample_rows(codes, scales), codes, scales)
 
 
 EXPORT_COSINE = "least cosine of 64 rows to their texts"
@@ -164,7 +166,7 @@ def test_a_good_export_passes_every_check(bundle: Path, rows: Rows) -> None:
         METADATA,
         TERMS_AFTER_EXPORT,
         EXPORT_COSINE,
-        RECALL,
+        *RECALLS,
     ]
     assert all(one.passed for one in checks.values())
 
@@ -205,14 +207,14 @@ def test_one_row_written_otherwise_than_it_was_embedded_fails(changed: str, bund
 def test_rows_that_are_not_those_of_their_texts_fail_after_an_export(bundle_copy: Path, rows: Rows) -> None:
     codes, scales = rows[0][::-1].copy(), rows[1][::-1].copy()
     change_tensors(bundle_copy / INDEX, lambda tensors: tensors.update(codes=codes, scales=scales))
-    assert failed_after_export(bundle_copy, (codes, scales)) == [EXPORT_COSINE]
+    assert failed_after_export(bundle_copy, (codes, scales, rows[2])) == [EXPORT_COSINE]
 
 
 def test_an_index_that_misses_neighbours_fails_after_an_export(
     bundle_copy: Path, rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("export.index.recall.ExactSearch.recall_of", lambda exact, index: 0.97)
-    assert failed_after_export(bundle_copy, rows) == [RECALL]
+    monkeypatch.setattr("export.index.recall.ExactSearch.recall_of", lambda exact, index: Recall(0.97, 1.0))
+    assert failed_after_export(bundle_copy, rows) == RECALLS
 
 
 # Damage

@@ -41,7 +41,7 @@ def test_without_boto3_the_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)
     assert main(["publish", str(bundle), *where]) == 1
-    assert "semantic-search-lambda[publish]" in capsys.readouterr().err
+    assert "expected the extra `publish`; install it: pip install boto3" in capsys.readouterr().err
 
 
 def test_missing_credentials_end_in_one_line(

@@ -97,4 +97,4 @@ def test_rollback_to_the_format_of_another_release_is_refused(
     version = hashlib.sha256(content).hexdigest()
     remove(store, s3, version, "manifest.json", content)
     assert main(["rollback", where[0], version, *where[1:]]) == 1
-    assert "format_version is 3, this code reads 4" in " ".join(capsys.readouterr().err.split())
+    assert "format_version is 3, this code reads 5" in " ".join(capsys.readouterr().err.split())

@@ -133,7 +133,7 @@ def test_ids_come_from_the_command_line_or_from_a_file(
     assert (done.code, done.err) == (0, "")
     assert f"2 texts of {url} are removed: functions skip them from their next poll on" in done.out
     file = tmp_path / "ids.txt"
-    file.write_text("story-003\n\nstory-004\n")
+    file.write_bytes(b"\xef\xbb\xbfstory-003 \r\n\r\nstory-004\t\n")  # as an editor on Windows writes it
     assert run("publish", *options, "--ids", file, "--remove", "story-005", url).code == 0
     assert run("publish", url, "--remove", "--ids", file, *options).code == 0  # once more
     assert [*store.pointer().removed] == [f"story-00{number}" for number in (1, 2, 5, 3, 4)]
@@ -142,7 +142,8 @@ def test_ids_come_from_the_command_line_or_from_a_file(
     assert "removed  'story-002': 1 texts of the current version" in history
     assert "story-001" not in history
     file.write_bytes(b"\xff")
-    for path in (file, tmp_path / "missing"):
+    (empty := tmp_path / "empty").write_text("\n \n")
+    for path in (file, tmp_path / "missing", empty):
         found = error_line(run("publish", *where, "--remove", "--ids", path))
         assert f"--ids: {path}: " in found
         assert "expected a file in UTF-8 with an id in each line" in found

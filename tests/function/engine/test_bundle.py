@@ -134,7 +134,7 @@ def test_a_manifest_that_is_not_json_is_refused(bundle_copy: Path, content: byte
     assert message.endswith("run `python -m export` again")
 
 
-@pytest.mark.parametrize("version", [3, 5, "4", None, [4], "a manifest that is no object"])
+@pytest.mark.parametrize("version", [4, 6, "5", None, [5], "a manifest that is no object"])
 def test_another_format_version_is_refused(bundle_copy: Path, version: object) -> None:
     rewrite(bundle_copy, lambda found: found.update(format_version=version))
     if version == "a manifest that is no object":

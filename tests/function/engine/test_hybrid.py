@@ -9,7 +9,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from export.index.keywords import KeywordOptions, keyword_tensors
-from function.engine.bundle import RRF, KeywordsInfo
+from function.engine.bundle import CONVEX, RRF, KeywordsInfo
 from function.engine.hybrid import CANDIDATES, FEW_RESULTS, fuse
 from function.engine.keyword.keywords import Keywords
 from function.engine.quantization import Embeddings, quantize
@@ -41,15 +41,19 @@ def parts(index: Index, keywords: Keywords, query: Embeddings, text: str) -> tup
     return {row: semantic[row] for row in proposed}, {row: keyword.get(row, 0.0) for row in proposed}
 
 
+@pytest.mark.parametrize("text", ["w3 w9", "w3 w9 zebra"])
 @pytest.mark.parametrize("weight", [0.0, 0.3, 0.6, 1.0])
-def test_the_score_is_the_weighted_sum_of_the_cosine_and_of_bm25_divided_by_its_best(
-    world: tuple[Index, Keywords, Embeddings], weight: float
+def test_the_score_is_the_weighted_sum_of_the_cosine_and_of_bm25_divided_by_what_is_attainable_or_its_best(
+    world: tuple[Index, Keywords, Embeddings], weight: float, text: str
 ) -> None:
     index, keywords, query = world
-    semantic, keyword = parts(index, keywords, query, "w3 w9")
-    best = max(keyword.values())
-    expected = {row: weight * semantic[row] + (1 - weight) * keyword[row] / best for row in semantic}
-    hits = fuse(index, query, keywords.match("w3 w9"), replace(keywords.info, fusion_weight=weight), 100)
+    semantic, keyword = parts(index, keywords, query, text)
+    most = [max(hit.score for hit in keywords.match(word).best(ROWS)) for word in ("w3", "w9")]
+    unknown = 1.5 * np.log1p((ROWS + 0.5) / 0.5) if "zebra" in text else 0.0
+    divisor = max(max(keyword.values()), 0.7 * (sum(most) + unknown))
+    assert bool(divisor > max(keyword.values())) == ("zebra" in text)
+    expected = {row: weight * semantic[row] + (1 - weight) * keyword[row] / divisor for row in semantic}
+    hits = fuse(index, query, keywords.match(text), replace(keywords.info, fusion_weight=weight), 100)
     assert len(hits) == 100
     np.testing.assert_allclose([hit.score for hit in hits], sorted(expected.values(), reverse=True)[:100], atol=1e-5)
     for hit in hits:
@@ -89,6 +93,29 @@ def test_a_filter_that_leaves_out_the_best_row_does_not_change_scores(
     scores = {hit.row: hit.score for hit in fuse(index, query, matches, keywords.info, ROWS)}
     hits = fuse(index, query, matches, keywords.info, top_k, allowed)
     assert [hit.score for hit in hits] == [scores[hit.row] for hit in hits]
+    assert fuse(index, query, keywords.match("w12 w20", allowed), keywords.info, top_k) == hits
+
+
+@pytest.mark.parametrize("fusion", [CONVEX, RRF])
+@pytest.mark.parametrize("top_k", [1, FEW_RESULTS, 100])
+def test_exact_finds_the_best_of_all_rows(world: tuple[Index, Keywords, Embeddings], fusion: str, top_k: int) -> None:
+    """In the middle of both orders there are rows whose sum is among the best."""
+    index, keywords, query = world
+    info = replace(keywords.info, fusion=fusion)
+    cosines = -index.scores(query, np.arange(ROWS))  # opposite to the words: the best by one are the last by the other
+    opposite = -query
+    random = np.random.default_rng(9)
+    allowed = random.random(ROWS) < 0.9
+    found = []
+    for number in range(20):
+        matches = keywords.match(" ".join(f"w{word}" for word in random.integers(1, 12, 3)))
+        mask = allowed if number % 2 else None
+        everything = fuse(index, opposite, matches, info, ROWS, mask)
+        assert len(everything) == (ROWS if mask is None else np.count_nonzero(allowed))
+        assert all(hit.scores is not None and hit.scores["semantic"] == cosines[hit.row] for hit in everything)
+        assert fuse(index, opposite, matches, info, top_k, mask, exact=True) == everything[:top_k]
+        found.append(fuse(index, opposite, matches, info, top_k, mask) == everything[:top_k])
+    assert not all(found) or top_k < 100  # otherwise the test needs no exact search
 
 
 def test_few_hits_begin_as_many_do(world: tuple[Index, Keywords, Embeddings]) -> None:

@@ -69,6 +69,8 @@ searches = st.fixed_dictionaries(
         "group_by": mostly(st.just("who")),
         "highlights": mostly(st.booleans()),
         "exact": mostly(st.booleans()),
+        "prefix": mostly(st.booleans()),
+        "correct": mostly(st.booleans()),
     },
 )
 embeddings = st.fixed_dictionaries(

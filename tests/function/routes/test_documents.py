@@ -1,4 +1,7 @@
-"""GET /passages/{id} and GET /documents/{path}: texts by their ids, and whole documents."""
+"""GET /passages/{id} and GET /documents/{path}: texts by their ids, and whole documents.
+
+The order of a document's passages is that of function.search.documents.
+"""
 
 import json
 from collections.abc import Callable

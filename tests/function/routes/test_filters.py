@@ -108,7 +108,7 @@ def test_only_a_request_with_a_filter_has_that_phase(client: httpx.Client) -> No
     assert "filter;dur=" not in client.post("/similar", json={"text": WORDS}).headers["server-timing"]
     timing = client.post("/similar", json={"text": WORDS, "filter": {"chapter": 5}}).headers["server-timing"]
     assert [phase.partition(";")[0] for phase in timing.split(", ")] == [
-        *("parse", "filter", "embed", "search", "reply", "total")
+        *("parse", "filter", "keyword", "embed", "search", "reply", "total")
     ]
 
 
@@ -119,7 +119,7 @@ def test_only_a_request_with_a_filter_has_that_phase(client: httpx.Client) -> No
 def test_a_result_has_its_row_its_id_its_score_and_the_parts_that_were_asked_for(
     client: httpx.Client, parts: list[str]
 ) -> None:
-    keys = {"index", "id", "score", *parts}
+    keys = {"index", "id", "score", "scores", *parts}
     expected = [{key: value for key, value in result.items() if key in keys} for result in similar(client)]
     assert similar(client, include=parts) == expected
     assert expected[0].keys() == keys

@@ -14,9 +14,8 @@ import pytest
 from function.engine.embedder import Embedder
 from function.engine.quantization import Embeddings
 from function.routes import status
-from function.server import admission
-from function.server.batching import BatchingExecutor, QueueFullError
-from function.server.uvicorn_server import Batching, make_app
+from function.server.asgi import Batching, make_app
+from function.server.batching import QueueFullError
 from function.settings import Settings
 from tests.function.events.event_makers import http_api
 
@@ -152,22 +151,20 @@ async def test_health_answers_while_the_model_is_busy(bundle: Path, monkeypatch:
 def test_a_full_queue_is_not_an_illness(
     bundle: Path, later: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(admission, "LONGEST_WAIT", 0.0)
-    app = make_app(Settings(bundle_dir=bundle), Batching(1, 1))
+    app = make_app(Settings(bundle_dir=bundle), Batching(1, 1, longest_wait=0.0))
     refused = threading.Event()
-    embed_batch, refusal = Embedder.embed_batch, BatchingExecutor.refusal
+    embed_batch, init = Embedder.embed_batch, QueueFullError.__init__
 
     def wait(self: Embedder, ids: list[list[int]]) -> Embeddings:
         assert refused.wait(timeout=30)  # otherwise a quick model can empty the queue before it is full
         return embed_batch(self, ids)
 
-    def remember(self: BatchingExecutor, tokens: int) -> QueueFullError | None:
-        if (error := refusal(self, tokens)) is not None:
-            refused.set()
-        return error
+    def remember(self: QueueFullError, *arguments: int) -> None:
+        refused.set()
+        init(self, *arguments)
 
     monkeypatch.setattr(Embedder, "embed_batch", wait)
-    monkeypatch.setattr(BatchingExecutor, "refusal", remember)
+    monkeypatch.setattr(QueueFullError, "__init__", remember)
     later(61)
     *searches, health = asked(app, *[("POST", "/predict")] * 50, ("GET", "/health"))
     assert 429 in {reply.status_code for reply in searches}

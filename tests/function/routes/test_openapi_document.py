@@ -20,6 +20,7 @@ from schemathesis.specs.openapi.schemas import OpenApiSchema
 
 from function.app import App
 from function.engine.metadata.filters import OPERATORS
+from function.routes.openapi_document import describe_app
 from tests.conftest import STORY_COLUMNS
 from tests.function.events.through_events import ThroughEvents
 from tests.function.server.running import address_of, started
@@ -92,6 +93,15 @@ def test_the_server_answers_as_the_document_says(rerank_bundle: Path) -> None:
             check_conformance(schema, OPERATIONS | {"GET /metrics", "HEAD /metrics"})
         finally:
             server.kill()
+
+
+def test_the_routes_of_a_reranker_are_described_with_one(make_app: Callable[..., App], rerank_bundle: Path) -> None:
+    paths = {"/rerank", "/v1/rerank", "/v2/rerank"}
+    assert paths <= make_app(bundle=rerank_bundle).fastapi.openapi()["paths"].keys()
+    app = make_app().fastapi
+    assert not paths & app.openapi()["paths"].keys()
+    document = describe_app(app, {}, has_reranker=True)  # as after a switch to a bundle with one
+    assert paths <= document["paths"].keys()
 
 
 def test_the_document_says_that_a_text_must_not_be_blank(make_app: Callable[..., App]) -> None:

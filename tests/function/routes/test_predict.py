@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import httpx
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 
 from function.engine.bundle import Manifest
 from function.engine.embedder import Embedder
+from function.http import HttpError
+from function.routes.texts import refuse_characters
 from function.settings import Settings, SettingsError
 
 TEXTS = ["The goose won", "the ferry", "An old sailor painted the mayor's kitchen door bright yellow"]
@@ -95,6 +98,37 @@ def test_more_characters_than_the_tokens_may_have_are_refused_before_they_are_to
     refused = client.post(path, json={"text": text})
     assert refused.status_code == 413
     assert refused.json()["error"].endswith(", at most 640; send fewer or shorter texts")
+
+
+@pytest.mark.parametrize(
+    ("texts", "query", "most"),
+    [
+        (["\ufdfa" * 3641], "", 65_536),  # one such character is 18 in NFKC
+        (["\u3300" * 16_400], "", 65_536),
+        (["\ufdfa" * 3000] * 15, "", 800_000),
+        (["goose"] * 15, "\ufdfa" * 3000, 800_000),
+    ],
+    ids=["18 times", "4 times", "together", "a query for each text"],
+)
+def test_characters_are_counted_in_nfkc_too(texts: list[str], query: str, most: int) -> None:
+    with pytest.raises(HttpError, match=f"text: more than {most} characters in Unicode's form NFKC, at most {most}"):
+        refuse_characters(texts, Settings(max_tokens=50_000), query=query)
+
+
+@pytest.mark.parametrize("text", ["\ufdfa" * 3640, "ü" * 65_536, "u\u0308" * 32_768, "한" * 65_536, "q" * 65_536])
+def test_texts_that_are_no_longer_in_nfkc_are_taken(text: str) -> None:
+    assert len(normalize("NFKC", text)) <= 65_536
+    refuse_characters([text], Settings())
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [("/similar", "text"), ("/predict", "text"), ("/tokenize", "inputs"), ("/v1/embeddings", "input")],
+)
+def test_a_text_that_unicode_makes_longer_is_refused(client: httpx.Client, path: str, field: str) -> None:
+    reply = client.post(path, json={field: "\ufdfa" * 65_000})
+    assert reply.status_code == 413
+    assert "more than 65536 characters in Unicode's form NFKC" in reply.text
 
 
 def test_tokens_are_counted_after_a_text_was_cut(connect: Callable[..., httpx.Client]) -> None:

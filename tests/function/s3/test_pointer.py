@@ -70,7 +70,7 @@ def test_what_is_no_pointer_is_refused(content: bytes, found: str) -> None:
     [
         ({"version": VERSION}, None),
         ({"version": VERSION, "previous": None}, None),
-        ({"version": VERSION, "previous": "01" * 32, "format_version": 5, "later": [{}]}, "01" * 32),
+        ({"version": VERSION, "previous": "01" * 32, "format_version": 6, "later": [{}]}, "01" * 32),
     ],
 )
 def test_a_pointer_of_another_release_is_read(fields: dict[str, object], previous: str | None) -> None:

@@ -119,7 +119,7 @@ def test_a_pointer_to_nothing_is_refused(
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format_version": 3}, "format_version is 3, this code reads 4"),
+        ({"format_version": 3}, "format_version is 3, this code reads 5"),
         ({"model": {"prompts": {"query": "query: "}}}, "model is tests/mean-of-words or was exported otherwise"),
         ({"index": None}, "holds a model and no texts"),
         ({"index": {"rows": 199}}, "rows of the index, rows of the passages and dim are"),
@@ -174,12 +174,12 @@ MANIFESTS: dict[str, tuple[bytes, str]] = {
     "not UTF-8": (b'{"format_version": "\xff"}', "manifest.json: 'utf-8' codec can't decode"),
     "nested deeply": (b"[" * 100_000, "manifest.json: maximum recursion depth exceeded"),
     "a number of many digits": (b"9" * 5000, "manifest.json: Exceeds the limit"),
-    "a list": (b"[4]", "format_version is None, this code reads 4"),
+    "a list": (b"[4]", "format_version is None, this code reads 5"),
     "a version in lists": (
         b'{"format_version": ' + b"[" * 90 + b"]" * 90 + b"}",
         "format_version is [[[[[[[...]]]]]]]",
     ),
-    "nothing else": (b'{"format_version": 4}', "'index' is missing or wrong"),
+    "nothing else": (b'{"format_version": 5}', "'index' is missing or wrong"),
 }
 NAMES = ["", ".", "..", "../x", "a/b", "a\\b", ".hidden", "a\0b", "\ud800", "manifest.json", "ä", "a b", "a\n"]
 

@@ -122,20 +122,6 @@ def test_the_files_stay_while_the_same_version_is_opened_again(
     assert switch.status.removed == 2
 
 
-def test_a_worker_that_starts_late_takes_over_removals_without_asking(
-    start: Start, publish: Publish, bundle: Path, store: Store, proxy: Proxy
-) -> None:
-    publish(bundle)
-    (other, _), (switch, client) = start(), start()
-    switch._shared = other._shared
-    store.remove([GOOSE])
-    other.poll()
-    proxy.asked.clear()
-    switch.catch_up()
-    assert GOOSE not in ids(client)
-    assert not proxy.asked
-
-
 def put_removed(s3: Any, url: str, store: Store, removed: object) -> None:
     """Write a list of removed ids as no command does."""
     bucket, _, prefix = url.removeprefix("s3://").partition("/")

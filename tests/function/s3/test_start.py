@@ -183,7 +183,7 @@ def test_a_local_bundle_of_another_release_or_without_its_model_does_not_hinder_
         _, client = start(own_bundle)
         assert ask(client)[0] == version[:12]
         manifest = own_bundle / "manifest.json"
-        manifest.write_text(manifest.read_text().replace('"format_version": 4', '"format_version": 3'))
+        manifest.write_text(manifest.read_text().replace('"format_version": 5', '"format_version": 3'))
 
 
 def test_what_a_killed_process_had_fetched_in_part_is_removed(

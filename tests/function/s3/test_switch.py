@@ -14,13 +14,10 @@ from starlette.types import Message, Receive, Scope, Send
 from export.publishing.store import Store
 from function.aws.connections import Endpoint
 from function.s3 import reloader
-from function.s3.folders import SharedFolder, open_shared
-from function.s3.objects import RemoteError
-from function.s3.reloader import BundleReloader
-from function.s3.shared_version import SharedVersion
+from function.s3.folders import SharedFolder
 from tests.conftest import InProcess
-from tests.function.s3.asking import Behind, Start, ask, fetched, left
-from tests.stand_ins.faults import Proxy, refuse
+from tests.function.s3.asking import Behind, Start, ask, left
+from tests.stand_ins.faults import Proxy
 from tests.stand_ins.fixtures import Publish
 
 
@@ -171,87 +168,6 @@ def test_no_poll_is_started_before_it_is_due(start: Start, publish: Publish, bun
     ask(client)
     assert not proxy.asked
     assert not [thread for thread in threading.enumerate() if thread.name == "poll"]
-
-
-# Processes of a server
-
-
-def test_of_two_polls_the_one_that_began_later_says_which_version_is_served() -> None:
-    shared = SharedVersion()
-    assert shared.get() is None
-    for version, asked_at, served in (("a", 2.0, "a"), ("b", 1.0, "a"), ("c", 2.0, "c"), ("d", 3.0, "d")):
-        shared.set(version * 64, range(int(asked_at)), asked_at)
-        assert shared.get() == (served * 64, (0, 1, 2)[: 3 if served == "d" else 2])
-
-
-@pytest.fixture
-def pair(start: Start, publish: Publish, bundles: list[Path]) -> list[tuple[BundleReloader, httpx.Client]]:
-    """Two processes of one server, as far as their bundles go."""
-    publish(bundles[0])
-    found = [start(), start()]
-    found[1][0]._shared = found[0][0]._shared
-    return found
-
-
-def test_a_process_catches_up_with_the_others_and_asks_nothing_of_s3(
-    pair: list[tuple[BundleReloader, httpx.Client]], publish: Publish, bundles: list[Path], proxy: Proxy
-) -> None:
-    (other, _), (switch, client) = pair
-    other.poll()
-    switch.catch_up()
-    assert switch.status.switches == 0
-    version = publish(bundles[1])
-    other.poll()
-    proxy.asked.clear()
-    switch.catch_up()
-    assert ask(client) == (version[:12], "Edition 1")
-    assert not proxy.asked
-    shown = client.get("/info").json()["bundle"]
-    assert (shown["version"], shown["error"]) == (version, None)
-    switch.poll()
-    assert (switch.status.switches, switch.status.error) == (1, None)
-
-
-def test_a_process_whose_version_the_others_leave_meanwhile_takes_their_next_one(
-    pair: list[tuple[BundleReloader, httpx.Client]],
-    publish: Publish,
-    bundles: list[Path],
-    proxy: Proxy,
-    monkeypatch: Any,
-) -> None:
-    (other, _), (switch, client) = pair
-    publish(bundles[1])
-    other.poll()
-    version = publish(bundles[2])
-
-    def leave(path: Path, fill: Any) -> Any:
-        monkeypatch.undo()
-        other.poll()  # and its files of the former version are removed
-        return open_shared(path, fill)
-
-    monkeypatch.setattr("function.s3.reloader.open_shared", leave)
-    switch.catch_up()
-    assert ask(client) == (version[:12], "Edition 2")
-
-
-def test_a_process_whose_files_are_gone_serves_what_the_pointer_names(
-    pair: list[tuple[BundleReloader, httpx.Client]],
-    publish: Publish,
-    bundles: list[Path],
-    environment: dict[str, str],
-    proxy: Proxy,
-) -> None:
-    (other, _), (switch, client) = pair
-    version = publish(bundles[1])
-    other.poll()
-    shutil.rmtree(fetched(environment) / version)
-    proxy.fail("current.json", refuse(403, "AccessDenied"))
-    with pytest.raises(RemoteError, match="403 AccessDenied"):
-        switch.catch_up()
-    proxy.faults.clear()
-    newer = publish(bundles[2])
-    switch.catch_up()
-    assert ask(client) == (newer[:12], "Edition 2")
 
 
 def test_a_bundle_with_another_model_is_refused_although_another_server_has_fetched_it(

@@ -215,7 +215,7 @@ def test_similar_says_that_the_backend_failed(
 def test_info_says_where_the_corpus_is(published: Path) -> None:
     index = connect_app(published).get("/info").json()["index"]
     assert index["vectors"]["bucket"] == BUCKET
-    assert (index["rows"], index["keywords"], index["recall"]) == (200, None, None)
+    assert (index["rows"], index["keywords"], index["recall"]) == (200, None, {})
 
 
 def test_the_shell_finds_the_same(

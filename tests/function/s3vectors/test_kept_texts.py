@@ -160,7 +160,8 @@ def test_a_filter_that_keeps_more_rows_than_can_be_fetched_keeps_the_closest_one
     monkeypatch.setattr(REMOTE + "MOST_FETCHED", 10)
     for num_results, pages in ((5, 1), (80, 3)):  # no more pages than needed
         StandIn.queries.clear()
-        assert_equal(*both(text="the baker sold apples", filter={"who": {"$gt": "the c"}}, num_results=num_results))
+        request = {"text": "the baker sold apples", "mode": "semantic", "filter": {"who": {"$gt": "the c"}}}
+        assert_equal(*both(**request, num_results=num_results))
         assert len(StandIn.queries) == pages
     assert not StandIn.get_calls
 

@@ -1,4 +1,7 @@
-"""A search in S3 Vectors finds what a search in the bundle finds; what it cannot do is refused clearly."""
+"""A search in S3 Vectors finds what a search in the bundle finds; what it cannot do is refused clearly.
+
+Pages, scores and groups there are those of `refine_hits` in function.search.refinements.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -51,7 +54,7 @@ def test_the_same_ten_hits_as_in_the_bundle(ask: Ask, condition: dict[str, Any] 
     for number in range(10):
         text = f"{WHO[number * 7 % 20]} {WHAT[number * 3 % 10]}"
         request = {"num_results": 10, "filter": condition}
-        here, there = ask(text, local=True, **request).json(), ask(text, **request).json()
+        here, there = ask(text, local=True, mode="semantic", **request).json(), ask(text, **request).json()
         # equal scores may be cut off at other texts, so the scores are compared, and the texts above the last score
         scores = [hit["score"] for hit in here["results"]]
         assert [hit["score"] for hit in there["results"]] == pytest.approx(scores, abs=2e-6)
@@ -191,7 +194,7 @@ def test_pages_scores_and_highlights_are_those_of_the_bundle(ask: Ask) -> None:
     expected = [hit for hit in hits if hit["score"] >= least]
     assert ask(text, num_results=100, min_score=least).json()["results"] == expected
     (found,) = ask(text, num_results=1, highlights=True, include=[]).json()["results"]
-    (local,) = ask(text, local=True, num_results=1, highlights=True, include=[]).json()["results"]
+    (local,) = ask(text, local=True, mode="semantic", num_results=1, highlights=True, include=[]).json()["results"]
     assert found.keys() == {"index", "id", "score", "highlights", "snippet"}
     assert (found["highlights"], found["snippet"]) == (local["highlights"], local["snippet"])
 

@@ -158,7 +158,7 @@ def test_one_candidate_keeps_the_order(search: Search) -> None:
 def test_the_rerank_is_a_phase(reranked: LoadedBundle) -> None:
     phases: list[str] = []
     run(reranked, Query(TEXT, rerank=5), phases.append)
-    assert phases == ["embed", "search", "rerank", "search"]
+    assert phases == ["keyword", "embed", "search", "rerank", "search"]
 
 
 @pytest.mark.parametrize(

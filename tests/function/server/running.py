@@ -1,25 +1,24 @@
 """python -m function in a process of its own."""
 
-import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
-from unittest.mock import patch
 
+import httpx
 import pytest
-from starlette.types import ASGIApp
+from prometheus_client.parser import text_string_to_metric_families
 
-from function.server import uvicorn_server as server
-from function.server.cli import bind
-from function.server.disconnect import CancelOnDisconnect
-from function.server.limits import Limits
 from tests.project import ROOT
 
 RUNNING = re.compile(r"running on (http://127\.0\.0\.1:\d+)")
+WAIT = 60  # seconds, at most
+
+Samples = dict[tuple[str, ...], float]
 
 
 @contextmanager
@@ -30,7 +29,7 @@ def started(bundle: Path | str, *options: str) -> Iterator[subprocess.Popen[str]
         try:
             yield process
         finally:
-            process.kill()
+            process.kill()  # its workers end a second later
 
 
 def address_of(server: subprocess.Popen[str]) -> str:
@@ -44,26 +43,34 @@ def address_of(server: subprocess.Popen[str]) -> str:
     pytest.fail(f"the server ended before it listened:\n{output}")
 
 
-@contextmanager
-def serving(app: ASGIApp, limits: Limits) -> Iterator[tuple[str, int]]:
-    """Serve an app in a thread of this process, and return its address; stop it at the end of the block.
+def drain(server: subprocess.Popen[str]) -> None:
+    """Read what a server prints in a thread, because a full pipe would stop it."""
+    assert server.stdout is not None
+    threading.Thread(target=server.stdout.read, daemon=True).start()
 
-    Slow connections are looked for ten times a second.
-    """
-    (listener,) = bind("127.0.0.1", 0)
-    listener.listen()
-    is_alive, alive = os.pipe()
-    watch = CancelOnDisconnect(app, lambda: None)
-    thread = Thread(target=server.serve, args=(watch, limits, listener, False, is_alive))
-    # only a main thread can prepare a worker, since it handles signals
-    with patch.object(server, "TICKS_BETWEEN_CHECKS", 1), patch.object(server, "_prepare"):
-        thread.start()
-        try:
-            host, port = listener.getsockname()
-            yield host, port
-        finally:
-            os.close(alive)
-            thread.join(30)
-            os.close(is_alive)
-            listener.close()
-    assert not thread.is_alive()
+
+def eventually(is_so: Callable[[], bool]) -> bool:
+    """Return whether something becomes so in time."""
+    end = time.monotonic() + WAIT
+    while not is_so():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def counted(text: str) -> Samples:
+    """Return the samples of our metrics: by name and the values of their labels, in the order of the labels' names."""
+    return {
+        (
+            sample.name.removeprefix("semantic_search_"),
+            *(value for _, value in sorted(sample.labels.items())),
+        ): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def metrics_of(address: str) -> Samples:
+    """Return the counts of all workers."""
+    return counted(httpx.get(f"{address}/metrics", trust_env=False, timeout=WAIT).text)

@@ -1,4 +1,4 @@
-"""The batches of many requests: what is in them, in which order, and what becomes of requests that fail or leave."""
+"""The queue of the model: what a batch holds, whom a full queue refuses, and requests that fail or leave."""
 
 import asyncio
 import threading
@@ -12,16 +12,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.datastructures import Headers
+from starlette.types import Message, Receive, Scope, Send
 
 from export.corpus import Corpus
 from function.engine.bundle import read_manifest
 from function.engine.embedder import TOKENS_PER_BATCH, Embedder, TokenIds
 from function.engine.quantization import Embeddings
 from function.engine.rerank.reranker import Logits, Reranker
+from function.http import HttpError
 from function.search.query import Query
 from function.search.search import SHORT_QUERY
-from function.server import batching
-from function.server.batching import FEW_CHARACTERS, BatchingExecutor, QueueFullError
+from function.server.batching import BATCHES_PER_PIECE, FEW_CHARACTERS, LARGE_BODY, Admission, BatchingExecutor
 from tests.conftest import MAX_TOKENS
 from tests.watched import watched_search
 
@@ -43,9 +45,8 @@ class Counts:
 class GatedEmbedder:
     """Embeds a text as its first token once the gate is open, and remembers the first tokens of each batch.
 
-    It is also a reranker, which scores a pair with its first token.
-
-    While the gate is closed, `allow` lets one batch pass.
+    It is also a reranker, which scores a pair with its first token. While the gate is closed, `allow` lets one batch
+    pass.
     """
 
     def __init__(self) -> None:
@@ -85,9 +86,10 @@ def reranker(rerank_bundle: Path) -> Reranker:
 
 
 def execution_over(
-    embedder: Any, threads: int = 1, max_queued_tokens: int = 10**6, counts: Counts | None = None
+    embedder: Any, threads: int = 1, max_queued_tokens: int = 10**6, counts: Any = None
 ) -> BatchingExecutor:
-    return BatchingExecutor(embedder, threads, max_queued_tokens, TOKENS_PER_BATCH, counts or Counts())
+    metrics: Any = counts or Counts()
+    return BatchingExecutor(embedder, threads, max_queued_tokens, TOKENS_PER_BATCH, metrics)
 
 
 async def eventually(is_so: Callable[[], bool]) -> None:
@@ -114,34 +116,13 @@ async def started(
 
 
 @given(
-    st.lists(st.lists(st.integers(1, MAX_TOKENS), min_size=1, max_size=40), min_size=1, max_size=12),
+    st.lists(st.tuples(st.booleans(), st.lists(st.integers(4, MAX_TOKENS), min_size=1, max_size=40)), max_size=12),
     st.integers(1, 3),
 )
-def test_each_request_gets_its_own_embeddings_in_order_and_to_the_last_bit(
-    embedder: Embedder, requests: list[list[int]], threads: int
+def test_each_request_gets_its_own_results_in_order_and_to_the_last_bit(
+    embedder: Embedder, reranker: Reranker, requests: list[tuple[bool, list[int]]], threads: int
 ) -> None:
     rng = np.random.default_rng(seed=5)
-    asked = [
-        [TokenIds(rng.integers(4, 60, length).tolist(), is_truncated=False) for length in lengths]
-        for lengths in requests
-    ]
-    counts = Counts()
-    executor = execution_over(embedder, threads, counts=counts)
-
-    async def ask() -> list[Embeddings]:
-        return await asyncio.gather(*map(executor.embed, asked))
-
-    for tokens, embeddings in zip(asked, asyncio.run(ask()), strict=True):
-        np.testing.assert_array_equal(embeddings, embedder.embed(tokens))
-    assert counts.queued == 0
-    executor.close()
-
-
-@given(st.lists(st.tuples(st.booleans(), st.lists(st.integers(4, 12), min_size=1, max_size=30)), max_size=12))
-def test_pairs_among_texts_get_their_own_logits_in_order_and_to_the_last_bit(
-    embedder: Embedder, reranker: Reranker, requests: list[tuple[bool, list[int]]]
-) -> None:
-    rng = np.random.default_rng(seed=6)
     asked = [
         (
             is_pairs,
@@ -150,7 +131,7 @@ def test_pairs_among_texts_get_their_own_logits_in_order_and_to_the_last_bit(
         for is_pairs, lengths in requests
     ]
     counts = Counts()
-    executor = execution_over(embedder, 2, counts=counts)
+    executor = execution_over(embedder, threads, counts=counts)
 
     async def ask() -> list[Embeddings]:
         both = (executor.score(reranker, tokens) if is_pairs else executor.embed(tokens) for is_pairs, tokens in asked)
@@ -159,68 +140,8 @@ def test_pairs_among_texts_get_their_own_logits_in_order_and_to_the_last_bit(
     for (is_pairs, tokens), found in zip(asked, asyncio.run(ask()), strict=True):
         np.testing.assert_array_equal(found, reranker.score(tokens) if is_pairs else embedder.embed(tokens))
     assert counts.queued == 0
+    assert all(texts == 1 or tokens <= TOKENS_PER_BATCH for texts, tokens in counts.batches)
     executor.close()
-
-
-async def test_the_pairs_of_several_requests_share_a_batch_but_not_with_texts(gated: GatedEmbedder) -> None:
-    counts = Counts()
-    executor = execution_over(gated, counts=counts)
-    tasks = await started(executor, [text(1)])
-    for number in (2, 4, 6):
-        tasks += await started(executor, [text(number)], reranker=gated)
-        tasks += await started(executor, [text(number + 1)])
-    assert counts.queued == 6 * 8
-    gated.gate.set()
-    assert [(await task).tolist() for task in tasks[1:3]] == [[2.0], [[3.0]]]
-    await asyncio.gather(*tasks)
-    assert gated.batches == [[1], [2, 4, 6], [3, 5, 7]]
-    assert counts.batches == [(1, 8), (3, 24), (3, 24)]
-
-
-async def test_two_rerankers_share_no_batch(gated: GatedEmbedder) -> None:
-    other = GatedEmbedder()  # that of a newer bundle
-    other.gate = gated.gate
-    executor = execution_over(gated)
-    tasks = await started(executor, [text(1)])
-    tasks += await started(executor, [text(2)], reranker=gated)
-    tasks += await started(executor, [text(3)], reranker=other)
-    gated.gate.set()
-    await asyncio.gather(*tasks)
-    assert (gated.batches, other.batches) == ([[1], [2]], [[3]])
-
-
-async def test_pairs_are_refused_by_a_full_queue_and_fill_it_for_texts(gated: GatedEmbedder) -> None:
-    executor = execution_over(gated, max_queued_tokens=16)
-    tasks = await started(executor, [text(1)], [text(2)], [text(3)], reranker=gated)
-    for refused in (executor.score(gated, [text(4)]), executor.embed([text(4)])):  # type: ignore[arg-type]
-        with pytest.raises(QueueFullError, match="16 tokens wait for the model"):
-            await refused
-    gated.gate.set()
-    await asyncio.gather(*tasks)
-
-
-async def test_cancelled_pairs_leave_the_queue_and_failed_ones_reach_their_request(gated: GatedEmbedder) -> None:
-    counts = Counts()
-    executor = execution_over(gated, counts=counts)
-    tasks = await started(executor, [text(1)], [text(2)] * 40, [text(-1), text(5, 9)], [text(6, 9)], reranker=gated)
-    tasks[1].cancel()
-    await asyncio.sleep(0)
-    assert counts.queued == 8 + 9 + 9
-    gated.gate.set()
-    answers: list[Any] = await asyncio.gather(*tasks, return_exceptions=True)
-    assert [type(answer) for answer in answers[1:3]] == [asyncio.CancelledError, RuntimeError]
-    assert answers[3].tolist() == [6.0]
-    assert counts.queued == 0
-
-
-async def test_scored_pairs_do_not_prove_that_the_embedder_works(gated: GatedEmbedder) -> None:
-    executor = execution_over(gated)
-    gated.gate.set()
-    before = executor.embedded_at
-    await executor.score(gated, [text(1)])  # type: ignore[arg-type]
-    assert executor.embedded_at == before
-    await executor.embed([text(2)])
-    assert executor.embedded_at > before
 
 
 async def test_a_text_starts_at_once_and_those_that_come_meanwhile_share_the_next_batch(gated: GatedEmbedder) -> None:
@@ -240,17 +161,51 @@ async def test_the_texts_of_a_batch_have_equally_many_tokens_and_no_more_than_fi
     assert gated.batches == [[1], numbers[:fitting], [99], numbers[fitting:]]
 
 
-def test_with_one_token_a_batch_each_text_is_embedded_alone(gated: GatedEmbedder) -> None:
-    gated.gate.set()
-    asyncio.run(BatchingExecutor(gated, 1, 10**6, 1, Counts()).embed([text(1)] * 3))  # type: ignore[arg-type]
-    assert gated.batches == [[1], [1], [1]]
-
-
 def test_a_text_longer_than_a_batch_is_one(gated: GatedEmbedder) -> None:
     gated.gate.set()
     executor = execution_over(gated)
     asyncio.run(executor.embed([text(1, TOKENS_PER_BATCH + 1), text(2, TOKENS_PER_BATCH + 1)]))
     assert sorted(gated.batches) == [[1], [2]]
+
+
+async def test_the_pairs_of_several_requests_share_a_batch_but_not_with_texts_or_another_reranker(
+    gated: GatedEmbedder,
+) -> None:
+    other = GatedEmbedder()  # that of a newer bundle
+    other.gate = gated.gate
+    executor = execution_over(gated)
+    tasks = await started(executor, [text(1)])
+    for number in (2, 4):
+        tasks += await started(executor, [text(number)], reranker=gated)
+        tasks += await started(executor, [text(number + 1)])
+        tasks += await started(executor, [text(number)], reranker=other)
+    gated.gate.set()
+    assert [(await task).tolist() for task in tasks[1:3]] == [[2.0], [[3.0]]]
+    await asyncio.gather(*tasks)
+    assert (gated.batches, other.batches) == ([[1], [2, 4], [3, 5]], [[2, 4]])
+
+
+@pytest.mark.parametrize("is_rerank", [False, True])
+async def test_small_requests_wait_for_one_piece_of_a_bulk_request(gated: GatedEmbedder, is_rerank: bool) -> None:
+    executor = execution_over(gated, max_queued_tokens=16_384)
+    (bulk,) = await started(executor, [text(1, 50)] * 2_000, reranker=gated if is_rerank else None)
+    waited = []
+    for number in range(2, 10):
+        await eventually(lambda: gated.begun > len(gated.batches))
+        begun = gated.begun - 1  # the batch that runs counts
+        small = asyncio.create_task(executor.embed([text(number, 4)]))
+        await asyncio.sleep(0)
+        while not small.done():
+            done = len(gated.batches)
+            gated.allow()
+            await eventually(lambda done=done: len(gated.batches) > done)  # type: ignore[misc]
+            await asyncio.sleep(0.001)
+        await small
+        waited.append(len(gated.batches) - begun)
+    assert not bulk.done()
+    gated.gate.set()
+    assert len(await bulk) == 2_000
+    assert max(waited) <= BATCHES_PER_PIECE + 1
 
 
 async def test_a_cancelled_request_leaves_the_queue(gated: GatedEmbedder) -> None:
@@ -277,10 +232,9 @@ async def test_a_request_that_is_cancelled_while_it_runs_spoils_no_other(gated: 
 
 
 async def test_a_failed_batch_reaches_its_requests_and_no_other(gated: GatedEmbedder) -> None:
-    requests = [[text(1)], [text(-1), text(5, 30)], [text(2)], [text(3, 9)]]
     counts = Counts()
     executor = execution_over(gated, counts=counts)
-    tasks = await started(executor, *requests)
+    tasks = await started(executor, [text(1)], [text(-1), text(5, 30)], [text(2)], [text(3, 9)])
     gated.gate.set()
     answers: list[Any] = await asyncio.gather(*tasks, return_exceptions=True)
     assert counts.queued == 0
@@ -291,152 +245,102 @@ async def test_a_failed_batch_reaches_its_requests_and_no_other(gated: GatedEmbe
     assert other.tolist() == [[3.0]]
 
 
-@pytest.mark.parametrize("is_rerank", [False, True])
-async def test_small_requests_are_accepted_beside_a_bulk_request_and_wait_for_three_batches_at_most(
-    gated: GatedEmbedder, is_rerank: bool
+async def test_a_full_queue_refuses_texts_and_pairs_but_no_check_and_takes_more_when_it_is_emptier(
+    gated: GatedEmbedder,
 ) -> None:
-    executor = execution_over(gated, max_queued_tokens=16_384)
-    (bulk,) = await started(executor, [text(1, 50)] * 2_000, reranker=gated if is_rerank else None)
-    waited = []
-    for number in range(2, 30):
-        await eventually(lambda: gated.begun > len(gated.batches))
-        begun = gated.begun - 1  # the batch that runs counts
-        small = asyncio.create_task(executor.embed([text(number, 4)]))
-        await asyncio.sleep(0)
-        while not small.done():
-            done = len(gated.batches)
-            gated.allow()
-            await eventually(lambda done=done: len(gated.batches) > done)  # type: ignore[misc]
-            await asyncio.sleep(0.001)
-        await small
-        waited.append(len(gated.batches) - begun)
-    assert not bulk.done()
-    gated.gate.set()
-    assert len(await bulk) == 2_000
-    assert set(waited) <= {2, 3}
-
-
-async def test_a_model_thread_takes_its_next_batch_while_the_event_loop_is_busy(gated: GatedEmbedder) -> None:
-    tasks = await started(execution_over(gated), *([text(number, 100 + number)] for number in range(1, 9)))
-    gated.gate.set()
-    end = time.monotonic() + 30
-    while len(gated.batches) < len(tasks) - 1:  # the event loop has no turn; the last text could get company
-        assert time.monotonic() < end
-        time.sleep(0.001)
-    assert not any(task.done() for task in tasks)
-    await asyncio.gather(*tasks)
-    assert gated.batches == [[number] for number in range(1, 9)]
-
-
-async def test_the_results_of_a_batch_reach_the_event_loop_in_one_call(
-    gated: GatedEmbedder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tasks = await started(execution_over(gated), *([text(number)] for number in range(1, 12)))
-    loop, calls = asyncio.get_running_loop(), 0
-    call_soon_threadsafe = loop.call_soon_threadsafe
-
-    def count(*arguments: Any, **options: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        return call_soon_threadsafe(*arguments, **options)
-
-    monkeypatch.setattr(loop, "call_soon_threadsafe", count)
-    gated.gate.set()
-    await asyncio.gather(*tasks)
-    assert calls == 2
-    assert gated.batches == [[1], list(range(2, 12))]
-
-
-async def test_a_full_queue_refuses_and_takes_more_when_it_is_emptier(gated: GatedEmbedder) -> None:
     executor = execution_over(gated, max_queued_tokens=16)
-    tasks = await started(executor, [text(1)], [text(2)], [text(3)])
-    with pytest.raises(QueueFullError) as refused:
-        await executor.embed([text(4, 1)])
-    assert (refused.value.status_code, refused.value.headers) == (429, {"retry-after": "1"})
-    assert refused.value.detail == "queue: 16 tokens wait for the model, the limit is 16; try again in 1 s"
+    tasks = await started(executor, [text(1)], [text(2)] * 2)
+    for refused in (executor.embed([text(4, 1)]), executor.score(gated, [text(4, 1)])):  # type: ignore[arg-type]
+        with pytest.raises(HttpError) as refusal:
+            await refused
+        assert (refusal.value.status_code, refusal.value.headers) == (429, {"retry-after": "1"})
+        assert refusal.value.detail == "queue: 16 tokens wait for the model, the limit is 16; try again in 1 s"
+    tasks += [asyncio.create_task(executor.embed([text(3)], is_check=True))]
+    await asyncio.sleep(0)
     gated.gate.set()
     await asyncio.gather(*tasks)
     await executor.embed([text(5)])
 
 
-@pytest.mark.parametrize(
-    ("threads", "seconds_per_batch", "expected"), [(1, 0.5, 4), (2, 0.5, 2), (1, 0.001, 1), (1, 3600.0, 60)]
-)
-async def test_retry_after_is_the_time_that_the_queue_takes(
-    gated: GatedEmbedder, monkeypatch: pytest.MonkeyPatch, threads: int, seconds_per_batch: float, expected: int
+async def test_a_request_of_any_size_is_accepted_while_none_waits_and_fills_no_more_than_a_piece(
+    gated: GatedEmbedder,
 ) -> None:
-    clock = count(0.0, seconds_per_batch)  # read before and after each batch
-    executor = execution_over(gated, threads, max_queued_tokens=800)
-    monkeypatch.setattr(batching, "monotonic", lambda: next(clock))
+    piece = BATCHES_PER_PIECE * TOKENS_PER_BATCH
+    counts = Counts()
+    executor = execution_over(gated, max_queued_tokens=piece + 8, counts=counts)
+    tasks = await started(executor, [text(1, 64)] * 1_000)
+    assert counts.queued < piece
+    tasks += await started(executor, [text(2)])
+    with pytest.raises(HttpError, match="429"):
+        await executor.embed([text(3, 64)] * 1_000)
+    gated.gate.set()
+    await asyncio.gather(*tasks)
+
+
+@pytest.mark.parametrize(("threads", "seconds_per_batch", "expected"), [(1, 0.5, 4), (2, 0.5, 2), (1, 3600.0, 60)])
+async def test_retry_after_is_the_time_that_the_queue_takes(
+    gated: GatedEmbedder, threads: int, seconds_per_batch: float, expected: int
+) -> None:
+    clock = count(0.0, seconds_per_batch).__next__  # read before and after each batch
+    executor = BatchingExecutor(gated, threads, 800, TOKENS_PER_BATCH, Counts(), clock)  # type: ignore[arg-type]
     gated.allow()
     await executor.embed([text(1, 100)])
-    running = await started(executor, *([text(2, 120)] for _ in range(threads)))
-    await eventually(lambda: gated.begun == 1 + threads)
-    tasks = await started(executor, *([text(3, 125)] for _ in range(6)))
-    refusal = executor.refusal(100)
-    assert refusal is not None
-    gated.gate.set()
-    await asyncio.gather(*running, *tasks)
-    assert (refusal.headers or {})["retry-after"] == str(expected)
-
-
-async def test_a_check_of_the_model_is_never_refused(gated: GatedEmbedder) -> None:
-    executor = execution_over(gated, max_queued_tokens=1)
-    tasks = await started(executor, [text(1)], [text(2)])
-    check = asyncio.create_task(executor.embed([text(3)], is_check=True))
-    await asyncio.sleep(0)
-    assert executor.refusal(1) is not None
+    tasks = await started(executor, *([text(2, 120)] for _ in range(threads)), *([text(3, 125)] for _ in range(6)))
+    with pytest.raises(HttpError) as refusal:
+        executor.check_room(100)
     gated.gate.set()
     await asyncio.gather(*tasks)
-    assert (await check).tolist() == [[3.0]]
+    assert refusal.value.headers == {"retry-after": str(expected)}
 
 
-async def test_an_announced_request_keeps_other_bulk_requests_out_and_is_accepted_itself(gated: GatedEmbedder) -> None:
-    executor, is_read = execution_over(gated, max_queued_tokens=16_384), asyncio.Event()
-
-    async def announce_and_embed() -> Embeddings:
-        with executor.announced(20_000):
-            await is_read.wait()
-            return await executor.embed([text(2, 50)] * 400)
-
-    tasks = await started(executor, [text(1)])
-    announced = asyncio.create_task(announce_and_embed())
-    await asyncio.sleep(0)
-    assert executor.refusal(20_000) is not None
-    tasks += await started(executor, *[[text(3, 100)] * 10] * 16)
-    assert executor.refusal(1_000) is not None  # the queue is full even for small requests
-    is_read.set()
-    await asyncio.sleep(0)
-    gated.gate.set()
-    assert len(await announced) == 400
-    await asyncio.gather(*tasks)
-    assert executor.refusal(20_000) is None
-
-
-async def test_an_announced_request_that_ends_without_embedding_counts_no_longer(gated: GatedEmbedder) -> None:
-    executor = execution_over(gated, max_queued_tokens=16_384)
-
-    async def announce_and_fail() -> None:
-        with executor.announced(20_000):
-            assert executor.refusal(2_000) is not None
-            raise ValueError("not JSON")
-
-    with pytest.raises(ValueError, match="not JSON"):
-        await announce_and_fail()
-    assert executor.refusal(2_000) is None
-
-
-def test_a_batch_that_outlives_its_event_loop_does_not_stop_the_thread(gated: GatedEmbedder) -> None:
+async def test_scored_pairs_do_not_prove_that_the_embedder_works(gated: GatedEmbedder) -> None:
     executor = execution_over(gated)
-
-    async def leave() -> None:
-        (task,) = await started(executor, [text(1)])
-        await eventually(lambda: gated.begun == 1)
-        task.cancel()
-
-    asyncio.run(leave())
     gated.gate.set()
-    assert asyncio.run(executor.embed([text(2)])).tolist() == [[2.0]]
+    before = executor.embedded_at
+    await executor.score(gated, [text(1)])  # type: ignore[arg-type]
+    assert executor.embedded_at == before
+    await executor.embed([text(2)])
+    assert executor.embedded_at > before
+
+
+@pytest.fixture
+def asked(gated: GatedEmbedder) -> Callable[..., Any]:
+    """Return what sends a body to Admission while the queue is full, and returns the status and the headers."""
+
+    async def ask(body: bytes, headers: list[tuple[bytes, bytes]]) -> tuple[int, Headers]:
+        executor = execution_over(gated, max_queued_tokens=1)
+        tasks = await started(executor, [text(1)], [text(2)])
+        sent: list[Message] = []
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        scope = {"type": "http", "method": "POST", "path": "/predict", "headers": headers}
+        await Admission(app, executor, longest_wait=0.0)(scope, receive, send)
+        gated.gate.set()
+        await asyncio.gather(*tasks)
+        return sent[0]["status"], Headers(raw=sent[0]["headers"])
+
+    return ask
+
+
+async def test_a_full_queue_refuses_a_large_body_before_it_is_parsed(asked: Callable[..., Any]) -> None:
+    body = b"{" * (LARGE_BODY + 1)
+    status, headers = await asked(body, [(b"content-length", b"%d" % len(body))])
+    assert (status, headers["retry-after"]) == (429, "1")
+
+
+@pytest.mark.parametrize("headers", [[(b"content-length", b"100")], [(b"transfer-encoding", b"chunked")], []])
+async def test_other_bodies_pass_because_they_may_need_no_model(
+    asked: Callable[..., Any], headers: list[tuple[bytes, bytes]]
+) -> None:
+    assert (await asked(b"{}", headers))[0] == 200
 
 
 def test_texts_are_tokenized_as_the_embedder_does_on_the_loop_and_in_a_thread(
@@ -449,18 +353,12 @@ def test_texts_are_tokenized_as_the_embedder_does_on_the_loop_and_in_a_thread(
 
 
 @pytest.mark.parametrize("is_long", [False, True])
-def test_work_returns_what_it_found_or_raises(embedder: Embedder, is_long: bool) -> None:
-    executor = BatchingExecutor(embedder, 1, 100, TOKENS_PER_BATCH, Counts())
-    assert asyncio.run(executor.run(lambda: "found", is_long=is_long)) == "found"
-    with pytest.raises(ZeroDivisionError):
-        asyncio.run(executor.run(lambda: 1 // 0, is_long=is_long))
-
-
-@pytest.mark.parametrize("is_long", [False, True])
 def test_long_work_is_done_in_another_thread(embedder: Embedder, is_long: bool) -> None:
-    executor = BatchingExecutor(embedder, 1, 100, TOKENS_PER_BATCH, Counts())
+    executor = execution_over(embedder)
     thread = asyncio.run(executor.run(threading.current_thread, is_long=is_long))
     assert (thread is threading.current_thread()) == (not is_long)
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(executor.run(lambda: 1 // 0, is_long=is_long))
 
 
 async def test_long_work_does_not_wait_for_other_long_work(embedder: Embedder) -> None:

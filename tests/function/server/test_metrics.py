@@ -5,37 +5,22 @@ from pathlib import Path
 
 import httpx
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
-from function.server.disconnect import CancelOnDisconnect
-from function.server.uvicorn_server import Batching, make_app
+from function.server.asgi import Batching, ServerApp, make_app
 from function.settings import Settings
 from tests.conftest import InProcess
-
-Samples = dict[tuple[str, ...], float]
+from tests.function.server.running import counted
 
 
 @pytest.fixture
-def app(bundle: Path) -> CancelOnDisconnect:
+def app(bundle: Path) -> ServerApp:
     return make_app(Settings(bundle_dir=bundle), Batching(1, 10**6))
 
 
 @pytest.fixture
-def client(app: CancelOnDisconnect) -> Iterator[httpx.Client]:
+def client(app: ServerApp) -> Iterator[httpx.Client]:
     with httpx.Client(transport=InProcess(app), base_url="http://tests") as client:
         yield client
-
-
-def counted(text: str) -> Samples:
-    """Return the samples of our metrics: by name and the values of their labels, in the order of the labels' names."""
-    return {
-        (
-            sample.name.removeprefix("semantic_search_"),
-            *(value for _, value in sorted(sample.labels.items())),
-        ): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
 
 
 def test_requests_phases_and_batches_are_counted(client: httpx.Client) -> None:

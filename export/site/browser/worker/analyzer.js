@@ -8,7 +8,7 @@ const MARK = "[\\u0300-\\u036f\\u0900-\\u0963\\u0966-\\u0dff]";
 const LETTER = `(?:(?![_${SINGLE}])[\\p{L}\\p{N}])`; // or a digit
 const LETTERS = `(?:${LETTER}+(?:${MARK}+${LETTER}*)*|(?:${MARK}+${LETTER}*)+)`;
 const [WORDS, RUNS] = [`(?:[${SINGLE}]|${LETTERS})`, `(?:[${SINGLE}]+|${LETTERS})`];
-const [WORD_CODES, RUN_CODES] = [WORDS, RUNS].map((word) => new RegExp(`${word}(?:[-_./:@&]${word})*[+#]*`, "gu"));
+const CODES = new RegExp(`${RUNS}(?:[-_./:@&]${RUNS})*[+#]*`, "gu");
 const RUN_WORDS = new RegExp(RUNS, "gu");
 const RUN = new RegExp(`^[${SINGLE}]+$`, "u");
 /** @type {Record<string, string>} */
@@ -32,12 +32,11 @@ export const quotedParts = (text) =>
 
 export class Analyzer {
   /**
-   * @param {number} version @param {Stem | null} stemmer @param {Record<string, string>} folded by case folding
+   * @param {Stem | null} stemmer @param {Record<string, string>} folded by case folding
    * @param {string[]} stopWords that highlights leave out
    */
-  constructor(version, stemmer, folded, stopWords) {
+  constructor(stemmer, folded, stopWords) {
     this.stopWords = new Set(stopWords);
-    this.version = version;
     this.stemmer = stemmer;
     this.folded = folded; // letters whose case folding is not their lower case
   }
@@ -45,21 +44,30 @@ export class Analyzer {
   /** Return the terms of a text. Only a query leaves out the characters of pairs. @param {string} text */
   terms(text, isQuery = true) {
     if (/^[A-Za-z]+$/.test(text)) return [this.stem(text.toLowerCase())]; // most words of a text, in a tenth of the time
-    const isPlain = this.version === 1 || isAscii(text);
     return this.codes(text).flatMap(({ code, words }) => {
       const isCode = words.length !== 1 || words[0] !== code;
-      const whole = isPlain ? [code] : this.spellings(code, (term) => term);
-      const terms = words.flatMap((word) => (isPlain ? [this.stem(word)] : this.termsOf(word, isQuery)));
-      return isCode ? [...whole, ...terms] : terms;
+      const terms = words.flatMap((word) => this.termsOf(word, isQuery));
+      return isCode ? [...this.spellings(code, (term) => term), ...terms] : terms;
     });
   }
 
   /** Return the codes of a text in its one form, and the words of each. @param {string} text */
   codes(text) {
     const fold = (/** @type {string} */ letter) => this.folded[letter] ?? letter.toLowerCase();
-    const [codes, words] = this.version === 1 ? [WORD_CODES, WORD] : [RUN_CODES, RUN_WORDS];
-    const found = Array.from(text.normalize("NFKC"), fold).join("").match(codes) ?? [];
-    return found.map((code) => ({ code, words: code.match(words) ?? [] }));
+    const found = Array.from(text.normalize("NFKC"), fold).join("").match(CODES) ?? [];
+    return found.map((code) => ({ code, words: code.match(RUN_WORDS) ?? [] }));
+  }
+
+  /**
+   * Return the last word of a text and the last code, also without accents; none if the last word is complete.
+   * @param {string} text
+   */
+  unfinishedWords(text) {
+    const last = [...text].at(-1) ?? " ";
+    if (!last.match(new RegExp(`^${WORDS}$`, "u"))) return [];
+    const { code, words } = this.codes(text).at(-1) ?? { code: "", words: [] };
+    const ends = words.slice(-1).concat(code || []);
+    return [...new Set(ends.flatMap((end) => this.spellings(end, (term) => term)))];
   }
 
   /** @param {string} word @param {boolean} isQuery */

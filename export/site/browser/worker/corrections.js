@@ -1,102 +1,75 @@
-// Misspelled words of a query: the nearest terms of the corpus, as function/engine/keyword/corrections.py finds them,
-// which explains the rules. Left out: the limit of compared terms, which a corpus for a browser does not reach.
+// Misspelled words of a query: the nearest words of the corpus, as function/engine/keyword/corrections.py finds them,
+// which explains the rules. Left out: the limit of compared words, which a corpus for a browser does not reach.
 
-/** @import { Correction, Stem } from "./types.js" */
+/** @import { Correction, Lexicon } from "./types.js" */
 /** @import { Keywords } from "./keywords.js" */
 import { isAlphabetic, isAscii } from "./analyzer.js";
 import { countOne } from "./arrays.js";
 
-const [SHORTEST, LONGEST, SHORTEST_STEM] = [4, 60, 3]; // letters
-const TWO_ERRORS = 6; // letters from which a word can have two errors
-const [MOST_NEAREST, MOST_CORRECTED] = [2, 16]; // terms that replace a word, and words of a query
-const SUFFIX = 4; // last letters in which an error can hide the stem
-const MOST_LETTERS = 48; // different letters that can replace one of these
-const ASCII = [..."abcdefghijklmnopqrstuvwxyz"];
+const [SHORTEST, LONGEST] = [4, 60]; // letters
+const [TWO_ERRORS, MANY_TOKENS] = [8, 4]; // letters and tokens from which a word can have two errors
+const [MOST_NEAREST, MOST_CORRECTED] = [2, 16]; // words that replace a word, and words of a query
+const [LEAST_KNOWN, FEW_POSTINGS] = [0.5, 10];
+/** @type {[RegExp, string][]} British spellings and the American ones */
+const SPELLINGS = [
+  [/(?<=..[iy])s(?=(e|ed|er|ers|es|ing|ation|ations)$)/u, "z"],
+  [/(?<=..)our/gu, "or"],
+  [/(?<=[bt])re(?=s?$)/u, "er"],
+  [/(?<=en)c(?=es?$)/u, "s"],
+];
 
 /**
- * Return each word of a text whose terms are all unknown, how often it occurs, and its nearest terms if it has any.
- * @type {(text: string, unknown: Set<string>, keywords: Keywords) => [string, number, Correction][]}
+ * Return each word of a text whose terms are all unknown, how often it occurs, and the words that replace it if there
+ * are any. found is how many postings the other terms have.
+ * @type {(text: string, unknown: Set<string>, found: number, keywords: Keywords, lexicon: Lexicon) =>
+ *   [string, number, Correction][]}
  */
-export function findCorrections(text, unknown, keywords) {
+export function findCorrections(text, unknown, found, keywords, lexicon) {
+  if (lexicon.known < LEAST_KNOWN && found >= FEW_POSTINGS) return [];
   /** @type {Map<string, number>} */
-  const words = new Map();
-  for (const { code, words: parts } of keywords.analyzer.codes(text)) {
-    for (const word of /\p{Nd}/u.test(code) ? [] : parts) {
-      const isWord = isAlphabetic(word) && [...word].length >= SHORTEST && [...word].length <= LONGEST;
-      if (isWord && keywords.analyzer.terms(word, false).every((term) => unknown.has(term))) countOne(words, word);
-    }
+  const misspelled = new Map();
+  for (const { code } of keywords.analyzer.codes(text)) {
+    const { length } = [...code];
+    if (!isAlphabetic(code) || length < SHORTEST || length > LONGEST) continue;
+    if (keywords.analyzer.terms(code).every((term) => unknown.has(term))) countOne(misspelled, code);
   }
-  const all = [...words].slice(0, MOST_CORRECTED).map(([word, repeats]) => {
-    return /** @type {[string, number, Correction]} */ ([word, repeats, correct(word, keywords)]);
+  const all = [...misspelled].slice(0, MOST_CORRECTED).map(([word, repeats]) => {
+    return /** @type {[string, number, Correction]} */ ([word, repeats, correct(word, keywords, lexicon)]);
   });
   return all.filter(([, , correction]) => correction.size);
 }
 
-/** Return the terms at the smallest distance, the most frequent first. @type {(w: string, k: Keywords) => Correction} */
-function correct(word, { terms, places, tensors, analyzer }) {
-  const stem = analyzer.stemmer && ((/** @type {string} */ each) => analyzer.stem(each));
-  const own = stem?.(word) ?? word;
-  const letters = [...own];
-  if (letters.length < SHORTEST_STEM || letters.length > LONGEST) return new Map();
-  const near = terms.filter((term) => term.startsWith(letters[0]) || endOf(term) === endOf(own));
-  const distances = near.map((term) => distance(letters, [...term]));
-  const at = (/** @type {number} */ errors) => near.filter((term, i) => distances[i] === errors && isAlphabetic(term));
-  /** @type {Map<string, string | null>} the word that has each term, for people */
-  let nearest = new Map(at(1).map((term) => [term, null]));
-  if (stem && (own === word || !nearest.size)) {
-    const first = Math.max(1, [...word].length - SUFFIX);
-    const begin = [...word].slice(0, Math.min(first, SHORTEST_STEM)).join("");
-    for (const edit of edits(word, first, isAscii(word) ? ASCII : frequentLetters(near))) {
-      const term = stem(edit);
-      const isNew = term.length < edit.length && term.startsWith(begin) && places.has(term) && !nearest.get(term);
-      if (isNew) nearest.set(term, edit);
-    }
+/** @type {(word: string, keywords: Keywords, lexicon: Lexicon) => Correction} */
+function correct(word, keywords, { words, tokenizer }) {
+  const { analyzer } = keywords;
+  const [letters, parts, last] = [[...word], tokenizer.split(word), endOf(word)];
+  const near = words.filter((each) => each.startsWith(letters[0]) || endOf(each) === last);
+  const distances = near.map((each) => distance(letters, [...each]));
+  const at = (/** @type {number} */ errors) => near.filter((each, i) => distances[i] === errors);
+  let candidates = at(1).filter((each) => american(each) === american(word));
+  if (!candidates.length && String(analyzer.terms(parts[0])) !== String(analyzer.terms(word))) {
+    candidates = at(1);
+    const canBeTwo = !candidates.length && letters.length >= TWO_ERRORS && parts.length >= MANY_TOKENS;
+    if (canBeTwo) candidates = at(2).filter((each) => each.startsWith(letters[0]));
   }
-  if (!nearest.size && [...word].length >= TWO_ERRORS) nearest = new Map(at(2).map((term) => [term, null]));
-  const offsets = tensors["postings.offsets"];
-  const uses = (/** @type {number} */ place) => offsets[place + 1] - offsets[place];
-  const byUse = [...nearest].sort(([a], [b]) => uses(places.get(b) ?? 0) - uses(places.get(a) ?? 0));
-  return new Map(byUse.slice(0, MOST_NEAREST).map(([term, edit]) => [term, edit ?? withEnding(term, word, own, stem)]));
+  const terms = candidates.map((each) => analyzer.terms(each));
+  const byStem = new Map(candidates.map((each, i) => [terms[i].at(-1), { each, terms: terms[i] }]));
+  let found = Array.from(byStem.values(), (one) => ({
+    ...one,
+    rows: Math.max(...one.terms.map((term) => keywords.count(term))),
+  }));
+  if (found.length > 1) found = found.filter(({ rows }) => rows > 1);
+  found.sort((a, b) => b.rows - a.rows);
+  return new Map(found.slice(0, MOST_NEAREST).map(({ each, terms }) => [each, terms]));
 }
+
+/** @type {(word: string) => string} */
+const american = (word) => SPELLINGS.reduce((spelling, [pattern, other]) => spelling.replace(pattern, other), word);
 
 /** Return the last two bytes of a word in UTF-8. @type {(word: string) => string} */
-const endOf = (word) => (isAscii(word) ? word.slice(-2) : String(new TextEncoder().encode(word.slice(-2)).slice(-2)));
-
-/** @type {(terms: string[]) => string[]} */
-function frequentLetters(terms) {
-  /** @type {Map<string, number>} */
-  const counts = new Map();
-  for (const letter of terms.join("")) countOne(counts, letter);
-  const order = [...counts].sort(([a, m], [b, n]) => n - m || Number(a.codePointAt(0)) - Number(b.codePointAt(0)));
-  return order.flatMap(([letter], i) => (i < MOST_LETTERS && isAlphabetic(letter) ? [letter] : []));
-}
-
-/**
- * Return a word with this stem that is like a word with the stem `own`, or the term if none is found.
- * @type {(term: string, word: string, own: string, stem: Stem | null) => string}
- */
-function withEnding(term, word, own, stem) {
-  if (!stem) return term;
-  const likely = [1, 0].map((cut) => term.slice(0, term.length - cut) + word.slice(own.length - cut));
-  return [...likely, ...edits(word, 0, ASCII)].find((whole) => stem(whole) === term) ?? term;
-}
-
-/**
- * Return the words that have one error at the letter `first` or after it; those as long as the word come first.
- * @type {(word: string, first: number, letters: string[]) => string[]}
- */
-function edits(word, first, letters) {
-  const all = [...word];
-  const places = [...all.keys(), all.length].slice(first);
-  /** @type {(at: number, removed: number, ...added: string[]) => string} */
-  const edit = (at, removed, ...added) => all.toSpliced(at, removed, ...added).join("");
-  const inside = places.filter((at) => at < all.length);
-  return [
-    ...inside.flatMap((at) => (at + 1 < all.length ? [edit(at, 2, all[at + 1], all[at])] : [])),
-    ...inside.flatMap((at) => letters.map((letter) => edit(at, 1, letter))),
-    ...places.flatMap((at) => letters.map((letter) => edit(at, 0, letter))),
-    ...inside.map((at) => edit(at, 1)),
-  ];
+function endOf(word) {
+  const end = word.slice(-2);
+  return isAscii(end) ? end : String(new TextEncoder().encode(end).slice(-2));
 }
 
 /**

@@ -5,6 +5,7 @@ import { best, round6 } from "./arrays.js";
 
 const CANDIDATES = 200; // rows that each search adds at least
 const [FEW_RESULTS, FEW_HITS] = [10, 25]; // for few results, semantic search first adds few rows
+const ATTAINABLE = 0.7; // share of the score of a text with all words of the query, by which BM25 scores are divided
 const RRF_RANK = 60;
 /** @typedef {{fusion: string, fusion_weight: number}} Info */
 /** @typedef {import("./semantic.js").Index} Index */
@@ -15,15 +16,15 @@ export function fuse(index, query, matches, { fusion, fusion_weight: weight }, c
   const within = matches.within(allowed);
   const many = Math.max(CANDIDATES, 2 * count);
   const byWords = within.bestRows(many);
-  const highest = matches.highest || 1;
+  const divisor = Math.max(matches.highest, ATTAINABLE * matches.attainable) || 1;
   const add = (/** @type {number} */ depth) => {
     const similar = index.search(query, depth, within.allowed);
     const rows = Int32Array.from(new Set([...similar.map(({ row }) => row), ...byWords])).sort();
-    const semantic = Array.from(rows, (row) => index.score(query, index.place(row)));
+    const semantic = Array.from(rows, (row) => index.score(query, row));
     const keyword = Array.from(rows, (row) => within.scores[row]);
     const [byMeaning, byKeyword] = fusion === "convex" ? [[], []] : [ranks(semantic), ranks(keyword)];
     const scores = Float64Array.from(rows, (_, i) => {
-      if (fusion === "convex") return round6(weight * semantic[i] + ((1 - weight) * keyword[i]) / highest);
+      if (fusion === "convex") return round6(weight * semantic[i] + ((1 - weight) * keyword[i]) / divisor);
       return round6(1 / (RRF_RANK + byMeaning[i]) + (keyword[i] > 0 ? 1 / (RRF_RANK + byKeyword[i]) : 0));
     });
     return { similar, rows, semantic, keyword, scores };
@@ -32,7 +33,7 @@ export function fuse(index, query, matches, { fusion, fusion_weight: weight }, c
   let found = add(isFew ? FEW_HITS : many);
   if (isFew && found.similar.length === FEW_HITS) {
     const last = byWords.length === many ? within.scores[byWords[many - 1]] : 0;
-    const bound = round6(weight * found.similar[FEW_HITS - 1].score + ((1 - weight) * last) / highest);
+    const bound = round6(weight * found.similar[FEW_HITS - 1].score + ((1 - weight) * last) / divisor);
     if (found.scores.filter((score) => score > bound).length < FEW_RESULTS) found = add(many);
   }
   const { rows, semantic, keyword, scores } = found;

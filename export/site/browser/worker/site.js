@@ -1,6 +1,6 @@
 // The site's search: what POST /similar of the function answers, for the fields that the page sends.
 
-/** @import { Correction, Embed, Find, Hit, Lap, Mask, Request, Stem } from "./types.js" */
+/** @import { Correction, Embed, Find, Hit, Lap, Lexicon, Mask, Request, Stem } from "./types.js" */
 import { Analyzer } from "./analyzer.js";
 import { both, maskOf, readTensors, rowsOf } from "./arrays.js";
 import { Column, countValues, sortRows } from "./columns.js";
@@ -10,8 +10,13 @@ import { fuse } from "./hybrid.js";
 import { Keywords } from "./keywords.js";
 import { findGroups, findPage } from "./ranking.js";
 import { Index } from "./semantic.js";
+import { WordPiece } from "./wordpiece.js";
 
+const OF_MARKDOWN = /\.(?:md|markdown)(?:#.*)?:\d+$/is; // ids of such passages
 const MOST_SORTED = 1000; // hits that are sorted by columns in the modes that find every text
+
+/** @type {(content: ArrayBuffer) => string[]} */
+const linesOf = (content) => new TextDecoder().decode(content).split("\n");
 
 export class Site {
   /** @param {any} described site.json @param {import("./files.js").Files} files @param {Stem} stem @param {Embed} embed */
@@ -19,12 +24,13 @@ export class Site {
     this.info = described.info;
     this.columns = described.columns; // the names in the order of their files
     this.starts = described.starts; // the first row of each shard of passages
+    this.wordpiece = described.wordpiece;
     this.files = files;
     this.embed = embed;
     const { keywords, rows, columns } = this.info.index;
     const stems = new Map(Object.entries(described.stems));
     const stemmer = keywords?.stemming ? (/** @type {string} */ word) => stems.get(word) ?? stem(word) : null;
-    this.analyzer = new Analyzer(keywords?.analyzer ?? 2, stemmer, described.folded, described.stop_words);
+    this.analyzer = new Analyzer(stemmer, described.folded, described.stop_words);
     this.rows = rows;
     this.kinds = { id: "string", ...columns };
     /** @type {Map<string, Promise<any>>} */
@@ -41,6 +47,16 @@ export class Site {
 
   keywords() {
     return this.open("keywords", (content) => new Keywords(readTensors(content), this.analyzer, this.rows));
+  }
+
+  tokenizer() {
+    const open = (/** @type {ArrayBuffer} */ content) => new WordPiece(linesOf(content), this.wordpiece);
+    return this.open("vocabulary", open);
+  }
+
+  async lexicon() {
+    const [words, tokenizer] = await Promise.all([this.open("words", linesOf), this.tokenizer()]);
+    return { words, tokenizer, known: this.info.index.keywords.known_words };
   }
 
   index() {
@@ -98,10 +114,15 @@ export class Site {
       const others = maskOf(this.rows, (each) => each !== row);
       allowed = both(others, allowed);
     }
-    const ranking = await this.rank(request.mode ?? "semantic", query, row, allowed, lap);
-    const { find, matching, corrected, truncated } = ranking;
-    const terms = Array.from(corrected.values(), (each) => [...each.keys()]).flat();
-    const show = (/** @type {Hit[]} */ hits) => this.show(hits, request, query, terms);
+    const mode = request.mode ?? (this.info.index.keywords && id === undefined ? "hybrid" : "semantic");
+    const isPrefix = Boolean(request.prefix) && id === undefined;
+    const openLexicon = request.correct === false ? null : () => this.lexicon();
+    const ranking = await this.rank(mode, query, row, allowed, isPrefix, openLexicon, lap);
+    const { find, matching, corrected, completed, truncated } = ranking;
+    const terms = Array.from(corrected.values(), (each) => [...each.values()])
+      .flat(2)
+      .concat(completed);
+    const show = (/** @type {Hit[]} */ hits) => this.show(hits, { ...request, mode }, query, terms);
     let results;
     if (group) {
       const groups = findGroups(find, columns[group], matching(), offset, count, request.group_size ?? 3);
@@ -111,13 +132,13 @@ export class Site {
         return { ...best, group, other_passages: others };
       });
     } else if (order.length) {
-      const depth = request.mode === "keyword" ? this.rows : MOST_SORTED;
+      const depth = mode === "keyword" ? this.rows : MOST_SORTED;
       const hits = new Map(find(depth, null).map((hit) => [hit.row, hit]));
       const page = sortRows(hits.keys(), order).slice(offset, offset + count);
       results = await show(page.flatMap((each) => hits.get(each) ?? []));
     } else results = await show(findPage(find, offset, count));
     lap("search");
-    const words = Array.from(corrected, ([word, each]) => [word, [...each.values()]]);
+    const words = Array.from(corrected, ([word, each]) => [word, [...each.keys()]]);
     const reply = { results, truncated, ...(facets.length && counted(matching())) };
     return words.length ? { ...reply, corrected: Object.fromEntries(words) } : reply;
   }
@@ -125,16 +146,17 @@ export class Site {
   /**
    * Return the ranking of the allowed rows in a mode: what finds its first hits, and which rows it has. With `row`, the
    * stored embedding of that row is the query's.
-   * @type {(mode: string, text: string, row: number | null, allowed: Mask, lap: Lap) =>
-   *   Promise<{find: Find, matching: () => Mask, corrected: Map<string, Correction>, truncated: boolean}>}
+   * @type {(mode: string, text: string, row: number | null, allowed: Mask, isPrefix: boolean,
+   *   lexicon: (() => Promise<Lexicon>) | null, lap: Lap) => Promise<
+   *   {find: Find, matching: () => Mask, corrected: Map<string, Correction>, completed: string[], truncated: boolean}>}
    */
-  async rank(mode, text, row, allowed, lap) {
-    const matches = mode === "semantic" ? null : (await this.keywords()).match(text, allowed);
-    const { corrected = new Map(), isTruncated = false } = matches ?? {};
+  async rank(mode, text, row, allowed, isPrefix, lexicon, lap) {
+    const matches = mode === "semantic" ? null : await (await this.keywords()).match(text, allowed, isPrefix, lexicon);
+    const { corrected = new Map(), completed = [], isTruncated = false } = matches?.about ?? {};
     if (matches) lap("keyword");
     if (matches && mode === "keyword") {
       const find = (/** @type {number} */ count, /** @type {Mask} */ mask) => matches.within(mask).best(count);
-      return { find, matching: () => matches.matching(), corrected, truncated: isTruncated };
+      return { find, matching: () => matches.matching(), corrected, completed, truncated: isTruncated };
     }
     const index = await this.index();
     const query = row === null ? await this.embed(text) : { embedding: index.embedding(row), isTruncated: false };
@@ -144,13 +166,14 @@ export class Site {
       ? (count, mask) => fuse(index, query.embedding, matches, this.info.index.keywords, count, mask)
       : (count, mask) => index.search(query.embedding, count, mask ?? allowed);
     const matching = () => (matches ? matches.allowed : allowed);
-    return { find, matching, corrected, truncated: isTruncated || query.isTruncated };
+    return { find, matching, corrected, completed, truncated: isTruncated || query.isTruncated };
   }
 
   /** Return hits as a reply shows them. @type {(h: Hit[], r: Request, query: string, terms: string[]) => Promise<any[]>} */
   async show(hits, { highlights, mode = "semantic" }, query, corrected) {
     const passages = await Promise.all(hits.map(({ row }) => this.passage(row)));
-    const texts = passages.map(([, text]) => text);
+    const isMarkdown = (/** @type {string} */ id) => this.info.index.heading_prefix && OF_MARKDOWN.test(id);
+    const texts = passages.map(([id, text]) => ({ text, isMarkdown: isMarkdown(id) }));
     const found = highlights ? highlight(texts, query, this.analyzer, corrected, mode !== "semantic") : [];
     return hits.map(({ row, ...scores }, i) => {
       const [id, text, metadata] = passages[i];

@@ -11,12 +11,14 @@ export type Find = (count: number, allowed: Mask) => Hit[];
 export type Value = string | number | bigint | boolean;
 export type Test = (value: Value) => boolean;
 export type Stem = (word: string) => string;
-/** The terms that replace a misspelled word, each with a word that has this stem */
-export type Correction = Map<string, string>;
+/** The words that replace a misspelled word, each with its terms */
+export type Correction = Map<string, string[]>;
+/** The words of the corpus, the tokenizer, and the share of the words that it has as one token */
+export type Lexicon = { words: string[]; tokenizer: import("./wordpiece.js").WordPiece; known: number };
 export type Range = [start: number, end: number];
 export type Embed = (text: string) => Promise<{ embedding: Float32Array; isTruncated: boolean }>;
 export type Lap = (phase: string) => void;
-export type Stages = { lists: number; probed: number; candidates: number; rescored: number };
+export type Stages = { candidates: number; rescored: number };
 export type WordPieceOptions = {
   unknown: string;
   prefix: string;
@@ -35,11 +37,13 @@ export type Request = {
   id?: string;
   num_results: number;
   mode?: string;
+  prefix?: boolean;
   filter?: any;
   sort?: Record<string, string>;
   group_by?: string;
   group_size?: number;
   facets?: string[];
   highlights?: boolean;
+  correct?: boolean;
   offset?: number;
 };

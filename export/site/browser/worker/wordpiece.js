@@ -12,6 +12,7 @@ export class WordPiece {
   constructor(vocabulary, options) {
     /** @type {Map<string, number>} */
     this.ids = new Map(vocabulary.map((token, id) => [token, id]));
+    this.tokens = vocabulary;
     this.options = options;
     const names = Object.keys(options.added).sort((a, b) => b.length - a.length);
     const pattern = names.map((name) => name.replace(/[^\p{L}\p{N}]/gu, "\\$&")).join("|");
@@ -25,6 +26,21 @@ export class WordPiece {
     const ids = parts.flatMap((part) => (Object.hasOwn(added, part) ? [added[part]] : this.words(part)));
     const room = max_tokens - before.length - after.length;
     return { ids: [...before, ...ids.slice(0, room), ...after], isTruncated: ids.length > room };
+  }
+
+  /**
+   * Return the parts of a word that are tokens, as function/engine/tokenizer.py does. The first part has its accents.
+   * @param {string} word
+   */
+  split(word) {
+    const letters = [...word];
+    const divide = (/** @type {string} */ each) => {
+      const tokens = this.words(each).map((id) => this.tokens[id]);
+      const isKnown = tokens.length && !tokens.includes(this.options.unknown);
+      return isKnown ? [letters.slice(0, [...tokens[0]].length).join(""), ...tokens.slice(1)] : letters;
+    };
+    const [plain, capitalized] = [word, letters[0].toUpperCase() + letters.slice(1).join("")].map(divide);
+    return capitalized.length < plain.length ? capitalized : plain;
   }
 
   /** @param {string} text @returns {number[]} */

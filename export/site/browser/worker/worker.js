@@ -3,7 +3,6 @@
 import { Files } from "./files.js";
 import { openModel } from "./model.js";
 import { Site } from "./site.js";
-import { WordPiece } from "./wordpiece.js";
 
 const MOST_AHEAD = 16_000_000; // bytes of passages and columns that are loaded ahead, so that the site works offline
 const FIRST = ["keywords", "vocabulary", "index", "runtime", "model"];
@@ -23,7 +22,7 @@ function report(bytes) {
 
 const described = (async () => (await fetch(here("../site.json"))).json())();
 const site = (async () => {
-  const { files, info, wordpiece } = await described;
+  const { files, info } = await described;
   const [{ stem }, ort] = await Promise.all([load("porter2.js"), load("ort.js")]);
   const read = new Files(here("../../../"), files, report);
   const own = new Site(await described, read, stem, async (text) => (await model)(text));
@@ -32,13 +31,13 @@ const site = (async () => {
   const model = (async () => {
     if (info.index.keywords) await own.keywords();
     self.postMessage({ ready: "keyword" });
-    const names = ["vocabulary", "runtime", "model"];
-    const [[vocabulary, runtime, graph]] = await Promise.all([
-      Promise.all(names.map((name) => read.read(name))),
+    const [tokenizer, runtime, graph] = await Promise.all([
+      own.tokenizer(),
+      read.read("runtime"),
+      read.read("model"),
       own.index(),
     ]);
-    const tokens = new TextDecoder().decode(vocabulary).split("\n");
-    return openModel(ort, runtime, graph, new WordPiece(tokens, wordpiece), info.model.prompts.query);
+    return openModel(ort, runtime, graph, tokenizer, info.model.prompts.query);
   })();
   const rest = Object.keys(files).filter((name) => !FIRST.includes(name));
   const loadAhead = async () => {

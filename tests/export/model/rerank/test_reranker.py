@@ -218,6 +218,9 @@ def test_a_bundle_gets_a_reranker_keeps_it_and_gets_another_weight_without_a_new
     assert again.rerank is not None
     assert (again.rerank.weight, contents(story_bundle)[RERANK]) == (0.25, after[RERANK])
 
+    assert run(TINY_BERT, "--calibration", calibration, *command).code == 0
+    assert read_manifest(story_bundle).rerank == again.rerank
+
 
 def test_a_tokenizer_of_its_own_has_its_own_file(make: Make, calibration: Path, tmp_path: Path) -> None:
     folder = make()

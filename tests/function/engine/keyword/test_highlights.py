@@ -8,19 +8,19 @@ from collections import Counter
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from function.engine.keyword import highlights
-from function.engine.keyword.analyzer import VERSION, WORD, find_stemmer, split_terms
-from function.engine.keyword.highlights import SNIPPET, Highlight, TermsOfWords
+from function.engine.keyword.analyzer import PAIR, WORD, find_stemmer, split_terms
+from function.engine.keyword.highlights import SNIPPET, Highlight, TermsOfWords, plain_text
 
 LANGUAGE = "english"
 STEM = find_stemmer(LANGUAGE)
 
 
-def highlight(
-    texts: list[str], query: str, language: str | None, *, marks_words: bool, version: int = VERSION
-) -> list[Highlight]:
-    return highlights.highlight(texts, TermsOfWords(query, [language], version), marks_words=marks_words)
+def highlight(texts: list[str], query: str, language: str | None, *, marks_words: bool) -> list[Highlight]:
+    return highlights.highlight(texts, TermsOfWords(query, [language]), marks_words=marks_words)
 
 
 WORDS = [
@@ -65,7 +65,11 @@ def test_a_snippet_has_the_best_sentences_beginning_or_its_first_word_of_the_que
         check_form(text, found)
         assert found.snippet == best.snippet
         ((start, end),) = best.ranges
-        words = [word.start() for word in WORD.finditer(text, start, end) if wanted & set(split_terms(word[0], STEM))]
+        words = [
+            word.start()
+            for word in re.compile(WORD).finditer(text, start, end)
+            if wanted & set(split_terms(word[0], STEM))
+        ]
         assert found.snippet[0] <= start <= found.snippet[1] or found.snippet[0] <= words[0] < found.snippet[1]
         if len(text) <= SNIPPET:
             assert text[slice(*found.snippet)] == text.rstrip()
@@ -87,21 +91,22 @@ def test_stop_words_are_marked_only_if_the_query_has_no_other_words(
     languages: list[str | None], query: str, text: str, marked: list[str]
 ) -> None:
     corrected = {"goos"} if "gooze" in query else frozenset[str]()
-    terms = TermsOfWords(query, languages, VERSION, corrected)
+    terms = TermsOfWords(query, languages, corrected)
     (found,) = highlights.highlight([text], terms, marks_words=True)
     assert [text[start:end] for start, end in found.ranges] == marked
 
 
 @given(text=texts_of_pieces, query=queries)
 def test_the_ranges_of_keyword_search_are_the_words_that_have_a_term_of_the_query(text: str, query: str) -> None:
-    # in version 1 of the terms, which has no pairs of characters
-    wanted = set(split_terms(query, STEM, 1))
-    expected = [word.span() for word in WORD.finditer(text) if wanted & set(split_terms(word[0], STEM, 1))]
-    (found,) = highlight([text], query, LANGUAGE, marks_words=True, version=1)
-    if expected:
-        assert found.ranges == expected
+    wanted = set(split_terms(query, STEM, is_query=True))
+    spans = [match.span(number) for pattern, number in ((WORD, 0), (PAIR, 1)) for match in re.finditer(pattern, text)]
+    words = [(start, end) for start, end in spans if wanted & set(split_terms(text[start:end], STEM, is_query=True))]
+    (found,) = highlight([text], query, LANGUAGE, marks_words=True)
+    if words:
+        marked = {place for start, end in found.ranges for place in range(start, end)}
+        assert marked == {place for start, end in words for place in range(start, end)}
     else:
-        assert found == highlight([text], query, LANGUAGE, marks_words=False, version=1)[0]
+        assert found == highlight([text], query, LANGUAGE, marks_words=False)[0]
 
 
 @given(
@@ -162,6 +167,51 @@ def test_ranges_count_code_points() -> None:
     assert found.ranges == [(12, 17)]
 
 
+LEAVES = ["a", "b.", "c-d", "é", "x_y", "`e ** f`", "``g ` h``", "\\*i\\*", "2 * 3", "j*k*l", "(m)", "__init__"]
+LINKS = ["[n *o*](u)", '![**p** q](u(v) "w")', "[`r`](<s t>)"]
+PHRASES = st.recursive(
+    st.sampled_from(LEAVES + LINKS),
+    lambda inner: st.one_of(
+        st.lists(inner, min_size=2, max_size=4).map(" ".join),
+        st.builds(str.format, st.sampled_from(["**{}**", "*{}*", "_{}_"]), inner),
+    ),
+    max_leaves=8,
+)
+
+
+@given(PHRASES)
+@example("**`bold`**, [a **b**](u_v(w) 'x') ![c](d) and `e ** f` in src/**/*.js")
+@example("2 * 3 * 4, ***a** b*, snake_case, __init__, _x_y, \\*d\\* and ``e ` f``")
+def test_plain_text_is_what_a_parser_of_markdown_shows(text: str) -> None:
+    def shown(tokens: list[Token] | None) -> str:
+        return "".join(shown(token.children) if token.children else token.content for token in tokens or [])
+
+    text = f"x {text} x"
+    plain, places = plain_text(text)
+    assert plain == "".join(text[place] for place in places)
+    assert places == sorted(places)
+    assert plain == shown(MarkdownIt("commonmark").parseInline(text))
+
+
+@pytest.mark.parametrize(
+    ("markdown", "plain"),
+    [
+        ("## A `b`\n\n> # Q\n> text *x", "A b\n\nQ\ntext *x"),
+        ("```py\ndef f(*args, **rest): `x`\n```\n*y*", "def f(*args, **rest): `x`\n\ny"),
+        ("```\n*cut off", "*cut off"),
+        ("a *b\n\nc* `d\n\ne` f", "a *b\n\nc* `d\n\ne` f"),
+        (
+            "[text][ref], [short][], a[0][1], [x] and [^1]\n\n[ref]: https://a.b",
+            "text, short, a[0][1], [x] and [^1]\n\n",
+        ),
+        ("| **a** | b |\n| --- | :-: |\n| c | d |", "| a | b |\n\n| c | d |"),
+        ("A\n===\n<https://a.b/c_d_> ~~gone~~ 🦆*e*", "A\n\nhttps://a.b/c_d_ gone 🦆e"),
+    ],
+)
+def test_plain_text_has_no_syntax_of_markdown(markdown: str, plain: str) -> None:
+    assert plain_text(markdown)[0] == plain
+
+
 ADVERSARIAL = {
     "short sentences": "a. ",
     "marks": ".",
@@ -175,6 +225,9 @@ ADVERSARIAL = {
     "Chinese": "東",
     "Chinese full stops": "。",
     "code": "a-",
+    "emphasis": "*a",
+    "back ticks": "`a``",
+    "brackets": "[a](b",
     "different words": "",
 }
 
@@ -187,7 +240,7 @@ def test_the_time_is_linear_in_the_length_of_a_text(kind: str) -> None:
         taken = []
         for _ in range(2):
             begin = time.process_time()
-            highlight([text + "a"], "a 東 5", None, marks_words=True)
+            highlight([plain_text(text + "a")[0]], "a 東 5", None, marks_words=True)
             taken.append(time.process_time() - begin)
         return min(taken)
 

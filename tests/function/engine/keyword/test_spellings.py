@@ -1,16 +1,13 @@
 """Accents do not hide a word, and Chinese and Japanese are searched by pairs; older bundles stay as they are."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from safetensors.numpy import save_file
 
 from export.index.keywords import KeywordOptions, keyword_tensors
-from function.engine.keyword.analyzer import split_terms
 from function.engine.keyword.highlights import TermsOfWords, highlight
 from function.engine.keyword.keywords import Keywords
-from function.engine.tensors import TensorsError
 
 
 @pytest.fixture
@@ -75,25 +72,6 @@ def test_pairs_find_words_and_a_character_alone_finds_itself(path: Path, query: 
     assert found(make(path, JAPANESE), query) == rows
 
 
-def test_an_older_bundle_is_searched_as_before(path: Path) -> None:
-    texts = ["京 都", "Zürich"]
-    tensors, info = keyword_tensors([" ".join(split_terms(text, None, 1)) for text in texts], KeywordOptions(None))
-    assert info is not None
-    save_file(tensors, path)
-    keywords = Keywords(path, replace(info, analyzer=1), 2)
-    assert keywords.match("京都").scores[0] > 0
-    assert found(keywords, "zürich") == [1]
-
-
-def test_a_version_that_this_code_does_not_know_is_refused(path: Path) -> None:
-    tensors, info = keyword_tensors(["goose"], KeywordOptions(None))
-    assert info is not None
-    save_file(tensors, path)
-    message = r"keywords.safetensors: terms of version 3, this code reads versions up to 2; deploy a newer function"
-    with pytest.raises(TensorsError, match=message):
-        Keywords(path, replace(info, analyzer=3), 1)
-
-
 @pytest.mark.parametrize(
     ("query", "text", "marked"),
     [
@@ -105,10 +83,5 @@ def test_a_version_that_this_code_does_not_know_is_refused(path: Path) -> None:
     ],
 )
 def test_highlights_mark_folded_words_and_pairs(query: str, text: str, marked: list[str]) -> None:
-    (parts,) = highlight([text], TermsOfWords(query, [None], 2), marks_words=True)
+    (parts,) = highlight([text], TermsOfWords(query, [None]), marks_words=True)
     assert [text[start:end] for start, end in parts.ranges] == marked
-
-
-def test_highlights_of_an_older_bundle_mark_characters() -> None:
-    (parts,) = highlight(["東京 と"], TermsOfWords("京都", [None], 1), marks_words=True)
-    assert parts.ranges == [(1, 2)]

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from safetensors.numpy import save_file
 from export.index.columns import column_tensors
 from function.engine.metadata.columns import Columns
 from function.engine.metadata.filters import MOST_LEVELS, MOST_VALUES, FilterError, allowed_rows
+from function.engine.metadata.ids import IdColumn
 
 KINDS = {"author": "string", "year": "number", "price": "number", "is_new": "boolean", "told": "date", "tags": "list"}
 WORDS = ["", "a", "ab", "b", "żółw", "🦆", "WORLD"]
@@ -126,6 +128,14 @@ def test_a_filter_keeps_the_rows_that_plain_python_keeps(
 ) -> None:
     mask = allowed_rows(condition, columns_of(scratch, rows))
     assert mask.tolist() == [holds(condition, row) for row in rows]
+
+
+def test_ids_begin_as_strings_do() -> None:
+    ids = [b"a", b"ab", b"", b"b", b"abc", "aü".encode()]
+    offsets = np.cumsum([0, *map(len, ids)]).astype(np.uint64)
+    column = IdColumn(np.frombuffer(b"".join(ids), np.uint8), offsets)
+    for start in (b"", b"a", b"ab", b"abcd", "aü".encode()):
+        assert column.starts_with(start).tolist() == [id.startswith(start) for id in ids]
 
 
 ROWS: list[dict[str, Any]] = [

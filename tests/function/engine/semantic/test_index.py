@@ -1,5 +1,6 @@
 """The index against brute force: every row scored in float64, sorted."""
 
+from mmap import PAGESIZE
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from function.engine.quantization import Codes, Embeddings, Scales, dequantize, 
 from function.engine.semantic.binary import signs
 from function.engine.semantic.index import EXHAUSTIVE_ROWS, FEW_HITS, MOST_HITS, Hit, Index
 from function.engine.tensors import TensorsError
+from tests.page_cache import cached_pages, forget
 
-STAGES = StagesInfo(lists=1, probed=1, candidates=2_000, rescored=300)
+STAGES = StagesInfo(candidates=2_000, rescored=300)
 AWKWARD_DIM = 37  # a multiple of nothing that a CPU's instructions like
 
 
@@ -35,7 +37,7 @@ def index_of(embeddings: Embeddings) -> Index:
 def index_of_codes(codes: Codes, scales: Scales) -> Index:
     if len(codes) <= EXHAUSTIVE_ROWS:
         return Index(codes, scales)
-    return Index(codes, scales, signs(codes).T, None, STAGES)
+    return Index(codes, scales, signs(codes).T, STAGES)
 
 
 def brute_force(embeddings: Embeddings, query: Embeddings, top_k: int) -> list[Hit]:
@@ -215,6 +217,20 @@ def test_an_index_without_signs_searches_all_rows(tmp_path: Path) -> None:
         assert [hit.row for hit in index.search(query, 10)] == [hit.row for hit in brute_force(embeddings, query, 10)]
 
 
+def test_a_first_search_reads_the_signs_and_of_the_codes_only_those_of_few_rows(tmp_path: Path) -> None:
+    codes, scales = quantize(unit_rows(60_000, 128, seed=23))
+    path = tmp_path / "index.safetensors"
+    save_file({"codes": codes, "scales": scales, "bits": np.ascontiguousarray(signs(codes).T)}, path)
+    forget(path)
+    if cached_pages(path).any():
+        pytest.skip("this file system keeps its files in memory")
+    index = Index.open(path, StagesInfo(candidates=500, rescored=100))
+    assert len(index.search(unit_rows(1, 128, seed=24)[0], 10)) == 10
+    pages = cached_pages(path)
+    least = signs(codes).nbytes // PAGESIZE
+    assert least <= np.count_nonzero(pages) <= least + 2 * 100 + 20 < len(pages) / 3
+
+
 # A search among some rows
 
 
@@ -253,9 +269,26 @@ def test_a_search_among_some_rows_finds_what_an_index_of_these_rows_finds(share:
     part = index_of_codes(codes[kept], scales[kept]) if has_bits else Index(codes[kept], scales[kept])
     for query in unit_rows(5, AWKWARD_DIM, seed=32):
         most = index.search(query, FEW_HITS, allowed)
-        assert most == [Hit(int(kept[hit.row]), hit.score) for hit in part.search(query, FEW_HITS)]
+        found = [part.search(query, FEW_HITS), part.search(query, FEW_HITS, exact=True)]
+        assert most in [[Hit(int(kept[hit.row]), hit.score) for hit in hits] for hits in found]
         for top_k in (1, 7, 24):
             assert index.search(query, top_k, allowed) == most[:top_k]
+
+
+@pytest.mark.parametrize("excluded", [100, 2_000])
+def test_without_the_rows_most_like_the_query_the_next_ones_are_found(excluded: int) -> None:
+    rng = np.random.default_rng(34)
+    values = rng.standard_normal((20_005, 12)) @ rng.standard_normal(
+        (12, 384)
+    )  # the signs of such rows tell them apart
+    embeddings = np.asarray(values / np.linalg.norm(values, axis=1, keepdims=True), np.float32)
+    codes, scales = quantize(embeddings[5:])
+    index = Index(codes, scales, signs(codes).T, StagesInfo(candidates=200, rescored=100))
+    for query in embeddings[:5]:
+        assert index.search(query, 10) == index.search(query, 10, exact=True)
+        allowed = np.ones(len(index), np.bool_)
+        allowed[index.best(query, excluded, exact=True)[0]] = False
+        assert index.search(query, 10, allowed) == index.search(query, 10, allowed, exact=True)
 
 
 @pytest.mark.parametrize("top_k", [1, 6_000, 20_000])

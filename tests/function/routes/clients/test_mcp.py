@@ -265,7 +265,7 @@ def test_the_tool_names_the_corpus_and_its_columns(client: httpx.Client) -> None
     for name, kind in STORY_COLUMNS.items():
         assert f"{name} ({kind}" in tool["description"]
     assert "; places (list: sea, village); told (date); " in tool["description"]  # with frequent values
-    assert tool["inputSchema"]["properties"].keys() == SimilarRequest.model_fields.keys() - {"rerank"}  # no reranker
+    assert tool["inputSchema"]["properties"].keys() == SimilarRequest.model_fields.keys() - {"rerank", "prefix"}
     assert all(each["description"] for each in tool["inputSchema"]["properties"].values())
 
 
@@ -466,6 +466,14 @@ def test_a_server_beside_others_offers_only_the_tool_of_its_corpus(client: httpx
     reply = client.post(alone, content=json.dumps(message("tools/call", {"name": "search"})), headers=JSON)
     found = error(reply, 200, -32602)
     assert found["message"] == f"params.name: found 'search', expected one of ['{OWN}']"
+
+
+@pytest.mark.parametrize("wanted", ["Corpus", "all", ""])
+def test_an_unknown_choice_of_tools_is_refused(client: httpx.Client, wanted: str) -> None:
+    for method in ("initialize", "tools/list"):
+        reply = client.post(f"/mcp?tools={wanted}", content=json.dumps(message(method)), headers=JSON)
+        found = error(reply, 200, -32602)
+        assert found["message"] == f"?tools: found {wanted!r}, expected corpus; leave it out for all tools"
 
 
 @pytest.mark.parametrize(

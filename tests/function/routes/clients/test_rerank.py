@@ -10,7 +10,7 @@ import httpx
 import numpy as np
 import pytest
 
-from function.server.uvicorn_server import Batching, make_app
+from function.server.asgi import Batching, make_app
 from function.settings import Settings
 from tests.rerankers import MOST_TOKENS, expected_logit
 

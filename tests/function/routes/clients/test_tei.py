@@ -15,7 +15,7 @@ from function.engine.bundle import Manifest
 from function.engine.embedder import Embedder
 from function.engine.token_spans import SpelledToken, spell
 from function.routes.clients import tei
-from function.server.uvicorn_server import Batching, make_app
+from function.server.asgi import Batching, make_app
 from function.settings import Settings
 
 TEXTS = ["The goose won", "the ferry", "An old sailor painted the mayor's kitchen door bright yellow"]

@@ -1,4 +1,4 @@
-"""Callers that hang up, told to the app as an ASGI server tells it."""
+"""Callers that hang up, and a server that stops, told to the app as granian tells it."""
 
 import asyncio
 from collections.abc import Iterable
@@ -6,8 +6,7 @@ from collections.abc import Iterable
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from function.server import disconnect as callers
-from function.server.disconnect import CancelOnDisconnect
+from function.server.asgi import ServerApp
 
 BODY: Message = {"type": "http.request", "body": b"{}", "more_body": False}
 SCOPE: Scope = {"type": "http", "path": "/predict"}
@@ -15,11 +14,6 @@ REPLY: tuple[Message, ...] = (
     {"type": "http.response.start", "status": 200, "headers": [(b"a", b"b")]},
     {"type": "http.response.body", "body": b"done"},
 )
-
-
-@pytest.fixture(autouse=True)
-def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(callers, "PATIENCE", 0.0)
 
 
 class Server:
@@ -43,8 +37,8 @@ class Server:
     def count_left(self) -> None:
         self.left += 1
 
-    def watched(self, app: ASGIApp) -> CancelOnDisconnect:
-        return CancelOnDisconnect(app, self.count_left)
+    def watched(self, app: ASGIApp) -> ServerApp:
+        return ServerApp(app, self.count_left, patience=0.0)
 
 
 async def reads_then_waits(scope: Scope, receive: Receive, send: Send) -> None:
@@ -72,7 +66,8 @@ async def test_the_body_is_the_apps_until_it_is_whole() -> None:
 
     async def reads_slowly(scope: Scope, receive: Receive, send: Send) -> None:
         while True:
-            await asyncio.sleep(0.01)
+            for _ in range(5):
+                await asyncio.sleep(0)
             received.append(await receive())
             if not received[-1]["more_body"]:
                 break
@@ -91,8 +86,9 @@ async def test_a_request_that_was_answered_is_not_cancelled() -> None:
 
     async def lingers(scope: Scope, receive: Receive, send: Send) -> None:
         await answers(scope, receive, send)
-        server.has_left.set()  # as uvicorn says once a reply is whole
-        await asyncio.sleep(0.05)
+        server.has_left.set()  # as servers say once a reply is whole
+        for _ in range(10):
+            await asyncio.sleep(0)
         finished.append(True)
 
     await server.watched(lingers)(SCOPE, server.receive, server.send)
@@ -102,7 +98,7 @@ async def test_a_request_that_was_answered_is_not_cancelled() -> None:
 async def test_a_cancellation_that_comes_from_elsewhere_goes_on() -> None:
     server = Server()
     task = asyncio.create_task(server.watched(reads_then_waits)(SCOPE, server.receive, server.send))
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -112,19 +108,19 @@ async def test_a_cancellation_that_comes_from_elsewhere_goes_on() -> None:
 @pytest.mark.parametrize("is_stopping", [False, True])
 async def test_the_last_replies_before_a_stop_close_their_connections(is_stopping: bool) -> None:
     server = Server()
-    watch = server.watched(answers)
-    watch.is_stopping = is_stopping
-    await watch(SCOPE, server.receive, server.send)
+    app = server.watched(answers)
+    if is_stopping:
+        app.close_connections()
+    await app(SCOPE, server.receive, server.send)
     start, body = server.sent
     assert ((b"connection", b"close") in start["headers"]) == is_stopping
     assert body == REPLY[1]
 
 
-async def test_what_is_not_a_request_passes() -> None:
-    async def note(scope: Scope, receive: Receive, send: Send) -> None:
-        seen.append(scope["type"])
-
-    seen: list[str] = []
-    server = Server()
-    await server.watched(note)({"type": "lifespan"}, server.receive, server.send)
-    assert seen == ["lifespan"]
+async def test_the_polls_start_and_stop_with_the_worker() -> None:
+    seen: list[object] = []
+    server = Server([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
+    app = ServerApp(answers, server.count_left, lambda: seen.append("start"), lambda: seen.append("stop"))
+    await app({"type": "lifespan"}, server.receive, server.send)
+    assert seen == ["start", "stop"]
+    assert [message["type"] for message in server.sent] == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
