@@ -12,6 +12,7 @@ import pytest
 from export.corpus import Corpus
 from export.index.keywords import KeywordOptions
 from function.engine.bundle import KEYWORDS, MANIFEST, RRF
+from function.engine.loading import load_bundle
 from tests.conftest import write_bundle
 from tests.project import ROOT
 
@@ -60,24 +61,34 @@ def test_a_misspelled_word_is_replaced_and_the_reply_says_so(
         assert [hit["text"][start:end] for start, end in hit["highlights"]] == ["angry", "goose"]
     right = codes.post("/similar", json={"text": "an angry goose", "mode": mode, "num_results": 1, **more}).json()
     assert "corrected" not in right
-    if mode == "keyword":
-        assert right["results"] == reply["results"]
+    assert [hit["id"] for hit in right["results"]] == ["c"]
+
+
+@pytest.mark.parametrize("more", [{}, {"highlights": True}])
+def test_a_request_can_search_for_misspelled_words_as_they_are(codes: httpx.Client, more: dict[str, Any]) -> None:
+    body = {"text": "gooes", "mode": "keyword", "correct": False, **more}
+    assert codes.post("/similar", json=body).json() == {"results": [], "truncated": False}
 
 
 def test_the_semantic_mode_corrects_nothing(codes: httpx.Client) -> None:
-    assert codes.post("/similar", json={"text": "an angri gooes"}).json().keys() == {"results", "truncated"}
+    assert codes.post("/similar", json={"text": "an angri gooes", "mode": "semantic"}).json().keys() == {
+        "results",
+        "truncated",
+    }
 
 
-def test_a_hybrid_hit_shows_both_scores_that_its_own_is_made_from(client: httpx.Client) -> None:
+def test_a_hybrid_hit_shows_both_scores_that_its_own_is_made_from(client: httpx.Client, bundle: Path) -> None:
     text = "the angry goose on the ferry"
     semantic = {hit["index"]: hit["score"] for hit in ask(client, text, "semantic", num_results=100)}
     keyword = {hit["index"]: hit["score"] for hit in ask(client, text, "keyword", num_results=100)}
-    best = max(keyword.values())
+    keywords = load_bundle(bundle).keywords
+    assert keywords is not None
+    divisor = max(*keyword.values(), 0.7 * keywords.match(text).attainable)
     both = 0
     for hit in ask(client, text, "hybrid", num_results=20):
         scores = hit["scores"]
         assert scores.keys() == {"semantic", "keyword"}
-        assert hit["score"] == pytest.approx(0.6 * scores["semantic"] + 0.4 * scores["keyword"] / best, abs=1e-5)
+        assert hit["score"] == pytest.approx(0.6 * scores["semantic"] + 0.4 * scores["keyword"] / divisor, abs=1e-5)
         assert semantic.get(hit["index"], scores["semantic"]) == pytest.approx(scores["semantic"], abs=1e-6)
         assert keyword.get(hit["index"], scores["keyword"]) == pytest.approx(scores["keyword"], abs=1e-6)
         both += hit["index"] in semantic and hit["index"] in keyword
@@ -96,6 +107,21 @@ def test_a_request_can_weigh_the_two_scores(client: httpx.Client, weight: float,
     assert hits == sorted(hits, key=lambda hit: -hit["score"])
     in_bundle = ask(client, "the angry goose", "hybrid", fusion_weight=0.6)
     assert in_bundle == ask(client, "the angry goose", "hybrid")
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+def test_an_unfinished_word_finds_and_marks_longer_ones(client: httpx.Client, mode: str) -> None:
+    hits = ask(client, "sail", mode, prefix=True, highlights=True)
+    marked = {hit["text"][start:end] for hit in hits for start, end in hit["highlights"]}
+    assert "sailor" in {word.lower().rstrip("s") for word in marked}
+    assert hits != ask(client, "sail", mode, highlights=True)
+    assert ask(client, "sail ", mode, prefix=True) == ask(client, "sail ", mode)
+
+
+def test_an_id_and_the_semantic_mode_ignore_a_prefix(client: httpx.Client) -> None:
+    for query in ({"id": "story-007", "mode": "hybrid"}, {"text": "angry goo", "mode": "semantic"}):
+        plain = client.post("/similar", json=query).json()
+        assert client.post("/similar", json=query | {"prefix": True}).json() == plain
 
 
 @pytest.mark.parametrize("mode", ["semantic", "keyword"])
@@ -132,15 +158,24 @@ def test_ranks_have_no_weight(connect: Callable[..., httpx.Client], corpus: Corp
     )
 
 
-def test_the_semantic_mode_is_what_is_done_without_a_mode(client: httpx.Client) -> None:
-    without = client.post("/similar", json={"text": "angry goose"}).json()
-    assert client.post("/similar", json={"text": "angry goose", "mode": "semantic"}).json() == without
-    assert all("scores" not in hit for hit in without["results"])
-    assert all("scores" not in hit for hit in ask(client, "angry goose", "keyword"))
+def test_without_a_mode_a_text_is_searched_in_both_ways_and_an_id_by_its_meaning(
+    client: httpx.Client, connect: Callable[..., httpx.Client], corpus: Corpus, tmp_path: Path
+) -> None:
+    plain = connect(bundle=write_bundle(tmp_path / "bundle", corpus, keywords=None))
+    for searched, query, mode in (
+        (client, {"text": "angry goose"}, "hybrid"),
+        (client, {"text": "angry goose", "highlights": True}, "hybrid"),
+        (client, {"id": "story-007", "highlights": True}, "semantic"),
+        (plain, {"text": "angry goose", "highlights": True}, "semantic"),
+    ):
+        without = searched.post("/similar", json=query).json()
+        assert searched.post("/similar", json=query | {"mode": mode}).json() == without
+        assert searched.post("/similar", json=query | {"mode": None}).json() == without
+    assert all("scores" not in hit for mode in ("semantic", "keyword") for hit in ask(client, "angry goose", mode))
 
 
 def test_each_mode_tells_the_phases_that_it_has(client: httpx.Client) -> None:
-    assert phases(client) == ["parse", "embed", "search", "reply", "total"]
+    assert phases(client, mode="semantic") == ["parse", "embed", "search", "reply", "total"]
     assert phases(client, mode="keyword") == ["parse", "keyword", "reply", "total"]
     assert phases(client, mode="hybrid") == ["parse", "keyword", "embed", "search", "reply", "total"]
 
@@ -181,8 +216,8 @@ def test_a_bundle_that_was_replaced_is_not_mixed_with_the_loaded_one(
 EXAMPLES = re.findall(r'^{"text": .*"mode": .*}$', (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)
 
 
-def test_the_documentation_has_an_example_of_each_mode() -> None:
-    assert [json.loads(example)["mode"] for example in EXAMPLES] == ["semantic", "keyword", "hybrid", "hybrid"]
+def test_the_documentation_has_an_example_of_each_mode_but_the_default() -> None:
+    assert [json.loads(example)["mode"] for example in EXAMPLES] == ["semantic", "keyword"]
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
