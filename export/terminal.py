@@ -12,7 +12,6 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from export.files.disk_errors import DiskError
 from export.progress import OnProgress
 
 SECONDS_BETWEEN_LINES = 10.0  # least time between two lines, except for the one at the end of a step
@@ -37,14 +36,13 @@ class TerminalConsole(Console):
         return super().render_str(text.translate(VISIBLE), **options)
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print as rich does. Raises DiskError if the stream cannot be written."""
+        """Print as rich does. Raises OSError with the stream's name if it cannot be written."""
         try:
             super().print(*objects, **options)
         except OSError as error:
             self._write_no_more()
-            name = "standard error" if self.stderr else "standard output"
-            advice = "expected a file or a terminal that takes all output; choose another"
-            raise DiskError(f"{name}: {error.strerror}; {advice}") from error
+            error.filename = "standard error" if self.stderr else "standard output"
+            raise
 
     def on_broken_pipe(self) -> None:
         """End the command, because the reader of its output has ended. Raises SystemExit."""

@@ -95,7 +95,7 @@ def test_an_export_that_failed_late_leaves_its_model_and_rows_to_the_next(
         patch.setattr("export.index.indexer.write_index", fail)
         line = error_line(run(*command))
     assert str(error.args[-1]) in line
-    assert line.endswith(f"({out}/.partial keeps what is finished for the next export; delete it to start afresh)")
+    assert line.endswith(f" (nothing was changed; {out}/.partial keeps what is finished for the next export)")
     done = run(*command)
     assert "The model is taken over from an export that was stopped." in done.out
     assert "0 texts, 147 rows taken over from an export that was stopped" in done.out
@@ -379,7 +379,7 @@ def test_an_interruption_leaves_the_old_bundle_byte_for_byte(
     ("stop", "code", "message"),
     [
         (KeyboardInterrupt(), 130, "interrupted: {}\n"),
-        (OSError("standard output: full"), 1, "error: standard output: full; expected a place"),
+        (OSError("standard output: full"), 1, "error: standard output: full ("),
     ],
 )
 def test_a_stop_after_the_replacement_says_that_the_new_bundle_is_there(

@@ -38,8 +38,7 @@ def test_without_standard_streams_an_export_is_silent(command: str, bundle_copy:
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_stdout_that_is_full_is_named_instead_of_the_disk_of_the_bundle(command: str, unbuffered: str) -> None:
     code, _, err = run_in_a_shell(f"{command} >/dev/full", PYTHONUNBUFFERED=unbuffered)
-    expected = "expected a file or a terminal that takes all output; choose another"
-    assert (code, err) == (1, f"error: standard output: No space left on device; {expected}\n")
+    assert (code, err) == (1, "error: standard output: No space left on device\n")
 
 
 def test_a_reader_that_stops_early_ends_an_export_as_sigpipe_does(command: str) -> None:
