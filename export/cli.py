@@ -24,11 +24,10 @@ from export.model.source.cross_encoder import read_cross_encoder
 from export.model.source.model_files import ModelError
 from export.model.source.source import Source, find_model, read_source
 from export.packages import PackagesError, require_packages
-from export.progress import OnProgress
-from export.shell import python_module
+from export.progress import OnProgress, ProgressLines, showing_progress
 from export.subprocess_call import in_own_process
 from export.summary import Rows, corpus_rows, print_checks, print_summary
-from export.terminal import ProgressLines, TerminalConsole, showing_progress
+from export.terminal import TerminalConsole, python_module
 from function.engine.bundle import (
     CONVEX,
     MANIFEST,

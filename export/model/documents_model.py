@@ -7,7 +7,7 @@ from pathlib import Path
 
 from export.files.replace import FINISHED
 from export.index.indexer import check_checksum
-from export.shell import python_module
+from export.terminal import python_module
 from function.engine.bundle import BundleError, Manifest, read_manifest
 
 DOCUMENTS = "documents"  # in a cached model: the folder of the model for passages

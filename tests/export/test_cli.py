@@ -16,7 +16,7 @@ from export.corpus import Corpus
 from export.corpus.python_documentation import NAME
 from export.index import verify
 from export.index.verify import Check
-from export.shell import python_module
+from export.terminal import python_module
 from function.engine.bundle import (
     COLUMNS,
     INDEX,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from export.shell import python_module
+from export.terminal import python_module
 
 ECHO = "import json, sys\nprint(json.dumps([sys.executable, *sys.argv[1:]]))\n"
 
