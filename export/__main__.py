@@ -12,7 +12,7 @@ def main() -> int:
 
         return export()
     except ImportError as error:
-        from export.packages import explain_import
+        from export.errors import explain_import
 
         return fail(explain_import(error))
 

@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from export.arguments import PUBLISHING, content_options, parse_arguments, unused_by_table
-from export.cluster_error import ClusterError
 from export.corpus import Corpus, CorpusError, fetching_corpus, read_corpus, read_texts
 from export.corpus.passages import writing_passages
 from export.documents import Reading, Splitter, is_documents, read_documents
+from export.errors import ClusterError, PackagesError, require_packages
 from export.files.replace import FINISHED, find_kept, replacing
 from export.model.source.cross_encoder import read_cross_encoder
 from export.model.source.model_files import ModelError
 from export.model.source.source import Source, find_model, read_source
-from export.packages import PackagesError, require_packages
 from export.progress import OnProgress, ProgressLines, showing_progress
 from export.subprocess_call import in_own_process
 from export.summary import Rows, corpus_rows, print_checks, print_summary

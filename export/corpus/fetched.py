@@ -9,8 +9,7 @@ from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from export.corpus.corpus import CorpusError
-from export.error_text import first_line
-from export.packages import require_packages
+from export.errors import first_line, require_packages
 from function.engine.inputs import S3
 
 

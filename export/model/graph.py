@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from export.error_text import first_line
+from export.errors import first_line
 from export.model.load_model import silence_transformers
 from export.model.onnx_helpers import add_constant, add_node, initializers
 from export.model.source.model_files import ModelError
