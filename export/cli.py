@@ -339,7 +339,7 @@ def _write_corpus(
     from export.index.recall import sample_spans, search_samples
     from export.index.shards import name_model
     from export.index.update import open_older_rows
-    from export.index.verify import verify_export
+    from export.index.verify import verify
     from export.model.documents_model import find_documents_model
     from export.model.language import warn_of_language
     from function.engine.embedder import Embedder
@@ -378,8 +378,7 @@ def _write_corpus(
         on_progress("write the index", 1)
 
     def checks(on_progress: OnProgress) -> "Iterator[Check]":
-        other = None if folder == fresh else embedder
-        return verify_export(fresh, rows.codes, rows.scales, exact, on_progress, other)
+        return verify(fresh, on_progress, embedder, exact)
 
     if not print_checks(console, checks):
         shutil.rmtree(fresh / FINISHED, ignore_errors=True)  # a piece may be wrong: the next export makes all again

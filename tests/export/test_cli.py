@@ -126,7 +126,7 @@ def test_sizes_accuracy_checks_and_progress_are_printed(whole: tuple[Path, Run])
     for name in FILES:
         assert f"checksum of {name}" in done.out
         assert f"{name} {(out / name).stat().st_size / 1e6:.1f} MB" in done.out
-    assert done.out.count(" ok\n") == 14
+    assert done.out.count(" ok\n") == 13
     assert "FAILED" not in done.out
     assert f"{out}/ is ready. Try it: {python_module('function', '--bundle', out)}\n" in done.out
     steps = ("read texts", "read calibration", "export graph", "quantize", "compare with float32")
@@ -263,7 +263,7 @@ def test_an_export_whose_own_check_fails_ends_with_exit_code_1_and_leaves_the_ol
     story_bundle: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing = [Check("recall@10 against exact search", "0.5", ">= 0.98", False)]
-    monkeypatch.setattr("export.index.verify.verify_export", lambda *arguments: iter(failing))
+    monkeypatch.setattr("export.index.verify.verify", lambda *arguments: iter(failing))
     before = contents(story_bundle)
     done = run("corpus", "--corpus", stories, *STORY_COLUMNS, "--out", story_bundle)
     assert "FAILED" in done.out
