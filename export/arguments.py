@@ -18,6 +18,7 @@ from export.index.columns import TYPES
 from export.model.source.source import POOLINGS
 from export.publishing.arguments import DESCRIPTIONS, add_publishing_options, check_publish
 from export.site.arguments import SITE, add_site_options
+from function.commands.options import share
 from function.engine.bundle import CONVEX, FUSIONS, NO_STEMS, RRF, BundleError, read_manifest
 from function.engine.inputs import number_option
 
@@ -31,6 +32,12 @@ SPLIT = "documents or --split"
 DOCUMENT_OPTIONS = {
     **dict.fromkeys(("base_url", "anchors", "strict"), "documents"),
     **dict.fromkeys(("passage_tokens", "overlap"), SPLIT),
+}
+MODEL_OPTIONS = ("revision", "pooling", "dimensions", "query_prompt", "document_prompt", "calibration")
+NEEDED = {  # an option, and the one without which it has no effect
+    **dict.fromkeys(("text_column", "id_column", "split", "ray"), "corpus"),
+    **dict.fromkeys(("rerank_revision", "rerank_weight"), "rerank"),
+    "calibration_column": "calibration",
 }
 KEYWORD_OPTIONS = ("stem", "title_column", "language_column", "fusion", "fusion_weight")
 # The manifest records all other options, and an update uses them. These are not recorded:
@@ -141,25 +148,17 @@ def _check_given(parser: argparse.ArgumentParser, options: argparse.Namespace) -
         check_publish(parser, options)
     if command == "evaluate":
         check_evaluation(parser, options)
-    if options.ray is not None and options.corpus is None:
-        parser.error("--ray embeds texts of your own on a cluster; name them with --corpus FILE")
     keeps_model = command == "corpus" or (command == "export" and options.update is not None and options.model is None)
     if keeps_model:
-        for option in ("revision", "pooling", "dimensions", "query_prompt", "document_prompt", "calibration"):
+        for option in MODEL_OPTIONS:
             if named.get(option) is not None and (option != "calibration" or options.rerank is None):
-                name, keeper = option.replace("_", "-"), "corpus" if command == "corpus" else "--update without MODEL"
-                parser.error(f"--{name} is about exporting a model; {keeper} keeps the bundle's model")
-    if named.get("rerank_revision") and options.rerank is None:
-        parser.error("--rerank-revision is about a reranker; name it with --rerank MODEL")
-    if options.rerank_weight is not None and options.rerank is None and not keeps_model:
-        parser.error("--rerank-weight is about a reranker; name it with --rerank MODEL")
-    if named.get("split") and options.corpus is None:
-        parser.error("--split divides texts of your own; name them with --corpus FILE")
+                parser.error(f"--{option.replace('_', '-')} is for a new model, and the bundle's is kept; add MODEL")
     if command == "export" and options.corpus is None and (unused := unused_by_table(options)):
         parser.error(f"{unused} of your own; name your texts with --corpus FILE")
-    for column, file in (("text_column", "corpus"), ("id_column", "corpus"), ("calibration_column", "calibration")):
-        if named.get(column) and not named.get(file):
-            parser.error(f"--{column.replace('_', '-')} names a column of a file; name the file with --{file} FILE")
+    for option, needed in NEEDED.items():
+        is_kept = option == "rerank_weight" and keeps_model  # it can be that of the bundle's reranker
+        if named.get(option) not in (None, False) and named[needed] is None and not is_kept:
+            parser.error(f"--{option.replace('_', '-')}: found no --{needed} that it is for; add it")
 
 
 def _check_together(parser: argparse.ArgumentParser, named: dict[str, Any]) -> None:
@@ -250,7 +249,7 @@ def _add_reranker(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rerank-revision", metavar="REVISION", help="branch, tag or commit of this model on the hub")
     parser.add_argument(
         "--rerank-weight",
-        type=_weight,
+        type=share,
         metavar="WEIGHT",
         help="share of the reranker's score in the order of results, from 0 to 1 (default: 0.5, or the bundle's)",
     )
@@ -362,7 +361,7 @@ def _add_keywords(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--fusion-weight",
-        type=_weight,
+        type=share,
         metavar="WEIGHT",
         help="share of the meaning in that sum of scores, from 0 (words alone) to 1 (default: 0.6)",
     )
@@ -374,16 +373,6 @@ def _language(text: str) -> str:
     if text not in (languages := [NO_STEMS, *algorithms()]):
         raise argparse.ArgumentTypeError(f"found {text!r}, expected one of {', '.join(languages)}")
     return text
-
-
-def _weight(text: str) -> float:
-    try:
-        weight = float(text)
-    except ValueError:
-        weight = -1.0
-    if not 0 <= weight <= 1:
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected a number from 0 to 1")
-    return weight
 
 
 def _add_embedding(parser: argparse.ArgumentParser) -> None:

@@ -1,6 +1,7 @@
 """The commands of `python -m export`, step by step. Arguments, progress and summaries are in other files."""
 
 import argparse
+import errno
 import shutil
 import sys
 import time
@@ -14,31 +15,18 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from export.arguments import PUBLISHING, content_options, parse_arguments, unused_by_table
-from export.cluster_error import ClusterError
 from export.corpus import Corpus, CorpusError, fetching_corpus, read_corpus, read_texts
 from export.corpus.passages import writing_passages
-from export.disk_space import (
-    check_space,
-    corpus_bytes,
-    folder_bytes,
-    keywords_bytes,
-    model_bytes,
-    shards_bytes,
-    temporary_bytes,
-)
 from export.documents import Reading, Splitter, is_documents, read_documents
-from export.files.disk_errors import explain
-from export.files.replace import replacing
-from export.files.resume import FINISHED, find_kept
+from export.errors import ClusterError, PackagesError, require_packages
+from export.files.replace import FINISHED, find_kept, replacing
 from export.model.source.cross_encoder import read_cross_encoder
 from export.model.source.model_files import ModelError
 from export.model.source.source import Source, find_model, read_source
-from export.packages import PackagesError, require_packages
-from export.progress import OnProgress
-from export.shell import python_module
+from export.progress import OnProgress, ProgressLines, showing_progress
 from export.subprocess_call import in_own_process
 from export.summary import Rows, corpus_rows, print_checks, print_summary
-from export.terminal import ProgressLines, TerminalConsole, showing_progress
+from export.terminal import TerminalConsole, python_module
 from function.engine.bundle import (
     CONVEX,
     MANIFEST,
@@ -57,6 +45,7 @@ if TYPE_CHECKING:
     from export.model.calibration_texts import CalibrationTexts
 
 CHANGE_NO_BUNDLE = ("verify", "evaluate", "site", *PUBLISHING)
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 console = TerminalConsole()
 errors = TerminalConsole(stderr=True)
@@ -69,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     reader of standard output has ended, and with 143 after SIGTERM.
     """
     options = parse_arguments(sys.argv[1:] if arguments is None else arguments)
-    manifest_before = _manifest_bytes(options)
+    manifest = _manifest_bytes(options)
     try:
         if options.ray is not None:
             require_packages("--ray", "cluster", "ray")
@@ -90,34 +79,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return run(options, console)
             case _:
                 return _export(options)
-    except (ClusterError, CorpusError, ModelError, BundleError, PackagesError, TensorsError) as error:
-        errors.print(f"[red]error:[/] {escape(str(error) + _kept(options))}")
-        return 1
-    except OSError as error:
-        is_unchanged = _manifest_bytes(options) == manifest_before
-        state = _kept(options) if is_unchanged else f" ({options.out} was replaced before that, and is complete)"
-        errors.print(f"[red]error:[/] {escape(explain(error) + state)}")
+    except (ClusterError, CorpusError, ModelError, BundleError, PackagesError, TensorsError, OSError) as error:
+        message = _describe(error, options) if isinstance(error, OSError) else str(error)
+        state = _state(options, manifest)
+        errors.print(f"[red]error:[/] {escape(message + (f' ({state})' if state else ''))}")
         return 1
     except (KeyboardInterrupt, SystemExit) as stop:  # SystemExit after SIGTERM, or if nobody reads standard output
-        is_unchanged = _manifest_bytes(options) == manifest_before
-        state = "nothing was changed" if is_unchanged else f"{options.out} was replaced before that, and is complete"
+        state = _state(options, manifest) or "nothing was changed"
         if options.command in PUBLISHING:
             state = "run the command again; it continues where it was stopped"
-        errors.print(f"[red]interrupted:[/] {escape(state + (_kept(options) if is_unchanged else ''))}")
+        errors.print(f"[red]interrupted:[/] {escape(state)}")
         if isinstance(stop, SystemExit):
             raise
         return 130
 
 
-def _kept(options: argparse.Namespace) -> str:
-    """Return the end of a message about a stopped export: where its finished pieces are, "" if it has none."""
-    try:
-        kept = None if options.command in CHANGE_NO_BUNDLE else find_kept(options.out)
-    except OSError:  # there is no folder, or it cannot be read
-        kept = None
-    if kept is None:
+def _describe(error: OSError, options: argparse.Namespace) -> str:
+    """Return the path and the system's message in one line."""
+    found = error.strerror or next(iter(str(error).splitlines()), type(error).__name__)
+    # a full disk is reported by `write`, which knows no path
+    where = error.filename or (options.out if error.errno in FULL and options.command not in CHANGE_NO_BUNDLE else "")
+    return f"{where}: {found}" if where else found
+
+
+def _state(options: argparse.Namespace, manifest: bytes | None) -> str:
+    """Return what a stopped command has done to the bundle with this manifest, "" if it has left nothing."""
+    if options.command in CHANGE_NO_BUNDLE:
         return ""
-    return f" ({kept} keeps what is finished for the next export; delete it to start afresh)"
+    now = _manifest_bytes(options)
+    if now is None and manifest is not None:
+        return f"{options.out} does not open until the rest of its new files is there; run the command again"
+    if now != manifest:
+        return f"{options.out} was replaced before that, and is complete"
+    kept = find_kept(options.out)
+    return f"nothing was changed; {kept} keeps what is finished for the next export" if kept else ""
 
 
 def _manifest_bytes(options: argparse.Namespace) -> bytes | None:
@@ -141,7 +136,6 @@ def _export(options: argparse.Namespace) -> int:
 
     from export.index.indexer import take_model
     from export.model.documents_model import require_own_documents_model
-    from export.overwrite_guard import refuse_to_remove_texts
 
     reranker = None
     if options.rerank is not None:
@@ -150,7 +144,7 @@ def _export(options: argparse.Namespace) -> int:
         if model_from is not None and with_texts:
             require_own_documents_model(model_from)
         if options.corpus is None and not options.remove_corpus:
-            refuse_to_remove_texts(options.out, brings_documentation=with_texts)
+            _refuse_to_remove_texts(options.out, brings_documentation=with_texts)
         with showing_progress(console) as on_progress:
 
             def model(corpus: Corpus | None = None) -> Manifest:
@@ -161,13 +155,32 @@ def _export(options: argparse.Namespace) -> int:
 
             corpus, made = _read_corpus(options, fresh, on_progress, model) if with_texts else (None, None)
             manifest = made or model(corpus)
-            if model_from is not None or made:
-                _check_space(options, fresh, corpus, manifest.model.dim)
         rows = None
         if corpus is not None:
             manifest, rows = _write_corpus(fresh, manifest, corpus, options)
     print_summary(console, options.out, manifest, rows, time.perf_counter() - started)
     return 0
+
+
+def _refuse_to_remove_texts(out: Path, brings_documentation: bool) -> None:
+    """Raise BundleError if the folder holds the user's own texts: the file that they come from can be gone.
+
+    If brings_documentation is true, the new bundle holds Python's own documentation, and can replace the same.
+    """
+    from export.corpus.python_documentation import NAME
+
+    try:
+        index = read_manifest(out).index
+    except BundleError:  # without a manifest, any texts count as the user's own
+        index = None
+    if (brings_documentation and index and index.corpus == NAME) or not (index or (out / PASSAGES).exists()):
+        return
+    found = f"{index.rows:,} texts from {index.corpus}" if index else PASSAGES
+    name_them = "name your texts with --corpus FILE, " if brings_documentation else ""
+    raise BundleError(
+        f"{out}: holds {found}; this command would remove them, expected a folder without texts; {name_them}choose "
+        "another folder with --out, or add --remove-corpus"
+    )
 
 
 def _make_models(
@@ -194,9 +207,7 @@ def _make_models(
         prompts = {"query": options.query_prompt, "document": options.document_prompt}
         source = read_source(folder, name, revision, options.pooling, options.dimensions, prompts)
         sources.append(source)
-    dim = source.dim if manifest is None else manifest.model.dim
     calibration = _read_calibration(options, on_progress, documentation)
-    _check_space(options, fresh, corpus, dim, sum(2 * model_bytes(each) + temporary_bytes(each) for each in sources))
     if manifest is None:
         manifest, is_kept = make_model(source, calibration, fresh, on_progress)
         if is_kept:
@@ -215,19 +226,6 @@ def _weigh_reranker(options: argparse.Namespace, fresh: Path, manifest: Manifest
     if manifest.rerank is None:
         raise BundleError(f"{options.out}: --rerank-weight found no reranker; add one with --rerank MODEL")
     return write_model(fresh, manifest.model, replace(manifest.rerank, weight=options.rerank_weight))
-
-
-def _check_space(options: argparse.Namespace, fresh: Path, corpus: Corpus | None, dim: int, model: int = 0) -> None:
-    """Raise DiskError unless there is room for everything that is not written yet.
-
-    model is the number of bytes of the model, finished and copied into the bundle, and of its temporary files.
-    """
-    bundle = model - folder_bytes(fresh / FINISHED)
-    if corpus is not None:
-        passages = fresh / PASSAGES
-        bundle += corpus_bytes(corpus, passages, dim) + shards_bytes(len(corpus.texts), dim) - passages.stat().st_size
-        bundle += keywords_bytes(passages, corpus.heading_prefix) if options.keywords else 0
-    check_space(options.out, bundle)
 
 
 def _verify(options: argparse.Namespace) -> int:
@@ -341,7 +339,7 @@ def _write_corpus(
     from export.index.recall import sample_spans, search_samples
     from export.index.shards import name_model
     from export.index.update import open_older_rows
-    from export.index.verify import verify_export
+    from export.index.verify import verify
     from export.model.documents_model import find_documents_model
     from export.model.language import warn_of_language
     from function.engine.embedder import Embedder
@@ -380,8 +378,7 @@ def _write_corpus(
         on_progress("write the index", 1)
 
     def checks(on_progress: OnProgress) -> "Iterator[Check]":
-        other = None if folder == fresh else embedder
-        return verify_export(fresh, rows.codes, rows.scales, exact, on_progress, other)
+        return verify(fresh, on_progress, embedder, exact)
 
     if not print_checks(console, checks):
         shutil.rmtree(fresh / FINISHED, ignore_errors=True)  # a piece may be wrong: the next export makes all again

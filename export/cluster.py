@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from export.cluster_error import ClusterError
+from export.errors import ClusterError
 from export.index.embed import Count, Shard, embed_shard, take_shard
 from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
 from function.engine.embedder import Embedder

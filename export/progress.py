@@ -1,6 +1,18 @@
-"""The callback through which a long step reports its progress. export/terminal.py displays it."""
+"""The callback through which a long step reports its progress, displayed as bars on a terminal and as lines elsewhere.
 
-from typing import Protocol
+Imports rich only to display bars: the machines of a cluster embed without it.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SECONDS_BETWEEN_LINES = 10.0  # least time between two lines, except for the one at the end of a step
 
 
 class OnProgress(Protocol):
@@ -15,3 +27,72 @@ class OnProgress(Protocol):
 
 def no_progress(step: str, share: float, texts: int = 0) -> None:
     """Ignore the progress."""
+
+
+@contextmanager
+def showing_progress(console: "Console") -> Iterator[OnProgress]:
+    """Yield a function that displays progress on this console until the block ends."""
+    if not (console.is_interactive and console.file.isatty()):
+        yield ProgressLines(console)
+        return
+    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description:<22}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(elapsed_when_finished=True),
+        TextColumn("{task.fields[speed]}"),
+    )
+    with Progress(*columns, console=console) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def show(step: str, share: float, texts: int = 0) -> None:
+            if step not in tasks:
+                tasks[step] = bars.add_task(step, total=None, speed="")  # the bar swings until there is a share
+            if share > 0:
+                seconds = bars.tasks[tasks[step]].elapsed
+                speed = f"{texts / seconds:,.0f} texts/s" if texts and seconds else ""
+                bars.update(tasks[step], total=1.0, completed=share, speed=speed)
+
+        yield show
+
+
+class ProgressLines:
+    """Prints a line when a step ends, and one at most every `interval` seconds before."""
+
+    def __init__(
+        self,
+        console: "Console",
+        interval: float = SECONDS_BETWEEN_LINES,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Take the console to print on, and a clock that counts seconds."""
+        self._console = console
+        self._interval = interval
+        self._clock = clock
+        self._began: dict[str, tuple[float, float]] = {}  # when each step began, and its share that was done already
+        self._ended: set[str] = set()
+        self._printed = clock()
+
+    def __call__(self, step: str, share: float, texts: int = 0) -> None:
+        """Print the progress of the step, unless a line was printed just before."""
+        now = self._clock()
+        began, taken_over = self._began.setdefault(step, (now, share))
+        took = now - began
+        if step in self._ended or (share < 1 and now - self._printed < self._interval):
+            return
+        parts = [f"{int(share * 100)}%"]  # rounded down, so that only a finished step is at 100%
+        if texts and took > 0:
+            parts.append(f"{texts / took:,.0f} texts/s")
+        if share >= 1:
+            self._ended.add(step)
+            parts.append(f"took {_duration(took)}")
+        elif share > taken_over:
+            parts.append(f"{_duration(took * (1 - share) / (share - taken_over))} left")
+        self._printed = now
+        self._console.print(f"{step}: {', '.join(parts)}", markup=False)
+
+
+def _duration(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))

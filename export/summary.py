@@ -11,9 +11,8 @@ from rich.table import Table
 
 from export.corpus import Corpus
 from export.model.source.source import DEFAULT_MODEL_SHA256
-from export.progress import OnProgress
-from export.shell import python_module
-from export.terminal import showing_progress
+from export.progress import OnProgress, showing_progress
+from export.terminal import python_module
 from function.engine.bundle import CONVEX, TRUNCATED, IndexInfo, KeywordsInfo, Manifest
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 import sys
 
-from function.commands.terminal import run  # imports little, so that Ctrl-C is handled during the other imports
+from function.commands.terminal import run
 
 arguments = sys.argv[1:]
 is_query = arguments[:1] == ["query"]
@@ -19,4 +19,4 @@ def main() -> int:
     return serve(arguments[1:] if arguments[:1] == ["serve"] else arguments)
 
 
-sys.exit(run(main, prints_results=is_query))
+sys.exit(run(main, encoding=None if is_query else "utf-8"))  # the server's log is UTF-8

@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from bench.function.emulator import Context, sample_event
 from bench.report import make_provenance, write_result
-from export.shell import python_module
+from export.terminal import python_module
 from function.engine.bundle import BundleError
 from function.engine.tensors import TensorsError
 

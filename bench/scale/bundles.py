@@ -19,7 +19,7 @@ from pathlib import Path
 from bench.bundles import is_current, made_from
 from bench.report import PROJECT, Missing, console
 from bench.texts import read_headlines, read_papers
-from export.files.resume import PARTIAL
+from export.files.replace import PARTIAL
 
 LOT = ("--column", "lot=number")
 LOTS = 10_000  # each passage has one of these lots, so that a filter can keep any share of the corpus

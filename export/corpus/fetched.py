@@ -1,7 +1,6 @@
 """A corpus in S3, copied to this machine while it is read."""
 
 import argparse
-import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,8 +9,7 @@ from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from export.corpus.corpus import CorpusError
-from export.error_text import first_line
-from export.packages import require_packages
+from export.errors import first_line, require_packages
 from function.engine.inputs import S3
 
 
@@ -50,10 +48,6 @@ def fetching_corpus(path: Path) -> Iterator[Path]:
                 copy.mkdir()
             copy_files(key, str(copy), source_filesystem=source)
         except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise CorpusError(
-                    f"{url}: there is no room in {folder} for a copy of it; set TMPDIR to a larger disk"
-                ) from error
             raise CorpusError(
                 f"{url}: found no corpus that can be read ({first_line(error)}), expected a file or a folder; check "
                 "the address and the credentials"

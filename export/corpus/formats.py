@@ -19,7 +19,7 @@ from pathlib import Path
 
 from export.corpus.columns import require_names
 from export.corpus.corpus import READ, CorpusError, corpus_error
-from export.error_text import first_line
+from export.errors import first_line
 from export.progress import OnProgress
 
 STATED_SEPARATOR = re.compile(r'"?sep=([^\w\s"]|\t)"?', re.IGNORECASE)  # Excel's own first line, such as sep=;

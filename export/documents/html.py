@@ -304,7 +304,7 @@ def _anchor(heading: "LexborNode") -> str:
         if first is None or first.mem_id != place.mem_id:
             break
         if parent.id:
-            return parent.id
+            return str(parent.id)
         place, parent = parent, parent.parent if parent.tag in ("header", "hgroup") else None
     within = heading if heading.id else heading.css_first("[id], a[name]")
     return (within.id or within.attributes.get("name") or "") if within is not None else ""

@@ -22,7 +22,7 @@ from export.documents.passages import divide
 from export.documents.pdf import read_pdf
 from export.documents.plain import read_plain
 from export.documents.splitter import Splitter
-from export.error_text import first_line
+from export.errors import first_line
 from export.progress import OnProgress, no_progress
 from export.subprocess_call import KilledError, Limits, in_workers
 

@@ -1,12 +1,11 @@
 """The options of `python -m export evaluate`."""
 
 import argparse
-import json
 import math
 from pathlib import Path
-from typing import Any
 
 from export.evaluation.measures import MEASURES, MODES
+from function.commands.options import filter_object
 from function.engine.inputs import number_option
 
 EVALUATE = """\
@@ -49,7 +48,7 @@ def add_evaluation_options(parser: argparse.ArgumentParser) -> None:
     group = "compare relevant ids with this column instead of passages' ids, such as path for documents; of passages "
     add("--group-by", metavar="COLUMN", help=group + "with the same value, only the best counts")
     among = "measure requests with this filter too, with the relevant texts that pass it; may be repeated"
-    add("--filter", type=_filter, action="append", default=[], metavar="JSON", help=among)
+    add("--filter", type=filter_object, action="append", default=[], metavar="JSON", help=among)
     add("--allow-missing", action="store_true", help="count relevant ids that the bundle lacks as not found")
     other = "test whether this bundle differs, question by question (paired randomization test)"
     add("--compare", type=Path, metavar="OTHER", help=other)
@@ -71,16 +70,6 @@ def check_evaluation(parser: argparse.ArgumentParser, options: argparse.Namespac
                 parser.error(f"--{option.replace('_', '-')} is for --questions; --make-questions measures nothing")
     if options.run is not None and len(set(options.mode or ())) != 1:
         parser.error("--run writes the hits of one mode; name it with --mode, such as --mode semantic")
-
-
-def _filter(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise argparse.ArgumentTypeError(f"not JSON: {error}; expected such as '{{\"year\": 2014}}'") from error
-    if not isinstance(found, dict):
-        raise argparse.ArgumentTypeError("expected an object of JSON, such as '{\"year\": 2014}'")
-    return found
 
 
 def _floor(text: str) -> tuple[str, float]:

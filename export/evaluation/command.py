@@ -25,9 +25,8 @@ from export.evaluation.search import (
     search_all,
 )
 from export.evaluation.statistics import SEED, figure, randomization_test
-from export.progress import OnProgress
-from export.shell import python_module
-from export.terminal import showing_progress
+from export.progress import OnProgress, showing_progress
+from export.terminal import python_module
 from function.engine.bundle import BundleError
 
 FAILURES = 5  # questions that are printed

@@ -14,7 +14,7 @@ from tempfile import TemporaryFile
 import numpy as np
 
 from export.corpus.digests import BYTES, Digests, Places, find_digests
-from export.files.resume import FINISHED, finishing
+from export.files.replace import FINISHED, finishing
 from export.files.tensor_file import map_file, save_tensors
 from function.engine.arrays import Array
 from function.engine.bundle import MODEL, TOKENIZER, Manifest

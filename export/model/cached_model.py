@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from export.corpus.digests import digest_texts
-from export.files.resume import FINISHED, finishing, flush
+from export.files.replace import FINISHED, finishing, flush
 from export.index.indexer import take_model, write_model
 from export.index.shards import name_model
 from export.model.calibration_texts import CalibrationTexts

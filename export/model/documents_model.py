@@ -5,9 +5,9 @@ The export keeps it with the cached model and deletes it in the end, so a bundle
 
 from pathlib import Path
 
-from export.files.resume import FINISHED
+from export.files.replace import FINISHED
 from export.index.indexer import check_checksum
-from export.shell import python_module
+from export.terminal import python_module
 from function.engine.bundle import BundleError, Manifest, read_manifest
 
 DOCUMENTS = "documents"  # in a cached model: the folder of the model for passages

@@ -13,8 +13,7 @@ import numpy as np
 import onnx
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from export.error_text import first_line
-from export.files.disk_errors import find_disk_error
+from export.errors import first_line
 from export.model.load_model import silence_transformers
 from export.model.onnx_helpers import add_constant, add_node, initializers
 from export.model.source.model_files import ModelError
@@ -57,7 +56,7 @@ def export_transformer(source: Source, workdir: Path, task: str = "feature-extra
                 do_validation=False,  # export/model/reference.py compares with the original model
             )
     except (ValueError, KeyError, NotImplementedError, RuntimeError, OSError) as error:
-        if find_disk_error(error) is not None:  # the disk failed, not the model
+        if isinstance(error, OSError) and error.errno is not None:  # the disk failed, not the model
             raise
         raise ModelError(
             f"{source.folder}: optimum cannot export it ({first_line(error)}); expected a model of the BERT family; "

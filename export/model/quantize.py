@@ -184,5 +184,5 @@ def save_ort(model: ModelProto, path: Path) -> None:
     except Exception as error:  # ONNX Runtime has no exception class for errors of the disk
         if "Failed to save ORT format model" not in str(error):
             raise
-        raise OSError(f"{path}: ONNX Runtime cannot write the model") from error
+        raise OSError(f"{path}: ONNX Runtime cannot write the model; check the free space of the disk") from error
     path.write_bytes(sort_operators(path.read_bytes()))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from export.error_text import first_line
+from export.errors import first_line
 from export.model.load_model import load_model
 from export.model.source.model_files import ModelError
 from export.model.source.modules import Step, load_tensors

@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from export.packages import require_packages
+from export.errors import require_packages
 from function.engine.bundle import BundleError
 
 ATTEMPTS = 10  # the most that boto3 makes of each call, with growing pauses

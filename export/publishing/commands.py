@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from export.progress import showing_progress
 from export.publishing.client import PublishError, connect
-from export.shell import python_module
-from export.terminal import showing_progress
+from export.terminal import python_module
 
 if TYPE_CHECKING:
     from export.publishing.store import Store

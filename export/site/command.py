@@ -5,9 +5,9 @@ from collections import Counter
 
 from rich.console import Console
 
-from export.shell import python_module
+from export.progress import showing_progress
 from export.site.site import write_site
-from export.terminal import showing_progress
+from export.terminal import python_module
 
 WHEN = {
     "keywords": "first, for the search by words",

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from export.packages import PackagesError
+from export.errors import PackagesError
 
 HERE = Path(__file__).parent
 LOCK = ("package.json", "package-lock.json")

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from function.commands.options import filter_object, share
 from function.commands.terminal import UNSAFE, fail, visible
 from function.engine.bundle import BundleError
 from function.engine.inputs import S3, number_option
@@ -17,7 +18,6 @@ from function.engine.loading import Loaded, load
 from function.engine.semantic.index import MOST_HITS
 from function.engine.tensors import TensorsError
 from function.executor import InlineExecutor
-from function.routes.repeated_keys import RepeatedKeyError, refuse_repeated_keys
 from function.search.query import MOST_CANDIDATES, MOST_IN_GROUP, MOST_OFFSET, BackendError, Found, Query, SearchError
 from function.search.search import make_search
 from function.settings import CHARACTERS_PER_TEXT, SettingsError, read_settings
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
     """Search, print the results and return the exit code.
 
     0: searched, 1: the bundle or the file of queries cannot be used, or not for this search, 2: wrong arguments.
-    `function.commands.terminal.run` adds 130 and 141. Raises OSError if standard output cannot be written.
+    `function.commands.terminal.run` adds 130 and 141. Raises OSError if the file or standard output cannot be used.
     """
     options = parse_arguments(arguments)
     try:
@@ -92,7 +92,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--prefix", action="store_true", help="find words too that begin with the last word")
     parser.add_argument(
         "--fusion-weight",
-        type=_weight,
+        type=share,
         metavar="WEIGHT",
         help="with --mode hybrid: share of the meaning in the score, from 0 (words alone) to 1 (default: the bundle's)",
     )
@@ -102,7 +102,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         metavar="N",
         help=f"score the best N texts again with the bundle's reranker, which is slower: 1 to {MOST_CANDIDATES}",
     )
-    parser.add_argument("--filter", type=_filter, metavar="JSON", help="only texts whose metadata pass this filter")
+    parser.add_argument(
+        "--filter", type=filter_object, metavar="JSON", help="only texts whose metadata pass this filter"
+    )
     parser.add_argument("--like", metavar="ID", help="texts that are similar to the text with this id, without a text")
     number = number_option(0, MOST_OFFSET)
     parser.add_argument("--offset", type=number, default=0, metavar="N", help="skip the first N results")
@@ -147,54 +149,31 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _weight(text: str) -> float:
-    if not 0 <= (weight := float(text)) <= 1:
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected a number from 0 to 1")
-    return weight
-
-
 def _sort(text: str) -> tuple[str, str]:
     column, _, way = text.rpartition(":")
     return (column, way) if column and way in ("asc", "desc") else (text, "asc")
 
 
-def _filter(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-        refuse_repeated_keys(text.encode())
-    except RepeatedKeyError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    except (ValueError, RecursionError) as error:
-        raise argparse.ArgumentTypeError(f"not JSON: {error}; expected such as '{{\"year\": 2014}}'") from error
-    if not isinstance(found, dict):
-        raise argparse.ArgumentTypeError("expected an object of JSON, such as '{\"year\": 2014}'")
-    return found
-
-
 def _texts(options: argparse.Namespace) -> list[str]:
-    """Return the texts to search for. Raises _QueryError if they cannot be read, are blank or are too long."""
+    """Return the texts to search for. Raises OSError, or _QueryError if they are not UTF-8, blank or too long."""
     if options.file is None:
-        texts, where = [options.text], "text"
+        where, content = "text", os.fsencode(options.text)
+    elif options.file == "-":
+        where, content = "standard input", sys.stdin.buffer.read()
     else:
-        where = "standard input" if options.file == "-" else options.file
-        try:
-            content = sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes()
-            # str.splitlines would also split at form feeds and at U+0085, U+2028 and others
-            texts = [line.removesuffix("\r") for line in content.decode("utf-8-sig").split("\n")]
-        except OSError as error:
-            raise _QueryError(f"{where}: cannot be read ({error.strerror}); name a file with a text a line") from error
-        except UnicodeDecodeError as error:
-            raise _QueryError(f"{where}: byte {error.start} is not UTF-8; save the file as UTF-8") from error
+        where, content = options.file, Path(options.file).read_bytes()
+    try:
+        whole = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise _QueryError(f"{where}: byte {error.start} is not UTF-8; write it in UTF-8") from error
+    # str.splitlines would also split at form feeds and at U+0085, U+2028 and others
+    texts = [whole] if options.file is None else [line.removesuffix("\r") for line in whole.split("\n")]
     if not any(text.strip() for text in texts):
         raise _QueryError(f"{where}: expected words, found none")
     for number, text in enumerate(texts, start=1):
         if len(text) > CHARACTERS_PER_TEXT:
             line = where if options.file is None else f"{where}: line {number}"
             raise _QueryError(f"{line}: found {len(text)} characters, expected at most {CHARACTERS_PER_TEXT}; split it")
-    try:
-        "".join(texts).encode()
-    except UnicodeEncodeError as error:  # the shell passes bytes that are not UTF-8 as halves of surrogate pairs
-        raise _QueryError(f"{where}: character {error.start} is not valid Unicode; write it in UTF-8") from error
     return [text for text in texts if text.strip()]
 
 

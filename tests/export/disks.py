@@ -1,21 +1,12 @@
-"""Small and full disks: real ones, where the tests may mount them, and numbers for simulated ones."""
+"""Small and full disks, where the tests may mount them."""
 
 import os
-import shutil
 import subprocess
-from collections import namedtuple
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-
-Usage = namedtuple("Usage", "total used free")  # as shutil.disk_usage returns it
-
-
-def set_free(patch: pytest.MonkeyPatch, free: int, total: int = 10**12) -> None:
-    """Make every disk seem to have this number of bytes free."""
-    patch.setattr(shutil, "disk_usage", lambda path: Usage(total, total - free, free))
 
 
 @contextmanager

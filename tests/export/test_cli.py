@@ -16,7 +16,7 @@ from export.corpus import Corpus
 from export.corpus.python_documentation import NAME
 from export.index import verify
 from export.index.verify import Check
-from export.shell import python_module
+from export.terminal import python_module
 from function.engine.bundle import (
     COLUMNS,
     INDEX,
@@ -95,7 +95,7 @@ def test_an_export_that_failed_late_leaves_its_model_and_rows_to_the_next(
         patch.setattr("export.index.indexer.write_index", fail)
         line = error_line(run(*command))
     assert str(error.args[-1]) in line
-    assert line.endswith(f"({out}/.partial keeps what is finished for the next export; delete it to start afresh)")
+    assert line.endswith(f" (nothing was changed; {out}/.partial keeps what is finished for the next export)")
     done = run(*command)
     assert "The model is taken over from an export that was stopped." in done.out
     assert "0 texts, 147 rows taken over from an export that was stopped" in done.out
@@ -126,7 +126,7 @@ def test_sizes_accuracy_checks_and_progress_are_printed(whole: tuple[Path, Run])
     for name in FILES:
         assert f"checksum of {name}" in done.out
         assert f"{name} {(out / name).stat().st_size / 1e6:.1f} MB" in done.out
-    assert done.out.count(" ok\n") == 14
+    assert done.out.count(" ok\n") == 13
     assert "FAILED" not in done.out
     assert f"{out}/ is ready. Try it: {python_module('function', '--bundle', out)}\n" in done.out
     steps = ("read texts", "read calibration", "export graph", "quantize", "compare with float32")
@@ -263,7 +263,7 @@ def test_an_export_whose_own_check_fails_ends_with_exit_code_1_and_leaves_the_ol
     story_bundle: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing = [Check("recall@10 against exact search", "0.5", ">= 0.98", False)]
-    monkeypatch.setattr("export.index.verify.verify_export", lambda *arguments: iter(failing))
+    monkeypatch.setattr("export.index.verify.verify", lambda *arguments: iter(failing))
     before = contents(story_bundle)
     done = run("corpus", "--corpus", stories, *STORY_COLUMNS, "--out", story_bundle)
     assert "FAILED" in done.out
@@ -379,7 +379,7 @@ def test_an_interruption_leaves_the_old_bundle_byte_for_byte(
     ("stop", "code", "message"),
     [
         (KeyboardInterrupt(), 130, "interrupted: {}\n"),
-        (OSError("standard output: full"), 1, "error: standard output: full; expected a place"),
+        (OSError("standard output: full"), 1, "error: standard output: full ("),
     ],
 )
 def test_a_stop_after_the_replacement_says_that_the_new_bundle_is_there(

@@ -3,15 +3,19 @@
 import errno
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from export.model import cached_model
+from export.model.export_model import export_model
 from function.engine.bundle import INDEX
-from tests.export.command_line import STORY_COLUMNS, contents, error_line, names, run, write_texts
+from tests.export.command_line import STORY_COLUMNS, Run, contents, error_line, names, run, write_texts
 from tests.export.conftest import TINY_BERT, edit_json
+from tests.export.disks import mounted, small_disk
 
 
 @pytest.mark.parametrize(
@@ -22,9 +26,8 @@ from tests.export.conftest import TINY_BERT, edit_json
         (["{tiny}", "--corpus", "{stories}", "--text-column", "titel"], "did you mean --text-column 'title'?"),
         (["{tiny}", "--corpus", "{few}", "--calibration", "{few}"], "3 calibration texts; expected at least 64"),
         (["{tiny}", "--corpus", "{few}", "--calibration", "{here}/none.csv"], "none.csv: found no file"),
-        (["{here}/no/model", "--corpus", "{few}", "--calibration", "{few}"], "no/model: is not a folder"),
-        (["{here}", "--corpus", "{few}", "--calibration", "{few}"], "config.json: is missing"),
-        (["model", "{here}/no/model", "--calibration", "{few}", "--remove-corpus"], "no/model: is not a folder"),
+        (["{here}/no/model", "--corpus", "{few}", "--calibration", "{few}"], "no/model: expected a folder, or a name"),
+        (["{here}", "--corpus", "{few}", "--calibration", "{few}"], "config.json: cannot be read as a model"),
     ],
 )
 def test_an_error_is_one_line_and_leaves_the_old_bundle_byte_for_byte(
@@ -60,10 +63,10 @@ def with_a_prompt_that_is_a_number(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "found"),
     [
-        (without_a_tensor, "model.safetensors: 1 missing (encoder.layer.1.output.dense.weight); expected"),
-        (with_a_tokenizer_that_is_not_json, "tokenizer.json: cannot be read ("),
+        (without_a_tensor, "the weights lack 1 tensors, such as "),
+        (with_a_tokenizer_that_is_not_json, "tokenizer.json: cannot be read as a model ("),
         (with_a_tokenizer_that_contradicts_its_settings, "tokenizer.json contradicts tokenizer_config.json"),
-        (with_a_prompt_that_is_a_number, "config_sentence_transformers.json: the prompt 'query' is 5, expected"),
+        (with_a_prompt_that_is_a_number, "config_sentence_transformers.json: cannot be read as a model ("),
     ],
 )
 def test_a_broken_model_ends_with_one_line_and_leaves_no_bundle(
@@ -76,26 +79,40 @@ def test_a_broken_model_ends_with_one_line_and_leaves_no_bundle(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("step", "function"),
-    [
-        ("verify", "export.index.verify.verify"),
-        ("corpus", "export.index.indexer.write_index"),
-        ("corpus", "export.cli.read_corpus"),
-    ],
-)
 def test_an_error_of_the_disk_is_one_line_that_names_the_place(
-    step: str, function: str, story_bundle: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
+    story_bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*arguments: object) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO), str(story_bundle / INDEX))
 
-    before = contents(story_bundle)
-    monkeypatch.setattr(function, fail)
-    corpus = ("--corpus", stories, *STORY_COLUMNS, "--out")
-    line = error_line(run(step, *(corpus if step == "corpus" else ()), story_bundle))
-    assert line.startswith(f"error: {story_bundle / INDEX}: {os.strerror(errno.EIO)}; expected ")
-    assert contents(story_bundle) == before
+    monkeypatch.setattr("export.index.verify.verify", fail)
+    assert error_line(run("verify", story_bundle)) == f"error: {story_bundle / INDEX}: {os.strerror(errno.EIO)}"
+
+
+@pytest.mark.parametrize("share", [0.1, 0.9])
+def test_a_disk_that_fills_up_is_one_line_and_leaves_the_old_bundle(
+    whole: tuple[Path, Run], stories: Path, share: float, tmp_path: Path
+) -> None:
+    """There is room for more and more of the new files, which come in the order model, tokenizer, index, passages."""
+    kilobytes = sum(-(-path.stat().st_size // 4096) * 4 for path in whole[0].iterdir())
+    with mounted(tmp_path / "disk", *small_disk(int(kilobytes * (1 + share)))) as disk:
+        out = Path(shutil.copytree(whole[0], disk / "bundle"))
+        line = error_line(run("corpus", "--corpus", stories, *STORY_COLUMNS, "--out", out))
+        assert line.startswith(f"error: {out}")
+        assert "No space left on device" in line
+        assert contents(out) == contents(whole[0])
+
+
+@pytest.mark.parametrize("kilobytes", [40, 500])
+def test_a_disk_that_fills_up_while_the_model_is_written_is_one_line_and_leaves_nothing(
+    calibration: Path, kilobytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cached_model, "export_model", export_model)
+    with mounted(tmp_path / "disk", *small_disk(kilobytes)) as disk:
+        line = error_line(run("model", TINY_BERT, "--calibration", calibration, "--out", disk / "bundle"))
+        assert line.startswith(f"error: {disk / 'bundle'}")
+        assert "No space left on device" in line
+        assert list(disk.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from export.corpus import Corpus
 from export.corpus.python_documentation import NAME
-from function.engine.bundle import INDEX, MANIFEST, MODEL, PASSAGES, TOKENIZER, open_bundle, read_manifest
+from function.engine.bundle import MANIFEST, MODEL, PASSAGES, TOKENIZER, open_bundle, read_manifest
 from tests.export.command_line import contents, error_line, names, run
 from tests.export.conftest import TINY_BERT
 
@@ -16,7 +16,7 @@ def test_texts_are_not_removed_unless_that_is_asked_for(step: list[str], story_b
     before = contents(story_bundle)
     places = {"tiny": TINY_BERT, "here": tmp_path}
     line = error_line(run(*[word.format(**places) for word in step], "--out", story_bundle))
-    assert f"{story_bundle}: holds an index of 147 texts from stories.csv; this command would remove" in line
+    assert f"{story_bundle}: holds 147 texts from stories.csv; this command would remove" in line
     assert line.endswith("choose another folder with --out, or add --remove-corpus")
     assert ("--corpus FILE" in line) == (step[:1] != ["model"])
     assert contents(story_bundle) == before
@@ -30,7 +30,7 @@ def test_texts_without_a_readable_manifest_are_not_removed(manifest: str | None,
         (story_bundle / MANIFEST).write_text(manifest)
     before = contents(story_bundle)
     line = error_line(run(TINY_BERT, "--out", story_bundle))
-    assert f"holds {INDEX} and {PASSAGES}, and no manifest that says which texts they hold" in line
+    assert f"holds {PASSAGES}; this command would remove them" in line
     assert contents(story_bundle) == before
 
 
@@ -54,4 +54,4 @@ def test_pythons_own_documentation_is_replaced_by_itself_but_not_removed(
     assert run(TINY_BERT, "--out", story_bundle, "--remove-corpus").code == 0
     assert run(TINY_BERT, "--out", story_bundle).code == 0
     line = error_line(run("model", TINY_BERT, "--out", story_bundle))
-    assert f"holds an index of 200 texts from {NAME}" in line
+    assert f"holds 200 texts from {NAME}" in line

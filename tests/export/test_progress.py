@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from export.terminal import ProgressLines, showing_progress
+from export.progress import ProgressLines, showing_progress
 
 
 class Clock:

@@ -1,14 +1,15 @@
-"""What `python -m export` prints reaches any stream and controls no terminal."""
+"""What `python -m export` prints reaches any stream, controls no terminal, and can be pasted into a shell."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from export.terminal import TerminalConsole
+from export.terminal import TerminalConsole, python_module
 from function.engine.bundle import open_bundle
-from tests.project import ROOT, run_in_a_shell
+from tests.project import run_in_a_shell
 
 
 @pytest.fixture
@@ -35,11 +36,9 @@ def test_without_standard_streams_an_export_is_silent(command: str, bundle_copy:
     assert index.rows == 1
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_stdout_that_is_full_is_named_instead_of_the_disk_of_the_bundle(command: str, unbuffered: str) -> None:
-    code, _, err = run_in_a_shell(f"{command} >/dev/full", PYTHONUNBUFFERED=unbuffered)
-    expected = "expected a file or a terminal that takes all output; choose another"
-    assert (code, err) == (1, f"error: standard output: No space left on device; {expected}\n")
+def test_a_stdout_that_is_full_is_named_instead_of_the_disk_of_the_bundle(command: str) -> None:
+    code, _, err = run_in_a_shell(f"{command} >/dev/full")
+    assert (code, err) == (1, "error: standard output: No space left on device\n")
 
 
 def test_a_reader_that_stops_early_ends_an_export_as_sigpipe_does(command: str) -> None:
@@ -63,18 +62,41 @@ def test_a_name_in_an_error_controls_no_terminal(tmp_path: Path) -> None:
     assert "\x1b" not in err
 
 
-def test_ctrl_c_during_the_imports_leaves_no_trace() -> None:
-    script = """
-import runpy, signal, sys
+ECHO = "import json, sys\nprint(json.dumps([sys.executable, *sys.argv[1:]]))\n"
 
-class Interrupt:
-    def find_spec(self, name, *others):
-        if name == "export.cli":
-            signal.raise_signal(signal.SIGINT)
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
-sys.meta_path.insert(0, Interrupt())
-runpy.run_module("export", run_name="__main__", alter_sys=True)
-"""
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=False, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with a module that prints what it was called with."""
+    (tmp_path / "echo_words.py").write_text(ECHO)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def paste(command: str) -> list[str]:
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
+    return list(json.loads(done.stdout))
+
+
+def test_every_word_arrives_as_it_was(here: Path) -> None:
+    words = ["--out", "my bundle", "it's", "$HOME", "`date`", "*", "[b]", 'a"b', "ü;&|"]
+    assert paste(python_module("echo_words", *words, Path("a b")))[1:] == [*words, "a b"]
+
+
+def test_the_python_is_this_one_also_outside_its_environment(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    assert Path(paste(python_module("echo_words"))[0]).samefile(sys.executable)
+
+
+def test_an_activated_environment_needs_no_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
+    assert python_module("export", "--help") == "python -m export --help"
+
+
+def test_an_environment_in_the_working_folder_is_named_from_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / ".venv" / "bin" / "python"))
+    monkeypatch.chdir(tmp_path)
+    assert python_module("export") == ".venv/bin/python -m export"

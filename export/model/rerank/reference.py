@@ -9,7 +9,7 @@ from inspect import signature
 
 import numpy as np
 
-from export.error_text import first_line
+from export.errors import first_line
 from export.model.load_model import load_model
 from export.model.reference import LONG_TEXT, TEXTS, apply_step, pool
 from export.model.source.model_files import ModelError

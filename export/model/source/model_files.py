@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from export.error_text import first_line
+from export.errors import first_line
 
 WEIGHTS = "model.safetensors"
 SHARDS = "model.safetensors.index.json"  # lists the files if the weights are in several

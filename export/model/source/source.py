@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from export.error_text import first_line
+from export.errors import first_line
 from export.model.source.model_files import ModelError, hash_weights, read_json, read_prompts, reading
 from export.model.source.modules import EMBEDDING, ROUTES, Modules, Step, read_modules, read_steps
 

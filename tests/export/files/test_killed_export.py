@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from export.files.resume import PARTIAL
+from export.files.replace import PARTIAL
 from export.index import embed
 from export.index.shards import save_shard
 from function.engine.bundle import open_bundle
@@ -128,8 +128,7 @@ def test_an_interruption_keeps_finished_shards_and_says_where(
     done = interrupt_after(2, bundle_copy, texts)
     assert done.code == 130
     assert done.err == (
-        f"interrupted: nothing was changed ({bundle_copy}/{PARTIAL} keeps what is finished for the next export; delete "
-        "it to start afresh)\n"
+        f"interrupted: nothing was changed; {bundle_copy}/{PARTIAL} keeps what is finished for the next export\n"
     )
     assert embedded(bundle_copy, texts).startswith("1,000 texts, 1,000 rows taken over from an export that was")
 
@@ -157,5 +156,5 @@ def test_a_terminated_export_keeps_finished_shards_and_says_where(bundle_copy: P
         _, err = process.communicate()
     assert process.returncode == 128 + signal.SIGTERM
     (kept,) = [path for path in bundle_copy.iterdir() if path.is_dir()]
-    assert err.startswith(f"interrupted: nothing was changed ({kept} keeps what is finished for ")
+    assert err.startswith(f"interrupted: nothing was changed; {kept} keeps what is finished for ")
     open_bundle(bundle_copy)

@@ -13,14 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from export.files.replace import COMPLETE, replacing
-from export.files.resume import PARTIAL
+from export.files.replace import COMPLETE, PARTIAL, replacing
 from function.engine.bundle import MANIFEST, MODEL, TOKENIZER, BundleError, open_bundle, read_manifest
 from tests.export.command_line import contents, names
 from tests.export.disks import mounted, small_disk
 
 ROOT = Path(__file__).parents[3]
-DESCRIPTORS = Path("/proc/self/fd")
 
 
 def copy_into(folder: Path, files: Path) -> None:
@@ -141,30 +139,6 @@ def test_a_mount_point_is_replaced_also_behind_a_link(bundle: Path, new: Path, t
             assert names(out) == sorted([*names(files), "lost+found"])
 
 
-def test_a_folder_mounted_from_the_same_disk_is_replaced(bundle_copy: Path, new: Path, tmp_path: Path) -> None:
-    with mounted(tmp_path / "volume", "--bind", str(bundle_copy)) as out:
-        put(out, new)
-        assert holds(out, new)
-    assert holds(bundle_copy, new)
-
-
-def test_a_folder_on_a_disk_of_its_own_is_replaced_though_the_one_above_is_read_only(new: Path, tmp_path: Path) -> None:
-    with mounted(tmp_path / "above", *small_disk(100)) as above, mounted(above / "out", *small_disk(8_000)) as out:
-        subprocess.run(["mount", "-o", "remount,ro", above], check=True)
-        put(out, new)
-        assert holds(out, new)
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_is_replaced_though_the_one_above_cannot_be_written(bundle_copy: Path, new: Path) -> None:
-    bundle_copy.parent.chmod(0o555)
-    try:
-        put(bundle_copy, new)
-    finally:
-        bundle_copy.parent.chmod(0o755)
-    assert holds(bundle_copy, new)
-
-
 # What is not touched
 
 
@@ -178,8 +152,7 @@ def tree(folder: Path) -> dict[str, bytes | None]:
         ({"holiday.jpg": "precious"}, "holds holiday.jpg, so it is not a bundle"),
         ({"manifest.json": '{"start_url": "/"}', "index.html": ""}, "holds index.html, so it is not a bundle"),
         ({"manifest.json": '{"name": "My app"}'}, "holds manifest.json and no model.ort, so it is not a bundle"),
-        ({"lost+found/file": ""}, "holds lost+found, so it is not a bundle"),
-        ({"model.ort/file": "", "tokenizer.txt": ""}, "holds model.ort, so it is not a bundle"),
+        ({".partial/of-rsync": "", "holiday.jpg": "precious"}, "holds holiday.jpg, so it is not a bundle"),
     ],
 )
 def test_a_folder_that_is_not_a_bundle_is_not_touched(files: dict[str, str], message: str, tmp_path: Path) -> None:
@@ -191,53 +164,6 @@ def test_a_folder_that_is_not_a_bundle_is_not_touched(files: dict[str, str], mes
         replacing(tmp_path / "out").__enter__()
     assert str(caught.value).startswith(f"{tmp_path / 'out'}: {message}")
     assert tree(tmp_path) == before
-
-
-@pytest.mark.parametrize(
-    ("out", "message"),
-    [
-        ("/", r"^/: is the root of all folders"),
-        ("..", r"holds here, so it is not a bundle"),
-        ("../file", r"file: is a file; expected a folder"),
-        ("../loop", r"loop"),
-    ],
-)
-def test_a_place_that_cannot_be_a_bundle_is_refused(
-    out: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").write_text("precious")
-    (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    monkeypatch.chdir(empty(tmp_path / "here"))
-    if out == "..":
-        (tmp_path / "file").unlink()
-        (tmp_path / "loop").unlink()
-    before = tree(tmp_path)
-    with pytest.raises((BundleError, OSError), match=message):  # for a loop an OSError since Python 3.13
-        replacing(Path(out)).__enter__()
-    assert tree(tmp_path) == before
-
-
-def test_a_deleted_working_folder_is_an_error_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(empty(tmp_path / "gone"))
-    (tmp_path / "gone").rmdir()
-    with pytest.raises(BundleError, match=r"^bundle: the current folder was deleted; expected one that exists"):
-        replacing(Path("bundle")).__enter__()
-
-
-def test_a_place_where_nothing_can_be_written_is_named() -> None:
-    with pytest.raises(NotADirectoryError) as caught:
-        replacing(Path("/dev/null/bundle")).__enter__()
-    assert caught.value.filename == "/dev/null/bundle"
-
-
-def test_a_read_only_disk_is_refused_before_any_work_and_named(bundle: Path, tmp_path: Path) -> None:
-    with mounted(tmp_path / "volume", *small_disk(8_000)) as out:
-        copy_into(out, bundle)
-        subprocess.run(["mount", "-o", "remount,ro", out], check=True)
-        with pytest.raises(OSError, match="Read-only file system") as caught:
-            replacing(out).__enter__()
-        assert (caught.value.errno, caught.value.filename) == (errno.EROFS, str(out))
-        assert holds(out, bundle)
 
 
 # Stops
@@ -255,7 +181,7 @@ def stop_half_way(out: Path, stop: type[BaseException] = RuntimeError) -> None:
         export()
 
 
-@pytest.mark.parametrize("stop", [RuntimeError, BundleError, KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("stop", [RuntimeError, KeyboardInterrupt])
 def test_an_error_or_an_interruption_leaves_the_old_bundle_byte_for_byte(
     bundle: Path, bundle_copy: Path, stop: type[BaseException]
 ) -> None:
@@ -271,31 +197,16 @@ def test_an_error_leaves_nothing_where_nothing_was_but_an_empty_folder(tmp_path:
     assert names(tmp_path / "out") == []
 
 
-@pytest.mark.parametrize("moved", [1, 2, 3, 4])
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, OSError(errno.EIO, "Input/output error")])
-def test_a_stop_while_files_move_is_reported_and_the_next_export_moves_the_rest(
+@pytest.mark.parametrize(("moved", "stop"), [(1, KeyboardInterrupt()), (4, OSError(errno.EIO, "Input/output error"))])
+def test_after_a_stop_while_files_move_the_next_export_moves_the_rest(
     bundle_copy: Path, new: Path, moved: int, stop: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", stopping_after(moved, stop))
-        with pytest.raises(BundleError, match="stopped while the new files moved into it"):
+        with pytest.raises(type(stop)):
             put(bundle_copy, new)
     with pytest.raises(BundleError, match=r"holds no manifest\.json"):
         open_bundle(bundle_copy)
-    stop_half_way(bundle_copy)
-    assert holds(bundle_copy, new)
-
-
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
-def test_a_stop_while_a_killed_exports_files_move_is_reported(
-    bundle_copy: Path, new: Path, stop: type[BaseException], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    copy_into(bundle_copy / PARTIAL, new)
-    (bundle_copy / PARTIAL / COMPLETE).touch()
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "replace", stopping_after(1, stop()))
-        with pytest.raises(BundleError, match="stopped while the new files moved into it"):
-            put(bundle_copy, new)
     stop_half_way(bundle_copy)
     assert holds(bundle_copy, new)
 
@@ -312,41 +223,16 @@ def stopping_after(count: int, stop: BaseException) -> Callable[[Path, Path], Pa
     return replace_or_stop
 
 
-def test_a_manifest_that_cannot_be_removed_leaves_the_old_bundle(
-    bundle: Path, bundle_copy: Path, new: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    unlink = Path.unlink
-
-    def refuse(self: Path, missing_ok: bool = False) -> None:
-        if self.parent == bundle_copy:
-            raise PermissionError(errno.EPERM, "Operation not permitted", str(self))
-        unlink(self, missing_ok)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "unlink", refuse)
-        with pytest.raises(PermissionError):
-            put(bundle_copy, new)
-    assert holds(bundle_copy, bundle)
-
-
-def test_an_error_of_the_disk_while_it_keeps_the_files_names_the_path_and_leaves_the_old_bundle(
+def test_an_error_of_the_disk_while_it_stores_the_files_leaves_the_old_bundle(
     bundle: Path, bundle_copy: Path, new: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(descriptor: int) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match="Input/output error") as caught:
+    with pytest.raises(OSError, match="Input/output error"):
         put(bundle_copy, new)
-    assert Path(caught.value.filename).parent == bundle_copy / PARTIAL
     assert holds(bundle_copy, bundle)
-
-
-@pytest.mark.skipif(not DESCRIPTORS.is_dir(), reason="lists its descriptors on Linux alone")
-def test_no_descriptor_stays_open(bundle_copy: Path) -> None:
-    before = len(list(DESCRIPTORS.iterdir()))
-    stop_half_way(bundle_copy)
-    assert len(list(DESCRIPTORS.iterdir())) == before
 
 
 # Killed processes
@@ -391,13 +277,7 @@ def test_a_killed_process_leaves_the_old_bundle_and_the_next_export_removes_what
     assert holds(bundle_copy, bundle)
 
 
-def test_files_of_a_killed_export_in_a_new_folder_do_not_stop_the_next_export(tmp_path: Path, new: Path) -> None:
-    run_killed(KILLED_HALF_WAY, tmp_path / "out")
-    put(tmp_path / "out", new)
-    assert holds(tmp_path / "out", new)
-
-
-@pytest.mark.parametrize("moved", [0, 1, 2])
+@pytest.mark.parametrize("moved", [0, 2])
 def test_a_bundle_whose_process_was_killed_while_files_moved_does_not_open_until_the_rest_has_moved(
     bundle_copy: Path, new_model: Path, moved: int
 ) -> None:
@@ -442,13 +322,3 @@ def test_a_lock_on_a_file_that_another_export_has_removed_does_not_count(
     monkeypatch.setattr(fcntl, "flock", end_meanwhile)
     with pytest.raises(BundleError, match="another export is writing"):
         replacing(tmp_path / "out").__enter__()
-
-
-def test_a_file_system_without_locks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(descriptor: int, operation: int) -> None:
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(OSError, match="No locks available") as caught:
-        replacing(tmp_path / "out").__enter__()
-    assert caught.value.filename == str(tmp_path / "out")

@@ -6,17 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from export.files.replace import COMPLETE, replacing
-from export.files.resume import FINISHED, PARTIAL, find_kept, finishing
-from function.engine.bundle import MANIFEST, MODEL
+from export.files.replace import COMPLETE, FINISHED, PARTIAL, find_kept, finishing, replacing
+from function.engine.bundle import MODEL
 from tests.export.command_line import contents, names
 from tests.export.files.test_replace import copy_into, run_killed
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from export.files.resume import finishing
-from export.files.replace import replacing
+from export.files.replace import finishing, replacing
 with replacing(Path(sys.argv[1])) as fresh:
     (fresh / "model.ort").write_text("not finished")
     with finishing(fresh, "shard") as path:
@@ -58,7 +56,7 @@ def test_the_next_export_takes_over_what_a_killed_one_has_finished(tmp_path: Pat
     assert names(tmp_path / "out") == names(bundle)
 
 
-@pytest.mark.parametrize("stop", [RuntimeError, KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("stop", [RuntimeError, KeyboardInterrupt])
 def test_an_error_and_an_interruption_keep_what_is_finished_and_remove_the_rest(
     bundle_copy: Path, stop: type[BaseException]
 ) -> None:
@@ -86,30 +84,6 @@ def test_files_of_an_export_killed_while_they_moved_leave_nothing_finished(tmp_p
     with pytest.raises(RuntimeError):
         stop_after(tmp_path / "out", RuntimeError, lambda fresh: None)
     assert names(tmp_path / "out") == names(bundle)
-
-
-def test_a_stop_before_the_first_file_moves_keeps_what_is_finished(
-    bundle_copy: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    unlink = Path.unlink
-
-    def interrupt(path: Path, missing_ok: bool = False) -> None:
-        if path.parent == bundle_copy:
-            raise KeyboardInterrupt
-        unlink(path, missing_ok)
-
-    def fill(patch: pytest.MonkeyPatch) -> None:
-        with replacing(bundle_copy) as fresh:
-            finish(fresh, "shard")
-            copy_into(fresh, bundle)
-            patch.setattr(Path, "unlink", interrupt)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        fill(patch)
-    assert (bundle_copy / MANIFEST).exists()
-    kept = find_kept(bundle_copy)
-    assert kept is not None
-    assert finished(kept) == ["shard"]
 
 
 def test_a_piece_is_flushed_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

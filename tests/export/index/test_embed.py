@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from export.corpus import Corpus
-from export.files.resume import FINISHED
+from export.files.replace import FINISHED
 from export.index import embed
 from export.index.embed import embed_corpus
 from function.engine.embedder import Embedder

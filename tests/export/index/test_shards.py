@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from export.corpus.digests import digest_texts
-from export.files.resume import FINISHED
+from export.files.replace import FINISHED
 from export.index import shards
 from export.index.shards import gather_rows, join_digests, read_shards, save_shard
 from function.engine.quantization import Codes, Scales

@@ -52,7 +52,7 @@ def test_an_update_into_another_folder_brings_the_model_and_leaves_the_older_bun
 def test_an_update_into_another_folder_has_the_options_and_the_bytes_of_its_bundle(
     bundle_copy: Path, changed: Path, tmp_path: Path
 ) -> None:
-    options = ("--title", "Stories", "--stem", "german", "--id-column", "number", "--recall", "1")
+    options = ("--title", "Stories", "--stem", "german", "--id-column", "number")
     export_texts(changed, bundle_copy, *options)
     export_texts(changed, tmp_path / "new", "--update", bundle_copy)
     assert contents(tmp_path / "new") == contents(bundle_copy)
@@ -61,7 +61,7 @@ def test_an_update_into_another_folder_has_the_options_and_the_bytes_of_its_bund
     assert index is not None
     assert index.keywords is not None
     assert (index.title, index.keywords.stemming) == ("", None)
-    assert index.options == {"id_column": "number", "recall": 1.0, "stem": "none"}
+    assert index.options == {"id_column": "number", "stem": "none"}
 
 
 def test_an_update_without_new_texts_embeds_none(

@@ -14,7 +14,7 @@ from export.corpus import Corpus
 from export.index.indexer import take_model
 from export.index.keywords import KeywordOptions, keyword_tensors
 from export.index.recall import ExactSearches, Recall, sample_rows, search_samples
-from export.index.verify import Check, verify, verify_export
+from export.index.verify import Check, verify
 from function.engine.bundle import (
     COLUMNS,
     INDEX,
@@ -34,10 +34,8 @@ from tests.conftest import DIM, write_bundle
 from tests.passage_files import write_passages
 
 Tensors = dict[str, NDArray[Any]]
-Rows = tuple[NDArray[Any], NDArray[Any], ExactSearches]
 
 TERMS = "terms of 200 texts without their postings"
-TERMS_AFTER_EXPORT = "terms of 64 texts without their postings"
 COSINE = "least cosine of 200 rows to their texts"
 RECALLS = [f"recall@10, first hits of 200 {kind}" for kind in ("spans", "rows")]
 METADATA = "columns, metadata of the texts"
@@ -106,115 +104,23 @@ def test_each_step_tells_its_progress_up_to_one(bundle: Path) -> None:
     assert ("embed a sample again", 1, 200) in told
 
 
-class Clock:
-    """A clock that is a second later each time it is asked."""
-
-    def __init__(self) -> None:
-        self.seconds = 0
-
-    def __call__(self) -> float:
-        self.seconds += 1
-        return self.seconds
-
-
-def test_no_more_texts_are_embedded_again_than_the_time_is_enough_for(
-    bundle: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("export.index.verify.TEXTS_AT_ONCE", 30)
-    found = [[one.name for one in verify(bundle, seconds=seconds, clock=Clock())] for seconds in (0, 4, 1000)]
-    cosines = [next(name for name in names if "cosine" in name) for names in found]
-    assert cosines == [
-        "least cosine of 30 rows to their texts",  # the first are embedded whatever the time
-        "least cosine of 120 rows to their texts",
-        COSINE,
-    ]
-
-
-def test_the_first_texts_embedded_again_come_from_the_whole_corpus(
-    bundle_copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def spoil_the_end(tensors: Tensors) -> None:
-        tensors["codes"][100:] = tensors["codes"][99::-1]
-
-    change_tensors(bundle_copy / INDEX, spoil_the_end)
-    monkeypatch.setattr("export.index.verify.TEXTS_AT_ONCE", 30)
-    checks = {one.name: one for one in verify(bundle_copy, seconds=0)}
-    assert not checks["least cosine of 30 rows to their texts"].passed
-
-
 # After an export
 
 
 @pytest.fixture(scope="module")
-def rows(bundle: Path) -> Rows:
-    """What the export has in memory when it has written an index: codes, scales and what exact search finds."""
+def exact(bundle: Path) -> ExactSearches:
+    """What exact search finds, which the export has in memory when it has written an index."""
     tensors = load_file(bundle / INDEX)
     codes, scales = tensors["codes"], tensors["scales"]
-    return codes, scales, search_samples(sample_rows(codes, scales), codes, scales)
-
-
-EXPORT_COSINE = "least cosine of 64 rows to their texts"
-EQUAL = "rows in the index, rows embedded"
-
-
-def test_a_good_export_passes_every_check(bundle: Path, rows: Rows) -> None:
-    checks = {one.name: one for one in verify_export(bundle, *rows)}
-    assert list(checks) == [
-        *(f"checksum of {name}" for name in (MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS)),
-        "rows in index, texts, manifest",
-        EQUAL,
-        METADATA,
-        TERMS_AFTER_EXPORT,
-        EXPORT_COSINE,
-        *RECALLS,
-    ]
-    assert all(one.passed for one in checks.values())
-
-
-def test_an_export_embeds_only_a_sample_again_and_each_text_alone(
-    bundle: Path, rows: Rows, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    embedded: list[int] = []
-    embed = Embedder.embed_batch
-
-    def count(embedder: Embedder, ids: list[list[int]]) -> NDArray[np.float32]:
-        embedded.append(len(ids))
-        return embed(embedder, ids)
-
-    monkeypatch.setattr(Embedder, "embed_batch", count)
-    list(verify_export(bundle, *rows))
-    assert embedded == [1] * 64
-
-
-def test_a_slow_model_does_not_embed_the_whole_sample(bundle: Path, rows: Rows) -> None:
-    names = [one.name for one in verify_export(bundle, *rows, seconds=10, clock=Clock())]
-    assert "least cosine of 10 rows to their texts" in names
-
-
-def failed_after_export(bundle: Path, rows: Rows) -> list[str]:
-    return [one.name for one in verify_export(bundle, *rows) if not one.passed]
-
-
-@pytest.mark.parametrize("changed", ["codes", "scales"])
-def test_one_row_written_otherwise_than_it_was_embedded_fails(changed: str, bundle_copy: Path, rows: Rows) -> None:
-    def change_one(tensors: Tensors) -> None:
-        tensors[changed][150] *= -1
-
-    change_tensors(bundle_copy / INDEX, change_one)
-    assert failed_after_export(bundle_copy, rows) == [EQUAL]
-
-
-def test_rows_that_are_not_those_of_their_texts_fail_after_an_export(bundle_copy: Path, rows: Rows) -> None:
-    codes, scales = rows[0][::-1].copy(), rows[1][::-1].copy()
-    change_tensors(bundle_copy / INDEX, lambda tensors: tensors.update(codes=codes, scales=scales))
-    assert failed_after_export(bundle_copy, (codes, scales, rows[2])) == [EXPORT_COSINE]
+    return search_samples(sample_rows(codes, scales), codes, scales)
 
 
 def test_an_index_that_misses_neighbours_fails_after_an_export(
-    bundle_copy: Path, rows: Rows, monkeypatch: pytest.MonkeyPatch
+    bundle_copy: Path, embedder: Embedder, exact: ExactSearches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert [one.name for one in verify(bundle_copy, embedder=embedder, exact=exact) if not one.passed] == []
     monkeypatch.setattr("export.index.recall.ExactSearch.recall_of", lambda exact, index: Recall(0.97, 1.0))
-    assert failed_after_export(bundle_copy, rows) == RECALLS
+    assert [one.name for one in verify(bundle_copy, embedder=embedder, exact=exact) if not one.passed] == RECALLS
 
 
 # Damage
@@ -236,7 +142,7 @@ def test_a_model_that_does_not_open_is_found_without_texts_too(bundle: Path, tmp
     assert isinstance(error, BundleError)
 
 
-@pytest.mark.parametrize("name", [MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS])
+@pytest.mark.parametrize("name", [TOKENIZER, PASSAGES])
 def test_one_flipped_byte_fails_the_checksum_of_its_file_alone(bundle_copy: Path, name: str) -> None:
     content = bytearray((bundle_copy / name).read_bytes())
     content[len(content) // 2] ^= 0b100
@@ -255,7 +161,7 @@ def test_a_file_that_does_not_open_stops_the_checks_with_an_error_that_names_it(
     assert name in str(error)
 
 
-@pytest.mark.parametrize("name", [MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS])
+@pytest.mark.parametrize("name", [MODEL, PASSAGES])
 def test_a_file_cut_short_is_refused(bundle_copy: Path, name: str) -> None:
     with (bundle_copy / name).open("r+b") as file:
         file.truncate((bundle_copy / name).stat().st_size - 1)

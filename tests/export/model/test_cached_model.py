@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from export.corpus import Corpus
-from export.files.resume import FINISHED
+from export.files.replace import FINISHED
 from export.model import cached_model
 from export.model.cached_model import make_model
 from export.model.calibration_texts import split_texts

@@ -230,7 +230,7 @@ def test_a_prompt_can_be_replaced_and_left_out(router: Path) -> None:
 def test_the_model_of_an_update_keeps_its_dimensions_and_prompts(option: str) -> None:
     done = run("--update", "bundle", "--corpus", "f.csv", option, "12")
     assert (done.code, done.out) == (2, "")
-    assert f"{option} is about exporting a model; --update without MODEL keeps the bundle's model" in done.err
+    assert f"{option} is for a new model, and the bundle's is kept; add MODEL" in done.err
 
 
 # Router

@@ -15,41 +15,26 @@ import pytest
 from tests.function.server.running import RUNNING
 from tests.project import ROOT
 
-INTERRUPTED = """
+SIGNALLED = """
 import json, signal
 from function.commands.terminal import run
 
-def wait():
-    signal.raise_signal(signal.SIGINT)
-
 def import_compiled_module():
     try:
-        wait()
-    except KeyboardInterrupt:
+        signal.raise_signal(signal.{name})
+    except BaseException:
         raise ImportError("initialization failed") from None  # as such modules do
 
-print(json.dumps(run({command}, prints_results=True)))
+print(json.dumps(run({command})))
 """
 
 
-@pytest.mark.parametrize("command", ["wait", "import_compiled_module"])
-def test_ctrl_c_ends_a_command_with_130(in_a_new_process: Callable[..., Any], command: str) -> None:
-    assert in_a_new_process(INTERRUPTED.replace("{command}", command)) == 130
-
-
-def test_an_import_error_without_ctrl_c_is_raised(in_a_new_process: Callable[..., Any]) -> None:
-    script = """
-from function.commands.terminal import run
-
-def broken():
-    raise ImportError("no such module")
-
-try:
-    run(broken, prints_results=True)
-except ImportError:
-    print("true")
-"""
-    assert in_a_new_process(script) is True
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+@pytest.mark.parametrize("command", ["lambda: signal.raise_signal(signal.{name})", "import_compiled_module"])
+def test_a_signal_ends_a_command_with_its_code(
+    in_a_new_process: Callable[..., Any], command: str, name: str, code: int
+) -> None:
+    assert in_a_new_process(SIGNALLED.replace("{command}", command).replace("{name}", name)) == code
 
 
 @pytest.mark.parametrize("redirection", ["", ">&- <&-"])

@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from export.packages import EXTRAS, explain_import
+from export.errors import EXTRAS, explain_import
 from tests.project import ROOT
 
 WITHOUT_RICH = """

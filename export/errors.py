@@ -1,7 +1,4 @@
-"""Packages that a command needs and that are not installed: those of an extra of pyproject.toml, or some from npm.
-
-An error names the packages themselves, so that its command works for a checkout and for a wheel.
-"""
+"""Errors in one line: of libraries, and of packages and clusters that a command needs."""
 
 import shlex
 from importlib.util import find_spec
@@ -30,8 +27,12 @@ EXTRAS = {
 }
 
 
+class ClusterError(RuntimeError):
+    """A cluster cannot be used. It is here so that the command line catches it without importing what embeds."""
+
+
 class PackagesError(RuntimeError):
-    """Packages are missing: the message says which, and how to install them."""
+    """Packages are missing: the message names those to install, which works for a checkout and for a wheel."""
 
 
 def require_packages(where: str, extra: str, *modules: str) -> None:
@@ -54,3 +55,9 @@ def explain_import(error: ImportError) -> str:
             except PackagesError as missing:
                 return str(missing)
     raise error
+
+
+def first_line(error: BaseException) -> str:
+    """Return the error's type and the first line of its text."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0].strip()}" if lines else type(error).__name__

@@ -1,0 +1,27 @@
+"""Types of options for argparse, in the commands of `python -m function` and `python -m export`."""
+
+import json
+from argparse import ArgumentTypeError
+from typing import Any
+
+
+def share(text: str) -> float:
+    """Return a number from 0 to 1. Raises ArgumentTypeError for all else."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise ArgumentTypeError(f"found {text!r}, expected a number from 0 to 1")
+    return number
+
+
+def filter_object(text: str) -> dict[str, Any]:
+    """Return an object of JSON. Raises ArgumentTypeError for all else."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ArgumentTypeError(f"not JSON: {error}; expected such as '{{\"year\": 2014}}'") from error
+    if not isinstance(found, dict):
+        raise ArgumentTypeError("expected an object of JSON, such as '{\"year\": 2014}'")
+    return found
