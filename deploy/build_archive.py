@@ -1,4 +1,4 @@
-"""Write the archive of the modules that INIT imports: `python -m deploy.build_archive`, the last step of an image.
+"""Write the archive of the modules that the function imports: `python -m deploy.build_archive`, an image's last step.
 
 It runs with the interpreter and in the folder of the function in the image. function/archive.py describes the file.
 """
@@ -16,8 +16,9 @@ from zlib import crc32
 from deploy.replacements import KINDS, compile_module
 from function.archive import ARCHIVE, Modules, Snippets
 
-# Prints the modules that a start imports, and the sources of the snippets that it runs. function.handler itself needs a
-# bundle, and there can be none yet. So this imports the same modules, and sends GET /health to an app without a bundle.
+# Prints the modules that a start and the FastAPI app import, and the sources of the snippets that they run.
+# function.handler itself needs a bundle, and there can be none yet. So this imports the same modules, and sends
+# GET /health to an app without a bundle.
 WATCH = """
 import json, sys
 import function.archive as archive
@@ -27,7 +28,7 @@ def run_snippet(source, names, local_names):
     exec(source, names, local_names)
 archive.run_snippet = run_snippet
 archive.use_archive(sys.argv[1])
-import concurrent.futures.thread, pydantic.v1
+import concurrent.futures.thread
 from types import SimpleNamespace
 from function.engine.loading import LoadedBundle
 from function.app import create_app
@@ -40,6 +41,7 @@ bundle = LoadedBundle(manifest=None, embedder=embedder, index=None, passages=Non
 app = create_app(bundle, Settings(), make_logger(Settings()), ColdStart(print))
 health = {**WARM_UP, "requestContext": {"http": {"method": "GET", "path": "/health", "sourceIp": "127.0.0.1"}}}
 assert make_handler(app, "/")(health, None)["statusCode"] == 200
+import function.fastapi_app, pydantic.v1
 modules = {}
 for name in list(sys.modules):
     origin = getattr(getattr(sys.modules[name], "__spec__", None), "origin", None) or ""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from types import CodeType
 
-STUBS = Path(__file__).parent / "stubs"
+LAZY_STUB = Path(__file__).parent / "stubs" / "lazy_module.py"
 
 LAZY = (
     # NumPy: docstrings of its compiled functions; files and records
@@ -20,13 +20,10 @@ LAZY = (
     # pydantic: discriminated unions
     "pydantic._internal._discriminated_union",
     # the standard library: connections, mail, archives, hashes by OpenSSL
-    *("ssl", "asyncio.sslproto", "http.client", "http.cookies", "email.header"),
-    *("hashlib", "pickle", "locale", "html", "shutil", "zipfile"),
+    *("ssl", "asyncio.sslproto", "email.header", "hashlib", "pickle", "locale", "shutil", "zipfile"),
 )
 KINDS = {
     "lazy": "modules that no request uses run at the first access to an attribute",
-    "openapi": "FastAPI's models of an OpenAPI document are created for the first document",
-    "pydantic-v1": "pydantic's first version, which FastAPI imports for a comparison, is one empty class",
     "core-schema": "the hundred TypedDicts of pydantic_core's schemas are plain dicts",
     "numpy-types": "NumPy's linear algebra does not import NumPy's types for type checkers",
     "dataclasses": "the methods that dataclasses write are compiled before",
@@ -43,9 +40,8 @@ def compile_module(name: str, file: Path, without: Collection[str] = ()) -> Code
     `file` is the library's source; tracebacks show it. `without` has the KINDS that are left out.
     Raises ReplacementError if the library has changed, and the replacement does not fit.
     """
-    kind, stub = STUBBED.get(name, ("", ""))
-    if stub and kind not in without:
-        tree = ast.parse(stub)
+    if name in LAZY and "lazy" not in without:
+        tree = ast.parse(LAZY_STUB.read_bytes())
     else:
         tree = ast.parse(file.read_bytes())
         kind, change = REWRITTEN.get(name, ("", None))
@@ -79,12 +75,7 @@ def _no_types_for_checkers(tree: ast.Module) -> None:
     tree.body = [*ast.parse("from __future__ import annotations").body, *kept]  # they name those types
 
 
-_LAZY_STUB = (STUBS / "lazy_module.py").read_text(encoding="utf-8")
-# by name of a module: the kind, and the source that replaces the module or the function that changes it
-STUBBED = dict.fromkeys(LAZY, ("lazy", _LAZY_STUB)) | {
-    "fastapi.openapi.models": ("openapi", (STUBS / "openapi_models.py").read_text(encoding="utf-8")),
-    "pydantic.v1": ("pydantic-v1", f"{_LAZY_STUB}\n\nclass BaseModel: ...\n"),
-}
+# by name of a module: the kind, and the function that changes the module
 REWRITTEN: dict[str, tuple[str, Callable[[ast.Module], None]]] = {
     "dataclasses": ("dataclasses", _run_snippets),
     "pydantic_core.core_schema": ("core-schema", _plain_dicts),

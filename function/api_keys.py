@@ -5,10 +5,8 @@ from ipaddress import ip_address
 from secrets import compare_digest
 from typing import Any
 
-from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
-
 from function.errors import ErrorReply, error_reply
+from function.http import ASGIApp, Receive, Reply, Scope, Send
 from function.settings import Settings, SettingsError
 
 OPEN_PATHS = ("/health", "/")  # paths whose GET and HEAD need no key: they reveal nothing about the texts
@@ -43,7 +41,7 @@ class ApiKeys:
         return len(values) == 1 and scheme.lower() == b"bearer" and any(matches)
 
 
-def _refusal(scope: Scope) -> JSONResponse:
+def _refusal(scope: Scope) -> Reply:
     has_any = any(name == b"authorization" for name, _ in scope["headers"])
     found = "is not one of this server's API keys" if has_any else "is missing"
     message = f"authorization: {found}, expected Bearer and an API key; ask the operator of this server for one"

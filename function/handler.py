@@ -1,8 +1,8 @@
 """The entry point in Lambda. Importing it loads everything, measures the phases, and creates `handler`.
 
 In INIT, the time of this import, a function has a full core, whatever its memory size. So everything that can be done
-once is done here. A thread opens the bundle while FastAPI is imported, so that each goes on while the other one waits
-for a file.
+once is done here, except importing FastAPI, which most functions never need. A thread opens the bundle while the app's
+modules are imported, so that each goes on while the other one waits for a file.
 """
 
 from time import perf_counter_ns

@@ -6,11 +6,8 @@ CORS origins, and BundlePerRequest of function/s3/active_bundle.py, if the bundl
 
 import os
 
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
 from function.errors import error_reply
+from function.http import ASGIApp, Message, Receive, Reply, Scope, Send, header, replay
 from function.startup import ColdStart
 from function.telemetry import Log, Stopwatch, server_timing
 
@@ -46,10 +43,10 @@ class RequestLog:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers["x-request-id"] = request_id
                 phases = {f"init-{phase}": milliseconds for phase, milliseconds in start.items()} | stopwatch.phases
-                headers["server-timing"] = server_timing(phases, stopwatch.total())
+                timing = server_timing(phases, stopwatch.total())
+                ours = [(b"x-request-id", request_id.encode()), (b"server-timing", timing.encode())]
+                message["headers"] = [*message["headers"], *ours]
             await send(message)
 
         try:
@@ -98,17 +95,17 @@ class RequestLimits:
             return
         refusal = scope.get("refusal")
         body = error_reply(400, refusal, scope["path"]) if refusal else await self._read(scope, receive)
-        if isinstance(body, Response):
+        if isinstance(body, Reply):
             await body(scope, receive, send)
-            if body.status_code == 413:
+            if body.status == 413:
                 await discard_body(receive)
         else:
             await self._app(scope, replay({"type": "http.request", "body": body, "more_body": False}, receive), send)
 
-    async def _read(self, scope: Scope, receive: Receive) -> bytes | Response:
+    async def _read(self, scope: Scope, receive: Receive) -> bytes | Reply:
         """Return the body, or the reply to one that is too large, as soon as that is known, or that breaks off."""
-        announced = Headers(scope=scope).get("content-length", "")
-        length, received, is_whole = int(announced) if announced.isdecimal() else 0, 0, False
+        announced = header(scope, b"content-length")
+        length, received, is_whole = int(announced) if announced.isdigit() else 0, 0, False
         parts: list[bytes] = []
         while max(length, received) <= self._max_body_bytes:
             if is_whole:
@@ -132,16 +129,6 @@ async def discard_body(receive: Receive) -> None:
         if not message.get("more_body", False):
             return
         left -= len(message["body"])
-
-
-def replay(message: Message, receive: Receive) -> Receive:
-    """Return a `receive` that returns this message first, then the next ones."""
-    unread = [message]
-
-    async def receive_again() -> Message:
-        return unread.pop() if unread else await receive()
-
-    return receive_again
 
 
 class HeadRequests:

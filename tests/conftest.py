@@ -18,7 +18,6 @@ import httpx
 import hypothesis
 import numpy as np
 import pytest
-from fastapi import FastAPI
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 from starlette.types import ASGIApp
 from tokenizers import Tokenizer
@@ -33,7 +32,7 @@ from export.index.indexer import KEYWORDS_BY_DEFAULT, write_index, write_model
 from export.index.keywords import KeywordOptions
 from export.index.recall import sample_spans, search_samples
 from export.model.quantize import save_ort
-from function.app import create_app
+from function.app import App, create_app
 from function.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, Manifest, ModelInfo, open_bundle
 from function.engine.embedder import Embedder
 from function.engine.loading import LoadedBundle
@@ -123,16 +122,22 @@ def embedder(bundle: Path, manifest: Manifest) -> Embedder:
 
 
 @pytest.fixture(scope="session")
-def make_app(bundle: Path, embedder: Embedder) -> Callable[..., FastAPI]:
+def make_app(bundle: Path, embedder: Embedder) -> Callable[..., App]:
     """Return what makes the real app, with other bundles, embedders or settings if asked. It logs to "tests"."""
 
-    def make(bundle: Path = bundle, embedder: Embedder = embedder, settings: Settings | None = None) -> FastAPI:
+    def make(
+        bundle: Path = bundle,
+        embedder: Embedder = embedder,
+        settings: Settings | None = None,
+        cold_start: ColdStart | None = None,
+    ) -> App:
         manifest = open_bundle(bundle)
         assert manifest.index is not None
         index, passages = Index.open(bundle / INDEX, manifest.index.stages), Passages(bundle / PASSAGES)
         logger = logging.getLogger("tests")
-        cold_start = ColdStart(lambda phases: logger.info("cold start", extra={"milliseconds": dict(phases)}))
-        cold_start.end({"imports": 1.0, "model": 2.345678})
+        if cold_start is None:
+            cold_start = ColdStart(lambda phases: logger.info("cold start", extra={"milliseconds": dict(phases)}))
+            cold_start.end({"imports": 1.0, "model": 2.345678})
         loaded = LoadedBundle(manifest, embedder, passages, bundle, index)
         return create_app(loaded, settings or Settings(), logger, cold_start)
 
@@ -140,7 +145,7 @@ def make_app(bundle: Path, embedder: Embedder) -> Callable[..., FastAPI]:
 
 
 @pytest.fixture(scope="session")
-def connect(make_app: Callable[..., FastAPI]) -> Callable[..., httpx.Client]:
+def connect(make_app: Callable[..., App]) -> Callable[..., httpx.Client]:
     """Return what connects a client to the app that `make_app` makes of the same arguments."""
 
     def connect_to(**changes: object) -> httpx.Client:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from aws_lambda_powertools.shared import constants
-from fastapi import FastAPI
 from starlette.routing import BaseRoute, Route
 
+from function.app import App
 from function.routes.openapi_document import describe_app
 from function.settings import DEFAULT_TEXTS, LAMBDA_TOKENS, Settings, read_settings
 from tests.cloudformation import Stack, load_template
@@ -46,10 +46,9 @@ def walk(routes: Iterable[BaseRoute]) -> Iterator[Route]:
 
 
 @pytest.fixture(scope="module")
-def app_routes(make_app: Callable[..., FastAPI]) -> set[tuple[str, str]]:
+def app_routes(make_app: Callable[..., App]) -> set[tuple[str, str]]:
     """Every method and path that the real app answers, HEAD wherever GET is."""
-    app = make_app()
-    app.openapi()  # adds the routes that a start leaves out
+    app = make_app().fastapi
     paths = describe_app(app, {}, has_reranker=True)["paths"]
     described = {(method.upper(), path) for path, methods in paths.items() for method in methods}
     routes = {(method, route.path_format) for route in walk(app.routes) for method in route.methods or set()}

@@ -37,7 +37,7 @@ IN_THE_HANDLER = {
     "thread": (
         "settings.bundle_dir)\n",
         "settings.bundle_dir)\n    opening.exception()  # waits\n",
-        "the model is opened before FastAPI is imported",
+        "the model is opened before the app's modules are imported",
     ),
 }
 IN_THE_ENVIRONMENT = {

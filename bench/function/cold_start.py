@@ -37,6 +37,7 @@ class Starts:
     processor: list[float] = field(default_factory=list)  # processor time until the first response
     peak_megabytes: list[float] = field(default_factory=list)
     phases: list[dict[str, float]] = field(default_factory=list)
+    other_request: list[float] = field(default_factory=list)  # GET /info, which imports FastAPI in this function
 
     def median_phases(self) -> dict[str, float]:
         """Return the median of each phase that the function reported."""
@@ -107,6 +108,9 @@ def start(candidate: Candidate, starts: Starts, cache: str) -> None:
         starts.init.append(running.init_milliseconds())
         for values, value in zip((starts.peak_megabytes, starts.processor), running.usage(), strict=True):
             values.append(value)
+        begin = time.perf_counter()
+        running.invoke(sample_event("/info"))
+        starts.other_request.append((time.perf_counter() - begin) * 1e3)
     timing = reply.get("headers", {}).get("server-timing", "")
     starts.phases.append({name: float(ms) for name, ms in re.findall(r"init-([\w-]+);dur=([\d.]+)", timing)})
 
@@ -121,7 +125,7 @@ def shares(seen: Mapping[str, Starts], name: str) -> dict[str, float]:
 def table(places: Mapping[str, str], seen: dict[str, dict[str, Starts]]) -> tuple[list[str], list[tuple[str, ...]]]:
     """Return the columns and the rows: medians, extremes, and ratios to the empty handler and to this function."""
     columns = ["", "runs in", "page cache", "INIT ms", "x empty", "CPU ms", "this function's share of INIT, CPU"]
-    columns += ["first response ms", "peak MB", "phases ms"]
+    columns += ["first response ms", "peak MB", "first GET /info ms", "phases ms"]
     rows = []
     for cache, by_name in seen.items():
         empty = statistics.median(by_name[EMPTY].init)
@@ -130,6 +134,7 @@ def table(places: Mapping[str, str], seen: dict[str, dict[str, Starts]]) -> tupl
             cells += [f"{statistics.median(starts.processor):.0f}"]
             cells += [", ".join(f"{value:.2f}" for value in shares(by_name, name).values())]
             cells += [spread(starts.first_response), f"{statistics.median(starts.peak_megabytes):.0f}"]
+            cells += [spread(starts.other_request)]
             cells += [", ".join(f"{phase} {ms:.0f}" for phase, ms in starts.median_phases().items())]
             rows.append(tuple(cells))
     return columns, rows

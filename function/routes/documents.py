@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import FastAPI, HTTPException, Query, Response
+from fastapi import FastAPI, Query, Response
 from pydantic import BaseModel
 
 from function.engine.loading import Loaded, LoadedTexts
 from function.errors import MISSING, ErrorReply, Replies, echo
 from function.executor import Executor
+from function.http import HttpError
 from function.routes.replies import bytes_beyond, json_reply
 from function.search.documents import PATH, document_rows, show_passage
 from function.search.not_fetched import NotFetchedError, is_incomplete
@@ -44,17 +45,15 @@ def add_documents(app: FastAPI, current: Callable[[], Loaded], executor: Executo
             return bundle
         if is_incomplete(bundle):
             error = NotFetchedError()
-            raise HTTPException(503, str(error), {"retry-after": str(error.seconds)})
-        raise HTTPException(
+            raise HttpError(503, str(error), {"retry-after": str(error.seconds)})
+        raise HttpError(
             404, "corpus: found in S3 Vectors, expected in the bundle; search for the texts with POST /similar"
         )
 
     def checked(content: Any, advice: str) -> Response:
         reply = json_reply(content)
-        if beyond := bytes_beyond(reply, settings.max_reply_bytes):
-            raise HTTPException(
-                413, f"reply: found {beyond} bytes, expected at most {settings.max_reply_bytes}; {advice}"
-            )
+        if beyond := bytes_beyond(reply.body, settings.max_reply_bytes):
+            raise HttpError(413, f"reply: found {beyond} bytes, expected at most {settings.max_reply_bytes}; {advice}")
         return reply
 
     @app.get(
@@ -67,7 +66,7 @@ def add_documents(app: FastAPI, current: Callable[[], Loaded], executor: Executo
         bundle = texts()
         row = await executor.run(lambda: bundle.find(id), is_long=True)
         if row is None:
-            raise HTTPException(404, f"id: found {echo(id)}, expected the id of a text; search for one")
+            raise HttpError(404, f"id: found {echo(id)}, expected the id of a text; search for one")
         return checked(show_passage(bundle, row), "split the long texts of the corpus")
 
     @app.get(
@@ -85,7 +84,7 @@ def add_documents(app: FastAPI, current: Callable[[], Loaded], executor: Executo
         rows = await executor.run(lambda: document_rows(bundle, path), is_long=True)
         if not len(rows):
             found = "a corpus without documents" if PATH not in bundle.columns.kinds else echo(path)
-            raise HTTPException(404, f"path: found {found}, expected a value of the column 'path'; search for one")
+            raise HttpError(404, f"path: found {found}, expected a value of the column 'path'; search for one")
         passages = [show_passage(bundle, int(row)) for row in rows[offset : offset + num_results]]
         content = {"path": path, "total": len(rows), "passages": passages}
         return checked(content, "ask for fewer passages with num_results")

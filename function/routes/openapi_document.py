@@ -1,22 +1,12 @@
 """The OpenAPI document, made when it is first asked for: FastAPI's, this corpus's filters, and HEAD wherever GET is."""
 
 from collections.abc import Mapping
-from copy import deepcopy
 from typing import Any
 
 from fastapi import FastAPI
 
 from function.routes.filtering import describe_columns, filter_schemas
 from function.routes.similar_reply import SimilarReply
-
-PAGE = {  # function/routes/page.py; FastAPI does not know it, because a route of FastAPI's lengthens each start
-    "summary": "A page to search with",
-    "operationId": "page__get",
-    "responses": {
-        "200": {"description": "the page", "content": {"text/html": {"schema": {"type": "string"}}}},
-        "304": {"description": "the caller has it already"},
-    },
-}
 
 
 def _form(name: str, kind: dict[str, Any], *absent: str) -> dict[str, Any]:
@@ -59,7 +49,6 @@ def describe_app(app: FastAPI, kinds: Mapping[str, str], *, has_reranker: bool) 
     options = [{"$ref": "#/components/schemas/RerankOptions"}] if has_reranker else []
     properties["rerank"]["anyOf"] = [*options, {"type": "null"}]
     schemas["SimilarRequest"] |= TOGETHER
-    document["paths"].setdefault("/", {})["get"] = deepcopy(PAGE)
     for methods in document["paths"].values():
         if "get" in methods:
             methods.setdefault("head", _without_bodies(methods["get"]))

@@ -2,15 +2,15 @@
 
 from typing import Annotated, Literal
 
-from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel, Discriminator, Field, Tag
 
 from function.errors import REFUSED
+from function.routes.direct import DirectRoute
 from function.routes.embed_request import TextEmbedding
 from function.routes.replies import json_text
 from function.routes.texts import TEXT, TEXTS, RequestText, StrictRequest, describe_limits, text_or_texts
 from function.settings import Settings
-from function.telemetry import stopwatch_of
+from function.telemetry import Stopwatch
 
 
 class PredictReply(BaseModel):
@@ -20,8 +20,8 @@ class PredictReply(BaseModel):
     truncated: list[bool]
 
 
-def add_embeddings(app: FastAPI, embedding: TextEmbedding, settings: Settings) -> None:
-    """Add the route to the app, with the limits of these settings.
+def predict_route(embedding: TextEmbedding, settings: Settings) -> DirectRoute:
+    """Return the route, with the limits of these settings.
 
     Tokens are counted as the model reads them, with special tokens and after each text was cut to the model's length.
     """
@@ -36,20 +36,23 @@ def add_embeddings(app: FastAPI, embedding: TextEmbedding, settings: Settings) -
         ]
         prompt_name: Literal["query", "document"] | None = None
 
-    @app.post(
-        "/predict",
-        response_model=PredictReply,
-        responses=REFUSED,
-        summary="Embeddings of one or several texts",
-        description=describe_limits(settings),
-    )
-    async def predict(body: PredictRequest, request: Request) -> Response:
-        stopwatch = stopwatch_of(request)
+    async def predict(body: PredictRequest, stopwatch: Stopwatch) -> bytes:
         stopwatch.lap("parse")
         texts = [body.text] if isinstance(body.text, str) else body.text
         tokens = await embedding.tokenize(texts, "text", role=body.prompt_name or "")
         rows = await embedding.write(await embedding.embed(tokens, "text", stopwatch))
         truncated = json_text([one.is_truncated for one in tokens])
-        return embedding.reply(
+        return embedding.body(
             f'{{"embeddings":[{",".join(rows)}],"truncated":{truncated}}}', len(texts), "text", stopwatch
         )
+
+    return DirectRoute(
+        "POST",
+        "/predict",
+        PredictRequest,
+        predict,
+        summary="Embeddings of one or several texts",
+        responses=REFUSED,
+        description=describe_limits(settings),
+        reply_model=PredictReply,
+    )

@@ -1,33 +1,42 @@
 """JSON replies of the routes, and how large they are."""
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from fastapi import Response
 from pydantic_core import to_json
 
 from function.engine.quantization import Embeddings
+
+if TYPE_CHECKING:
+    from fastapi import Response
 
 LOG10_OF_2 = 0.30103
 POWERS_OF_TEN = np.array([10.0**power for power in range(60)])  # float32 values are at least 2 ** -149
 
 
-def json_text(content: Any) -> str:
+def json_bytes(content: Any) -> bytes:
     """Return the content as JSON, as short as it can be; NaN and infinity become null.
 
     pydantic's writer is several times as fast as Python's.
     """
-    return to_json(content, inf_nan_mode="null").decode()
+    return to_json(content, inf_nan_mode="null")
 
 
-def json_reply(content: Any) -> Response:
-    """Return the content as a reply, without validating again what a route made itself."""
-    return text_reply(json_text(content))
+def json_text(content: Any) -> str:
+    """Return the content as JSON, as `json_bytes` does."""
+    return json_bytes(content).decode()
 
 
-def text_reply(text: str) -> Response:
-    """Return a text that is JSON as a reply."""
+def json_reply(content: Any) -> "Response":
+    """Return the content as the reply of a route of FastAPI, without validating again what the route made itself."""
+    return text_reply(json_bytes(content))
+
+
+def text_reply(text: str | bytes) -> "Response":
+    """Return a text that is JSON as the reply of a route of FastAPI."""
+    from fastapi import Response  # only those routes need it
+
     return Response(text, media_type="application/json")
 
 
@@ -44,14 +53,14 @@ def embedding_texts(embeddings: Embeddings) -> list[str]:
     return [json_text(row) for row in rounded.tolist()]
 
 
-def bytes_beyond(reply: Response, most: int) -> int:
-    """Return how many bytes a reply's body takes on its way out of Lambda if they are more than `most`, else 0.
+def bytes_beyond(body: bytes | memoryview, most: int) -> int:
+    """Return how many bytes the body of a reply takes on its way out of Lambda if they are more than `most`, else 0.
 
     Lambda puts the body into JSON of its own, as one string: quotes and backslashes take two bytes each. Some of
     Lambda's runtimes also escape all characters beyond ASCII, up to three times as long (awslambdaric's marshaller, by
     AWS_EXECUTION_ENV). The longer form is counted.
     """
-    if 3 * len(reply.body) + 2 <= most:
+    if 3 * len(body) + 2 <= most:
         return 0  # nearly every reply is that small, and need not be counted
-    found = len(json.dumps(bytes(reply.body).decode()))
+    found = len(json.dumps(bytes(body).decode()))
     return found if found > most else 0

@@ -2,12 +2,13 @@
 
 from typing import Annotated, Any, Literal
 
-from fastapi import FastAPI, HTTPException, Request, Response
 from pydantic import BeforeValidator, Field
 
 from function.engine.semantic.index import MOST_HITS
 from function.errors import BACKEND, MISSING, REFUSED
-from function.routes.replies import bytes_beyond, json_reply
+from function.http import HttpError
+from function.routes.direct import DirectRoute
+from function.routes.replies import bytes_beyond, json_bytes
 from function.routes.texts import RequestText, StrictRequest, refuse_characters, whole_number
 from function.search.query import (
     MOST_CANDIDATES,
@@ -20,7 +21,7 @@ from function.search.query import (
     UnknownIdError,
 )
 from function.settings import CHARACTERS_PER_TEXT, Settings
-from function.telemetry import stopwatch_of
+from function.telemetry import Stopwatch
 
 MOST_COLUMNS = 10  # maximum columns of `sort` and of `facets`
 
@@ -117,30 +118,37 @@ class SimilarRequest(StrictRequest):
         return Query(**dict(self) | {"rerank": rerank})  # their fields have the same names
 
 
-def add_similar(app: FastAPI, search: Search, settings: Settings) -> None:
-    """Add the route. A text with too many characters and a reply with too many bytes are answered with 413."""
+def similar_route(search: Search, settings: Settings) -> DirectRoute:
+    """Return the route. A text with too many characters and a reply with too many bytes are answered with 413."""
     max_reply_bytes = settings.max_reply_bytes
 
-    # function/routes/openapi_document.py describes the reply: the reply's models would lengthen each start
-    @app.post("/similar", responses=REFUSED | BACKEND | MISSING, summary="The texts closest to a text")
-    async def similar(body: SimilarRequest, request: Request) -> Response:
-        stopwatch = stopwatch_of(request)
+    async def similar(body: SimilarRequest, stopwatch: Stopwatch) -> bytes:
         stopwatch.lap("parse")
         refuse_characters([body.text or body.id or ""], settings)
         try:
             found = await search(body.query(), stopwatch.lap)
         except SearchError as error:
-            raise HTTPException(404 if isinstance(error, UnknownIdError) else 422, str(error)) from None
+            raise HttpError(404 if isinstance(error, UnknownIdError) else 422, str(error)) from None
         except BackendError as error:
             if error.seconds is None:
-                raise HTTPException(424, str(error)) from error
+                raise HttpError(424, str(error)) from error
             status = 503 if error.is_fetching else 429
-            raise HTTPException(status, str(error), {"retry-after": str(error.seconds)}) from error
-        reply = json_reply(found.reply())
+            raise HttpError(status, str(error), {"retry-after": str(error.seconds)}) from error
+        reply = json_bytes(found.reply())
         if beyond := bytes_beyond(reply, max_reply_bytes):
-            raise HTTPException(413, too_large(len(found.results), beyond, max_reply_bytes))
+            raise HttpError(413, too_large(len(found.results), beyond, max_reply_bytes))
         stopwatch.lap("reply")
         return reply
+
+    # function/routes/openapi_document.py describes the reply: the reply's models would lengthen each start
+    return DirectRoute(
+        "POST",
+        "/similar",
+        SimilarRequest,
+        similar,
+        summary="The texts closest to a text",
+        responses=REFUSED | BACKEND | MISSING,
+    )
 
 
 def too_large(results: int, found: int, most: int) -> str:

@@ -5,18 +5,23 @@ import platform
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from fastapi import FastAPI, Response
 
 from function.archive import archive_status
 from function.engine.bundle import Manifest, ModelInfo
-from function.errors import ErrorReply, Replies, error_reply
+from function.errors import ErrorReply, Replies
 from function.executor import Executor
-from function.routes.replies import json_reply
+from function.http import HttpError
+from function.routes.direct import DirectRoute
+from function.routes.replies import json_bytes, json_reply
+from function.settings import CHARACTERS_PER_TEXT, Settings
 from function.startup import ColdStart
-from function.telemetry import Log
+from function.telemetry import Log, Stopwatch
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 UNHEALTHY: Replies = {503: {"model": ErrorReply, "description": "unhealthy"}}
 REPORTED = ("onnxruntime", "tokenizers", "numpy", "simsimd", "fastapi", "mangum")
@@ -26,23 +31,11 @@ SECONDS_BETWEEN_CHECKS = 60.0  # between checks of the model, if no other reques
 PATIENCE = 10.0  # seconds that a check may take
 
 
-def add_status(
-    app: FastAPI,
-    manifest: Callable[[], Manifest],
-    limits: Mapping[str, int],
-    cold_start: ColdStart,
-    executor: Executor,
-    logger: Log,
-    published: Callable[[], Mapping[str, object]] | None = None,
-) -> None:
-    """Add the routes to the app. /info shows `limits`, the most that one request may have, by name.
-
-    It shows what `published` returns too, of a bundle that comes from S3.
-    """
+def health_route(executor: Executor, logger: Log) -> DirectRoute:
+    """Return the route of GET /health. It embeds a text if no request has done so for a while."""
     one_check = asyncio.Lock()
 
-    @app.get("/health", responses=UNHEALTHY, summary="Does the model embed texts")
-    async def health() -> Response:
+    async def health(_: None, stopwatch: Stopwatch) -> bytes:
         async with one_check:
             if monotonic() - executor.embedded_at >= SECONDS_BETWEEN_CHECKS:
                 try:
@@ -50,8 +43,31 @@ def add_status(
                 except Exception as error:  # any error: the reply names it, and the log has its trace
                     logger.exception("the model failed its check", extra={"path": "/health"})
                     reason = f"{type(error).__name__}: {error}"
-                    return error_reply(503, f"model: cannot embed a text ({reason}); start this process again")
-        return json_reply({"status": "ok"})
+                    message = f"model: cannot embed a text ({reason}); start this process again"
+                    raise HttpError(503, message) from error
+        return json_bytes({"status": "ok"})
+
+    return DirectRoute("GET", "/health", None, health, summary="Does the model embed texts", responses=UNHEALTHY)
+
+
+def add_info(
+    app: "FastAPI",
+    manifest: Callable[[], Manifest],
+    settings: Settings,
+    cold_start: ColdStart,
+    published: Callable[[], Mapping[str, object]] | None,
+) -> None:
+    """Add GET /info to the app. It also shows what `published` returns, of a bundle that comes from S3."""
+    from fastapi import Response  # not needed to start
+
+    limits = {
+        "texts": settings.max_texts,
+        "tokens": settings.max_tokens,
+        "characters": settings.max_characters,
+        "characters_per_text": CHARACTERS_PER_TEXT,
+        "body_bytes": settings.max_body_bytes,
+        "reply_bytes": settings.max_reply_bytes,
+    }
 
     @app.get("/info", summary="The model, the corpus, the limits and the versions behind the answers")
     async def info() -> Response:

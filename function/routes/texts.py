@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated
 
-from fastapi import HTTPException
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from function.errors import union_tag
+from function.http import HttpError
 from function.settings import CHARACTERS_PER_TEXT, Settings
 
 LARGEST_GROWTH = 18  # characters in NFKC of one character: U+FDFA has the most
@@ -56,7 +56,7 @@ RequestText = Annotated[str, AfterValidator(_check_text), Field(json_schema_extr
 
 
 def refuse_characters(texts: Sequence[str], settings: Settings, field: str = "text", query: str = "") -> None:
-    """Raise HTTPException with status 413 if texts have too many characters, each or together.
+    """Raise HttpError with status 413 if texts have too many characters, each or together.
 
     A query counts with each text, because a reranker reads it with each. The tokenizer reads all of a text before it
     cuts it to the model's length, and takes seconds for a megabyte. Keyword search and some tokenizers read a text in
@@ -66,10 +66,10 @@ def refuse_characters(texts: Sequence[str], settings: Settings, field: str = "te
     if count > settings.max_characters:
         of = ", because the query counts with each text" if query else f" in {len(texts)} text{'s'[: len(texts) > 1]}"
         most = settings.max_characters
-        raise HTTPException(413, f"{field}: {count} characters{of}, at most {most}; send fewer or shorter texts")
+        raise HttpError(413, f"{field}: {count} characters{of}, at most {most}; send fewer or shorter texts")
     if longest > CHARACTERS_PER_TEXT:
         found = f"a text of {longest} characters"
-        raise HTTPException(413, f"{field}: {found}, at most {CHARACTERS_PER_TEXT}; split it")
+        raise HttpError(413, f"{field}: {found}, at most {CHARACTERS_PER_TEXT}; split it")
     if count <= CHARACTERS_PER_TEXT // LARGEST_GROWTH:
         return
     count, of_query = 0, _nfkc_length(query)
@@ -79,7 +79,7 @@ def refuse_characters(texts: Sequence[str], settings: Settings, field: str = "te
         for characters, most in ((max(length, of_query), CHARACTERS_PER_TEXT), (count, settings.max_characters)):
             if characters > most:
                 beyond = f"more than {most} characters in Unicode's form NFKC"
-                raise HTTPException(413, f"{field}: {beyond}, at most {most}; send fewer or shorter texts")
+                raise HttpError(413, f"{field}: {beyond}, at most {most}; send fewer or shorter texts")
 
 
 def _nfkc_length(text: str) -> int:
@@ -104,17 +104,17 @@ def _growth(character: str) -> int:
 
 
 def refuse_fields(found: object, where: str) -> None:
-    """Raise HTTPException with status 422 if a JSON value is an object with more than MOST_FIELDS fields."""
+    """Raise HttpError with status 422 if a JSON value is an object with more than MOST_FIELDS fields."""
     if isinstance(found, dict) and len(found) > MOST_FIELDS:
         advice = "send only those that /openapi.json describes"
-        raise HTTPException(422, f"{where}: {len(found)} fields, expected at most {MOST_FIELDS}; {advice}")
+        raise HttpError(422, f"{where}: {len(found)} fields, expected at most {MOST_FIELDS}; {advice}")
 
 
 def refuse_tokens(count: int, texts: int, settings: Settings, field: str) -> None:
-    """Raise HTTPException with status 413 if a request has too many tokens; texts is the number of its texts."""
+    """Raise HttpError with status 413 if a request has too many tokens; texts is the number of its texts."""
     if count > settings.max_tokens:
         found = f"{count} tokens in {texts} text{'s'[: texts > 1]}"
-        raise HTTPException(413, f"{field}: {found}, at most {settings.max_tokens}; send fewer or shorter texts")
+        raise HttpError(413, f"{field}: {found}, at most {settings.max_tokens}; send fewer or shorter texts")
 
 
 def describe_limits(settings: Settings) -> str:

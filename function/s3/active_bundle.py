@@ -5,9 +5,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
 from function.engine.loading import Loaded
+from function.http import ASGIApp, Message, Receive, Scope, Send
 from function.s3.folders import SharedFolder
 from function.search.query import Search
 

@@ -2,19 +2,17 @@
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import partial
 
 from function.engine.loading import Loaded
 from function.executor import Executor
+from function.http import ASGIApp
 from function.s3.active_bundle import BundlePerRequest
 from function.s3.early_start import EarlyReloader
 from function.s3.reloader import BundleReloader, Report, Status
 from function.search.query import Search
 from function.settings import Settings
 from function.telemetry import Log
-
-if TYPE_CHECKING:  # importing FastAPI takes longer than all else here, and the fetch should begin before that
-    from fastapi import FastAPI
 
 
 def make_reloader(settings: Settings, by_requests: bool) -> EarlyReloader:
@@ -28,12 +26,12 @@ def make_reloader(settings: Settings, by_requests: bool) -> EarlyReloader:
 
 
 def connect(
-    app: "FastAPI", reloader: BundleReloader, executor: Executor, settings: Settings, logger: Log
-) -> tuple[Search, Callable[[], Loaded]]:
-    """Assign one bundle to each request of the app; return the search over it, and a function that returns it."""
+    reloader: BundleReloader, executor: Executor, settings: Settings, logger: Log
+) -> tuple[Search, Callable[[], Loaded], Callable[[ASGIApp], ASGIApp]]:
+    """Return the search over a request's bundle, what returns that bundle, and the layer that assigns it."""
     reloader.connect(executor, _report(settings, logger, reloader.by_requests))
-    app.add_middleware(BundlePerRequest, begin=reloader.begin_request)
-    return reloader.search, lambda: reloader.of_request().bundle
+    per_request = partial(BundlePerRequest, begin=reloader.begin_request)
+    return reloader.search, lambda: reloader.of_request().bundle, per_request
 
 
 def _report(settings: Settings, logger: Log, to_cloudwatch: bool) -> Report:

@@ -4,14 +4,12 @@ import asyncio
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
-
-from starlette.middleware import Middleware
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from functools import partial
 
 from function.app import create_app
 from function.engine.embedder import TOKENS_PER_BATCH
 from function.engine.loading import LoadedTexts, load
-from function.routes.lazy_routes import add_lazy_routes
+from function.http import ASGIApp, Message, Receive, Scope, Send
 from function.server.batching import LONGEST_WAIT, Admission, BatchingExecutor
 from function.server.metrics import CountingLog, Metrics
 from function.settings import Settings
@@ -140,11 +138,9 @@ def make_app(settings: Settings, batching: Batching) -> ServerApp:
     executor = BatchingExecutor(
         bundle.embedder, batching.threads, batching.max_queued_tokens, batching.tokens_per_batch, metrics
     )
-    app = create_app(bundle, settings, log, cold_start, executor, reloader)
-    # directly outside RequestLimits, which is the innermost and keeps a whole body in memory
-    app.user_middleware.insert(-1, Middleware(Admission, executor=executor, longest_wait=batching.longest_wait))
-    add_lazy_routes(app)
-    metrics.add_route(app)
+    admission = partial(Admission, executor=executor, longest_wait=batching.longest_wait)
+    app = create_app(bundle, settings, log, cold_start, executor, reloader, admission)
+    metrics.add_route(app.fastapi)  # makes it now: a server has the time, and its workers share what that imports
     cold_start.report(cold_start.take())  # at once, because no request waited for this start
     if reloader is None:
         return ServerApp(app, metrics.count_left)

@@ -21,14 +21,12 @@ from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from starlette.datastructures import Headers
-from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from function.engine.arrays import Array
 from function.engine.embedder import Embedder, TokenIds
 from function.engine.quantization import Embeddings
-from function.errors import error_reply
+from function.errors import reply_to
+from function.http import ASGIApp, HttpError, Message, Receive, Scope, Send, header
 from function.middleware import discard_body
 
 if TYPE_CHECKING:
@@ -48,7 +46,7 @@ NEWEST = 0.1  # weight of the latest batch in the average time per token
 LARGE_BODY = 4_096  # bytes; parsing a smaller one takes less time than refusing it
 
 
-class QueueFullError(HTTPException):
+class QueueFullError(HttpError):
     """The queue takes no more tokens: a 429 with Retry-After."""
 
     def __init__(self, found: int, most: int, seconds: int) -> None:
@@ -261,18 +259,16 @@ class Admission:
 
         async def delayed_send(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] == 429:
-                seconds = int(Headers(raw=message["headers"]).get("retry-after", "1"))
+                seconds = int(header(message, b"retry-after") or 1)
                 await asyncio.sleep(min(seconds, self._longest_wait))
             await send(message)
 
-        announced = Headers(scope=scope).get("content-length", "")
-        if announced.isdecimal() and int(announced) > LARGE_BODY:
+        announced = header(scope, b"content-length")
+        if announced.isdigit() and int(announced) > LARGE_BODY:
             try:
                 self._executor.check_room(int(announced))  # more than its tokens; of many tokens, only one piece waits
             except QueueFullError as refusal:
                 await discard_body(receive)
-                reply = error_reply(refusal.status_code, refusal.detail, scope["path"])
-                reply.headers.update(refusal.headers or {})
-                await reply(scope, receive, delayed_send)
+                await reply_to(refusal, scope["path"])(scope, receive, delayed_send)
                 return
         await self._app(scope, receive, delayed_send)

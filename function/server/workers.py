@@ -17,8 +17,8 @@ from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server.mp import MPServer, WorkerProcess
 from prometheus_client.multiprocess import mark_process_dead
-from starlette.types import ASGIApp
 
+from function.http import ASGIApp
 from function.server.asgi import STOPPING
 
 BACKLOG = 2048  # connections that wait until a worker accepts them

@@ -2,7 +2,6 @@
 
 import ast
 import importlib.util
-import json
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -12,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deploy.replacements import KINDS, LAZY, REWRITTEN, STUBS, ReplacementError, compile_module
-from function.archive import Archive
+from deploy.replacements import KINDS, LAZY, REWRITTEN, ReplacementError, compile_module
 
 # a lazy module is the same module once it has been asked for something, whoever asks first
 LAZY_MODULE = """
@@ -39,55 +37,17 @@ def test_a_lazy_module_runs_when_it_is_asked_for_something_and_is_then_the_libra
     assert found == ["used", "function.archive", 1, "&lt;", False, False, True]
 
 
-def test_every_lazy_module_is_one_that_a_start_imports(shipped: Path) -> None:
-    archive = Archive(memoryview((shipped / "function" / "archive.bin").read_bytes()))
-    assert [name for name in LAZY if name not in archive.modules] == []
-
-
-OPENAPI = """
-import json
-from function.archive import use_archive
-use_archive()
-import fastapi.openapi.models as models
-from fastapi import Depends, FastAPI
-from fastapi.security import OAuth2PasswordBearer, APIKeyHeader
-before = models.__real_module__ is None
-app = FastAPI()
-@app.get("/", dependencies=[Depends(OAuth2PasswordBearer("token")), Depends(APIKeyHeader(name="x"))])
-def root() -> int:
-    return 1
-document = app.openapi()
-contact = models.Contact(name="a")
-print(json.dumps([before, document["components"], isinstance(contact, models.Contact), models.APIKeyIn.query.value]))
+START = """
+import json, sys
+import function.handler
+print(json.dumps(list(sys.modules)))
 """
 
 
-def test_openapi_documents_and_security_schemes_are_those_of_fastapi(
-    in_a_new_process: Callable[..., Any], shipped: Path
+def test_every_lazy_module_is_one_that_a_start_imports(
+    in_a_new_process: Callable[..., Any], shipped: Path, bundle: Path
 ) -> None:
-    before, components, is_example, place = in_a_new_process(OPENAPI, shipped)
-    plain = OPENAPI.replace("use_archive()\n", "").replace("models.__real_module__ is None", "True")
-    assert in_a_new_process(plain, shipped)[1] == components
-    assert (before, is_example, place) == (True, True, "query")
-    assert "OAuth2PasswordBearer" in json.dumps(components)
-
-
-FIRST_PYDANTIC = """
-import json, warnings
-from function.archive import use_archive
-use_archive()
-import pydantic.v1
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # pydantic warns where its first version is used with a newer Python
-    model = pydantic.v1.create_model("Model", size=(int, ...))
-print(json.dumps([model(size="3").size, issubclass(model, pydantic.v1.BaseModel)]))
-"""
-
-
-def test_pydantics_first_version_works_when_it_is_used_after_all(
-    in_a_new_process: Callable[..., Any], shipped: Path
-) -> None:
-    assert in_a_new_process(FIRST_PYDANTIC, shipped) == [3, True]
+    assert set(LAZY) <= set(in_a_new_process(START, shipped, BUNDLE_DIR=str(bundle)))
 
 
 def run_module(name: str, without: tuple[str, ...] = ()) -> ModuleType:
@@ -123,7 +83,5 @@ def test_a_library_that_changed_under_a_replacement_stops_the_build(name: str) -
         change(ast.parse("x = 1"))
 
 
-def test_every_replacement_is_explained_and_every_stub_is_used() -> None:
-    used = {kind for kind, _ in REWRITTEN.values()} | {"lazy", "openapi", "pydantic-v1"}
-    assert KINDS.keys() == used
-    assert {path.name for path in STUBS.glob("*.py")} == {"lazy_module.py", "openapi_models.py"}
+def test_every_replacement_is_explained() -> None:
+    assert KINDS.keys() == {"lazy"} | {kind for kind, _ in REWRITTEN.values()}

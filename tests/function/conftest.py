@@ -14,8 +14,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
 
+from function.app import App
 from function.engine.embedder import Embedder, TokenIds
 from function.events import make_handler
 from tests.function.events.event_makers import http_api
@@ -78,7 +78,7 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def answering(app: FastAPI) -> Iterator[Callable[[object], dict[str, Any]]]:
+def answering(app: App) -> Iterator[Callable[[object], dict[str, Any]]]:
     """Yield what answers an event with an app, as Lambda's handler does."""
     with closing(asyncio.new_event_loop()) as loop:
         asyncio.set_event_loop(loop)  # Mangum would make one, and leave it open
@@ -89,7 +89,7 @@ def answering(app: FastAPI) -> Iterator[Callable[[object], dict[str, Any]]]:
 
 
 @pytest.fixture(scope="module")
-def answer(make_app: Callable[..., FastAPI]) -> Iterator[Callable[[object], dict[str, Any]]]:
+def answer(make_app: Callable[..., App]) -> Iterator[Callable[[object], dict[str, Any]]]:
     """Return what answers an event with the real app. It logs to the logger "tests"."""
     with answering(make_app()) as answer:
         answer(http_api("GET", "/health", None))  # the first reply has the phases of the start too

@@ -10,10 +10,10 @@ from typing import Any
 import httpx
 import pytest
 import schemathesis
-from fastapi import FastAPI
 
 from function import api_keys
 from function.api_keys import ApiKeys, check_listener
+from function.app import App
 from function.server.cli import main
 from function.settings import Settings, SettingsError, read_settings
 from tests.function.conftest import answering
@@ -136,16 +136,15 @@ def test_no_key_is_in_the_log_or_in_info(closed: httpx.Client, caplog: pytest.Lo
     assert [vars(record)["status"] for record in caplog.records if record.name == "tests"] == [401, 200]
 
 
-def test_without_keys_the_app_has_no_such_layer(make_app: Callable[..., FastAPI]) -> None:
-    assert not any(issubclass(each.cls, ApiKeys) for each in make_app().user_middleware if isinstance(each.cls, type))
-    assert "security" not in json.dumps(make_app().openapi())
+def test_without_keys_the_document_has_no_such_scheme(make_app: Callable[..., App]) -> None:
+    assert "security" not in json.dumps(make_app().fastapi.openapi())
 
 
 # --- the OpenAPI document
 
 
-def test_the_document_says_which_routes_need_a_key(make_app: Callable[..., FastAPI]) -> None:
-    document = make_app(settings=KEYS).openapi()
+def test_the_document_says_which_routes_need_a_key(make_app: Callable[..., App]) -> None:
+    document = make_app(settings=KEYS).fastapi.openapi()
     assert document["components"]["securitySchemes"]["ApiKey"]["scheme"] == "bearer"
     assert document["security"] == [{"ApiKey": []}]
     open_to_all = {
@@ -156,7 +155,7 @@ def test_the_document_says_which_routes_need_a_key(make_app: Callable[..., FastA
     assert "401" not in document["paths"]["/health"]["get"]["responses"]
 
 
-def test_the_app_with_keys_answers_as_its_document_says(make_app: Callable[..., FastAPI], rerank_bundle: Path) -> None:
+def test_the_app_with_keys_answers_as_its_document_says(make_app: Callable[..., App], rerank_bundle: Path) -> None:
     app = make_app(bundle=rerank_bundle, settings=KEYS)
 
     async def with_a_key(scope: Any, receive: Any, send: Any) -> None:
@@ -172,7 +171,7 @@ def test_the_app_with_keys_answers_as_its_document_says(make_app: Callable[..., 
 
 
 @pytest.fixture(scope="module")
-def answer_closed(make_app: Callable[..., FastAPI]) -> Iterator[Callable[[object], dict[str, Any]]]:
+def answer_closed(make_app: Callable[..., App]) -> Iterator[Callable[[object], dict[str, Any]]]:
     """Return what answers an event, with keys."""
     with answering(make_app(settings=KEYS)) as answer:
         yield answer

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
 from mangum import Mangum
 
+from function.app import App
 from function.engine.embedder import Embedder
 from function.settings import Settings
 from function.startup import ColdStart, no_garbage_collection, warm_up
@@ -65,36 +65,33 @@ def loop() -> Iterator[None]:
         asyncio.set_event_loop(None)
 
 
-def starting(app: FastAPI) -> Mangum:
-    """Return the handler of an app whose start is not over."""
-    log, *_ = app.user_middleware  # the outermost
-    cold_start = log.kwargs["cold_start"]
-    assert isinstance(cold_start, ColdStart)
-    cold_start.begin()
-    return Mangum(app, lifespan="off")
+@pytest.fixture
+def starting(make_app: Callable[..., App]) -> Callable[..., Mangum]:
+    """Return what makes the handler of an app whose start is not over."""
+    return lambda **changes: Mangum(make_app(cold_start=ColdStart(print), **changes), lifespan="off")
 
 
 def test_it_goes_through_everything_and_leaves_no_line(
-    make_app: Callable[..., FastAPI], caplog: pytest.LogCaptureFixture
+    starting: Callable[..., Mangum], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="tests")
-    warm_up(starting(make_app()))
+    warm_up(starting())
     assert [record for record in caplog.records if record.name == "tests"] == []
 
 
-def test_a_text_larger_than_a_reply_may_be_is_no_failure(make_app: Callable[..., FastAPI]) -> None:
-    warm_up(starting(make_app(settings=Settings(max_reply_bytes=100))))
+def test_a_text_larger_than_a_reply_may_be_is_no_failure(starting: Callable[..., Mangum]) -> None:
+    warm_up(starting(settings=Settings(max_reply_bytes=100)))
 
 
-def test_a_limit_too_small_for_any_request_is_one(make_app: Callable[..., FastAPI]) -> None:
+def test_a_limit_too_small_for_any_request_is_one(starting: Callable[..., Mangum]) -> None:
     with pytest.raises(RuntimeError, match=r"warm-up: the handler answered 413, expected 200: .*body: "):
-        warm_up(starting(make_app(settings=Settings(max_body_bytes=10))))
+        warm_up(starting(settings=Settings(max_body_bytes=10)))
 
 
 def test_one_that_is_not_answered_is_an_error_with_its_trace_in_the_log(
-    make_app: Callable[..., FastAPI], embedder: Embedder, caplog: pytest.LogCaptureFixture
+    starting: Callable[..., Mangum], embedder: Embedder, caplog: pytest.LogCaptureFixture
 ) -> None:
-    handler = starting(make_app(embedder=BrokenEmbedder(embedder)))
+    handler = starting(embedder=BrokenEmbedder(embedder))
     with pytest.raises(RuntimeError, match=r"warm-up: the handler answered 500, expected 200: .*the request failed"):
         warm_up(handler)
     assert "the model is gone" in caplog.text

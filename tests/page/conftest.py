@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import uvicorn
-from fastapi import FastAPI
 
 from export.corpus import Corpus
+from function.app import App
 from tests.conftest import STORY_COLUMNS, WHAT, WHO, write_bundle
 from tests.page.browser import browser_problem, open_browser
 
@@ -32,7 +32,7 @@ DOCUMENT_COLUMNS = {
     "headings": "list",
 }
 
-Serve = Callable[[FastAPI], str]
+Serve = Callable[[App], str]
 Open = Callable[..., "Page"]
 
 
@@ -72,7 +72,7 @@ def serve() -> Iterator[Serve]:
 
 
 @contextmanager
-def serving(app: FastAPI) -> Iterator[str]:
+def serving(app: App) -> Iterator[str]:
     listener = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, lifespan="off", access_log=False, ws="none", log_level="warning"))
     thread = Thread(target=server.run, args=([listener],))
@@ -84,7 +84,7 @@ def serving(app: FastAPI) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def address(serve: Serve, make_app: Callable[..., FastAPI], page_bundle: Path) -> str:
+def address(serve: Serve, make_app: Callable[..., App], page_bundle: Path) -> str:
     return serve(make_app(bundle=page_bundle))
 
 
@@ -97,7 +97,7 @@ def passage(row: int) -> dict[str, object]:
 
 
 @pytest.fixture(scope="session")
-def documents(serve: Serve, make_app: Callable[..., FastAPI], tmp_path_factory: pytest.TempPathFactory) -> str:
+def documents(serve: Serve, make_app: Callable[..., App], tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of a server with a corpus of 8 documents."""
     texts = [f"{who.capitalize()} {what}." for who in WHO[:4] for what in WHAT]
     ids = [f"passage {row}" for row in range(len(texts))]

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from fastapi import FastAPI
 
 from export.corpus import Corpus
+from function.app import App
 from tests.conftest import write_bundle
 from tests.page.conftest import SITE, Open, Serve, requested, search, wait_for_text
 
@@ -86,7 +86,7 @@ def test_only_addresses_of_the_web_become_links(page: "Page", url: object, link:
 
 
 def test_a_value_that_is_an_address_is_a_link_and_no_relative_one(
-    open_page: Open, serve: Serve, make_app: Callable[..., FastAPI], tmp_path: Path
+    open_page: Open, serve: Serve, make_app: Callable[..., App], tmp_path: Path
 ) -> None:
     found = {"shop": "https://shop.example.com/7", "file": "shop/7", "attack": "javascript:window.attacked=true"}
     found |= {"title": "A key", "url": "keys/7"}

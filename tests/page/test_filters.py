@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fastapi import FastAPI
 
 from export.corpus import Corpus
+from function.app import App
 from tests.conftest import write_bundle
 from tests.page.conftest import Open, Serve, requested, search, wait_for_text
 
@@ -198,7 +198,7 @@ def test_nothing_is_counted_while_the_filters_are_closed(page: "Page") -> None:
 
 
 def test_a_column_whose_values_hardly_repeat_offers_none(
-    open_page: Open, serve: Serve, make_app: Callable[..., FastAPI], tmp_path: Path
+    open_page: Open, serve: Serve, make_app: Callable[..., App], tmp_path: Path
 ) -> None:
     texts = [f"Text number {number}" for number in range(300)]
     metadata = [json.dumps({"code": f"{number // 2}", "half": number % 2 == 0}) for number in range(300)]
@@ -217,7 +217,7 @@ def test_a_date_is_filtered_by_its_day_in_utc(page: "Page") -> None:
 
 
 def test_names_of_any_kind_are_in_alphabetical_order_and_filter(
-    open_page: Open, serve: Serve, make_app: Callable[..., FastAPI], tmp_path: Path
+    open_page: Open, serve: Serve, make_app: Callable[..., App], tmp_path: Path
 ) -> None:
     """JavaScript would sort whole numbers before other keys, and its objects have members of their own."""
     names = ["10", "2", "9 a", "__proto__", "constructor"]

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
-from fastapi import FastAPI
 
+from function.app import App
 from function.events import make_handler
 from tests.function.events.event_makers import http_api
 from tests.page.conftest import Open, Serve, search, texts, wait_for_text
@@ -182,7 +182,7 @@ def test_the_phases_of_the_request_are_named_with_their_milliseconds(page: "Page
 
 
 def test_the_cold_start_is_drawn_for_the_one_who_waited_for_it_and_folded_for_others(
-    open_page: Open, serve: Serve, make_app: Callable[..., FastAPI]
+    open_page: Open, serve: Serve, make_app: Callable[..., App]
 ) -> None:
     server = serve(make_app())  # conftest.py starts it with these phases: imports 1, model 2.345678
     first, later = open_page(server=server), open_page(server=server)
@@ -199,7 +199,7 @@ def test_the_cold_start_is_drawn_for_the_one_who_waited_for_it_and_folded_for_ot
 
 
 @pytest.fixture
-def in_lambda(make_app: Callable[..., FastAPI], page_bundle: Path) -> Iterator[Callable[["Route"], None]]:
+def in_lambda(make_app: Callable[..., App], page_bundle: Path) -> Iterator[Callable[["Route"], None]]:
     """Return what answers a browser's request by the Lambda handler of an API with the stage prod."""
     loop = new_event_loop()
     with closing(loop), ThreadPoolExecutor(1, initializer=lambda: set_event_loop(loop)) as thread:

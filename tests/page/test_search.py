@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fastapi import FastAPI
 
 from export.corpus import Corpus
+from function.app import App
 from tests.conftest import write_bundle
 from tests.page.conftest import ATTACK, DUCKS, LONG, Open, Serve, requested, search, texts, wait_for_text
 
@@ -212,7 +212,7 @@ def test_a_query_or_a_shared_address_is_not_taken_for_html(open_page: Open) -> N
 
 
 def test_the_title_of_the_texts_is_that_of_the_page(
-    open_page: Open, serve: Serve, make_app: Callable[..., FastAPI], tmp_path: Path
+    open_page: Open, serve: Serve, make_app: Callable[..., App], tmp_path: Path
 ) -> None:
     title = f"{ATTACK} Donaudampfschifffahrtsgesellschaftskapitän"
     corpus = Corpus(["A lost key."], ["7"], ["{}"], empty_texts=0, options={"title": title})
@@ -269,7 +269,7 @@ def test_each_mode_of_the_bundle_can_be_chosen(page: "Page", mode: str, label: s
 
 
 def test_a_bundle_without_keywords_offers_no_modes(
-    open_page: Open, serve: Serve, make_app: Callable[..., FastAPI], page_corpus: Corpus, tmp_path: Path
+    open_page: Open, serve: Serve, make_app: Callable[..., App], page_corpus: Corpus, tmp_path: Path
 ) -> None:
     page = open_page(server=serve(make_app(bundle=write_bundle(tmp_path / "bundle", page_corpus, keywords=None))))
     assert page.locator("#modes").is_hidden()

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from fastapi import FastAPI
 
 from export.corpus import Corpus
 from export.site.site import write_site
+from function.app import App
 from function.engine.bundle import open_bundle
 from function.engine.embedder import Embedder
 from tests.conftest import STORY_COLUMNS, WHAT, WHO, InProcess, story_metadata
@@ -93,7 +93,7 @@ Connect = Callable[[Path], Function]
 
 
 @pytest.fixture(scope="session")
-def function_over(make_app: Callable[..., FastAPI]) -> Connect:
+def function_over(make_app: Callable[..., App]) -> Connect:
     """Return what makes a function that answers the requests for /similar as the real app over a bundle does."""
 
     def connect(bundle: Path) -> Function:

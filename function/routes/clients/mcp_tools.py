@@ -13,7 +13,6 @@ from typing import Any
 from unicodedata import normalize
 
 import numpy as np
-from fastapi import HTTPException
 from pydantic import BaseModel, Field, ValidationError
 
 from function.engine.bundle import IndexInfo
@@ -23,8 +22,9 @@ from function.engine.metadata.facets import count_values
 from function.engine.metadata.filters import STRINGS
 from function.errors import describe_errors, echo
 from function.executor import Executor
+from function.http import HttpError
 from function.routes.filtering import describe_columns, filter_schemas
-from function.routes.replies import bytes_beyond, json_reply, json_text
+from function.routes.replies import bytes_beyond, json_bytes, json_text
 from function.routes.similar import RerankOptions, SimilarRequest, too_large
 from function.routes.similar_reply import SimilarReply
 from function.routes.texts import RequestText, StrictRequest, refuse_characters, refuse_fields
@@ -129,13 +129,13 @@ class Tools:
                 content = (await self._search(request.query(), stopwatch.lap)).reply()
         except ValidationError as error:
             return _failed(describe_errors([{**each, "loc": ("arguments", *each["loc"])} for each in error.errors()]))
-        except HTTPException as error:
+        except HttpError as error:
             return _failed(error.detail)
         except (SearchError, BackendError) as error:
             return _failed(str(error))
         # clients of older revisions read the text
         result = {"content": [{"type": "text", "text": json_text(content)}], "structuredContent": content}
-        if beyond := bytes_beyond(json_reply(result), self._settings.max_reply_bytes):
+        if beyond := bytes_beyond(json_bytes(result), self._settings.max_reply_bytes):
             return _failed(too_large(len(content.get("results", ())), beyond, self._settings.max_reply_bytes))
         return result | {"isError": False}
 

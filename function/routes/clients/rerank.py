@@ -205,7 +205,7 @@ def add_rerank(app: FastAPI, current: Callable[[], Loaded], executor: Executor, 
 
     def reply(content: object, field: str, texts: int, stopwatch: Stopwatch) -> Response:
         found = json_reply(content)
-        if beyond := bytes_beyond(found, settings.max_reply_bytes):
+        if beyond := bytes_beyond(found.body, settings.max_reply_bytes):
             message = f"{field}: the reply to {texts} texts is {beyond} bytes, at most {settings.max_reply_bytes}"
             raise HTTPException(413, f"{message}; send fewer")
         stopwatch.lap("reply")

@@ -58,14 +58,15 @@ def test_a_peer_has_the_tokenizer_and_the_runtime_that_the_function_has(library:
 
 def test_a_row_of_cold_starts_has_the_place_the_medians_and_the_ratio_to_the_empty_handler() -> None:
     seen = {
-        EMPTY: Starts([50, 40], [60, 50], [30, 30], [14, 14], [{}, {}]),
-        OURS: Starts([200, 250], [210, 260], [180, 180], [130, 131], [{"app": 4.0}, {"app": 6.0}]),
-        "peer": Starts([400, 1000], [500, 1100], [360, 450], [130, 131], [{}, {}]),
+        EMPTY: Starts([50, 40], [60, 50], [30, 30], [14, 14], [{}, {}], [2, 2]),
+        OURS: Starts([200, 250], [210, 260], [180, 180], [130, 131], [{"app": 4.0}, {"app": 6.0}], [190, 210]),
+        "peer": Starts([400, 1000], [500, 1100], [360, 450], [130, 131], [{}, {}], [5, 6]),
     }
     columns, rows = table({EMPTY: "image", OURS: "no image", "peer": "image"}, {"warm": seen})
     ours = dict(zip(columns, rows[1], strict=True))
     assert (ours[""], ours["runs in"], ours["page cache"]) == (OURS, "no image", "warm")
     assert (ours["INIT ms"], ours["x empty"], ours["phases ms"]) == ("225 (200 to 250)", "5.0", "app 5")
+    assert ours["first GET /info ms"] == "200 (190 to 210)"
     peer = dict(zip(columns, rows[2], strict=True))
     assert (peer["CPU ms"], peer["this function's share of INIT, CPU"]) == (
         "405",

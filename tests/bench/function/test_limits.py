@@ -7,14 +7,13 @@ from pathlib import Path
 
 import httpx
 import pytest
-from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from bench.function.limits import LOTS, Request, costly_texts, make_requests, measure
 from export.corpus import Corpus
+from function.app import App
 from function.engine.bundle import Manifest
 from function.engine.metadata.filters import MOST_VALUES
-from function.routes.lazy_routes import add_lazy_routes
 from function.settings import CHARACTERS_PER_TEXT, Settings
 from tests.conftest import write_bundle
 
@@ -35,9 +34,8 @@ def requests(corpus: Corpus, manifest: Manifest) -> list[Request]:
     return list(make_requests(corpus.texts, manifest.model.max_tokens, SERVED, LIMITED))
 
 
-def test_each_route_has_its_costliest_requests(make_app: Callable[..., FastAPI], requests: list[Request]) -> None:
-    app = make_app()
-    add_lazy_routes(app)
+def test_each_route_has_its_costliest_requests(make_app: Callable[..., App], requests: list[Request]) -> None:
+    app = make_app().fastapi
     routes = {(method, each.path) for each in app.routes if isinstance(each, APIRoute) for method in each.methods or ()}
     measured = {(request.method, request.path) for request in requests}
     # /v1/models/... does what /v1/models does; the other two read stored texts by their names

@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
-from fastapi import FastAPI
 from starlette.types import Receive, Scope, Send
 
+from function.app import App
 from function.events import make_handler
 from tests.function.events.event_makers import http_api
 
@@ -16,7 +16,7 @@ from tests.function.events.event_makers import http_api
 class ThroughEvents:
     """Turns each request into an event and each reply into a response. The handler runs in a thread of its own."""
 
-    def __init__(self, app: FastAPI) -> None:
+    def __init__(self, app: App) -> None:
         self._thread = ThreadPoolExecutor(1, initializer=lambda: asyncio.set_event_loop(asyncio.new_event_loop()))
         self._handler = self._thread.submit(make_handler, app, "/").result()  # Mangum uses the event loop of its thread
 

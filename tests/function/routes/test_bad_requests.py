@@ -10,10 +10,10 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi import FastAPI
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from function.app import App
 from function.errors import LONGEST_ECHO, echo
 from function.routes.texts import MOST_FIELDS
 from function.settings import Settings
@@ -219,7 +219,7 @@ def test_the_limit_is_that_of_the_settings(connect: Callable[..., httpx.Client])
     check_refusal(client.post("/similar", content=body_of(101), headers=JSON), 413, "too_large", ["at most 100"])
 
 
-def send_in_chunks(app: FastAPI, chunks: list[bytes]) -> tuple[httpx.Response, int]:
+def send_in_chunks(app: App, chunks: list[bytes]) -> tuple[httpx.Response, int]:
     """Send a body that does not say its length; give the reply and how many of its chunks were read."""
     read = 0
 
@@ -239,13 +239,13 @@ def send_in_chunks(app: FastAPI, chunks: list[bytes]) -> tuple[httpx.Response, i
     return asyncio.run(send()), read
 
 
-def test_a_body_in_chunks_is_put_together(make_app: Callable[..., FastAPI]) -> None:
+def test_a_body_in_chunks_is_put_together(make_app: Callable[..., App]) -> None:
     reply, _ = send_in_chunks(make_app(), [b'{"text": "The go', b'ose ", "num_', b'results": 2}'])
     assert len(reply.json()["results"]) == 2
 
 
 def test_a_body_in_chunks_is_refused_as_soon_as_it_is_over_the_limit_and_its_rest_discarded(
-    make_app: Callable[..., FastAPI],
+    make_app: Callable[..., App],
 ) -> None:
     reply, read = send_in_chunks(make_app(), [b" " * 600_000] * 50)
     check_refusal(reply, 413, "too_large", ["6600000 bytes or more", f"at most {LIMIT}"])
@@ -344,7 +344,7 @@ def test_of_a_large_wrong_value_only_the_start_is_written() -> None:
         assert len(echo(value)) == LONGEST_ECHO + 1
 
 
-def test_a_body_that_breaks_off_gets_a_400(make_app: Callable[..., FastAPI], caplog: pytest.LogCaptureFixture) -> None:
+def test_a_body_that_breaks_off_gets_a_400(make_app: Callable[..., App], caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="tests")
     messages: list[dict[str, Any]] = [
         {"type": "http.request", "body": b'{"text": "goose"}', "more_body": True},

@@ -12,13 +12,13 @@ from types import MappingProxyType
 
 import pytest
 import schemathesis
-from fastapi import FastAPI
 from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import from_schema
 from schemathesis.engine.events import EngineFinished, FatalError, NonFatalError, ScenarioFinished
 from schemathesis.engine.run import PhaseName
 from schemathesis.specs.openapi.schemas import OpenApiSchema
 
+from function.app import App
 from function.engine.metadata.filters import OPERATORS
 from function.routes.openapi_document import describe_app
 from tests.conftest import STORY_COLUMNS
@@ -49,7 +49,7 @@ def configured(examples: int, headers: Mapping[str, str] = MappingProxyType({}))
 
 
 @pytest.fixture
-def through_events(make_app: Callable[..., FastAPI], rerank_bundle: Path) -> Iterator[ThroughEvents]:
+def through_events(make_app: Callable[..., App], rerank_bundle: Path) -> Iterator[ThroughEvents]:
     app = ThroughEvents(make_app(bundle=rerank_bundle))
     yield app
     app.close()
@@ -74,7 +74,7 @@ def check_conformance(schema: OpenApiSchema, operations: Set[str] = OPERATIONS) 
     assert asked[PhaseName.COVERAGE] == asked[PhaseName.FUZZING] == operations
 
 
-def test_the_app_answers_as_its_document_says(make_app: Callable[..., FastAPI], rerank_bundle: Path) -> None:
+def test_the_app_answers_as_its_document_says(make_app: Callable[..., App], rerank_bundle: Path) -> None:
     app = make_app(bundle=rerank_bundle)
     check_conformance(schemathesis.openapi.from_asgi("/openapi.json", app, config=configured(15)))
 
@@ -95,17 +95,17 @@ def test_the_server_answers_as_the_document_says(rerank_bundle: Path) -> None:
             server.kill()
 
 
-def test_the_routes_of_a_reranker_are_described_with_one(make_app: Callable[..., FastAPI], rerank_bundle: Path) -> None:
+def test_the_routes_of_a_reranker_are_described_with_one(make_app: Callable[..., App], rerank_bundle: Path) -> None:
     paths = {"/rerank", "/v1/rerank", "/v2/rerank"}
-    assert paths <= make_app(bundle=rerank_bundle).openapi()["paths"].keys()
-    app = make_app()
+    assert paths <= make_app(bundle=rerank_bundle).fastapi.openapi()["paths"].keys()
+    app = make_app().fastapi
     assert not paths & app.openapi()["paths"].keys()
     document = describe_app(app, {}, has_reranker=True)  # as after a switch to a bundle with one
     assert paths <= document["paths"].keys()
 
 
-def test_the_document_says_that_a_text_must_not_be_blank(make_app: Callable[..., FastAPI]) -> None:
-    schemas = make_app().openapi()["components"]["schemas"]
+def test_the_document_says_that_a_text_must_not_be_blank(make_app: Callable[..., App]) -> None:
+    schemas = make_app().fastapi.openapi()["components"]["schemas"]
     one, several = schemas["PredictRequest"]["properties"]["text"]["oneOf"]
     similar, null = schemas["SimilarRequest"]["properties"]["text"]["anyOf"]
     assert null == {"type": "null"}
@@ -115,9 +115,9 @@ def test_the_document_says_that_a_text_must_not_be_blank(make_app: Callable[...,
 
 
 def test_the_document_says_which_columns_a_filter_may_name_and_what_a_result_may_leave_out(
-    make_app: Callable[..., FastAPI],
+    make_app: Callable[..., App],
 ) -> None:
-    schemas = make_app().openapi()["components"]["schemas"]
+    schemas = make_app().fastapi.openapi()["components"]["schemas"]
     assert schemas["Filter"]["properties"].keys() == STORY_COLUMNS.keys() | {"id", "$and", "$or"}
     assert schemas["Filter"]["properties"]["chapter"]["anyOf"][0] == {"type": "number"}
     assert schemas["NumberOperators"]["properties"].keys() == set(OPERATORS) - {"$startsWith"}

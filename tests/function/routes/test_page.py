@@ -140,7 +140,7 @@ def test_a_stage_that_stands_alone_is_the_page(answer: Callable[[object], dict[s
 def test_the_openapi_document_says_that_the_page_is_html(client: httpx.Client) -> None:
     responses = client.get("/openapi.json").json()["paths"]["/"]["get"]["responses"]
     assert responses["200"]["content"].keys() == {"text/html"}
-    assert responses.keys() == {"200", "304"}
+    assert responses.keys() == {"200", "304", "413", "500"}
 
 
 def test_the_compressed_page_is_gzip_for_others_too() -> None:

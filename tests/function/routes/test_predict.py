@@ -9,10 +9,10 @@ from unicodedata import normalize
 import httpx
 import numpy as np
 import pytest
-from fastapi import HTTPException
 
 from function.engine.bundle import Manifest
 from function.engine.embedder import Embedder
+from function.http import HttpError
 from function.routes.texts import refuse_characters
 from function.settings import Settings, SettingsError
 
@@ -111,9 +111,7 @@ def test_more_characters_than_the_tokens_may_have_are_refused_before_they_are_to
     ids=["18 times", "4 times", "together", "a query for each text"],
 )
 def test_characters_are_counted_in_nfkc_too(texts: list[str], query: str, most: int) -> None:
-    with pytest.raises(
-        HTTPException, match=f"text: more than {most} characters in Unicode's form NFKC, at most {most}"
-    ):
+    with pytest.raises(HttpError, match=f"text: more than {most} characters in Unicode's form NFKC, at most {most}"):
         refuse_characters(texts, Settings(max_tokens=50_000), query=query)
 
 

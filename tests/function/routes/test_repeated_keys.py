@@ -1,6 +1,8 @@
 """A key that an object of a request has twice is refused on every route, and a text that looks like one is not."""
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -60,8 +62,8 @@ def test_a_repeated_key_is_refused_with_its_place(client: httpx.Client, path: st
         assert error == f"{place}: {FOUND}"
 
 
-def test_no_route_takes_a_repeated_key(client: httpx.Client) -> None:
-    paths = client.get("/openapi.json").json()["paths"]
+def test_no_route_takes_a_repeated_key(connect: Callable[..., httpx.Client], rerank_bundle: Path) -> None:
+    paths = connect(bundle=rerank_bundle).get("/openapi.json").json()["paths"]
     with_body = {path for path, methods in paths.items() if "requestBody" in methods.get("post", {})}
     assert with_body == {path for path, _, _ in REPEATED} | {"/mcp"}
 

@@ -198,6 +198,7 @@ def test_a_bundle_that_opens_without_a_search_is_closed_once_and_the_next_poll_s
     def fail(*arguments: object) -> None:
         raise RuntimeError("no search")
 
+    gc.collect()  # apps of other tests, which close their folders
     monkeypatch.setattr(SharedFolder, "close", remember)
     with monkeypatch.context() as broken:
         broken.setattr(reloader, "make_search", fail)

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.datastructures import Headers
-from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope, Send
 
 from export.corpus import Corpus
@@ -21,6 +20,7 @@ from function.engine.bundle import read_manifest
 from function.engine.embedder import TOKENS_PER_BATCH, Embedder, TokenIds
 from function.engine.quantization import Embeddings
 from function.engine.rerank.reranker import Logits, Reranker
+from function.http import HttpError
 from function.search.query import Query
 from function.search.search import SHORT_QUERY
 from function.server.batching import BATCHES_PER_PIECE, FEW_CHARACTERS, LARGE_BODY, Admission, BatchingExecutor
@@ -251,7 +251,7 @@ async def test_a_full_queue_refuses_texts_and_pairs_but_no_check_and_takes_more_
     executor = execution_over(gated, max_queued_tokens=16)
     tasks = await started(executor, [text(1)], [text(2)] * 2)
     for refused in (executor.embed([text(4, 1)]), executor.score(gated, [text(4, 1)])):  # type: ignore[arg-type]
-        with pytest.raises(HTTPException) as refusal:
+        with pytest.raises(HttpError) as refusal:
             await refused
         assert (refusal.value.status_code, refusal.value.headers) == (429, {"retry-after": "1"})
         assert refusal.value.detail == "queue: 16 tokens wait for the model, the limit is 16; try again in 1 s"
@@ -271,7 +271,7 @@ async def test_a_request_of_any_size_is_accepted_while_none_waits_and_fills_no_m
     tasks = await started(executor, [text(1, 64)] * 1_000)
     assert counts.queued < piece
     tasks += await started(executor, [text(2)])
-    with pytest.raises(HTTPException, match="429"):
+    with pytest.raises(HttpError, match="429"):
         await executor.embed([text(3, 64)] * 1_000)
     gated.gate.set()
     await asyncio.gather(*tasks)
@@ -286,7 +286,7 @@ async def test_retry_after_is_the_time_that_the_queue_takes(
     gated.allow()
     await executor.embed([text(1, 100)])
     tasks = await started(executor, *([text(2, 120)] for _ in range(threads)), *([text(3, 125)] for _ in range(6)))
-    with pytest.raises(HTTPException) as refusal:
+    with pytest.raises(HttpError) as refusal:
         executor.check_room(100)
     gated.gate.set()
     await asyncio.gather(*tasks)

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from fastapi import FastAPI
 from starlette.routing import Route
 
 from export.corpus import Corpus
+from function.app import App
 from function.server.asgi import Batching, make_app
 from function.server.cli import main
 from function.settings import Settings
@@ -146,5 +146,5 @@ def test_an_unknown_argument_ends_it_with_2(capsys: pytest.CaptureFixture[str]) 
 
 def test_all_routes_are_there_before_a_server_makes_workers(bundle: Path) -> None:
     app = make_app(Settings(bundle_dir=bundle), Batching(1, 1)).app
-    assert isinstance(app, FastAPI)
-    assert "/mcp" in {route.path for route in app.routes if isinstance(route, Route)}
+    assert isinstance(app, App)
+    assert "/mcp" in {route.path for route in app.fastapi.routes if isinstance(route, Route)}
