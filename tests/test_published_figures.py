@@ -190,7 +190,7 @@ def test_headlines_asked_through_the_handler_find_themselves_first(headlines: Pa
     passages = Passages(headlines / PASSAGES)
     rows = np.random.default_rng(7).permutation(HEADLINES_COUNT)[:ASKED].tolist()
     texts = [passages.text(row) for row in rows]
-    events = [sample_event("/similar", {"text": text, "num_results": 3}) for text in texts]
+    events = [sample_event("/similar", {"text": text, "num_results": 3, "mode": "semantic"}) for text in texts]
     (tmp_path / "events").write_text("".join(json.dumps(event) + "\n" for event in events))
     done = subprocess.run(
         [sys.executable, "-c", ASK, tmp_path / "events", tmp_path / "replies"],
