@@ -9,7 +9,7 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute
 
-from bench.function.limits import LOTS, Request, costly_texts, make_requests, measure
+from bench.function.limits import LOTS, Request, make_requests, measure
 from export.corpus import Corpus
 from function.app import App
 from function.engine.bundle import Manifest
@@ -61,10 +61,6 @@ def test_a_request_that_is_refused_ends_the_measurement(lots: Path) -> None:
             [Request("POST", "/similar", "keyword", "blanks", {"text": " "})],
             rounds=0,
         )
-
-
-def test_a_text_is_as_long_as_one_may_be(corpus: Corpus) -> None:
-    assert {len(text) for text in costly_texts(corpus.texts).values()} == {CHARACTERS_PER_TEXT}
 
 
 def test_with_a_little_more_they_are_refused(

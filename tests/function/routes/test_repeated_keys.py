@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from function.commands.query import parse_arguments
 from function.routes.repeated_keys import RepeatedKeyError, refuse_repeated_keys
 
 JSON = {"content-type": "application/json"}
@@ -111,12 +110,6 @@ def test_a_large_body_with_a_repeated_key_is_refused_with_its_place(client: http
     body = b'{"text": [%s {"a": 1, "a": 2}]}' % (b"[]," * 500_000)
     reply = client.post("/predict", content=body, headers=JSON)
     assert (reply.status_code, reply.json()["error"]) == (422, f"text.500000.a: {FOUND}")
-
-
-def test_the_shell_refuses_a_repeated_key_in_a_filter(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        parse_arguments(["goose", "--filter", '{"year": {"$gt": 1, "$gt": 2}}'])
-    assert f"argument --filter: year.$gt: {FOUND}" in capsys.readouterr().err
 
 
 objects = st.recursive(
