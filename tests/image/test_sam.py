@@ -17,8 +17,8 @@ from typing import Any
 
 import httpx
 import pytest
+from cfnlint.decode import cfn_yaml
 
-from tests.cloudformation import load_template
 from tests.image.docker import TAG, docker, load_empty_image, run
 from tests.image.sources import REQUESTS, STATUS
 from tests.project import ROOT
@@ -64,7 +64,7 @@ def test_the_template_is_valid(sam: Callable[..., str]) -> None:
 
 
 def test_the_image_tells_its_processor_and_the_release_that_sam_was_told(built: Path) -> None:
-    image = load_template(built)["Resources"]["Function"]["Properties"]["ImageUri"]
+    image = cfn_yaml.load(str(built))["Resources"]["Function"]["Properties"]["ImageUri"]
     found = json.loads(docker("image", "inspect", "--format", "{{json .}}", image))
     assert found["Architecture"] == "amd64"
     assert found["Config"]["Labels"]["org.opencontainers.image.revision"] == RELEASE
@@ -72,7 +72,7 @@ def test_the_image_tells_its_processor_and_the_release_that_sam_was_told(built: 
 
 def test_sam_writes_out_the_aliases_that_cloudformation_cannot_read(built: Path) -> None:
     assert not re.search(r"[&*]id\d", built.read_text(encoding="utf-8"))
-    assert load_template(built)["Resources"]["Api"] == load_template(TEMPLATE)["Resources"]["Api"]
+    assert cfn_yaml.load(str(built))["Resources"]["Api"] == cfn_yaml.load(str(TEMPLATE))["Resources"]["Api"]
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_an_environment_builds_for_the_processor_that_it_deploys_on(
     options += ["--config-env", environment, "--build-dir", str(tmp_path / "built")]
     printed = run("sh", "-c", 'sam build "$@" 2>&1', "sh", *options)
     assert f" architecture: {architecture} " in printed  # what SAM asks Docker for; older engines take any base instead
-    built = load_template(tmp_path / "built" / "template.yaml")
+    built = cfn_yaml.load(str(tmp_path / "built" / "template.yaml"))
     image = built["Resources"]["Function"]["Properties"]["ImageUri"]
     assert image == f"function:{TAG}-{architecture}"
     assert docker("image", "inspect", "--format", "{{.Architecture}}", image).strip() == docker_architecture
