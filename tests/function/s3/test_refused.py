@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from export.publishing.store import Store
 from function.engine.bundle import MANIFEST, read_manifest
 from function.s3 import objects
 from function.s3.fetch import RefusedError
@@ -17,7 +16,7 @@ from tests.stand_ins.faults import FAULTS, Fault, Proxy, change, cut, refuse, sh
 from tests.stand_ins.fixtures import Publish
 
 
-@pytest.mark.parametrize("where", ["current.json", "manifest.json", "index.safetensors"])
+@pytest.mark.parametrize("where", ["current.json", "index.safetensors"])
 @pytest.mark.parametrize(("fault", "message"), FAULTS.values(), ids=FAULTS)
 def test_what_s3_does_wrong_is_told_and_the_old_bundle_serves_on(
     behind: Behind,
@@ -30,8 +29,6 @@ def test_what_s3_does_wrong_is_told_and_the_old_bundle_serves_on(
     switch, client, old, _ = behind
     if where == "current.json" and fault is shorten:
         message = "delete the object and publish again"  # it is whole for all one knows
-    elif where == "manifest.json" and fault is shorten:
-        message = "is damaged, its SHA-256"
     proxy.fail(where, fault)
     switch.poll()
     assert switch.status.error is not None
@@ -42,7 +39,7 @@ def test_what_s3_does_wrong_is_told_and_the_old_bundle_serves_on(
     assert left(environment) == [old]
 
 
-@pytest.mark.parametrize("fault", [cut, refuse(503, "SlowDown"), refuse(500, "InternalError")])
+@pytest.mark.parametrize("fault", [cut, refuse(503, "SlowDown")])
 def test_what_goes_wrong_once_is_asked_for_again(behind: Behind, proxy: Proxy, fault: Fault) -> None:
     switch, client, _, new = behind
     for where in ("current.json", "manifest.json", "index.safetensors"):
@@ -52,18 +49,7 @@ def test_what_goes_wrong_once_is_asked_for_again(behind: Behind, proxy: Proxy, f
     assert ask(client)[0] == new[:12]
 
 
-def test_after_a_failure_the_next_poll_switches(behind: Behind, proxy: Proxy) -> None:
-    switch, client, _, new = behind
-    proxy.fail("index.safetensors", refuse(403, "AccessDenied"))
-    switch.poll()
-    assert switch.status.failures == 1
-    proxy.faults.clear()
-    switch.poll()
-    assert switch.status.error is None
-    assert ask(client)[0] == new[:12]
-
-
-@pytest.mark.parametrize("name", ["manifest.json", "index.safetensors", "keywords.safetensors"])
+@pytest.mark.parametrize("name", ["manifest.json", "index.safetensors"])
 def test_wrong_bytes_are_refused_once(behind: Behind, environment: dict[str, str], proxy: Proxy, name: str) -> None:
     switch, client, old, _ = behind
     proxy.fail(name, change)
@@ -91,38 +77,11 @@ def test_the_error_of_a_poll_is_gone_when_the_next_one_is_answered(
     assert switch.status.failures == 1
 
 
-def test_an_unforeseen_error_is_reported_and_the_next_poll_tries_again(
-    behind: Behind, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    switch, client, _, new = behind
-    with monkeypatch.context() as patch:
-        patch.setattr("function.s3.reloader.load", lambda folder, embedder: 1 / 0)
-        switch.poll()
-    assert switch.status.error == "ZeroDivisionError('division by zero')"
-    switch.poll()
-    assert ask(client)[0] == new[:12]
-    assert switch.status.error is None
-
-
-def test_a_pointer_to_nothing_is_refused(
-    start: Start, publish: Publish, bundles: list[Path], store: Store, environment: dict[str, str]
-) -> None:
-    version = publish(bundles[0])
-    switch, client = start()
-    store.switch("ab" * 32, store.pointer())
-    switch.poll()
-    assert "NoSuchKey" in str(switch.status.error)
-    assert ask(client)[0] == version[:12]
-    assert left(environment) == [version]
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"format_version": 3}, "format_version is 3, this code reads 4"),
         ({"model": {"prompts": {"query": "query: "}}}, "model is tests/mean-of-words or was exported otherwise"),
-        ({"index": None}, "holds a model and no texts"),
-        ({"index": {"rows": 199}}, "rows of the index, rows of the passages and dim are"),
         ({"files": {"../x": {"bytes": 1, "sha256": "0" * 64}}}, "lists '../x', expected the name of a file"),
     ],
 )
@@ -171,17 +130,10 @@ def test_a_bundle_with_no_room_for_it_is_refused_until_there_is(
 
 MANIFESTS: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "manifest.json: Expecting value"),
-    "not UTF-8": (b'{"format_version": "\xff"}', "manifest.json: 'utf-8' codec can't decode"),
-    "nested deeply": (b"[" * 100_000, "manifest.json: maximum recursion depth exceeded"),
-    "a number of many digits": (b"9" * 5000, "manifest.json: Exceeds the limit"),
     "a list": (b"[4]", "format_version is None, this code reads 4"),
-    "a version in lists": (
-        b'{"format_version": ' + b"[" * 90 + b"]" * 90 + b"}",
-        "format_version is [[[[[[[...]]]]]]]",
-    ),
     "nothing else": (b'{"format_version": 4}', "'index' is missing or wrong"),
 }
-NAMES = ["", ".", "..", "../x", "a/b", "a\\b", ".hidden", "a\0b", "\ud800", "manifest.json", "ä", "a b", "a\n"]
+NAMES = ["..", "../x", "a\0b", "manifest.json"]
 
 
 def publish_manifest(s3: Any, url: str, content: bytes) -> None:
