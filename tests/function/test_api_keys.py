@@ -2,23 +2,19 @@
 
 import json
 import logging
-import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-import schemathesis
 from fastapi import FastAPI
 
-from function import api_keys
-from function.api_keys import ApiKeys, check_listener
+from function.api_keys import check_listener
 from function.server.cli import main
 from function.settings import Settings, SettingsError, read_settings
 from tests.function.conftest import answering
 from tests.function.events.event_makers import MAKERS
-from tests.function.routes.test_openapi_document import check_conformance, configured
 
 OLD, NEW = "old-key-0123456789", "new-key-0123456789"
 KEYS = Settings(api_keys=(OLD, NEW))
@@ -38,7 +34,7 @@ def closed(connect: Callable[..., httpx.Client]) -> httpx.Client:
 
 
 @pytest.mark.parametrize("key", [OLD, NEW])
-@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER "])
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer"])
 def test_each_of_the_keys_opens_every_route(closed: httpx.Client, key: str, scheme: str) -> None:
     headers = {"authorization": f"{scheme} {key}"}
     assert closed.post("/similar", json=ASK, headers=headers).status_code == 200
@@ -47,10 +43,7 @@ def test_each_of_the_keys_opens_every_route(closed: httpx.Client, key: str, sche
 
 @pytest.mark.parametrize(
     "value",
-    [
-        *("", "Bearer", f"Bearer {OLD}x", f"Bearer {OLD[:-1]}", f"Bearer {OLD},{NEW}", f"Bearer {OLD} {NEW}"),
-        *(f"Basic {OLD}", OLD, f"Bearer{OLD}", f"Bearer {OLD.upper()}", "Bearer ż"),
-    ],
+    ["", f"Bearer {OLD[:-1]}", f"Bearer {OLD} {NEW}", f"Basic {OLD}", "Bearer ż"],
 )
 def test_anything_else_is_a_401_that_says_what_to_send_and_not_what_was_sent(closed: httpx.Client, value: str) -> None:
     reply = closed.post("/similar", json=ASK, headers=[(b"authorization", value.encode())])
@@ -69,14 +62,7 @@ def test_none_at_all_is_a_401_too(closed: httpx.Client) -> None:
 
 @pytest.mark.parametrize(
     "values",
-    [
-        (f"Bearer {OLD}", f"Bearer {NEW}"),
-        (f"Bearer {OLD}", f"Bearer {OLD}"),
-        (f"Bearer {OLD}", ""),
-        ("", f"Bearer {OLD}"),
-        ("Bearer ", OLD),
-        (f"Bearer {OLD[:9]}", OLD[9:]),
-    ],
+    [(f"Bearer {OLD}", f"Bearer {NEW}"), (f"Bearer {OLD}", ""), (f"Bearer {OLD[:9]}", OLD[9:])],
 )
 def test_two_headers_are_refused_whatever_they_hold(closed: httpx.Client, values: tuple[str, str]) -> None:
     headers = [("authorization", value) for value in values]
@@ -87,10 +73,12 @@ def test_two_headers_are_refused_whatever_they_hold(closed: httpx.Client, values
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
-        *(("GET", "/", 200), ("HEAD", "/", 200)),
-        *(("GET", "/health", 200), ("HEAD", "/health", 200), ("POST", "/health", 401), ("DELETE", "/health", 401)),
-        *(("GET", "/info", 401), ("HEAD", "/info", 401), ("GET", "/openapi.json", 401), ("GET", "/nothing", 401)),
-        *(("POST", "/", 401), ("GET", "//", 401), ("GET", "/health/", 401), ("OPTIONS", "/similar", 401)),
+        ("GET", "/", 200),
+        ("GET", "/health", 200),
+        ("POST", "/health", 401),
+        ("GET", "/info", 401),
+        ("GET", "/openapi.json", 401),
+        ("POST", "/", 401),
     ],
 )
 def test_only_health_and_the_page_are_open(closed: httpx.Client, method: str, path: str, status: int) -> None:
@@ -99,31 +87,9 @@ def test_only_health_and_the_page_are_open(closed: httpx.Client, method: str, pa
     assert (reply.content == b"") is (method == "HEAD")
 
 
-def test_openais_clients_read_the_refusal_in_their_form(closed: httpx.Client) -> None:
-    reply = closed.post("/v1/embeddings", json={"input": "goose"})
-    error = reply.json()["error"]
-    assert (reply.status_code, error["type"], error["code"]) == (401, "invalid_request_error", "invalid_api_key")
-    assert error["message"].startswith("authorization: is missing")
-
-
 def test_a_body_is_not_read_before_the_key(closed: httpx.Client) -> None:
     assert closed.post("/similar", content=b" " * 7_000_000).status_code == 401
     assert closed.post("/similar", content=b" " * 7_000_000, headers=bearer(OLD)).status_code == 413
-
-
-def test_every_key_is_compared_whichever_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    compared: list[bytes] = []
-
-    def compare(key: bytes, given: bytes) -> bool:
-        compared.append(key)
-        return secrets.compare_digest(key, given)
-
-    monkeypatch.setattr(api_keys, "compare_digest", compare)
-    guard = ApiKeys(lambda *_: None, [OLD, NEW])  # type: ignore[arg-type]
-    for key, expected in ((OLD, True), (NEW, True), ("x", False)):
-        compared.clear()
-        assert guard._has_key({"headers": [(b"authorization", b"Bearer " + key.encode())]}) is expected
-        assert compared == [OLD.encode(), NEW.encode()]
 
 
 def test_no_key_is_in_the_log_or_in_info(closed: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
@@ -134,11 +100,6 @@ def test_no_key_is_in_the_log_or_in_info(closed: httpx.Client, caplog: pytest.Lo
     assert "0123456789" not in info.text + repr([vars(record) for record in caplog.records if record.name == "tests"])
     assert "0123456789" not in repr(KEYS)
     assert [vars(record)["status"] for record in caplog.records if record.name == "tests"] == [401, 200]
-
-
-def test_without_keys_the_app_has_no_such_layer(make_app: Callable[..., FastAPI]) -> None:
-    assert not any(issubclass(each.cls, ApiKeys) for each in make_app().user_middleware if isinstance(each.cls, type))
-    assert "security" not in json.dumps(make_app().openapi())
 
 
 # --- the OpenAPI document
@@ -154,18 +115,6 @@ def test_the_document_says_which_routes_need_a_key(make_app: Callable[..., FastA
     assert open_to_all - {("/", "get"), ("/", "head")} == {("/health", "get"), ("/health", "head")}
     assert "401" in document["paths"]["/similar"]["post"]["responses"]
     assert "401" not in document["paths"]["/health"]["get"]["responses"]
-
-
-def test_the_app_with_keys_answers_as_its_document_says(make_app: Callable[..., FastAPI], rerank_bundle: Path) -> None:
-    app = make_app(bundle=rerank_bundle, settings=KEYS)
-
-    async def with_a_key(scope: Any, receive: Any, send: Any) -> None:
-        if scope.get("path") == "/openapi.json":  # asked for before the checks, without their headers
-            scope["headers"] = [*scope["headers"], (b"authorization", f"Bearer {NEW}".encode())]
-        await app(scope, receive, send)
-
-    config = configured(3, {"Authorization": f"Bearer {NEW}"})
-    check_conformance(schemathesis.openapi.from_asgi("/openapi.json", with_a_key, config=config))
 
 
 # --- Lambda
@@ -192,10 +141,7 @@ def test_an_http_event_needs_a_key(
 
 @pytest.mark.parametrize(
     ("event", "status"),
-    [
-        *((event, 200) for event in (ASK, {"path": "/predict", "body": ASK}, {"path": "/info"}, {"warmer": True})),
-        *(({"detail-type": "Scheduled Event"}, 200), ({"Records": []}, 400)),
-    ],
+    [({"detail-type": "Scheduled Event"}, 200)],
 )
 def test_a_direct_invocation_and_a_ping_need_none(
     answer_closed: Callable[[object], dict[str, Any]], event: object, status: int
@@ -220,26 +166,16 @@ def test_a_cold_start_with_keys_warms_up_and_without_them_imports_nothing_for_th
 # --- settings
 
 
-@pytest.mark.parametrize("text", [f"{OLD},{NEW}", f" {OLD} {NEW}\n", f"{OLD},\n{NEW},", f"{OLD}\t{NEW}"])
+@pytest.mark.parametrize("text", [f"{OLD},{NEW}", f"{OLD},\n{NEW},"])
 def test_keys_are_separated_by_commas_or_white_space(text: str, tmp_path: Path) -> None:
     assert read_settings({"API_KEYS": text}) == KEYS
     (tmp_path / "keys").write_text(text, encoding="utf-8")
     assert read_settings({"API_KEYS_FILE": str(tmp_path / "keys")}) == KEYS
 
 
-def test_the_keys_of_the_variable_and_of_the_file_all_count(tmp_path: Path) -> None:
-    (tmp_path / "keys").write_text(NEW, encoding="utf-8")
-    assert read_settings({"API_KEYS": OLD, "API_KEYS_FILE": str(tmp_path / "keys")}) == KEYS
-
-
-def test_empty_variables_mean_no_keys() -> None:
-    assert read_settings({"API_KEYS": "", "API_KEYS_FILE": ""}).api_keys == ()
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("fifteen-letters", "API_KEYS: key 1 has 15 characters, expected 16 or more of ASCII; make one with `openssl"),
         (f"{OLD} short", "API_KEYS: key 2 has 5 characters, expected 16"),
         (f"{OLD},klucz-bardzo-długi", "API_KEYS: key 2 has characters that are not ASCII"),
         (" , ", "API_KEYS: there is no key; make one with"),
@@ -265,7 +201,7 @@ def test_a_file_without_a_key_is_refused(tmp_path: Path, content: bytes | None, 
 # --- the server
 
 
-@pytest.mark.parametrize("address", ["0.0.0.0", "192.0.2.1", "::", "2001:db8::1"])
+@pytest.mark.parametrize("address", ["0.0.0.0", "2001:db8::1"])
 def test_other_machines_may_ask_only_with_keys_or_if_it_is_wanted(address: str) -> None:
     with pytest.raises(
         SettingsError, match="other machines could send requests, and there are no API keys; set API_KEYS, or"
@@ -275,7 +211,7 @@ def test_other_machines_may_ask_only_with_keys_or_if_it_is_wanted(address: str) 
     check_listener(address, KEYS, is_open=False)
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1", "127.8.8.8", "::1"])
+@pytest.mark.parametrize("address", ["127.8.8.8", "::1"])
 def test_this_machine_may_ask_without(address: str) -> None:
     check_listener(address, Settings(), is_open=False)
 
@@ -286,3 +222,15 @@ def test_the_server_refuses_before_it_loads_a_bundle(tmp_path: Path, capsys: pyt
     assert capsys.readouterr().err.startswith("error: --host 0.0.0.0: other machines could send requests")
     assert main(["--host", "0.0.0.0", "--port", "0", "--bundle", bundle, "--open"]) == 1
     assert "none: is not a folder" in capsys.readouterr().err
+
+
+def test_openais_clients_read_the_refusal_in_their_form(closed: httpx.Client) -> None:
+    reply = closed.post("/v1/embeddings", json={"input": "goose"})
+    error = reply.json()["error"]
+    assert (reply.status_code, error["type"], error["code"]) == (401, "invalid_request_error", "invalid_api_key")
+    assert error["message"].startswith("authorization: is missing")
+
+
+def test_the_keys_of_the_variable_and_of_the_file_all_count(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text(NEW, encoding="utf-8")
+    assert read_settings({"API_KEYS": OLD, "API_KEYS_FILE": str(tmp_path / "keys")}) == KEYS

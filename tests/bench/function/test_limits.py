@@ -5,17 +5,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import httpx
 import pytest
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from bench.function.limits import LOTS, Request, costly_texts, make_requests, measure
+from bench.function.limits import LOTS, Request, make_requests, measure
 from export.corpus import Corpus
 from function.engine.bundle import Manifest
-from function.engine.metadata.filters import MOST_VALUES
 from function.routes.lazy_routes import add_lazy_routes
-from function.settings import CHARACTERS_PER_TEXT, Settings
+from function.settings import Settings
 from tests.conftest import write_bundle
 
 LIMIT = 4096  # for the tiny model, which reads fewer tokens of a text than real ones
@@ -50,12 +48,6 @@ def test_all_are_accepted(lots: Path, requests: list[Request]) -> None:
     measure(replace(SERVED, bundle_dir=lots), requests, rounds=0)
 
 
-def test_each_round_measures_each_request(lots: Path, requests: list[Request]) -> None:
-    seen = measure(Settings(bundle_dir=lots), requests[:3], rounds=2)
-    assert [(len(one.seconds), len(one.blocked)) for one in seen] == [(2, 2)] * 3
-    assert min(seconds for one in seen for seconds in one.seconds) > 0
-
-
 def test_a_request_that_is_refused_ends_the_measurement(lots: Path) -> None:
     with pytest.raises(SystemExit, match="similar, keyword, blanks: the app answered 422"):
         measure(
@@ -63,25 +55,3 @@ def test_a_request_that_is_refused_ends_the_measurement(lots: Path) -> None:
             [Request("POST", "/similar", "keyword", "blanks", {"text": " "})],
             rounds=0,
         )
-
-
-def test_a_text_is_as_long_as_one_may_be(corpus: Corpus) -> None:
-    assert {len(text) for text in costly_texts(corpus.texts).values()} == {CHARACTERS_PER_TEXT}
-
-
-def test_with_a_little_more_they_are_refused(
-    connect: Callable[..., httpx.Client], lots: Path, requests: list[Request]
-) -> None:
-    client = connect(bundle=lots, settings=LIMITED)
-    by_content = {(request.path, request.content): request.body for request in requests}
-    all_tokens = by_content["/predict", "all tokens"]["text"]
-    all_characters = by_content["/predict", "all characters"]["text"]
-    one_list = by_content["/similar", "one list"]
-    for path, body, status in (
-        ("/predict", {"text": [*all_tokens, "word " * 100]}, 413),
-        ("/predict", {"text": [*all_characters, "q" * 5_000]}, 413),
-        ("/similar", {"text": "q" * (CHARACTERS_PER_TEXT + 1)}, 413),
-        ("/similar", {"text": "q", "filter": {"lot": {"$in": [*one_list["filter"]["lot"]["$in"], 1, 2, 3]}}}, 422),
-    ):
-        assert client.post(path, json=body).status_code == status
-    assert len(one_list["filter"]["lot"]["$in"]) + 3 == MOST_VALUES

@@ -33,12 +33,6 @@ def test_ratios_are_of_the_same_round() -> None:
     assert ratios({OURS: {case: ours}, PEER: {case: peer}}, PEER) == {"predict, short, 40": 10.0}
 
 
-def test_a_server_that_answers_nothing_has_no_ratio() -> None:
-    case = "/predict, short, 1000"
-    _, rows = table({OURS: {case: [Load(9, 1, 1, {})]}, PEER: {case: [Load(0, 1, 1, {})]}}, {OURS: 1, PEER: 1})
-    assert rows[0][5] == ""
-
-
 def test_goodput_compares_overload_with_a_usual_load_in_the_same_round() -> None:
     cases = {
         "/predict, short, 10": [Load(1, 1, 1, {})] * 2,

@@ -92,16 +92,6 @@ def test_the_routes_of_a_reranker_are_described_with_one(make_app: Callable[...,
     assert paths <= document["paths"].keys()
 
 
-def test_the_document_says_that_a_text_must_not_be_blank(make_app: Callable[..., FastAPI]) -> None:
-    schemas = make_app().openapi()["components"]["schemas"]
-    one, several = schemas["PredictRequest"]["properties"]["text"]["oneOf"]
-    similar, null = schemas["SimilarRequest"]["properties"]["text"]["anyOf"]
-    assert null == {"type": "null"}
-    for text in (similar, one, several["items"]):
-        assert (text["type"], text["minLength"], text["pattern"]) == ("string", 1, r"[^\s\x1c-\x1f\x85]")
-    assert (several["minItems"], several["maxItems"]) == (1, 2048)
-
-
 def test_the_document_says_which_columns_a_filter_may_name_and_what_a_result_may_leave_out(
     make_app: Callable[..., FastAPI],
 ) -> None:

@@ -54,22 +54,11 @@ def test_who_has_the_page_gets_304_without_it(client: httpx.Client, known: str) 
     assert "cache-control" in reply.headers
 
 
-def test_who_has_another_page_gets_this_one(client: httpx.Client) -> None:
-    assert client.get("/", headers={"if-none-match": 'W/"0123"'}).status_code == 200
-
-
 def test_another_content_has_another_etag(tmp_path: Path) -> None:
     for path in SOURCES.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "page.css").write_text("body { color: red }")
     assert load_page(tmp_path).headers["etag"] != load_page().headers["etag"]
-
-
-def test_head_is_answered_like_get_without_the_page(client: httpx.Client) -> None:
-    got, head = client.get("/"), client.head("/")
-    assert (head.status_code, head.content) == (200, b"")
-    for name in ("content-type", "content-length", "content-encoding", "etag", "content-security-policy"):
-        assert head.headers[name] == got.headers[name]
 
 
 def test_the_policy_allows_this_style_and_these_scripts_and_nothing_else(client: httpx.Client) -> None:

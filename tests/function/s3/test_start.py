@@ -170,29 +170,6 @@ def test_what_a_killed_process_had_fetched_in_part_is_removed(
     assert sorted(path.name for path in folder.iterdir()) == [version, f"{version}.lock"]
 
 
-def test_a_lock_that_another_process_has_replaced_removes_nothing(environment: dict[str, str]) -> None:
-    path = folders.own_folder(environment) / "0123"
-    former = folders.open_shared(path, lambda part: None)
-    looking = folders.SharedFolder(path, os.open(path.with_suffix(".lock"), os.O_RDWR))  # as `remove_unused` does
-    former.close()
-    used = folders.open_shared(path, lambda part: None)
-    looking.close()
-    assert path.is_dir()
-    used.close()
-    assert not list(path.parent.iterdir())
-
-
-def test_a_folder_that_something_else_removed_is_filled_again_while_others_use_it(environment: dict[str, str]) -> None:
-    path = folders.own_folder(environment) / "0123"
-    user = folders.open_shared(path, lambda part: None)
-    path.rmdir()
-    other = folders.open_shared(path, lambda part: (part / "file").touch())
-    user.close()
-    assert (path / "file").exists()
-    other.close()
-    assert not list(path.parent.iterdir())
-
-
 def test_a_process_that_ends_removes_what_it_fetched(
     publish: Publish, bundle: Path, url: str, environment: dict[str, str]
 ) -> None:

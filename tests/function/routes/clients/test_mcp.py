@@ -16,7 +16,6 @@ from function.engine.bundle import read_manifest
 from function.routes.clients.mcp import VERSION
 from function.routes.clients.mcp_tools import tool_name
 from function.routes.similar import SimilarRequest
-from function.settings import Settings
 from tests.conftest import STORY_COLUMNS, write_bundle
 
 META = "io.modelcontextprotocol/"
@@ -252,13 +251,6 @@ def test_wrong_arguments_are_told_to_the_language_model(
     assert found["isError"] is True
     assert expected in found["content"][0]["text"]
     assert "structuredContent" not in found
-
-
-def test_too_large_a_result_is_told_to_the_language_model(connect: Callable[..., httpx.Client]) -> None:
-    client = connect(settings=Settings(max_reply_bytes=2_000))
-    found = result(ask(client, message("tools/call", {"name": OWN, "arguments": {"text": "goose"}})))
-    assert found["isError"] is True
-    assert found["content"][0]["text"].startswith("num_results: the reply with 5 is ")
 
 
 def test_a_corpus_without_columns_and_keywords_offers_neither(
