@@ -19,6 +19,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import httpx
 
@@ -181,7 +182,9 @@ def costly_texts(corpus: Sequence[str]) -> dict[str, str]:
         "quoted words": " ".join(f'"{term}"' for term in frequent) + " ",
         "words of no text": " ".join(f"q{number}" for number in range(CHARACTERS_PER_TEXT // 5)) + " ",
     }
-    return {content: repeat(text, CHARACTERS_PER_TEXT) for content, text in texts.items()}
+    # the limit holds for the text and for its normal form
+    lengths = {content: max(1, len(normalize("NFKC", text)) // len(text)) for content, text in texts.items()}
+    return {content: repeat(text, CHARACTERS_PER_TEXT // lengths[content]) for content, text in texts.items()}
 
 
 def repeat(text: str, length: int) -> str:
