@@ -96,7 +96,7 @@ def run(script: str, bundle: Path, **environment: str) -> subprocess.CompletedPr
     mangum = "ignore:There is no current event loop:DeprecationWarning"  # since Python 3.12; Mangum creates one
     command = [sys.executable, "-W", "error", "-W", mangum, "-c", script]
     variables = os.environ | {"BUNDLE_DIR": str(bundle)} | environment
-    return subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
 
 
 BROKEN_SEARCH = """

@@ -26,7 +26,6 @@ TEMPLATE = ROOT / "template.yaml"
 GATEWAY = ("no route", "another method")  # refused before the function is asked
 ASKED = [name for name in REQUESTS if name not in GATEWAY]
 RELEASE = "1a2b3c4"
-READY = 60  # seconds that the API may take to listen
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +75,11 @@ def test_an_event_is_answered_as_outside(sam: Callable[..., str], built: Path, a
     assert found["body"] == wanted["body"]
 
 
+def listens(port: int) -> bool:
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
+
+
 @pytest.fixture(scope="module")
 def api_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file to which `sam local start-api` prints, the function's lines among its own."""
@@ -92,14 +96,9 @@ def api(built: Path, api_log: Path) -> Iterator[str]:
     with api_log.open("w") as file:
         process = subprocess.Popen(command, cwd=ROOT, stdout=file, stderr=file, env=os.environ)
     try:
-        for _ in range(READY * 10):
-            with socket.socket() as one:
-                if one.connect_ex(("127.0.0.1", port)) == 0:
-                    break
+        while not listens(port):
             assert process.poll() is None, api_log.read_text()
             time.sleep(0.1)
-        else:
-            raise AssertionError(f"sam local start-api does not listen after {READY} s\n{api_log.read_text()}")
         yield f"http://127.0.0.1:{port}"
     finally:
         process.send_signal(signal.SIGTERM)

@@ -134,7 +134,9 @@ def test_a_reply_that_comes_after_a_later_one_is_dropped(page: "Page") -> None:
     late = {"results": [{"index": 0, "id": "late", "score": 1, "text": "late", "metadata": {}}], "truncated": False}
     with page.expect_response("**/similar"):
         held[0].fulfill(json=late)
-    page.wait_for_timeout(100)  # time enough to show it
+    page.evaluate(
+        "() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))"
+    )  # it would be drawn by now
     assert "late" not in texts(page)
     assert any("ferry" in text for text in texts(page))
 

@@ -33,6 +33,9 @@ SIMILAR: dict[str, tuple[bytes, list[str]]] = {
     "num_results 1e400": (b'{"text": "a", "num_results": 1e400}', ["num_results: ", "inf"]),
     "num_results NaN": (b'{"text": "a", "num_results": NaN}', ["num_results: ", "nan"]),
     "min_score infinite": (b'{"text": "a", "min_score": -1e999}', ["min_score: ", "finite number", "found -inf"]),
+    "offset 10001": (b'{"text": "a", "offset": 10001}', ["offset: ", "10000", "found 10001"]),
+    "group_size 21": (b'{"text": "a", "group_by": "who", "group_size": 21}', ["group_size: ", "20", "found 21"]),
+    "facets of 11 columns": (json.dumps({"text": "a", "facets": ["who"] * 11}).encode(), ["facets: ", "at most 10"]),
     "sort upwards": (b'{"text": "a", "sort": {"who": "up"}}', ["sort.who: ", "'asc' or 'desc'", "found 'up'"]),
     "sort by 11 columns": (
         json.dumps({"text": "a", "sort": {str(number): "asc" for number in range(11)}}).encode(),

@@ -1,5 +1,6 @@
 """POST /similar: the texts most like these words, compared with scoring every text in the test."""
 
+import json
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
@@ -121,3 +122,10 @@ def test_a_reply_has_what_was_asked_for_and_nothing_else(client: httpx.Client) -
 
 def test_the_fields_of_a_request_are_those_of_a_query() -> None:
     assert SimilarRequest.model_fields.keys() == {field.name for field in fields(Query)}
+
+
+def test_a_result_carries_the_metadata_of_its_row(client: httpx.Client, corpus: Corpus) -> None:
+    metadata = similar(client, corpus.texts[64])["results"][0]["metadata"]
+    assert metadata == json.loads(corpus.metadata[64])
+    assert metadata["who"] == "a young violinist"
+    assert similar(client, corpus.texts[60])["results"][0]["metadata"] == {}
