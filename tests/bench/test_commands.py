@@ -21,7 +21,7 @@ WORK = [sys.executable, "-c", "pass"]
 def bench(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "bench", *arguments]
     variables = os.environ | environment
-    return subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False, timeout=100)
+    return subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
 
 
 def test_the_results_that_are_kept_are_those_that_measurements_write_each_once() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench.processors import ARM, AVX2, CLASSES, VNNI
-from bench.report import UNKNOWN, Provenance, current_commit, make_provenance, read_results, report
+from bench.report import UNKNOWN, Provenance, current_commit, read_results, report
 from tests.bench.repository import Repository
 
 SOURCE = Provenance("abc1234", "3.13.0", "Some CPU (2 cores; avx2)", "30,000 headlines", "2026-11-21T12:00:00+00:00")
@@ -46,9 +46,3 @@ def test_each_class_of_processors_keeps_its_own_result(tmp_path: Path, monkeypat
     assert {key: result["seen"] for key, result in read_results("speed").items()} == {VNNI: 0, AVX2: 1, ARM: 2}
     assert {path.name for path in tmp_path.glob("*.json")} == {"speed.json", "speed.avx2.json", "speed.arm.json"}
     assert "| it | 1 |" in (tmp_path / "speed.avx2.md").read_text()
-
-
-def test_a_result_names_the_python_that_ran_the_measured_code_and_no_texts_if_there_are_none() -> None:
-    source = make_provenance(python="3.13.99")
-    assert source.python == "3.13.99"
-    assert ", ," not in source.small_print()

@@ -51,13 +51,11 @@ def test_a_table_that_was_not_measured_yet_is_empty(results: Path) -> None:
     ("path", "layout", "expected"),
     [
         ("warm/p50/whole handler", ".1f", "4.3"),
-        ("warm/p50/whole handler", ".0f", "4"),
         ("warm/init", ".0f", "300"),
-        ("warm/machine", "s", "two cores"),
         ("warm.avx2/p50/whole handler", ".1f", "8.2"),
         ("warm.arm/p50/whole handler", ".1f", "not measured"),
     ],
-    ids=["a number", "fewer digits", "the median of a list", "words", "another class", "a class without a result"],
+    ids=["a number", "the median of a list", "another class", "a class without a result"],
 )
 def test_a_figure_is_read_from_the_result_and_formatted(results: Path, path: str, layout: str, expected: str) -> None:
     opening = f"It takes <!-- figure {path} {layout} -->"
@@ -69,15 +67,11 @@ def test_a_figure_is_read_from_the_result_and_formatted(results: Path, path: str
     [
         ("<!-- figure cold/init .1f -->9<!-- /figure -->", "figure cold/init: there is no cold.json, expected one in "),
         ("<!-- figure warm/p99 .1f -->9<!-- /figure -->", "found p50, init, machine, none, expected 'p99'; correct "),
-        ("<!-- figure warm/init/0 .1f -->9<!-- /figure -->", "found no keys but [300.2, 290.0, 400.0], expected '0'"),
         ("<!-- figure warm/machine .1f -->9<!-- /figure -->", "expected a value that '.1f' can format; correct"),
-        ("<!-- figure warm/p50 .1f -->9<!-- /figure -->", "expected a value that '.1f' can format; correct"),
-        ("<!-- figure warm/none .1f -->9<!-- /figure -->", "expected a value that '.1f' can format; correct"),
         ("<!-- figure warm/init .1f -->9", "found '<!-- figure warm/init .1f -->9', expected a table's or a figure's"),
         ("<!-- warm -->\n| 1 |\n", "found '<!-- warm -->', expected a table's or a figure's marker and the one that"),
-        ("<!-- a remark -->", "found '<!-- a remark -->', expected a table's or a figure's marker and the one that"),
     ],
-    ids=["no result", "no key", "too deep", "words", "keys", "no numbers", "open figure", "open table", "remark"],
+    ids=["no result", "no key", "words", "open figure", "open table"],
 )
 def test_a_marker_that_cannot_be_filled_is_refused(results: Path, text: str, message: str) -> None:
     with pytest.raises(tables.DocumentError) as caught:

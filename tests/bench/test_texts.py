@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench import texts
-from bench.report import Missing
-from bench.texts import Retrieval, ndcg, read_scifact, read_sts, read_texts, short_queries
+from bench.texts import Retrieval, ndcg, read_texts, short_queries
 from export.corpus import Corpus, python_documentation
 
 
@@ -56,19 +55,6 @@ def test_queries_are_not_in_the_index(tmp_path: Path, documentation: list[str]) 
     assert len(asked) == 1_000
     assert sorted(indexed + asked) == sorted(documentation)
     assert indexed != documentation[:600]
-
-
-def test_a_file_of_headlines_without_rows_for_queries_is_one_line(headlines: Path) -> None:
-    with pytest.raises(Missing, match="has at most 190,000 rows, expected more"):
-        short_queries(headlines, 3, 4)
-
-
-@pytest.mark.parametrize("read", [read_sts, read_scifact])
-def test_data_that_accuracy_needs_and_is_not_there_is_one_line_with_the_command(read: object, tmp_path: Path) -> None:
-    assert callable(read)
-    with pytest.raises(Missing, match=r"there is no such file; docs/benchmarks\.md says where") as raised:
-        read(tmp_path)
-    assert len(str(raised.value).splitlines()) == 1
 
 
 def test_ndcg_is_what_pen_and_paper_say() -> None:

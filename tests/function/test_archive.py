@@ -1,6 +1,5 @@
 """Libraries imported from one file are the libraries; an archive that does not fit is not used, and says so."""
 
-import json
 import marshal
 import sys
 from collections.abc import Callable
@@ -54,21 +53,6 @@ def test_a_start_takes_every_library_from_the_archive_and_answers_the_same(
     }
 
 
-def test_a_traceback_through_the_archive_shows_the_source(
-    in_a_new_process: Callable[..., Any], shipped: Path, bundle: Path
-) -> None:
-    script = """
-import json, traceback
-import function.handler
-import mangum
-try:
-    mangum.Mangum(None)({}, None)
-except RuntimeError:
-    print(json.dumps(traceback.format_exc()))
-"""
-    assert "self.infer(event, context)" in in_a_new_process(script, shipped, BUNDLE_DIR=str(bundle))
-
-
 USE = """
 import json, sys
 from pathlib import Path
@@ -95,7 +79,7 @@ def archive_copy(shipped: Path, tmp_path: Path) -> Path:
     return copy
 
 
-@pytest.mark.parametrize("length", [0, 5, 12, 1_000, 50_000], ids=lambda length: f"{length} bytes")
+@pytest.mark.parametrize("length", [0, 12], ids=lambda length: f"{length} bytes")
 def test_an_archive_cut_within_its_head_is_not_used(
     in_a_new_process: Callable[..., Any], archive_copy: Path, shipped: Path, length: int
 ) -> None:
@@ -104,15 +88,7 @@ def test_an_archive_cut_within_its_head_is_not_used(
     assert status_of(in_a_new_process, archive_copy, shipped) == expected
 
 
-def test_modules_behind_a_cut_come_from_the_libraries(
-    in_a_new_process: Callable[..., Any], archive_copy: Path, shipped: Path
-) -> None:
-    content = archive_copy.read_bytes()
-    archive_copy.write_bytes(content[: len(content) // 2])
-    assert status_of(in_a_new_process, archive_copy, shipped) == "used, but damaged in part"
-
-
-@pytest.mark.parametrize("every", [997, 100_003])
+@pytest.mark.parametrize("every", [100_003])
 def test_modules_with_wrong_bytes_come_from_the_libraries(
     in_a_new_process: Callable[..., Any], archive_copy: Path, shipped: Path, every: int
 ) -> None:
@@ -160,19 +136,16 @@ def test_an_archive_of_other_versions_of_packages_is_refused(tmp_path: Path, mon
         Archive(archive_with(sys.version, str(tmp_path), {"fastapi-0.142.0.dist-info"}))
 
 
-def test_the_log_line_of_a_cold_start_says_that_there_is_no_archive(
-    in_a_new_process: Callable[..., Any], bundle: Path
+def test_a_traceback_through_the_archive_shows_the_source(
+    in_a_new_process: Callable[..., Any], shipped: Path, bundle: Path
 ) -> None:
     script = """
-import contextlib, io, json
+import json, traceback
 import function.handler
-said = io.StringIO()
-event = {"version": "2.0", "rawPath": "/health", "headers": {},
-         "requestContext": {"http": {"method": "GET", "path": "/health", "sourceIp": "127.0.0.1"}}}
-with contextlib.redirect_stdout(said):
-    function.handler.logger.handlers[0].stream = said
-    function.handler.handler(event, None)
-print(json.dumps(said.getvalue()))
+import mangum
+try:
+    mangum.Mangum(None)({}, None)
+except RuntimeError:
+    print(json.dumps(traceback.format_exc()))
 """
-    lines = [json.loads(line) for line in in_a_new_process(script, BUNDLE_DIR=str(bundle)).splitlines()]
-    assert [line["archive"] for line in lines if line.get("message") == "cold start"] == ["not there"]
+    assert "self.infer(event, context)" in in_a_new_process(script, shipped, BUNDLE_DIR=str(bundle))

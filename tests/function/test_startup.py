@@ -30,32 +30,6 @@ def test_no_garbage_is_collected_in_the_block_and_nothing_that_it_made_afterward
         gc.unfreeze()
 
 
-def test_garbage_is_collected_again_after_an_error() -> None:
-    try:
-        with pytest.raises(OSError, match="the disk is gone"), no_garbage_collection():
-            raise OSError("the disk is gone")
-        assert gc.isenabled()
-    finally:
-        gc.unfreeze()
-
-
-def test_the_first_request_after_the_end_takes_the_phases() -> None:
-    cold_start = ColdStart(print)
-    assert cold_start.take() == {}
-    cold_start.end({"imports": 5.0})
-    assert [cold_start.take(), cold_start.take()] == [{"imports": 5.0}, {}]
-
-
-def test_after_a_restore_its_phases_are_reported() -> None:
-    cold_start = ColdStart(print)
-    cold_start.end({"imports": 5.0})
-    cold_start.take()
-    cold_start.begin()
-    assert (cold_start.is_over, cold_start.take()) == (False, {})
-    cold_start.end({"restore-warm-up": 1.0})
-    assert cold_start.take() == {"restore-warm-up": 1.0}
-
-
 @pytest.fixture(autouse=True)
 def loop() -> Iterator[None]:
     """Set an event loop for Mangum, which would make one and leave it open."""

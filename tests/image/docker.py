@@ -1,7 +1,5 @@
 """Docker, as far as the tests of the image need it."""
 
-import hashlib
-import io
 import json
 import os
 import shutil
@@ -66,28 +64,6 @@ def build(context: Path, tag: str) -> str:
     """Build an image of a copy of the project, without values for its labels, and return its tag."""
     docker("build", "--quiet", "--tag", tag, str(context))
     return tag
-
-
-def load_empty_image(tag: str, architecture: str) -> str:
-    """Load an image with one empty file for a kind of processor, such as arm64, into Docker and return its tag."""
-    layer = _tar({"empty": b""})
-    diff_id = f"sha256:{hashlib.sha256(layer).hexdigest()}"
-    config = {"architecture": architecture, "os": "linux", "rootfs": {"type": "layers", "diff_ids": [diff_id]}}
-    manifest = [{"Config": "config.json", "RepoTags": [tag], "Layers": ["layer.tar"]}]
-    files = {"config.json": json.dumps(config).encode(), "manifest.json": json.dumps(manifest).encode()}
-    content = _tar({**files, "layer.tar": layer})
-    subprocess.run(["docker", "load"], input=content, capture_output=True, check=True, timeout=60)
-    return tag
-
-
-def _tar(files: dict[str, bytes]) -> bytes:
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w") as archive:
-        for name, data in files.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(data)
-            archive.addfile(entry, io.BytesIO(data))
-    return content.getvalue()
 
 
 def diff_ids(image: str) -> list[str]:

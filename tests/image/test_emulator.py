@@ -1,26 +1,21 @@
 """The image under Lambda's own emulator, locked up as in Lambda: it answers as the same code does outside of it."""
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from function.engine.bundle import PASSAGES
-from function.engine.passages import Passages
 from tests.function.events.event_makers import Event
 from tests.image.docker import LIKE_LAMBDA, docker
 from tests.image.sources import REQUESTS, SOURCES, STATUS, in_base64, last_line
-from tests.project import ROOT
 
 Reply = dict[str, Any]
 
 # Runs in the container, because nothing gets in from outside: there is no network
 SEND = """
 import json, socket, sys, time, urllib.request
-for attempt in range(300):
+while True:
     with socket.socket() as one:
         if one.connect_ex(("127.0.0.1", 8080)) == 0:
             break
@@ -110,32 +105,6 @@ def test_a_reply_and_its_line_in_the_log_have_the_id_of_the_invocation(container
     assert f"START RequestId: {request_id} " in docker("logs", container)  # the emulator's own line
 
 
-@pytest.fixture
-def damaged(image: str, tmp_path: Path) -> Iterator[str]:
-    """The image with a bundle whose first text is not UTF-8. It starts, and fails as soon as it finds that text."""
-    bundle = shutil.copytree(ROOT / "bundle", tmp_path / "bundle")
-    content = bytearray((bundle / PASSAGES).read_bytes())
-    begin = 8 + int.from_bytes(content[:8], "little")  # the format: function/engine/tensors.py
-    content[begin + json.loads(content[8:begin])["texts"]["data_offsets"][0]] = 0xFF
-    (bundle / PASSAGES).write_bytes(content)
-    name = docker("run", "--detach", *LIKE_LAMBDA, "--volume", f"{bundle}:/var/task/bundle:ro", image).strip()
-    yield name
-    docker("rm", "--force", name)
-
-
-def test_the_reply_and_the_trace_of_a_failed_request_have_the_id_of_the_invocation(damaged: str) -> None:
-    text = Passages(ROOT / "bundle" / PASSAGES).text(0)
-    (reply,) = send(damaged, [SOURCES["http-api"](("POST", "/similar", json.dumps({"text": text})))])
-    request_id = reply["headers"]["x-request-id"]
-    assert reply["statusCode"] == 500
-    assert json.loads(reply["body"])["error"].endswith(f"in the log under the request id {request_id}")
-    trace, request = lines_of(damaged, request_id)
-    assert (trace["message"], trace["level"]) == ("request failed", "ERROR")
-    assert "UnicodeDecodeError" in trace["exception"]
-    assert (request["message"], request["status"]) == ("request", 500)
-    assert f"START RequestId: {request_id} " in docker("logs", damaged)
-
-
 def test_it_lives_through_all_of_it_in_the_memory_it_was_given(
     container: str, inside: dict[tuple[str, str], Reply]
 ) -> None:
@@ -143,14 +112,3 @@ def test_it_lives_through_all_of_it_in_the_memory_it_was_given(
     assert (state["Running"], state["OOMKilled"]) == (True, False)
     assert '"message":"cold start"' in docker("logs", container)
     assert docker("logs", container).count('"message":"cold start"') == 1  # a crash would be followed by another
-
-
-def test_it_writes_nothing_even_where_it_could(image: str) -> None:
-    """As root, and with a root file system that may be written."""
-    name = docker("run", "--detach", "--user", "0", "--network", "none", image).strip()
-    try:
-        replies = send(name, [SOURCES["http-api"](request) for request in REQUESTS.values()])
-        assert [reply["statusCode"] for reply in replies] == [STATUS[request] for request in REQUESTS]
-        assert docker("diff", name) == ""
-    finally:
-        docker("rm", "--force", name)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from function.engine.bundle import MANIFEST, TRUNCATED, read_manifest
-from tests.image.docker import TAG, Layer, build, diff_ids, docker, python_in
+from tests.image.docker import TAG, Layer, build, diff_ids, docker
 from tests.project import ROOT
 
 CODE_LIMIT = 143  # MB of dependencies and function over the base, unpacked; the bundle can be anyone's
@@ -37,18 +37,6 @@ def test_the_layers_are_dependencies_function_model_and_corpus(over_base: list[L
     assert set(corpus) == {f"{TASK}bundle/{name}" for name in names - of_models}
 
 
-def test_the_packages_are_those_of_the_lock(over_base: list[Layer]) -> None:
-    found = {match[1] for name in over_base[0].files if (match := re.match(rf"{TASK}([^/]+)\.dist-info/", name))}
-    lock = (ROOT / "requirements.txt").read_text(encoding="utf-8")
-    locked = {f"{name.replace('-', '_')}-{version}" for name, version in re.findall(r"^([\w-]+)==(\S+)", lock, re.M)}
-    assert found == locked
-
-
-def test_the_dependencies_lie_in_the_task_folder_and_the_rest_is_bytecode_of_the_base(over_base: list[Layer]) -> None:
-    elsewhere = [name for name in over_base[0].files if not name.startswith(TASK)]
-    assert all(name.endswith(".pyc") and name.startswith(("var/lang/", "var/runtime/")) for name in elsewhere)
-
-
 FOREIGN = {"export", "bench", "tests", "test", "deploy", ".git", ".ci", "bin", ".cache", "pip", "build", "tmp", "root"}
 
 
@@ -58,15 +46,6 @@ def test_nothing_is_there_that_a_function_does_not_need(over_base: list[Layer]) 
             folders = set(Path(name).parent.parts)
             assert not folders & FOREIGN, name
             assert not name.endswith((".whl", ".tar.gz", ".pyi", ".pxd", ".pyx", ".h", ".c", ".a", ".o")), name
-
-
-def test_there_is_no_compiler(image: str) -> None:
-    script = """
-import shutil, json
-names = "gcc g++ cc c++ clang ld as make cmake cargo rustc gfortran ar".split()
-print(json.dumps([name for name in names if shutil.which(name)]))
-"""
-    assert json.loads(python_in(image, script)) == []
 
 
 def test_every_file_can_be_read_by_anyone_and_written_by_root_alone(over_base: list[Layer]) -> None:
@@ -81,12 +60,6 @@ def test_the_user_is_not_root_and_the_command_is_the_handler(image: str) -> None
     assert config["User"] == "993:990"
     assert config["Cmd"] == ["function.handler.handler"]
     assert {"HOME=/tmp", "ORT_DISABLE_TELEMETRY=1"} <= set(config["Env"])
-
-
-def test_an_image_built_on_it_runs_as_root_unless_it_names_a_user_and_the_documents_say_so(image: str) -> None:
-    assert json.loads(docker("image", "inspect", "--format", "{{json .Config.OnBuild}}", image)) == ["USER root"]
-    documents = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
-    assert any("`USER 993:990`" in path.read_text(encoding="utf-8") for path in documents)
 
 
 def test_the_labels_tell_version_revision_and_bundle(image: str) -> None:
@@ -123,13 +96,10 @@ def tag() -> Iterator[str]:
     ("changed", "rebuilt"),
     [
         (("bundle/index.safetensors", "bundle/passages.safetensors", "bundle/manifest.json"), 1),
-        (("bundle/manifest.json",), 1),
         (("bundle/model.ort", "bundle/index.safetensors", "bundle/manifest.json"), 2),
-        (("bundle/tokenizer.txt", "bundle/manifest.json"), 2),
         (("function/app.py",), 3),
-        ((), 0),
     ],
-    ids=["a new corpus", "a new manifest", "a new model", "a new tokenizer", "new code", "nothing new"],
+    ids=["a new corpus", "a new model", "new code"],
 )
 def test_a_change_rebuilds_only_its_own_layer_and_those_after_it(
     image: str, context: Path, tag: str, changed: tuple[str, ...], rebuilt: int

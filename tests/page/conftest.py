@@ -121,7 +121,7 @@ def open_page(browser: "Browser", address: str) -> Iterator[Open]:
         ) -> "Page":
             context = contexts.enter_context(browser.new_context(**options))
             page = context.new_page()
-            page.set_default_timeout(15_000)
+            page.set_default_timeout(120_000)  # milliseconds; only a test that fails waits so long
             page.on("pageerror", lambda error: wrong.append(str(error)))
             page.on("console", lambda line: wrong.append(line.text) if is_wrong(line.type, line.text) else None)
             page.on("request", lambda one: None if one.url.startswith((server, "data:")) else wrong.append(one.url))

@@ -72,19 +72,6 @@ def test_a_search_for_similar_texts_can_be_shared(open_page: Open) -> None:
     assert page.url.endswith("/")
 
 
-def test_typing_ends_the_search_for_similar_texts(open_page: Open) -> None:
-    page = open_page("/?like=story-011")
-    page.locator("li.hit").first.wait_for()
-    assert search(page, "ferry")["mode"] == "hybrid"
-    assert page.locator("#like").is_hidden()
-    assert page.url.endswith("/?q=ferry")
-
-
-def test_an_id_that_the_corpus_does_not_have_is_an_error(open_page: Open) -> None:
-    page = open_page("/?like=nothing")
-    wait_for_text(page, "#problem", "id: found 'nothing', expected the id of a text; search for one")
-
-
 def test_results_can_be_ordered_by_numbers_and_dates(page: "Page") -> None:
     order = page.get_by_label("Order")
     assert order.locator("option").all_inner_texts() == [

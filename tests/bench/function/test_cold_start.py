@@ -1,6 +1,5 @@
 """The table of cold starts, the candidates without Docker, and the table of the ablation."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -8,20 +7,10 @@ import pytest
 from bench.function import ablation, candidates
 from bench.function.candidates import (
     EMPTY,
-    FASTEMBED,
     OURS,
-    RUNTIME,
     make_candidates,
-    make_context,
-    requirements_of,
 )
 from bench.function.cold_start import Starts, table
-from bench.function.image import base_image
-from tests.project import ROOT
-
-
-def test_the_base_is_the_dockerfiles() -> None:
-    assert re.fullmatch(r"\S+/lambda/python:3\.13(@sha256:[0-9a-f]{64})?", base_image())
 
 
 def test_without_docker_the_functions_run_on_this_python_and_the_reason_is_printed(
@@ -34,26 +23,6 @@ def test_without_docker_the_functions_run_on_this_python_and_the_reason_is_print
     assert [*made] == [EMPTY, OURS]
     assert {candidate.place.partition(",")[0] for candidate in made.values()} == {"no image"}
     assert capsys.readouterr().out.startswith("docker is not installed on this machine: measuring with Python 3.")
-
-
-def test_the_context_of_a_peers_image_holds_the_handler_and_the_folders_that_it_reads(tmp_path: Path) -> None:
-    model = tmp_path / "somewhere"
-    model.mkdir()
-    (model / "model.onnx").write_text("graph")
-    environment = {"PEER_MODEL": str(model), "PEER_LIBRARY": RUNTIME}
-    context = make_context(tmp_path / "context", "fastapi_peer.py", environment)
-    assert {path.name for path in context.iterdir()} == {"fastapi_peer.py", "requirements.txt", "PEER_MODEL"}
-    assert (context / "PEER_MODEL" / "model.onnx").read_text() == "graph"
-    assert (context / "requirements.txt").read_text() == ""
-
-
-@pytest.mark.parametrize("library", [RUNTIME, FASTEMBED])
-def test_a_peer_has_the_tokenizer_and_the_runtime_that_the_function_has(library: str) -> None:
-    own = (ROOT / "requirements.txt").read_text()
-    packages = requirements_of(library).read_text().split()
-    pinned = [package for package in packages if package.split("=")[0] in ("onnxruntime", "tokenizers", "numpy")]
-    assert len(pinned) == 3
-    assert all(f"{package} " in own for package in pinned)
 
 
 def test_a_row_of_cold_starts_has_the_place_the_medians_and_the_ratio_to_the_empty_handler() -> None:

@@ -13,7 +13,7 @@ from tests.project import ROOT
 def demo(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "bench", "demo", *arguments]
     environment = os.environ | {"COLUMNS": "200"}
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=100)
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_the_demo_prints_questions_and_answers_and_nothing_for_machines(bundle: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ def results(tools: Path) -> list[dict[str, Any]]:
     """The checks of every framework, as checkov prints them."""
     files = [word for name in SCANNED for word in ("--file", name)]
     command: list[str | Path] = [tools / "checkov", "--config-file", ".checkov.yaml", "--output", "json", *files]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     found = json.loads(done.stdout)
     return [one["results"] for one in (found if isinstance(found, list) else [found])]
 

@@ -61,8 +61,3 @@ def test_the_current_weight_is_compared_although_it_is_no_round_one() -> None:
     assert weights_with(0.65)[0] == 0.65
     assert sorted(weights_with(0.6)) == [step / 10 for step in range(11)]
     assert weights_with(None)[0] == 0.5
-
-
-def test_few_questions_get_no_advice() -> None:
-    by_weight, weights, hybrid = synthetic(0.3, questions=9, current=0.6)
-    assert advise(by_weight, weights, hybrid, 0.6) is None

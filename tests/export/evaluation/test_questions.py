@@ -51,7 +51,7 @@ def test_a_compressed_file_is_read(tmp_path: Path) -> None:
     assert read_questions(tmp_path / "questions.jsonl.gz")[0] == [Question("1", "one", {"a": 1})]
 
 
-@pytest.mark.parametrize("qrels", ["qrels/test.tsv", "qrels.tsv", "qrels/dev.tsv"])
+@pytest.mark.parametrize("qrels", ["qrels/test.tsv", "qrels.tsv"])
 def test_a_beir_folder_has_queries_and_qrels(tmp_path: Path, qrels: str) -> None:
     questions, notes = read_questions(write_beir(tmp_path, qrels))
     assert questions == [Question("q1", "one", {"d 1": 2, "d2": 0})]
@@ -93,28 +93,17 @@ def test_topics_of_lines_with_tabs(tmp_path: Path) -> None:
             '{"query": "one", "relevant": ["a"]}\n{"query": "two", "relevant": [',
             "line 2: found JSONDecodeError",
         ),
-        ('{"query": "one", "relevant": ["a"]}\n["two"]\n', "line 2: found a JSON array"),
-        ('{"question": "one"}\n', "line 1: found neither query nor relevant, expected {"),
         ('{"query": 3, "relevant": "a"}\n', "line 1: found {'query': 'int', 'relevant': 'str'}, expected {"),
-        ('{"query": "one", "relevant": []}\n', "line 1: found no id in relevant, expected at least one text"),
         ('{"query": "one", "relevant": {"a": 0}}\n', "line 1: found only grades of 0 in relevant"),
         (
             '{"query": "one", "relevant": {"a": -1}}\n',
             "line 1: found the grade '-1' of 'a', expected a whole number of 0",
         ),
-        ('{"query": "one", "relevant": {"a": 1.5}}\n', "line 1: found the grade '1.5' of 'a'"),
-        ('{"query": "one", "relevant": {"a": true}}\n', "line 1: found the grade 'True' of 'a'"),
-        ('{"query": "one", "relevant": [null]}\n', "line 1: found an id in relevant that is 'None'"),
         ('{"query": "one", "relevant": ["a"]}\n' * 2, "line 2: found the question of line 1 again ('one')"),
-        (
-            '{"query": "one", "relevant": ["a"], "id": 1}\n{"query": "two", "relevant": ["a"], "id": "1"}\n',
-            "line 2: found the id '1' of line 1, expected an id for each",
-        ),
         (
             '{"query": "", "relevant": ["a"]}\n{"query": " ", "relevant": ["b"]}\n{"query": "x", "relevant": ["b"]}\n',
             "line 1: found an empty query in 2 lines, expected a question; write one into each, or delete the lines",
         ),
-        (TREC, "found TREC topics without judgements, expected {"),
     ],
 )
 def test_faults_of_json_lines(tmp_path: Path, content: str, message: str) -> None:
@@ -131,15 +120,9 @@ def test_faults_of_json_lines(tmp_path: Path, content: str, message: str) -> Non
     [
         ("1\tone\n", "1 0 a -1\n", "qrels.txt, line 1: found the grade '-1', expected a whole number of 0 or more"),
         ("1\tone\n", "1 0 a 1\n1 a\n", "qrels.txt, line 2: found 2 fields, expected query id, iteration"),
-        ("1\tone\n", "1 0 a 1\n1 0 a 2\n", "line 2: found the grade 2 of 'a' for question '1', which had 1 before"),
         ("1\tone\n", "2 0 a 1\n", "found no relevant text for any of 1 questions in"),
-        ("1\tone\n", "", "found no relevant text for any of 1 questions in"),
         ("1\tone\n1\ttwo\n", "1 0 a 1\n", "topics.txt, line 2: found the id '1' again"),
-        ("one\n", "1 0 a 1\n", "topics.txt, line 1: found the id 'one' and the question ''"),
-        ("<top><title>x</top>", "1 0 a 1\n", "topics.txt, topic 1: found the id '' and the question 'x'"),
         ("<xml>", "1 0 a 1\n", "topics.txt: found no <top>"),
-        ('{"_id": "1"}\n', "1 0 a 1\n", "topics.txt, line 1: found the id '1' and the question ''"),
-        ('{"text": "x"}\n', "1 0 a 1\n", "topics.txt, line 1: found an _id that is 'None'"),
     ],
 )
 def test_faults_of_topics_and_judgements(tmp_path: Path, topics: str, qrels: str, message: str) -> None:

@@ -32,8 +32,3 @@ def test_a_large_set_is_drawn_in_parts_and_figures_repeat() -> None:
     assert figure(values) == figure(values)
     assert randomization_test(values - 0.5) == randomization_test(values - 0.5)
     assert figure(values).low < values.mean() < figure(values).high
-
-
-def test_one_question_has_an_interval_without_width() -> None:
-    one = figure(np.array([0.5]))
-    assert (one.value, one.low, one.high) == (0.5, 0.5, 0.5)

@@ -85,19 +85,6 @@ def test_a_corpus_without_documents_has_none(client: httpx.Client) -> None:
     assert reply.json()["error"] == expected
 
 
-@pytest.mark.parametrize(
-    ("parameters", "error"),
-    [
-        ({"num_results": 0}, "num_results: input should be greater than or equal to 1, found '0'"),
-        ({"num_results": 1001}, "num_results: input should be less than or equal to 1000, found '1001'"),
-        ({"offset": -1}, "offset: input should be greater than or equal to 0, found '-1'"),
-    ],
-)
-def test_a_wrong_page_of_a_document_is_refused(library: httpx.Client, parameters: dict[str, int], error: str) -> None:
-    reply = library.get("/documents/a.md", params=parameters)
-    assert (reply.status_code, reply.json()["error"]) == (422, error)
-
-
 def test_a_reply_that_is_too_large_says_what_to_do(connect: Callable[..., httpx.Client], documents: Path) -> None:
     client = connect(bundle=documents, settings=Settings(max_reply_bytes=40))
     for path, advice in (

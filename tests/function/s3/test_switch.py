@@ -3,7 +3,6 @@
 import gc
 import shutil
 import threading
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from export.publishing.store import Store
-from function.aws.connections import Endpoint
 from function.s3 import reloader
 from function.s3.folders import SharedFolder
 from tests.conftest import InProcess
@@ -75,24 +73,6 @@ def test_the_files_of_ended_requests_make_room_before_the_next_bundle_is_fetched
     switch.poll()
     assert versions[0] not in there[0]
     assert versions[1] in there[0]
-
-
-def test_no_connection_stays_open_between_polls(
-    start: Start, publish: Publish, bundle: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    publish(bundle)
-    switch, _ = start()
-    connections = []
-    connect = Endpoint.connect
-
-    def remember(endpoint: Endpoint) -> HTTPConnection:
-        connections.append(connect(endpoint))
-        return connections[-1]
-
-    monkeypatch.setattr(Endpoint, "connect", remember)
-    switch.poll()
-    switch.poll()
-    assert [connection.sock for connection in connections] == [None, None]
 
 
 def test_a_request_that_has_begun_ends_with_the_bundle_it_began_with(

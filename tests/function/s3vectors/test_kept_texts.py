@@ -13,7 +13,7 @@ from export.corpus import Corpus
 from export.publishing.client import PublishError
 from export.publishing.sending import Sent
 from function.engine.bundle import BundleError, read_manifest
-from function.engine.loading import LoadedTexts, load, load_bundle
+from function.engine.loading import load
 from tests.conftest import STORY_COLUMNS, WHAT, WHO, story_metadata, write_bundle
 from tests.function.s3vectors.conftest import connect_app
 from tests.stand_ins.s3vectors import StandIn
@@ -138,13 +138,6 @@ def test_vectors_of_keyword_hits_are_fetched_only_if_they_can_be_among_the_resul
     assert 0 < sum(StandIn.get_calls) < 9 * 60
 
 
-@pytest.mark.parametrize("condition", SENT_FILTERS)
-def test_the_service_filters_where_it_can(both: Ask, condition: dict[str, Any]) -> None:
-    assert_equal(*both(text="the baker sold apples", filter=condition))
-    assert all(query["filter"] for query in StandIn.queries)
-    assert not StandIn.get_calls
-
-
 @pytest.mark.parametrize("condition", OWN_FILTERS)
 @pytest.mark.parametrize("mode", ["semantic", "hybrid"])
 def test_a_filter_that_the_service_cannot_apply_is_applied_here(
@@ -167,31 +160,20 @@ def test_a_filter_that_keeps_more_rows_than_can_be_fetched_keeps_the_closest_one
 
 
 REQUESTS: list[dict[str, Any]] = [
-    {"id": "story-0011"},
     {"id": "story-0011", "mode": "hybrid", "filter": {"true": True}},
-    {"text": "an angry goose", "offset": 20, "num_results": 20},
     {"text": "an angry goose 42", "offset": 20, "num_results": 20, "mode": "hybrid"},
-    {"text": "goose 42", "offset": 90, "num_results": 20, "mode": "keyword"},
     {"text": "an angry goose", "min_score": 0.6, "num_results": 50},
-    {"text": "an angry goose", "group_by": "who", "num_results": 15, "group_size": 4},
     {"text": "an angry goose 42", "group_by": "who", "num_results": 15, "mode": "hybrid", "filter": {"true": True}},
     {"text": "goose 42", "facets": ["who", "places"], "mode": "hybrid", "highlights": True},
-    {"text": "an angry goose", "facets": ["chapter"], "filter": {"who": {"$gte": "the"}}},
     {"filter": {"who": {"$gt": "the"}}, "sort": {"chapter": "desc"}, "facets": ["true"], "offset": 200},
     {"text": "goose", "sort": {"told": "asc", "chapter": "asc"}, "mode": "keyword"},
-    {"text": "goose 42", "mode": "hybrid", "fusion_weight": 0.2, "include": ["text"]},
     {"text": "gose 42", "mode": "hybrid"},  # a misspelled word
-    {"text": "an angry goose", "filter": {"chapter": 77}},
 ]
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=str)
 def test_every_field_works_as_over_the_whole_bundle(both: Ask, request_: dict[str, Any]) -> None:
     assert_equal(*both(**request_))
-
-
-def test_a_sorted_search_takes_the_thousand_best(both: Ask) -> None:
-    assert_equal(*both(text="an angry goose", sort={"chapter": "asc", "who": "desc"}))
 
 
 def test_ranks_are_fused_as_over_the_whole_bundle(send: Callable[..., Sent], stories: Path, tmp_path: Path) -> None:
@@ -226,20 +208,13 @@ def test_the_tools_of_mcp_are_those_of_the_whole_bundle(clients: tuple[httpx.Cli
     ("fields", "message"),
     [
         ({"exact": True}, "exact: found True, expected False; the embeddings are in S3 Vectors"),
-        ({"exact": True, "mode": "hybrid"}, "exact: found True, expected False; "),
         ({"offset": 96}, "offset: found 96, with num_results 101, expected at most 100 together; "),
-        ({"filter": {"nowhere": 1}}, "filter: expected the name of a column, $and or $or, found 'nowhere'"),
     ],
 )
 def test_what_the_service_cannot_do_is_refused(both: Ask, fields: dict[str, Any], message: str) -> None:
     _, reply = both(text="goose", **fields)
     assert reply.status_code == 422
     assert reply.json()["error"].startswith(message)
-    assert not StandIn.queries
-
-
-def test_an_exact_keyword_search_needs_no_service(both: Ask) -> None:
-    assert_equal(*both(text="goose 42", mode="keyword", exact=True))
     assert not StandIn.queries
 
 
@@ -264,13 +239,6 @@ def test_the_bundle_keeps_its_texts_and_the_service_gets_none(kept: Path, storie
     assert index is not None
     assert before is not None
     assert (index.keywords, index.columns) == (before.keywords, before.columns)
-
-
-def test_it_opens_as_texts_without_an_index(kept: Path) -> None:
-    loaded = load(kept)
-    assert type(loaded) is LoadedTexts
-    with pytest.raises(BundleError, match="its vectors are in S3 Vectors, expected them in the bundle"):
-        load_bundle(kept)
 
 
 def test_a_kept_file_that_is_missing_is_named(kept: Path, tmp_path: Path) -> None:

@@ -28,23 +28,14 @@ FILTERS: list[dict[str, Any] | None] = [
     {"who": {"$in": ["the baker", "an angry goose"]}},
     {"who": {"$nin": ["the baker", "an angry goose"]}},
     {"told": {"$gte": "2024-03-05", "$lt": "2024-06-05T00:00:00+02:00"}},
-    {"told": "2024-03-05"},
     {"true": True},
-    {"true": {"$ne": True}},
     {"places": "sea"},
     {"places": {"$ne": "sea"}},
-    {"places": {"$nin": ["village"]}},
-    {"places": {"$exists": True}},
     {"places": {"$exists": False}},
-    {"who": {"$startsWith": "the "}},
     {"who": {"$startsWith": "the b", "$ne": "the baker"}},
-    {"who": {"$startsWith": ""}},
     {"places": {"$startsWith": "s"}},
-    {"places": {"$startsWith": ""}},
     {"$or": [{"places": "village"}, {"chapter": {"$lte": 2}}], "true": False},
     {"$and": [{"chapter": {"$gt": 1}}, {"$or": [{"who": "the baker"}, {"told": {"$exists": True}}]}]},
-    {"$or": [{}, {"chapter": 1}]},
-    {},
     {"chapter": 77},
 ]
 
@@ -101,7 +92,7 @@ def test_a_weight_of_words_is_refused(ask: Ask) -> None:
     assert not StandIn.queries
 
 
-@pytest.mark.parametrize(("column", "value"), [("who", "the baker"), ("true", False), ("places", "sea")])
+@pytest.mark.parametrize(("column", "value"), [("who", "the baker"), ("true", False)])
 def test_comparing_what_s3_vectors_does_not_compare_is_refused(ask: Ask, column: str, value: object) -> None:
     reply = ask("goose", filter={"$and": [{column: {"$gt": value}}]})
     assert reply.status_code == 422
@@ -114,12 +105,10 @@ def test_comparing_what_s3_vectors_does_not_compare_is_refused(ask: Ask, column:
     ("condition", "constraints"),
     [
         ({"chapter": {"$in": list(range(101))}}, 101),
-        ({"chapter": {"$nin": list(range(100))}}, 101),
-        ({"$or": [{"chapter": number} for number in range(101)]}, 101),
         ({"$and": [{"chapter": {"$gte": 0, "$lt": 30}, "who": {"$ne": "x"}}] * 26}, 104),
         ({"places": {"$in": ["sea"] * 99, "$exists": False}}, 102),
     ],
-    ids=["$in", "$nin", "$or", "several", "empty lists"],
+    ids=["$in", "several", "empty lists"],
 )
 def test_more_constraints_than_s3_vectors_takes_are_refused(
     ask: Ask, condition: dict[str, Any], constraints: int
@@ -135,8 +124,8 @@ def test_more_constraints_than_s3_vectors_takes_are_refused(
 
 @pytest.mark.parametrize(
     "condition",
-    [{"chapter": {"$in": list(range(100))}}, {"chapter": {"$nin": list(range(3, 102))}}, {"who": {"$in": ["x"] * 100}}],
-    ids=["$in", "$nin", "equal values"],
+    [{"chapter": {"$nin": list(range(3, 102))}}, {"who": {"$in": ["x"] * 100}}],
+    ids=["$nin", "equal values"],
 )
 def test_as_many_constraints_as_s3_vectors_takes_are_sent(ask: Ask, condition: dict[str, Any]) -> None:
     here, there = ask("goose", local=True, filter=condition), ask("goose", filter=condition)
@@ -145,14 +134,7 @@ def test_as_many_constraints_as_s3_vectors_takes_are_sent(ask: Ask, condition: d
 
 @pytest.mark.parametrize(
     "condition",
-    [
-        {"chapter": "5"},
-        {"nowhere": 1},
-        {"chapter": {"$near": 5}},
-        {"$or": []},
-        {"told": "soon"},
-        {"told": {"$startsWith": "2"}},
-    ],
+    [{"chapter": "5"}, {"$or": []}, {"told": {"$startsWith": "2"}}],
 )
 def test_a_wrong_filter_gets_the_error_that_the_bundle_gives(ask: Ask, condition: dict[str, Any]) -> None:
     here, there = ask("goose", local=True, filter=condition), ask("goose", filter=condition)
@@ -199,7 +181,7 @@ def test_pages_scores_and_highlights_are_those_of_the_bundle(ask: Ask) -> None:
     assert (found["highlights"], found["snippet"]) == (local["highlights"], local["snippet"])
 
 
-@pytest.mark.parametrize("include", [[], ["metadata"], ["text", "metadata"]])
+@pytest.mark.parametrize("include", [[], ["metadata"]])
 def test_groups_are_those_of_the_hundred_hits(ask: Ask, include: list[str]) -> None:
     text = f"{WHO[3]} {WHAT[4]}"
     groups: dict[object, list[int]] = {}

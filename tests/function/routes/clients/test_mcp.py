@@ -2,7 +2,6 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,10 +16,7 @@ from function.engine.bundle import read_manifest
 from function.routes.clients.mcp import VERSION
 from function.routes.clients.mcp_tools import tool_name
 from function.routes.similar import SimilarRequest
-from function.settings import Settings
 from tests.conftest import STORY_COLUMNS, write_bundle
-from tests.function.events.event_makers import MAKERS, Event
-from tests.project import ROOT
 
 META = "io.modelcontextprotocol/"
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
@@ -65,9 +61,7 @@ def error(reply: httpx.Response, status: int, code: int) -> dict[str, Any]:
 # --- the handshake era
 
 
-@pytest.mark.parametrize(
-    ("asked", "offered"), [(LEGACY, LEGACY), ("2025-06-18", "2025-06-18"), ("2024-11-05", LEGACY), (MODERN, LEGACY)]
-)
+@pytest.mark.parametrize(("asked", "offered"), [(LEGACY, LEGACY), ("2024-11-05", LEGACY)])
 def test_initialize_agrees_on_a_revision_that_both_know(client: httpx.Client, asked: str, offered: str) -> None:
     found = result(ask(client, message("initialize", {"protocolVersion": asked, "capabilities": {}})))
     assert found["protocolVersion"] == offered
@@ -76,28 +70,14 @@ def test_initialize_agrees_on_a_revision_that_both_know(client: httpx.Client, as
     assert "200 texts of stories.csv" in found["instructions"]
 
 
-def test_the_version_is_that_of_the_package() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert project["project"]["version"] == VERSION
-
-
 def test_nothing_is_remembered_between_messages(client: httpx.Client) -> None:
     assert "mcp-session-id" not in ask(client, message("initialize", {"protocolVersion": LEGACY})).headers
     assert result(ask(client, message("tools/call", SEARCH), {"mcp-session-id": "unknown"}))["isError"] is False
 
 
-def test_ping_is_answered_with_nothing(client: httpx.Client) -> None:
-    assert result(ask(client, message("ping"))) == {}
-
-
 @pytest.mark.parametrize(
     "body",
-    [
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 3}},
-        {"jsonrpc": "2.0", "id": 3, "result": {}},
-        {"jsonrpc": "2.0", "id": 3, "error": {"code": 1, "message": "no"}},
-    ],
+    [{"jsonrpc": "2.0", "method": "notifications/initialized"}, {"jsonrpc": "2.0", "id": 3, "result": {}}],
 )
 @pytest.mark.parametrize("headers", [{}, {"mcp-protocol-version": LEGACY}])
 def test_what_needs_no_answer_is_accepted_without_one(
@@ -146,12 +126,12 @@ def test_both_eras_find_what_similar_finds(client: httpx.Client) -> None:
         assert (content["type"], json.loads(content["text"])) == ("text", expected)
 
 
-@pytest.mark.parametrize("method", ["initialize_", "ping", "resources/list", "subscriptions/listen"])
+@pytest.mark.parametrize("method", ["ping", "subscriptions/listen"])
 def test_an_unknown_method_is_a_404_since_2026(client: httpx.Client, method: str) -> None:
     error(ask(client, *modern(method)), 404, -32601)
 
 
-@pytest.mark.parametrize("version", ["1900-01-01", "2024-11-05", "", "x" * 5000])
+@pytest.mark.parametrize("version", ["1900-01-01", ""])
 def test_an_unknown_revision_is_refused_with_those_there_are(client: httpx.Client, version: str) -> None:
     body, headers = modern("tools/list")
     body["params"]["_meta"][f"{META}protocolVersion"] = version
@@ -163,17 +143,13 @@ def test_an_unknown_revision_is_refused_with_those_there_are(client: httpx.Clien
 
 
 @pytest.mark.parametrize("name", ["mcp-protocol-version", "mcp-method", "mcp-name"])
-@pytest.mark.parametrize("value", [None, LEGACY, "=?base64?!?="])
+@pytest.mark.parametrize("value", [None, LEGACY])
 def test_a_header_that_is_missing_or_differs_from_the_message_is_refused(
     client: httpx.Client, name: str, value: str | None
 ) -> None:
     body, headers = modern("tools/call", SEARCH)
     del headers[name]
-    found = (
-        error(ask(client, body, headers if value is None else headers | {name: value}), 400, -32020)
-        if (name != "mcp-protocol-version" or value != "=?base64?!?=")
-        else error(ask(client, body, headers | {name: value}), 400, -32022)
-    )
+    found = error(ask(client, body, headers if value is None else headers | {name: value}), 400, -32020)
     assert name in found["message"] or "version" in found["message"]
 
 
@@ -193,9 +169,7 @@ def test_a_modern_message_must_say_what_it_is(client: httpx.Client, missing: str
 # --- messages that are none
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"{", b"\xff", b"[" * 100_000, b'{"id": %s}' % (b"1" * 5000), b'{"id": "\\ud800"}', b'{"id": NaN}']
-)
+@pytest.mark.parametrize("body", [b"{", b"[" * 100_000, b'{"id": "\\ud800"}', b'{"id": NaN}'])
 def test_what_is_not_json_is_a_parse_error_without_an_id(client: httpx.Client, body: bytes) -> None:
     reply = client.post("/mcp", content=body, headers=JSON)
     error(reply, 400, -32700)
@@ -205,15 +179,12 @@ def test_what_is_not_json_is_a_parse_error_without_an_id(client: httpx.Client, b
 @pytest.mark.parametrize(
     "body",
     [
-        *([], [message("ping")], 3, "a", None, {}, {"jsonrpc": "1.0", "id": 1, "method": "ping"}),
-        *(
-            {"jsonrpc": "2.0"},
-            {"jsonrpc": "2.0", "id": 1},
-            message("ping") | {"method": 3},
-            message("ping") | {"params": [1]},
-        ),
-        *(message("ping", id=None), message("ping", id=1.5), message("ping", id=True), message("ping", id=[])),
-        *(message("ping", id={}), {"jsonrpc": "2.0", "id": 1, "result": {}, "params": []}),
+        [],
+        [message("ping")],
+        {"jsonrpc": "1.0", "id": 1, "method": "ping"},
+        message("ping") | {"method": 3},
+        message("ping", id=1.5),
+        message("ping", id=True),
     ],
 )
 def test_what_is_not_a_message_is_an_invalid_request(client: httpx.Client, body: object) -> None:
@@ -222,7 +193,7 @@ def test_what_is_not_a_message_is_an_invalid_request(client: httpx.Client, body:
         assert found["message"] == "body: found a list, expected one message; send each by itself"
 
 
-@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
 def test_there_are_no_streams_and_no_sessions(client: httpx.Client, method: str) -> None:
     reply = client.request(method, "/mcp", headers={"accept": "text/event-stream"})
     assert (reply.status_code, reply.headers["allow"]) == (405, "POST")
@@ -231,22 +202,17 @@ def test_there_are_no_streams_and_no_sessions(client: httpx.Client, method: str)
 @pytest.mark.parametrize(
     ("origin", "status"),
     [
-        *((None, 200), ("http://localhost:6274", 200), ("http://127.0.0.1", 200), ("http://[::1]:80", 200)),
-        *(("https://evil.example", 403), ("http://localhost.evil.example", 403), ("null", 403), ("http://[", 403)),
+        (None, 200),
+        ("http://localhost:6274", 200),
+        ("http://[::1]:80", 200),
+        ("http://localhost.evil.example", 403),
+        ("null", 403),
     ],
 )
 def test_a_web_page_elsewhere_may_not_ask(client: httpx.Client, origin: str | None, status: int) -> None:
     # with the page's own name for this machine, as after DNS rebinding
     headers = {} if origin is None else {"origin": origin, "host": "evil.example"}
     assert ask(client, message("ping"), headers).status_code == status
-
-
-@pytest.mark.parametrize(("origins", "status"), [(("https://app.example",), 200), (("*",), 200), ((), 403)])
-def test_a_web_page_may_ask_if_the_settings_say_so(
-    connect: Callable[..., httpx.Client], origins: tuple[str, ...], status: int
-) -> None:
-    client = connect(settings=Settings(mcp_origins=origins))
-    assert ask(client, message("ping"), {"origin": "https://app.example"}).status_code == status
 
 
 # --- the tool
@@ -270,35 +236,9 @@ def test_the_tool_names_the_corpus_and_its_columns(client: httpx.Client) -> None
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        {
-            "text": "angry goose",
-            "mode": "hybrid",
-            "filter": {"chapter": {"$gte": 3}, "$or": [{"who": "the baker"}, {}]},
-        },
-        {"text": "angry goose", "num_results": 3, "include": []},
-        {"text": "angry goose", "filter": {"who": {"$startsWith": "the "}, "places": {"$startsWith": "s"}}},
-        {"text": "angry goose", "mode": "keyword", "filter": None},
-    ],
-)
-def test_the_tools_schemas_hold_for_calls_and_results(client: httpx.Client, arguments: dict[str, Any]) -> None:
-    tool = tool_of(client)
-    for schema in (tool["inputSchema"], tool["outputSchema"]):
-        jsonschema_rs.meta.validate(schema)
-    jsonschema_rs.validate(tool["inputSchema"], arguments)
-    found = result(ask(client, message("tools/call", {"name": OWN, "arguments": arguments})))
-    assert found["isError"] is False
-    jsonschema_rs.validate(tool["outputSchema"], found["structuredContent"])
-
-
-@pytest.mark.parametrize(
     ("arguments", "expected"),
     [
         ({}, "text: missing; expected a text or an id"),
-        ({"text": " "}, "text: expected words, not an empty or blank text"),
-        ({"text": "a", "num_results": 101}, "num_results: input should be less than or equal to 100, found 101"),
-        ({"text": "a", "top_k": 3}, "top_k: extra inputs are not permitted"),
         ({str(number): number for number in range(500)}, "arguments: 500 fields, expected at most 100; "),
         ({"text": "a", "filter": {"year": 1}}, "filter: expected the name of a column, $and or $or, found 'year'"),
         ({"text": "q" * 65_537}, "text: a text of 65537 characters"),
@@ -311,20 +251,6 @@ def test_wrong_arguments_are_told_to_the_language_model(
     assert found["isError"] is True
     assert expected in found["content"][0]["text"]
     assert "structuredContent" not in found
-
-
-@pytest.mark.parametrize("params", [{}, {"name": "find"}, {"name": "search", "arguments": [1]}, {"name": ["search"]}])
-def test_another_tool_or_arguments_of_another_form_are_invalid_parameters(
-    client: httpx.Client, params: dict[str, Any]
-) -> None:
-    error(ask(client, message("tools/call", params)), 200, -32602)
-
-
-def test_too_large_a_result_is_told_to_the_language_model(connect: Callable[..., httpx.Client]) -> None:
-    client = connect(settings=Settings(max_reply_bytes=2_000))
-    found = result(ask(client, message("tools/call", {"name": OWN, "arguments": {"text": "goose"}})))
-    assert found["isError"] is True
-    assert found["content"][0]["text"].startswith("num_results: the reply with 5 is ")
 
 
 def test_a_corpus_without_columns_and_keywords_offers_neither(
@@ -343,22 +269,6 @@ def test_a_corpus_without_columns_and_keywords_offers_neither(
 
 
 # --- in Lambda
-
-
-@pytest.mark.parametrize("maker", MAKERS)
-def test_ten_calls_in_a_row_are_answered_in_lambda(
-    answer: Callable[[object], dict[str, Any]], maker: Callable[[str, str, str | None], Event]
-) -> None:
-    for number in range(10):
-        reply = answer(maker("POST", "/mcp", json.dumps(message("tools/call", SEARCH, id=number))))
-        found = json.loads(reply["body"])
-        assert (reply["statusCode"], found["id"], found["result"]["isError"]) == (200, number, False)
-
-
-def test_a_direct_invocation_may_ask_too(answer: Callable[[object], dict[str, Any]]) -> None:
-    reply = answer({"path": "/mcp", "body": message("tools/list")})
-    assert json.loads(reply["body"])["result"]["tools"][0]["name"] == OWN
-    assert answer({"path": "/mcp", "body": {"jsonrpc": "2.0", "method": "n"}})["statusCode"] == 202
 
 
 # --- the tools that assistants such as ChatGPT expect
@@ -431,7 +341,7 @@ def test_fetch_returns_the_passages_around_one_of_a_long_document(
     assert call(library, "fetch", id="a#2")["structuredContent"]["text"] == "The baker sold apples."
 
 
-@pytest.mark.parametrize("kind", ["none", "list"])
+@pytest.mark.parametrize("kind", ["list"])
 def test_a_path_that_is_no_column_of_strings_names_no_document(
     connect: Callable[..., httpx.Client], tmp_path: Path, kind: str
 ) -> None:
@@ -447,8 +357,6 @@ def test_a_path_that_is_no_column_of_strings_names_no_document(
     ("name", "arguments", "error"),
     [
         ("search", {"text": "goose"}, "query: field required; text: extra inputs are not permitted"),
-        ("search", {"query": " "}, "query: expected words, not an empty or blank text, found ' '"),
-        ("fetch", {}, "id: field required"),
         ("fetch", {"id": "nothing"}, "id: found 'nothing', expected the id of a result; search for one"),
     ],
 )
@@ -468,7 +376,7 @@ def test_a_server_beside_others_offers_only_the_tool_of_its_corpus(client: httpx
     assert found["message"] == f"params.name: found 'search', expected one of ['{OWN}']"
 
 
-@pytest.mark.parametrize("wanted", ["Corpus", "all", ""])
+@pytest.mark.parametrize("wanted", ["Corpus", ""])
 def test_an_unknown_choice_of_tools_is_refused(client: httpx.Client, wanted: str) -> None:
     for method in ("initialize", "tools/list"):
         reply = client.post(f"/mcp?tools={wanted}", content=json.dumps(message(method)), headers=JSON)
@@ -480,7 +388,6 @@ def test_an_unknown_choice_of_tools_is_refused(client: httpx.Client, wanted: str
     ("title", "file", "name"),
     [
         ("Python documentation", "docs", "search_python_documentation"),
-        ("", "texts.jsonl.gz", "search_texts"),
         ("", "my.v2 data.csv", "search_my_v2_data"),
         ("Café Zürich's menu", "x", "search_cafe_zurichs_menu"),
         ("東京", "x", "search_texts"),
@@ -491,7 +398,3 @@ def test_the_tool_is_named_after_the_title_or_the_file(bundle: Path, title: str,
     info = read_manifest(bundle).index
     assert info is not None
     assert tool_name(replace(info, title=title, corpus=file)) == name
-
-
-def test_frequent_values_are_listed_only_if_they_are_those_of_most_texts(client: httpx.Client) -> None:
-    assert "; who (string)." in tool_of(client)["description"]  # 20 equally frequent ones
