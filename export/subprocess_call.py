@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 AHEAD = 64  # maximum number of results that wait for an earlier one
-SECONDS_BETWEEN_CALLS = 1.0  # of `on_wait`
+SECONDS_BETWEEN_CALLS = 1.0  # seconds between two calls of `on_wait`
 
 Result = TypeVar("Result")
 
@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 class Limits(NamedTuple):
     """What one call of a function can take. The memory is limited on Linux only: macOS does not heed such a limit."""
 
-    seconds: int  # of processor time
+    seconds: int  # maximum processor time
     memory: int  # bytes, beside those that the process has already
 
 

@@ -9,7 +9,7 @@ import random
 
 from bench.texts import SEED, Retrieval
 
-PRODUCTS = 4  # of each kind
+PRODUCTS = 4  # products of each kind
 # English name, what it is for in English, German name, what it is for in German
 KINDS = """\
 cordless lawn mower|a machine to cut the grass behind my house|Akku-Rasenmäher|eine Maschine, die Gras kurz schneidet

@@ -47,7 +47,7 @@ from function.engine.semantic.index import Hit, Index
 WRITES: tuple[str, ...] = ("modes",)
 MEASURES: tuple[str, ...] = ("export.model.export_model", "requirements.txt")
 WORD = re.compile("[A-Za-z]{4,}")  # a word that is misspelled
-SHARES = (0.0, 0.4, 0.6, 0.7, 0.8, 1.0)  # of the attainable score, by which BM25 is divided at least
+SHARES = (0.0, 0.4, 0.6, 0.7, 0.8, 1.0)  # shares of the attainable score, by which BM25 is divided at least
 CORRECT_WORD = re.compile(r"(?<![\w\\$])[a-z]{4,}(?![\w}$])")  # no name, and no part of a formula in LaTeX
 HEADLINES, CORRECT_WORDS = 30_000, 1_000
 NOT_CORRECTED = "not corrected"

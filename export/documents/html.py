@@ -35,7 +35,7 @@ NO_HEADING = "p, ul, ol, dl, table, pre, blockquote, section, article"  # a head
 LONGEST_HEADING = 300  # characters; a longer one was not closed
 DEEPEST = 12  # level of headings; a described name within another one is one level below it
 LINE_BREAK = "\v"
-BEGIN, END, GAP = range(3)  # of an element; a gap is an element that is left out
+BEGIN, END, GAP = range(3)  # the edges of an element; a gap is an element that is left out
 
 STATED_WITHIN = 16_384  # bytes in which a page states its encoding; browsers read at least 1,024
 STATED = re.compile(r"charset\s*=\s*[\"']?([^\s\"';,]+)", re.IGNORECASE)  # in the content of a meta element

@@ -24,7 +24,7 @@ from function.settings import CHARACTERS_PER_TEXT, SettingsError, read_settings
 
 MODES = ("semantic", "keyword", "hybrid")
 BOLD, NORMAL = "\x1b[1m", "\x1b[0m"
-MARKS = " \t\n*_`~#>|:=()[]-"  # of Markdown: a snippet leaves out nothing if it leaves out nothing else
+MARKS = " \t\n*_`~#>|:=()[]-"  # marks of Markdown: a snippet leaves out nothing if it leaves out nothing else
 NARROWEST_TEXT = 20  # characters of a hit that are displayed even if the terminal is too narrow
 EXAMPLES = """\
 examples:

@@ -59,7 +59,7 @@ class QueueFullError(HttpError):
 class Piece:
     """Texts of one request that wait at the same time, and the array for the results of the whole request."""
 
-    tokens: Sequence[TokenIds]  # of the whole request, like `results`
+    tokens: Sequence[TokenIds]  # tokens of the whole request, as in `results`
     rows: Sequence[int]
     results: Results
     done: "asyncio.Future[None]"

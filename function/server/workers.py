@@ -65,7 +65,7 @@ class Workers(MPServer):
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it
             listener.listen(BACKLOG)
-        signal.signal(STOPPING, signal.SIG_IGN)  # of a worker until it serves
+        signal.signal(STOPPING, signal.SIG_IGN)  # a worker heeds no signal until it serves
         self.serve(target_loader=lambda: self._app, wrap_loader=False)
 
     def startup(self, spawn_target: Any, target_loader: Any) -> None:

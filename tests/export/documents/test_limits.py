@@ -40,7 +40,7 @@ def read(folder: Path, tmp_path: Path, make_splitter: Callable[..., Splitter], m
     def read(seconds: int = 60, memory: int = 10**9) -> Corpus:
         limited = Reading(make_splitter(40), seconds=seconds, memory=memory)
         corpus = read_documents(folder, tmp_path / PASSAGES, limited)
-        assert WORDS in corpus.texts  # of the last document
+        assert WORDS in corpus.texts  # the last document was read
         return corpus
 
     return read
