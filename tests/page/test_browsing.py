@@ -89,7 +89,7 @@ def test_results_can_be_ordered_by_numbers_and_dates(page: "Page") -> None:
 def test_an_order_or_a_filter_lists_texts_without_a_query(page: "Page") -> None:
     with page.expect_response("**/similar") as seen:
         page.get_by_label("Order").select_option(label="chapter, highest first")
-    assert requested(seen.value) == {"num_results": 10, "sort": {"chapter": "desc"}}
+    assert requested(seen.value) == {"num_results": 10, "highlights": True, "sort": {"chapter": "desc"}}
     wait_for_text(page, "#status", "10 of 203 results")
     assert chapters(page) == [len(WHO) - 1] * 9 + [len(WHO) - 2]
     assert page.locator("li.hit .score").count() == 0
