@@ -46,7 +46,7 @@ FEW_HITS = 25  # candidates and rescored (StagesInfo) are for up to this many hi
 ROWS_PER_TAKEN = 16  # if at most one row in 16 is allowed, comparing only their signs beats comparing all
 # A filter that has nothing to do with the query excludes few of the rows most like it: as large a share as of all rows.
 # If it excludes this many times as many, the stages would miss hits: 74 % of them without the 1,000 rows most like it.
-MOST_EXCLUDED = 1.25
+MOST_EXCLUDED = 1.1
 ROWS_PER_COPY = 4  # if at most one row in 4 is compared exactly, copying their codes beats comparing all
 MANY_ROWS = 1_000  # with more rows, leaving out most with the 8-bit query is faster than scoring all in float32
 ROWS_AT_ONCE = 16_384  # rows that are scored in float32 at a time: 25 MB at 384 dimensions
