@@ -7,13 +7,18 @@ import time
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import cast
+from types import ModuleType
 
-from bench import MEASUREMENTS, Command
 from bench.report import PROJECT, SKIPPED, Missing, console
 from bench.texts import add_data_argument
 
-COMMANDS = {**MEASUREMENTS, "all": __name__, "stale": "bench.stale", "tables": "bench.tables"}
+# The measurements in the order in which `all` makes them: quick ones without Docker first, those that take hours last.
+# Each is a module with its docstring as help, `add_arguments` and `run`.
+MEASUREMENTS = (
+    *("demo", "accuracy", "modes", "documents", "browser", "throughput", "warm", "serve", "cold-start", "memory"),
+    *("scale", "nearest"),
+)
+COMMANDS = (*MEASUREMENTS, "all", "tables")
 ALL = "Make all measurements again, each in a process of its own; skip, with the reason, those that cannot run here."
 
 
@@ -23,20 +28,25 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     chosen = [name for name in sys.argv[1:2] if name in COMMANDS] or COMMANDS
     for name in chosen:
-        module = sys.modules[__name__] if name == "all" else import_module(COMMANDS[name])
+        module = command_module(name)
         description = ALL if name == "all" else (module.__doc__ or "")
         command = commands.add_parser(name, help=description.strip().splitlines()[0], description=description)
         command.add_argument(
             "--work", type=Path, default=Path("build/bench"), help="folder for models, bundles and environments"
         )
-        cast(Command, module).add_arguments(command)
-        command.set_defaults(run=cast(Command, module).run)
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
     options = parser.parse_args()
     try:
         return int(options.run(options))
     except Missing as missing:
         print(missing, file=sys.stderr)
         return SKIPPED
+
+
+def command_module(name: str) -> ModuleType:
+    """Return the module of a command, which has `add_arguments` and `run`."""
+    return sys.modules[__name__] if name == "all" else import_module(f"bench.{name.replace('-', '_')}")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,11 +1,12 @@
-"""Results: tables and pictures for people, JSON for programs, and the commit, machine and texts of both."""
+"""Results: tables for people, JSON for programs, and the commit, machine and texts of both."""
 
 import json
+import os
 import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -15,14 +16,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bench.processors import CLASSES, VNNI, cpu_name, processor_class
-
 PROJECT = Path(__file__).parents[1]
 PEERS = PROJECT / "bench" / "peers"
 RESULTS = PROJECT / "bench" / "results"
 SKIPPED = 3  # exit code of a measurement that this machine cannot run; `python -m bench all` goes on after it
-CHANGES = "+changes"  # follows a commit whose tree had uncommitted changes
-UNKNOWN = "unknown"  # instead of a commit where the tree is not a git checkout
+VNNI, AVX2, ARM = CLASSES = ("vnni", "avx2", "arm")  # classes of processors by their products of bytes
+CPUINFO = Path("/proc/cpuinfo")
 # measuring writes these files itself, so they are no changes
 WRITTEN = (":(exclude)bench/results", ":(exclude)*.md")
 
@@ -82,21 +81,38 @@ def make_provenance(texts: str = "", python: str = "") -> Provenance:
     return Provenance(current_commit(), python or platform.python_version(), cpu_name(), texts, now)
 
 
+def cpu_fields() -> dict[str, str]:
+    """Return what Linux reports about the last core, by name; empty on other systems."""
+    lines = CPUINFO.read_text().splitlines() if CPUINFO.exists() else []
+    return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines if ":" in line)}
+
+
+def processor_class() -> str:
+    """Return the class of the processor that this process sees."""
+    if platform.machine() in ("aarch64", "arm64"):
+        return ARM
+    has_vnni = {"avx512_vnni", "avx_vnni"} & set(cpu_fields().get("flags", "").split())
+    return VNNI if has_vnni else AVX2
+
+
+def cpu_name() -> str:
+    """Return the processor's name as Linux reports it, its cores, and its instructions for 8-bit products."""
+    fields = cpu_fields()
+    flags = fields.get("flags", fields.get("Features", "")).split()
+    widest = [flag for flag in ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "asimddp", "i8mm") if flag in flags]
+    return f"{fields.get('model name', platform.processor())} ({os.cpu_count()} cores; {', '.join(widest)})"
+
+
 def current_commit(folder: Path = PROJECT) -> str:
-    """Return the short hash of the commit that is checked out, followed by "+changes" if the tree differs from it."""
-    commit = git(folder, "rev-parse", "--short", "HEAD")
-    if commit is None:
-        return UNKNOWN
-    return commit + (CHANGES if git(folder, "status", "--porcelain", "--", ".", *WRITTEN) else "")
+    """Return the short hash of the commit that is checked out, followed by "+changes" if the tree differs from it.
 
-
-def git(folder: Path, *arguments: str) -> str | None:
-    """Return what git prints, without the last newline; None if git fails or is not installed."""
-    try:
-        done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        return None
-    return done.stdout.rstrip("\n") if done.returncode == 0 else None
+    "unknown" if the folder is no git checkout.
+    """
+    commit, changed = (
+        subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False).stdout.strip()
+        for words in (("rev-parse", "--short", "HEAD"), ("status", "--porcelain", "--", ".", *WRITTEN))
+    )
+    return commit + ("+changes" if changed else "") if commit else "unknown"
 
 
 def report(
@@ -130,59 +146,3 @@ def write_result(name: str, markdown: str, details: dict[str, Any], source: Prov
 def result_file(name: str, processor: str) -> Path:
     """Return where the result of a class of processors is: NAME.json for VNNI, NAME.CLASS.json for the others."""
     return RESULTS / (f"{name}.json" if processor == VNNI else f"{name}.{processor}.json")
-
-
-def read_results(name: str) -> dict[str, dict[str, Any]]:
-    """Return the contents of the results of this name that there are, by the class of the processor."""
-    files = {processor: result_file(name, processor) for processor in CLASSES}
-    return {key: json.loads(path.read_text(encoding="utf-8")) for key, path in files.items() if path.exists()}
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """One diagram: its title, the label of its vertical axis, and its lines: values by places on the x axis."""
-
-    title: str
-    label: str
-    lines: Mapping[str, Mapping[int, float]]
-    is_logarithmic: bool = False
-
-
-def draw_lines(name: str, x_label: str, panels: Sequence[Panel]) -> None:
-    """Write a picture beside the result: the panels, with one legend if no panel has other lines than the first."""
-    import matplotlib as mpl  # slow to import, and only pictures need it
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-    from matplotlib.ticker import FuncFormatter
-
-    plt.rcParams["svg.hashsalt"] = name  # the same numbers become the same file
-    width = 12.8 / len(panels)
-    figure, grid = plt.subplots(1, len(panels), figsize=(12.8, max(3.4, width * 0.75)), squeeze=False)
-    is_shared = all(panel.lines.keys() <= panels[0].lines.keys() for panel in panels)
-    for panel, axes in zip(panels, grid[0], strict=True):
-        for label, points in panel.lines.items():
-            axes.plot(list(points), list(points.values()), marker="o", markersize=3, label=label)
-        axes.set_title(panel.title, fontsize=9)
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:,.0f}"))
-        if panel.is_logarithmic:
-            axes.set_yscale("log")
-        else:
-            axes.set_ylim(bottom=0)
-        axes.set_xlabel(x_label)
-        axes.set_ylabel(panel.label)
-        axes.grid(visible=True, linewidth=0.3)
-        axes.spines[["top", "right"]].set_visible(False)
-        if not is_shared:
-            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2, frameon=False, fontsize=9)
-    figure.tight_layout()
-    if is_shared:
-        lines, names = grid[0][0].get_legend_handles_labels()
-        figure.legend(
-            lines, names, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(names), frameon=False, fontsize=9
-        )
-    figure.savefig(
-        result_file(name, processor_class()).with_suffix(".svg"), metadata={"Date": None}, bbox_inches="tight"
-    )
-    plt.close(figure)

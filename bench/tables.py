@@ -19,8 +19,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from bench.processors import CLASSES
-from bench.report import PROJECT, RESULTS, console
+from bench.report import CLASSES, PROJECT, RESULTS, console
 
 ROWS = 10
 TABLE = re.compile(
@@ -39,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Rewrite the documents and print which of them changed; return the exit code."""
-    for path in documents(PROJECT):
+    for path in pages(PROJECT):
         text = path.read_text(encoding="utf-8")
         try:
             filled = fill(text, RESULTS, "" if path.parent == PROJECT else "../")
@@ -52,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def documents(project: Path) -> list[Path]:
+def pages(project: Path) -> list[Path]:
     """Return README.md and the pages of docs/, in order."""
     return [project / "README.md", *sorted((project / "docs").glob("*.md"))]
 
@@ -120,14 +119,9 @@ def read_figure(path: str, layout: str, results: Path) -> str:
         raise DocumentError(
             f"figure {path}: there is no {name}.json, expected one in {results}; correct the name, or measure it"
         ) from None
-    for key in keys:
-        if not isinstance(value, dict) or key not in value:
-            names = ", ".join(value) if isinstance(value, dict) else f"no keys but {value!r}"[:60]
-            raise DocumentError(f"figure {path}: found {names}, expected {key!r}; correct the path of the figure")
-        value = value[key]
     try:
+        for key in keys:
+            value = value[key]
         return format(statistics.median(value) if isinstance(value, list) else value, layout)
-    except (TypeError, ValueError) as error:
-        raise DocumentError(
-            f"figure {path}: {error}, expected a value that {layout!r} can format; correct the path or the format"
-        ) from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise DocumentError(f"figure {path}: found {error!r}, expected a value to format as {layout!r}") from error

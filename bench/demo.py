@@ -1,0 +1,76 @@
+"""Ask the exported bundle questions through the real handler, with the events that API Gateway sends."""
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from bench.emulator import Context, sample_event
+from bench.report import make_provenance, write_result
+from export.terminal import python_module
+from function.engine.bundle import BundleError
+from function.engine.tensors import TensorsError
+
+QUESTIONS = (
+    "unpack all files of an archive",
+    "how many seconds until the program continues",
+    "square root of a number",
+    "split a text at white space",
+    "run another program and read what it prints",
+)
+SHOWN = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's own arguments."""
+    parser.add_argument(
+        "questions", nargs="*", default=QUESTIONS, metavar="QUESTION", help="default: five about Python"
+    )
+    parser.add_argument("--bundle", type=Path, default=Path("bundle"), help="default: bundle/")
+    parser.add_argument("--save", action="store_true", help="write what is printed to bench/results/ too")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Ask and print."""
+    console = Console(highlight=False, soft_wrap=True, record=options.save)
+    os.environ["BUNDLE_DIR"] = str(options.bundle)
+    os.environ.setdefault("POWERTOOLS_LOG_LEVEL", "WARNING")  # no log line for each request
+    os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"  # Lambda reads the cold start's metrics from standard output
+    begin = time.perf_counter()
+    try:
+        from function.handler import handler
+    except (BundleError, TensorsError) as error:
+        raise SystemExit(f"error: {error}") from error
+    loaded = (time.perf_counter() - begin) * 1e3
+    info = json.loads(handle(handler, "/info"))
+    model, index = info["model"], info["index"]
+    texts = f"{index['rows']:,} texts of {index['corpus']}"
+    console.print(f"{texts}, {model['name']}, ready in {loaded:.0f} ms\n", markup=False)
+    seen: dict[str, float] = {}
+    for question in options.questions:
+        begin = time.perf_counter()
+        reply = json.loads(handle(handler, "/similar", {"text": question, "num_results": SHOWN}))
+        seen[question] = (time.perf_counter() - begin) * 1e3
+        console.print(f"[bold]{escape(question)}[/]  [dim]{seen[question]:.1f} ms[/]")
+        for result in reply["results"]:
+            console.print(f"  {result['score']:.2f}  {result['text'][:110]}", markup=False)
+    console.print(f"\nServe it: {python_module('function', '--bundle', options.bundle)}", markup=False)
+    if options.save:
+        write_result("demo", f"```\n{console.export_text()}```\n", {"milliseconds": seen}, make_provenance(texts))
+    return 0
+
+
+def handle(
+    handler: Callable[[dict[str, Any], Any], dict[str, Any]], path: str, body: dict[str, Any] | None = None
+) -> str:
+    """Send one event and return the reply's body; exit with the body if it is an error."""
+    reply = handler(sample_event(path, body), Context())
+    if reply["statusCode"] != 200:
+        raise SystemExit(f"{path}: {reply['body']}")
+    return str(reply["body"])

@@ -1,1 +1,0 @@
-"""One function: its starts and its requests, through Lambda's handler and under its emulator."""

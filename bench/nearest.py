@@ -1,0 +1,214 @@
+"""Semantic search compared with libraries that search a memory-mapped file: faiss and usearch.
+
+All search the same rows, on one thread, with the fastest settings that reach `--recall`. They take turns, query by
+query. The queries are four words of passages of the corpus, and claims of SciFact. Building the indexes of a million
+rows takes half an hour; they are kept.
+"""
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.report import Missing, make_provenance, report
+from bench.searches import CLAIMS, WORDS, make_queries
+from bench.texts import add_data_argument, read_scifact
+from export.index.recall import ExactSearch, Recall, choose_stages, search_exactly
+from function.engine.bundle import INDEX, BundleError, check_bundle
+from function.engine.embedder import Embedder
+from function.engine.quantization import dequantize
+from function.engine.semantic.index import Index
+
+PACKAGES = "faiss-cpu==1.15.1 usearch==2.26.6"  # installed beside the bench's, for this measurement alone
+OURS = "this project"
+TOP_K = 10
+ROWS_AT_ONCE = 65_536
+LISTS_PER_ROOT = 4  # lists of faiss for each unit of the square root of the rows
+TRAINED = 50  # rows for each list that faiss learns from
+LINKS = 32  # M of faiss's graph; all other settings of a build are the library's own defaults
+PROBES = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1_024)
+RESCORED = (5, 10, 20, 40)  # rows that are compared again, for each hit
+EXPANSIONS = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)
+
+Search = Callable[[Any], Any]  # query (dim,) -> rows (10,)
+Settings = tuple[int, ...]
+Searches = Iterator[tuple[Settings, Search]]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's own arguments."""
+    add_data_argument(parser)
+    parser.add_argument("--bundle", type=Path, help="bundle to search; by default the largest that `scale` has made")
+    parser.add_argument("--recall", type=float, default=0.98, help="recall@10 that each search must reach")
+    parser.add_argument(
+        "--queries", type=int, default=600, help="passages of the corpus of which four words are searched for"
+    )
+    parser.add_argument("--rounds", type=int, default=2, help="searches for each query")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure and report."""
+    if not (find_spec("faiss") and find_spec("usearch")):
+        raise Missing(f"faiss or usearch is not installed; run `pip install {PACKAGES}`")
+    work = options.work.absolute() / "scale"
+    bundles = sorted(work.glob("passages-*/manifest.json"), key=lambda path: int(path.parent.name.partition("-")[2]))
+    bundle = options.bundle or (bundles[-1].parent if bundles else Path("bundle"))
+    try:
+        manifest = check_bundle(bundle)
+    except BundleError as error:
+        raise Missing(str(error)) from error
+    if manifest.index is None or manifest.index.stages is None:
+        raise Missing(f"{bundle}: has no stages, so every search is exact; expected a bundle of more texts")
+    claims = list(read_scifact(options.data).queries.values())
+    made, embedder = make_queries(bundle, options.queries, claims), Embedder.open(bundle, manifest.model)
+    queries = embedder.embed(embedder.tokenize([*made[WORDS], *made[CLAIMS]], role="query"))
+    index = Index.open(bundle / INDEX, manifest.index.stages)
+    exact = search_exactly(queries, *index.codes_of(np.arange(len(index))))
+    chosen = choose_stages(bundle / INDEX, {"queries": exact}, Recall(options.recall, 0))
+    own = Index.open(bundle / INDEX, chosen)
+    searches: dict[str, Search] = {OURS: lambda query: own.best(query, TOP_K)[0]}
+    seen: dict[str, Any] = {OURS: {"recall": exact.recall_of(own).at_10, "settings": str(chosen)}}
+    for name, make in PEERS.items():
+        work.mkdir(parents=True, exist_ok=True)
+        file = work / f"{name.replace(', ', '-')}-{manifest.files[INDEX].sha256[:12]}.index"
+        _, settings, searches[name], reached = fastest(make(index, file), exact, index, options.recall)
+        seen[name] = {"recall": reached, "settings": settings}
+    milliseconds: dict[str, list[float]] = {name: [] for name in searches}
+    for query in np.tile(exact.queries, (options.rounds, 1)):
+        for name, search in searches.items():
+            begin = time.perf_counter()
+            search(query)
+            milliseconds[name].append((time.perf_counter() - begin) * 1e3)
+    for name, times in milliseconds.items():
+        seen[name] |= {"p50": float(np.percentile(times, 50)), "p99": float(np.percentile(times, 99))}
+    own_median = seen[OURS]["p50"]
+    rows = [
+        (name, f"{each['recall']:.4f}", f"{each['p50']:.2f}", f"{each['p99']:.2f}", f"{each['p50'] / own_median:.2f}")
+        for name, each in seen.items()
+    ]
+    source = make_provenance(
+        f"{len(index):,} texts, four words of {options.queries} of them and {len(claims)} claims as queries"
+    )
+    report("nearest", ("search", "recall@10", "p50 ms", "p99 ms", "p50 / this project's"), rows, seen, source)
+    return 0
+
+
+def blocks(index: Index) -> Iterator[Any]:
+    """Yield the rows of a bundle in the order of its corpus, (n, dim) float32."""
+    for begin in range(0, len(index), ROWS_AT_ONCE):
+        yield dequantize(*index.codes_of(np.arange(begin, min(begin + ROWS_AT_ONCE, len(index)))))
+
+
+def in_faiss(index: Index, path: Path, description: str, sample: Any) -> Path:
+    """Return the path of a faiss index of these rows, built on all cores unless it was built before."""
+    import faiss
+
+    if not path.exists():
+        faiss.omp_set_num_threads(os.cpu_count())
+        made = faiss.index_factory(index.dim, description, faiss.METRIC_INNER_PRODUCT)
+        made.train(sample)
+        for rows in blocks(index):
+            made.add(rows)
+        faiss.write_index(made, f"{path}.part")
+        Path(f"{path}.part").rename(path)
+    faiss.omp_set_num_threads(1)
+    return path
+
+
+def ivf_pq(index: Index, path: Path) -> Searches:
+    """Yield searches of faiss's lists of product-quantized rows, whose best are compared again in 8 bit."""
+    import faiss
+
+    lists = int(LISTS_PER_ROOT * len(index) ** 0.5)
+    chosen = np.random.default_rng(7).permutation(len(index))[: TRAINED * lists]
+    sample = dequantize(*index.codes_of(np.sort(chosen)))
+    codes = in_faiss(index, path, f"IVF{lists},PQ{index.dim // 4}", sample)
+    coarse = faiss.read_index(str(codes), faiss.IO_FLAG_MMAP)
+    fine = faiss.read_index(str(in_faiss(index, path.with_suffix(".sq8"), "SQ8", sample)), faiss.IO_FLAG_MMAP_IFC)
+    both = faiss.IndexRefine(coarse, fine)
+    for factor, probes in product(RESCORED, PROBES):
+
+        def search(query: Any, factor: int = factor, probes: int = probes) -> Any:
+            coarse.nprobe, both.k_factor = probes, factor
+            return both.search(query[np.newaxis], TOP_K)[1][0]
+
+        yield (factor, probes), search
+
+
+def faiss_graph(index: Index, path: Path) -> Searches:
+    """Yield searches of faiss's graph (HNSW) over rows in 8 bit."""
+    import faiss
+
+    built = in_faiss(index, path, f"HNSW{LINKS},SQ8", next(blocks(index)))
+    graph = faiss.read_index(str(built), faiss.IO_FLAG_MMAP_IFC)
+    for expansion in EXPANSIONS:
+
+        def search(query: Any, expansion: int = expansion) -> Any:
+            graph.hnsw.efSearch = expansion
+            return graph.search(query[np.newaxis], TOP_K)[1][0]
+
+        yield (expansion,), search
+
+
+def usearch_graph(index: Index, path: Path) -> Searches:
+    """Yield searches of usearch's graph (HNSW) over rows in 8 bit."""
+    from usearch.index import Index as Graph
+
+    if not path.exists():
+        made = Graph(ndim=index.dim, metric="cos", dtype="i8")
+        for number, rows in enumerate(blocks(index)):
+            made.add(np.arange(len(rows)) + number * ROWS_AT_ONCE, in_bytes(rows))
+        made.save(f"{path}.part")
+        Path(f"{path}.part").rename(path)
+    graph = Graph.restore(str(path), view=True)
+    for expansion in EXPANSIONS:
+
+        def search(query: Any, expansion: int = expansion) -> Any:
+            graph.expansion_search = expansion
+            return graph.search(in_bytes(query[np.newaxis])[0], TOP_K, threads=1).keys
+
+        yield (expansion,), search
+
+
+def in_bytes(rows: Any) -> Any:
+    """Return rows in 8 bit, (n, dim) int8, each with its largest value as 127: usearch's own steps are coarser."""
+    return np.rint(rows * (127 / np.abs(rows).max(axis=1, keepdims=True))).astype(np.int8)
+
+
+PEERS = {"faiss, IVF-PQ": ivf_pq, "faiss, HNSW": faiss_graph, "usearch, HNSW": usearch_graph}
+
+
+def fastest(
+    searches: Searches, exact: ExactSearch, index: Index, recall: float
+) -> tuple[float, Settings, Search, float]:
+    """Return the seconds, settings, search and recall of the fastest that reaches this recall, or comes closest."""
+    seen = []
+    enough = set[Settings]()  # settings[:-1] that reached recall: more effort is only slower
+    for settings, search in searches:
+        if settings[:-1] in enough:
+            continue
+        begin = time.perf_counter()
+        found = [search(query) for query in exact.queries]
+        seconds, reached = time.perf_counter() - begin, recall_of(found, exact, index)
+        seen.append((seconds, settings, search, reached))
+        if reached >= recall:
+            enough.add(settings[:-1])
+    return min(seen, key=lambda one: (max(0, recall - one[3]), one[0]))
+
+
+def recall_of(found: Sequence[Any], exact: ExactSearch, index: Index) -> float:
+    """Return the share of the ten best rows of each query that are among its found rows, (10,) or fewer.
+
+    faiss returns -1 instead of a row that it did not find.
+    """
+    hits = 0
+    for query, rows, least in zip(exact.queries, found, exact.scores[:, -1], strict=True):
+        known = np.asarray(rows, np.int64)
+        hits += int(np.count_nonzero(index.scores(query, known[known >= 0]) >= least - 1e-5))
+    return hits / (TOP_K * len(exact.queries))

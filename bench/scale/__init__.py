@@ -1,1 +1,0 @@
-"""How search, cold starts and the export grow with the number of texts."""

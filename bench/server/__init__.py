@@ -1,1 +1,0 @@
-"""The server beside others: requests a second, and ten minutes under load."""
