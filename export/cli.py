@@ -1,7 +1,6 @@
 """The commands of `python -m export`, step by step. Arguments, progress and summaries are in other files."""
 
 import argparse
-import errno
 import shutil
 import sys
 import time
@@ -14,22 +13,20 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
-from export.arguments import PUBLISHING, content_options, parse_arguments, unused_by_table
+from export.arguments import PUBLISHING, content_options, parse_arguments
 from export.corpus import Corpus, CorpusError, fetching_corpus, read_corpus, read_texts
 from export.corpus.passages import writing_passages
 from export.documents import Reading, Splitter, is_documents, read_documents
 from export.errors import ClusterError, PackagesError, require_packages
-from export.files.replace import FINISHED, find_kept, replacing
-from export.model.source.cross_encoder import read_cross_encoder
-from export.model.source.model_files import ModelError
-from export.model.source.source import Source, find_model, read_source
+from export.files import FINISHED, find_kept, replacing
+from export.model.modules import ModelError
+from export.model.source import DEFAULT_MODEL_SHA256, Source, find_model, read_cross_encoder, read_source
 from export.progress import OnProgress, ProgressLines, showing_progress
 from export.subprocess_call import in_own_process
-from export.summary import Rows, corpus_rows, print_checks, print_summary
+from export.summary import SummaryRows, corpus_rows, print_checks, print_summary
 from export.terminal import TerminalConsole, python_module
 from function.engine.bundle import (
     CONVEX,
-    MANIFEST,
     NO_STEMS,
     PASSAGES,
     TOKENIZER,
@@ -42,10 +39,9 @@ from function.engine.tokenizer import read_tokenizer
 
 if TYPE_CHECKING:
     from export.index.verify import Check
-    from export.model.calibration_texts import CalibrationTexts
+    from export.model.calibration import CalibrationTexts
 
 CHANGE_NO_BUNDLE = ("verify", "evaluate", "site", *PUBLISHING)
-FULL = (errno.ENOSPC, errno.EDQUOT)
 
 console = TerminalConsole()
 errors = TerminalConsole(stderr=True)
@@ -58,7 +54,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     reader of standard output has ended, and with 143 after SIGTERM.
     """
     options = parse_arguments(sys.argv[1:] if arguments is None else arguments)
-    manifest = _manifest_bytes(options)
     try:
         if options.ray is not None:
             require_packages("--ray", "cluster", "ray")
@@ -80,47 +75,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case _:
                 return _export(options)
     except (ClusterError, CorpusError, ModelError, BundleError, PackagesError, TensorsError, OSError) as error:
-        message = _describe(error, options) if isinstance(error, OSError) else str(error)
-        state = _state(options, manifest)
-        errors.print(f"[red]error:[/] {escape(message + (f' ({state})' if state else ''))}")
+        message = str(error).partition("\n")[0]
+        if isinstance(error, OSError) and error.filename:
+            message = f"{error.filename}: {error.strerror}"
+        kept = _describe_kept(options)
+        errors.print(f"[red]error:[/] {escape(message + (f' ({kept})' if kept else ''))}")
         return 1
     except (KeyboardInterrupt, SystemExit) as stop:  # SystemExit after SIGTERM, or if nobody reads standard output
-        state = _state(options, manifest) or "nothing was changed"
-        if options.command in PUBLISHING:
-            state = "run the command again; it continues where it was stopped"
-        errors.print(f"[red]interrupted:[/] {escape(state)}")
+        errors.print(f"[red]interrupted:[/] {escape(_describe_kept(options) or 'run the command again')}")
         if isinstance(stop, SystemExit):
             raise
         return 130
 
 
-def _describe(error: OSError, options: argparse.Namespace) -> str:
-    """Return the path and the system's message in one line."""
-    found = error.strerror or next(iter(str(error).splitlines()), type(error).__name__)
-    # a full disk is reported by `write`, which knows no path
-    where = error.filename or (options.out if error.errno in FULL and options.command not in CHANGE_NO_BUNDLE else "")
-    return f"{where}: {found}" if where else found
-
-
-def _state(options: argparse.Namespace, manifest: bytes | None) -> str:
-    """Return what a stopped command has done to the bundle with this manifest, "" if it has left nothing."""
-    if options.command in CHANGE_NO_BUNDLE:
-        return ""
-    now = _manifest_bytes(options)
-    if now is None and manifest is not None:
-        return f"{options.out} does not open until the rest of its new files is there; run the command again"
-    if now != manifest:
-        return f"{options.out} was replaced before that, and is complete"
-    kept = find_kept(options.out)
-    return f"nothing was changed; {kept} keeps what is finished for the next export" if kept else ""
-
-
-def _manifest_bytes(options: argparse.Namespace) -> bytes | None:
-    """Return the manifest of the bundle that the command replaces, None if there is none."""
-    try:
-        return None if options.command in CHANGE_NO_BUNDLE else (options.out / MANIFEST).read_bytes()
-    except OSError:  # the command itself reports what is wrong with the folder
-        return None
+def _describe_kept(options: argparse.Namespace) -> str:
+    kept = None if options.command in CHANGE_NO_BUNDLE else find_kept(options.out)
+    return f"{kept} keeps what is finished for the next export" if kept else ""
 
 
 def _export(options: argparse.Namespace) -> int:
@@ -129,13 +99,11 @@ def _export(options: argparse.Namespace) -> int:
     with_texts = options.command != "model"
     older: Path | None = options.update or (options.out if options.command == "corpus" else None)
     model_from = older if options.model is None else None  # the bundle whose model the new one has
-    if options.command == "model" and options.model is None and (Path("model") / "config.json").is_file():
-        errors.print("note: model is a command here, and the default model is exported; for the folder, write ./model")
     if model_from is not None and not model_from.is_dir():
         read_manifest(model_from)  # raises the error that says how to make a bundle
 
     from export.index.indexer import take_model
-    from export.model.documents_model import require_own_documents_model
+    from export.model.cached_model import require_own_documents_model
 
     reranker = None
     if options.rerank is not None:
@@ -201,12 +169,10 @@ def _make_models(
 
     require_packages("MODEL", "export")
     documentation = corpus if corpus is not None and options.corpus is None else None
-    sources = [] if reranker is None else [reranker]
     if manifest is None:
         folder, name, revision = find_model(options.model, options.revision)
         prompts = {"query": options.query_prompt, "document": options.document_prompt}
         source = read_source(folder, name, revision, options.pooling, options.dimensions, prompts)
-        sources.append(source)
     calibration = _read_calibration(options, on_progress, documentation)
     if manifest is None:
         manifest, is_kept = make_model(source, calibration, fresh, on_progress)
@@ -218,7 +184,6 @@ def _make_models(
 
 
 def _weigh_reranker(options: argparse.Namespace, fresh: Path, manifest: Manifest) -> Manifest:
-    """Set the weight that --rerank-weight states. Raises BundleError if there is no reranker."""
     from export.index.indexer import write_model
 
     if options.rerank_weight is None:
@@ -229,7 +194,6 @@ def _weigh_reranker(options: argparse.Namespace, fresh: Path, manifest: Manifest
 
 
 def _verify(options: argparse.Namespace) -> int:
-    """Check a bundle and, if its source model is named, how close the 8-bit model is to it."""
     from export.index.verify import verify
 
     def checks(on_progress: OnProgress) -> "Iterator[Check]":
@@ -254,6 +218,8 @@ def _read_corpus(
 ) -> tuple[Corpus, Manifest | None]:
     """Return the texts that --corpus names, or else Python's own documentation.
 
+    Without --calibration, that documentation also calibrates the model, whatever --corpus names (`_read_calibration`):
+    a change of its texts changes the bytes of every model.
     They are written into the unfinished bundle, and the texts of a file are read from there again.
     Passages are measured with the model's tokenizer: in that case `model` writes the model first, and its manifest is
     returned too.
@@ -261,8 +227,8 @@ def _read_corpus(
     from export.corpus.columns import require_column
     from export.corpus.python_documentation import NAME, python_documentation
     from export.index.columns import choose_types, numeric_strings
-    from export.index.languages import row_languages
-    from export.model.documents_model import find_documents_model
+    from export.index.keywords import row_languages
+    from export.model.cached_model import find_documents_model
 
     step = "read texts"
     on_progress(step, 0)
@@ -276,8 +242,6 @@ def _read_corpus(
         named = options.text_column, options.id_column
         with fetching_corpus(options.corpus) as path:
             has_documents = named == (None, None) and is_documents(path)
-            if not has_documents and (unused := unused_by_table(options)):
-                raise CorpusError(f"{options.corpus}: found a table, and {unused}; leave it out")
             if has_documents or options.split:
                 require_packages("--corpus", "documents")
                 manifest = model()
@@ -308,9 +272,8 @@ def _read_corpus(
 def _read_calibration(
     options: argparse.Namespace, on_progress: OnProgress, documentation: Corpus | None
 ) -> "CalibrationTexts":
-    """Return the texts of the file that --calibration names, or else Python's documentation, read already or now."""
     from export.corpus.python_documentation import python_documentation
-    from export.model.calibration_texts import split_documentation, split_texts
+    from export.model.calibration import split_documentation, split_texts
 
     if options.calibration is None and documentation is not None:
         return split_documentation(documentation)
@@ -325,23 +288,22 @@ def _read_calibration(
 
 def _write_corpus(
     fresh: Path, manifest: Manifest, corpus: Corpus, options: argparse.Namespace
-) -> tuple[Manifest, Rows]:
+) -> tuple[Manifest, SummaryRows]:
     """Embed the corpus into the unfinished bundle and verify it; return the manifest and the summary's rows.
 
     Raises BundleError if a check fails.
     """
     from export.cluster import Cluster
     from export.corpus.folder import as_text
+    from export.corpus.language import warn_of_language
     from export.corpus.python_documentation import NAME
-    from export.index.embed import embed_corpus, embed_here, embed_texts
+    from export.index.embed import embed_corpus, embed_here, embed_texts, open_older_rows
     from export.index.indexer import write_index, write_truncated
     from export.index.keywords import FUSION_WEIGHT, STEMMING, KeywordOptions
-    from export.index.recall import sample_spans, search_samples
+    from export.index.recall import sample_spans
     from export.index.shards import name_model
-    from export.index.update import open_older_rows
     from export.index.verify import verify
-    from export.model.documents_model import find_documents_model
-    from export.model.language import warn_of_language
+    from export.model.cached_model import find_documents_model
     from function.engine.embedder import Embedder
 
     name = NAME if options.corpus is None else as_text(options.corpus.name)
@@ -353,7 +315,8 @@ def _write_corpus(
         else None
     )
     has_default_stems = keywords is not None and options.stem is None and options.language_column is None
-    if warning := warn_of_language(corpus.texts, name, manifest.model, has_default_stems):
+    is_default_model = manifest.model.source_sha256 == DEFAULT_MODEL_SHA256
+    if warning := warn_of_language(corpus.texts, name, is_default_model, has_default_stems):
         errors.print(f"[yellow]warning:[/] {escape(warning)}")
     folder, documents = find_documents_model(fresh, manifest)
     embedder = Embedder.open(folder, documents.model)
@@ -373,12 +336,11 @@ def _write_corpus(
         write_truncated(fresh, corpus.ids, rows.is_truncated)
         own = embedder if folder == fresh else Embedder.open(fresh, manifest.model)
         spans = embed_texts(own, sample_spans(corpus.texts), role="query")
-        exact = search_samples(spans, rows.codes, rows.scales)
-        manifest = write_index(fresh, manifest, corpus, rows.codes, rows.scales, name, exact, keywords)
+        manifest = write_index(fresh, manifest, corpus, (rows.codes, rows.scales), spans, name, keywords)
         on_progress("write the index", 1)
 
     def checks(on_progress: OnProgress) -> "Iterator[Check]":
-        return verify(fresh, on_progress, embedder, exact)
+        return verify(fresh, on_progress, embedder)
 
     if not print_checks(console, checks):
         shutil.rmtree(fresh / FINISHED, ignore_errors=True)  # a piece may be wrong: the next export makes all again

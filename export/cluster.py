@@ -9,10 +9,8 @@ an export on one machine. The machine that runs the export reads the corpus, as 
 """
 
 import os
-import platform
 import socket
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import count as numbers
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from export.errors import ClusterError
-from export.index.embed import Count, Shard, embed_shard, take_shard
+from export.index.embed import OnEmbedded, Shard, embed_shard, take_shard
 from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
 from function.engine.embedder import Embedder
 
@@ -29,8 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PROJECT = Path(__file__).parents[1]
-CODE = ("export", "function")  # the packages that the nodes get from here
-COMPARED = 16  # texts of a shard that are embedded here too, if its processor is of another kind
+SENT_PACKAGES = ("export", "function")  # the packages that the nodes get from here
 SECONDS_TO_ANSWER = 10
 ENVIRONMENT = {"TOKENIZERS_PARALLELISM": "false"}  # each actor has one core
 
@@ -42,13 +39,9 @@ class Cluster:
         """Take the address, "" for Ray's own default, and the folder that holds the model."""
         self._address = address
         self._bundle = bundle
-        self._began = 0.0
-        self._processor = _processor()
         self.nodes = self.workers = 0
-        self.compared = self.different = 0  # rows from other processors that were compared with this one's
-        self.seconds_before = 0.0  # seconds until the first shard: Ray starts, and the nodes get the model
 
-    def embed(self, embedder: Embedder, texts: Iterator[str], count: Count) -> Iterator[Shard]:
+    def embed(self, embedder: Embedder, texts: Iterator[str], count: OnEmbedded) -> Iterator[Shard]:
         """Embed the texts on all cores of the cluster; yield their shards as they come, in any order.
 
         `count` gets the number of texts of each. Raises ClusterError if there is no such cluster.
@@ -56,7 +49,6 @@ class Cluster:
         import ray
         from ray.data import ActorPoolStrategy
 
-        self._began = time.time()
         _connect(self._address)
         try:
             shards = list(_put_shards(texts))
@@ -74,33 +66,16 @@ class Cluster:
                 num_cpus=1,
             )
             for row in embedded.iter_rows():
-                if not self.seconds_before:
-                    self.seconds_before = row["began"] - self._began
-                shard = _unpack(row, embedder.model.dim)
-                if row["processor"] != self._processor:
-                    self._compare(embedder, shard, ray.get(shards[shard.number])["texts"][0].as_py()[:COMPARED])
-                count(len(shard.codes))
-                yield shard
+                scales = np.frombuffer(row["scales"], np.float32)
+                codes = np.frombuffer(row["codes"], np.int8).reshape(len(scales), embedder.model.dim)
+                count(len(scales))
+                yield Shard(row["number"], codes, scales, np.frombuffer(row["is_truncated"], bool))
         finally:
             ray.shutdown()
 
     def describe(self) -> str:
         """Return the line of the summary about the cluster."""
-        workers = f"{self.workers} worker{'s' * (self.workers != 1)}"
-        nodes = f"{self.nodes} node{'s' * (self.nodes != 1)}"
-        described = f"{workers} on {nodes} of Ray, which began after {self.seconds_before:.1f} s"
-        if self.compared:
-            described += (
-                f"; {self.different:,} of {self.compared:,} rows from other processors differ in their last bits"
-            )
-        return described
-
-    def _compare(self, embedder: Embedder, shard: Shard, texts: Sequence[str]) -> None:
-        """Embed the first texts of a shard here too, and count the rows that differ."""
-        here = embed_shard(embedder, shard.number, texts)
-        differs = (here.codes != shard.codes[: len(texts)]).any(axis=1) | (here.scales != shard.scales[: len(texts)])
-        self.compared += len(texts)
-        self.different += int(np.count_nonzero(differs))
+        return f"{self.workers} worker{'s' * (self.workers != 1)} on {self.nodes} node{'s' * (self.nodes != 1)} of Ray"
 
 
 class ShardEmbedder:
@@ -119,7 +94,6 @@ class ShardEmbedder:
         """Return the rows of the one shard of this batch."""
         import pyarrow as pa
 
-        began = time.time()
         (row,) = batch.to_pylist()
         shard = embed_shard(self._embedder, row["number"], row["texts"])
         columns = {
@@ -127,8 +101,6 @@ class ShardEmbedder:
             "codes": shard.codes.tobytes(),
             "scales": shard.scales.tobytes(),
             "is_truncated": shard.is_truncated.tobytes(),
-            "began": began,
-            "processor": _processor(),
         }
         return pa.table({name: [value] for name, value in columns.items()})
 
@@ -138,7 +110,7 @@ def _connect(address: str) -> None:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # without it, Ray sends reports to its makers
     import ray
 
-    packages = [str(PROJECT / name) for name in CODE]
+    packages = [str(PROJECT / name) for name in SENT_PACKAGES]
     where = address or os.environ.get("RAY_ADDRESS") or "this machine"
     try:
         _check_answer(where)
@@ -167,17 +139,3 @@ def _put_shards(texts: Iterator[str]) -> Iterator[Any]:
         if not shard:
             return
         yield ray.put(pa.table({"number": [number], "texts": pa.array([shard], pa.list_(pa.large_string()))}))
-
-
-def _unpack(row: dict[str, Any], dim: int) -> Shard:
-    scales = np.frombuffer(row["scales"], np.float32)
-    codes = np.frombuffer(row["codes"], np.int8).reshape(len(scales), dim)
-    return Shard(row["number"], codes, scales, np.frombuffer(row["is_truncated"], bool))
-
-
-def _processor() -> str:
-    """Return the kind of this machine's processor: another one may round the last bits of an embedding differently."""
-    information = Path("/proc/cpuinfo")
-    lines = information.read_text().splitlines() if information.exists() else []
-    models = {line for line in lines if line.startswith(("model name", "CPU part"))}
-    return "; ".join([platform.machine(), *sorted(models)])

@@ -3,6 +3,7 @@
 import shlex
 from importlib.util import find_spec
 
+QUOTED_CHARACTERS = 40  # maximum characters of a wrong value in a message
 # the packages of each extra, by the module that is imported
 EXTRAS = {
     "export": {

@@ -12,15 +12,14 @@ import sys
 import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 AHEAD = 64  # maximum number of results that wait for an earlier one
-SECONDS_BETWEEN_CALLS = 1.0  # seconds between two calls of `on_wait`
 
-Result = TypeVar("Result")
+Returned = TypeVar("Returned")
 
 
 class Limits(NamedTuple):
@@ -55,10 +54,6 @@ class Worker:
             signal.pthread_sigmask(signal.SIG_SETMASK, former)
         other.close()  # only the new process has the other end, so that `recv` notices its end
 
-    def call(self, *arguments: Any, limits: Limits | None = None) -> None:
-        """Begin a call, whose result is then received."""
-        self.connection.send((arguments, limits))
-
     def receive(self) -> Any:
         """Return what the function has returned, or the error that it has raised: KilledError if the process ended."""
         try:
@@ -74,18 +69,14 @@ class Worker:
         self._process.join()
 
 
-def in_own_process(function: Callable[..., Result], *arguments: Any) -> Result:
+def in_own_process(function: Callable[..., Returned], *arguments: Any) -> Returned:
     """Return what a function of a module returns for these arguments, run in a new process.
 
     The process ends with this call, even if the call is interrupted. Raises what the function raises, and
     ChildProcessError if the process is killed, which the system does when memory runs out.
     """
-    worker = Worker(function)
-    try:
-        worker.call(*arguments)
-        result: Result | Exception = worker.receive()
-    finally:
-        worker.end()
+    with closing(in_workers(1, function, arguments, [((), None)])) as results:
+        result = next(results)
     if isinstance(result, Exception):
         raise result
     return result
@@ -93,37 +84,34 @@ def in_own_process(function: Callable[..., Result], *arguments: Any) -> Result:
 
 def in_workers(
     workers: int,
-    function: Callable[..., Result],
+    function: Callable[..., Returned],
     common: Sequence[Any],
-    calls: Sequence[tuple[Any, Limits]],
-    on_wait: Callable[[], object],
-) -> Generator[Result | Exception, None, None]:
-    """Yield the result or the error of `function(*common, argument)` for each call in order.
+    calls: Sequence[tuple[tuple[Any, ...], Limits | None]],
+) -> Generator[Returned | Exception, None, None]:
+    """Yield the result or the error of `function(*common, *arguments)` for each call in order.
 
-    A call is an argument and its limits. A worker that crashes, or takes too much time, is replaced: the error is a
-    KilledError. Too much memory is a MemoryError, or a crash. on_wait is called every second. Close the generator: that
-    ends the processes.
+    A call has its arguments and its limits. A worker that crashes, or takes too much time, is replaced: the error is a
+    KilledError. Too much memory is a MemoryError, or a crash. Close the generator: that ends the processes.
     """
     waiting = deque(enumerate(calls))
     idle: list[Worker] = []
     busy: dict[Any, tuple[int, Worker]] = {}  # by connection
-    done: dict[int, Result | Exception] = {}
+    done: dict[int, Returned | Exception] = {}
     try:
         for number in range(len(calls)):
             while number not in done:
                 while waiting and len(busy) < workers and waiting[0][0] < number + AHEAD:
-                    place, (argument, limits) = waiting.popleft()
+                    place, call = waiting.popleft()
                     worker = idle.pop() if idle else Worker(function, *common)
                     busy[worker.connection] = place, worker
-                    worker.call(argument, limits=limits)
-                for connection in wait(list(busy), SECONDS_BETWEEN_CALLS):
+                    worker.connection.send(call)
+                for connection in wait(list(busy)):
                     place, worker = busy.pop(connection)
                     done[place] = worker.receive()
                     if isinstance(done[place], KilledError):
                         worker.end()
                     else:
                         idle.append(worker)
-                on_wait()
             yield done.pop(number)
     finally:
         for worker in [*idle, *(worker for _, worker in busy.values())]:

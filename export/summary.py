@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from export.corpus import Corpus
-from export.model.source.source import DEFAULT_MODEL_SHA256
+from export.model.source import DEFAULT_MODEL_SHA256
 from export.progress import OnProgress, showing_progress
 from export.terminal import python_module
 from function.engine.bundle import CONVEX, TRUNCATED, IndexInfo, KeywordsInfo, Manifest
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 UNREADABLE_SHOWN = 100  # maximum number of unreadable documents that are listed
 
-Rows = list[tuple[str, str]]  # name and value
+SummaryRows = list[tuple[str, str]]  # name and value
 
 
 def print_checks(console: Console, checks: Callable[[OnProgress], "Iterable[Check]"]) -> bool:
@@ -41,7 +41,7 @@ def print_checks(console: Console, checks: Callable[[OnProgress], "Iterable[Chec
 
 
 def print_summary(
-    console: Console, out: Path, manifest: Manifest, corpus_rows: Rows | None = None, seconds: float = 0
+    console: Console, out: Path, manifest: Manifest, corpus_rows: SummaryRows | None = None, seconds: float = 0
 ) -> None:
     """Print the summary of a bundle, and the command that serves it or, if it has no texts, adds texts to it.
 
@@ -75,16 +75,15 @@ def print_summary(
     console.print(end, markup=False)
 
 
-def _reranker_rows(manifest: Manifest) -> Rows:
+def _reranker_rows(manifest: Manifest) -> SummaryRows:
     if (info := manifest.rerank) is None:
         return []
     accuracy = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in info.accuracy.items())
     return [("reranker", f"{info.name}, {info.max_tokens} tokens, weight {info.weight:g}; against float32: {accuracy}")]
 
 
-def corpus_rows(out: Path, manifest: Manifest, corpus: Corpus, rows: "EmbeddedCorpus", seconds: float) -> Rows:
+def corpus_rows(out: Path, manifest: Manifest, corpus: Corpus, rows: "EmbeddedCorpus", seconds: float) -> SummaryRows:
     """Return the rows of the summary about the corpus, which was embedded in this number of seconds."""
-    assert manifest.index is not None
     skipped = f"{corpus.empty_texts:,} empty ones skipped"
     truncated = f"{rows.is_truncated.sum():,} texts longer than {manifest.model.max_tokens} tokens"
     if TRUNCATED in manifest.files:
@@ -92,7 +91,7 @@ def corpus_rows(out: Path, manifest: Manifest, corpus: Corpus, rows: "EmbeddedCo
     replaced = f"{corpus.blank_ids:,} blank ones replaced by the row number"
     files = [("files", "; ".join([f"{corpus.files:,} read", *map(str, corpus.skipped)]))]
     return [
-        ("texts", f"{manifest.index.rows:,} from {manifest.index.corpus}, {skipped}"),
+        ("texts", f"{manifest.corpus.rows:,} from {manifest.corpus.corpus}, {skipped}"),
         *(files if corpus.files > 1 or corpus.skipped else []),
         *_document_rows(corpus),
         ("ids", f"{corpus.repeated_ids:,} the same as an earlier one, {replaced}"),
@@ -102,8 +101,8 @@ def corpus_rows(out: Path, manifest: Manifest, corpus: Corpus, rows: "EmbeddedCo
         ("embedded", _describe_rows(rows)),
         ("truncated", truncated),
         ("speed", f"{rows.embedded / seconds:,.0f} texts/s"),
-        ("index", _describe_search(manifest.index)),
-        ("keywords", _describe_keywords(manifest.index.keywords)),
+        ("index", _describe_search(manifest.corpus)),
+        ("keywords", _describe_keywords(manifest.corpus.keywords)),
     ]
 
 
@@ -111,8 +110,7 @@ def _describe_numeric_strings(name: str) -> str:
     return f"{name} has only numbers, compared as strings; add --column {quote(f'{name}=number')} to compare numbers"
 
 
-def _document_rows(corpus: Corpus) -> Rows:
-    """Return the rows about documents and divided texts, if there are any."""
+def _document_rows(corpus: Corpus) -> SummaryRows:
     rows = [("split", f"{corpus.split_texts:,} texts into several passages")] if corpus.split_texts else []
     if corpus.documents:
         formats = ", ".join(f"{count:,} {name}" for name, count in sorted(corpus.documents.items()))

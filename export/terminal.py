@@ -1,9 +1,9 @@
 """A console whose texts cannot control a terminal, and commands that people paste into a shell."""
 
-import os
 import shlex
 import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,24 +23,11 @@ class TerminalConsole(Console):
         """Return a string, also one in a table, as rich displays it."""
         return super().render_str("\n".join(map(visible, text.split("\n"))), **options)
 
-    def print(self, *objects: Any, **options: Any) -> None:
-        """Print as rich does. Raises OSError with the stream's name if it cannot be written."""
-        try:
-            super().print(*objects, **options)
-        except OSError as error:
-            self._write_no_more()
-            error.filename = "standard error" if self.stderr else "standard output"
-            raise
-
     def on_broken_pipe(self) -> None:
         """End the command, because the reader of its output has ended. Raises SystemExit."""
-        self._write_no_more()
+        with suppress(SystemExit):
+            super().on_broken_pipe()  # discards all further output
         raise SystemExit(NO_READER)
-
-    def _write_no_more(self) -> None:
-        """Discard all further output: the rest of a buffer would fail again when Python ends."""
-        self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
 
 
 def python_module(module: str, *arguments: str | Path) -> str:

@@ -28,7 +28,7 @@ class ApiKeys:
         an event that is refused anyway.
         """
         is_open = scope.get("method") == "GET" and scope.get("path") in OPEN_PATHS
-        if scope["type"] != "http" or is_open or scope.get("is_direct") or self._has_key(scope):
+        if is_open or scope.get("is_direct") or self._has_key(scope):
             await self._app(scope, receive, send)
         else:
             await _refusal(scope)(scope, receive, send)

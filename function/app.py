@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 from function.engine.loading import Loaded
 from function.executor import Executor, InlineExecutor
 from function.http import ASGIApp, Receive, Scope, Send
-from function.middleware import HeadRequests, RequestLimits, RequestLog
+from function.middleware import RequestLimits, RequestLog, answer_head
 from function.routes.direct import DirectRoute, DirectRoutes
-from function.routes.embed_request import TextEmbedding
-from function.routes.predict import predict_route
+from function.routes.predict import TextEmbedding, predict_route
 from function.routes.similar import similar_route
 from function.routes.status import health_route
 from function.search.query import Search
@@ -79,7 +78,7 @@ def create_app(
         from function.api_keys import ApiKeys  # not needed without keys
 
         layers.append(partial(ApiKeys, keys=settings.api_keys))
-    layers += [HeadRequests, partial(RequestLog, logger=logger, cold_start=cold_start)]
+    layers += [answer_head, partial(RequestLog, logger=logger, cold_start=cold_start)]
     if settings.cors_origins:
         # Only the server has origins; in Lambda the CORS rules of the API apply. This is outside of the log and of
         # ApiKeys, so pages can read every reply, also a 500. Preflight requests, which have no key, are answered here
@@ -101,13 +100,12 @@ def create_app(
         current: Callable[[], Loaded] = lambda: bundle  # noqa: E731
         published = None
     else:
-        from function.s3.wiring import connect  # only a bundle in S3 is replaced
-
-        search, current, per_request = connect(reloader, executor, settings, logger)
-        published = reloader.info
-        layers.append(per_request)
+        reloader.connect(executor, logger)
+        search, published = reloader.search, reloader.info
+        current = lambda: reloader.of_request().bundle  # noqa: E731
+        layers.append(reloader.per_request)
     embedding = TextEmbedding(bundle.embedder, executor, settings)
-    routes = [similar_route(search, settings), predict_route(embedding, settings), health_route(executor, logger)]
+    routes = [similar_route(search, settings), predict_route(embedding), health_route(executor, logger)]
 
     def make_fastapi() -> "FastAPI":
         from function.fastapi_app import make_fastapi  # a start does not import FastAPI

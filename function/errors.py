@@ -4,7 +4,9 @@ Under /v1/ that is OpenAI's format; /v1/rerank and /v2/rerank have those of Jina
 """
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Mapping, Sequence
+from reprlib import Repr
 from typing import Any
 
 from pydantic import BaseModel
@@ -27,14 +29,16 @@ MOST_DESCRIBED = 3  # maximum errors of one body that are described
 LONGEST_ECHO = 60  # maximum characters of a wrong value, or of an unknown field's name, in an error
 RIGHT_BODY = 'expected JSON in UTF-8, such as {"text": "some words"}'
 OPENAI_PATHS = "/v1/"  # prefix of the paths whose clients read OpenAI's errors
-MESSAGE_FIELDS = {
-    "/v1/rerank": "detail",
-    "/v2/rerank": "message",
-}  # names of the only field of Jina's and Cohere's errors
+# names of the only field of Jina's and Cohere's errors
+MESSAGE_FIELDS = {"/v1/rerank": "detail", "/v2/rerank": "message"}
 TEI_PATHS = ("/", "/embed", "/similarity", "/tokenize", "/rerank")  # paths that answer an empty text or list with 400
-EMPTY = ("too_short", "string_too_short")
+EMPTY_TYPES = ("too_short", "string_too_short")
 OPENAI_MODELS = "/v1/models/"
 OPENAI_TYPES = {401: ("invalid_request_error", "invalid_api_key"), 429: ("requests", "rate_limit_exceeded")}
+
+
+_SHORT = Repr()
+_SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, LONGEST_ECHO, LONGEST_ECHO
 
 
 class ErrorReply(BaseModel):
@@ -45,7 +49,7 @@ class ErrorReply(BaseModel):
 
 
 Replies = dict[int | str, dict[str, Any]]
-FAILED: Replies = {  # error replies of all routes
+ERROR_REPLIES: Replies = {  # error replies of all routes
     413: {"model": ErrorReply, "description": "too large"},
     500: {"model": ErrorReply, "description": "internal"},
 }
@@ -53,18 +57,26 @@ REFUSED: Replies = {  # further ones of routes with a body
     status: {"model": ErrorReply, "description": ERROR_TYPES.get(status, "invalid").replace("_", " ")}
     for status in (400, 413, 415, 429, 422)
 }
+
+
+def describe_replies(descriptions: Mapping[int, str]) -> Replies:
+    """Return descriptions of replies by status, without a schema: other APIs describe those of their own form."""
+    return {status: {"description": description} for status, description in descriptions.items()}
+
+
+CLIENT_FAILED = describe_replies({413: "too large", 500: "internal"})
+CLIENT_REFUSED = CLIENT_FAILED | describe_replies({400: "bad request", 415: "media type", 429: "overloaded"})
 BACKEND: Replies = {  # for routes that use another service
-    424: {"model": ErrorReply, "description": "backend"},
-    503: {"model": ErrorReply, "description": "the texts are still being fetched from S3"},
+    424: {"model": ErrorReply, "description": "backend"}
 }
 MISSING: Replies = {404: {"model": ErrorReply, "description": "no such text"}}  # for routes that take an id
 
 
-def error_reply(status: int, message: str, path: str = "", field: str | None = None) -> Reply:
+def error_reply(status: int, message: str, path: str = "") -> Reply:
     """Return the reply for an error, in the format that clients of this path read.
 
-    Under /v1/ that is OpenAI's, `{"error": {"message", "type", "param", "code"}}`. `param` is the wrong `field`, and
-    a 422 becomes a 400 (https://developers.openai.com/api/docs/guides/error-codes).
+    Under /v1/ that is OpenAI's, `{"error": {"message", "type", "param", "code"}}`. A 422 becomes a 400, and `param` is
+    the field with which its message begins (https://developers.openai.com/api/docs/guides/error-codes).
     """
     if path in MESSAGE_FIELDS:
         return _json_reply({MESSAGE_FIELDS[path]: message}, status)
@@ -72,6 +84,7 @@ def error_reply(status: int, message: str, path: str = "", field: str | None = N
         is_model = status == 404 and path.startswith(OPENAI_MODELS)
         default = "invalid_request_error" if status < 500 else "server_error", "model_not_found" if is_model else None
         kind, code = OPENAI_TYPES.get(status, default)
+        field = re.split("[.:]", message)[0] if status == 422 else None
         error = {"message": message, "type": kind, "param": field, "code": code}
         return _json_reply({"error": error}, 400 if status == 422 else status)
     kind = ERROR_TYPES.get(status, "invalid" if status < 500 else "internal")
@@ -94,18 +107,19 @@ def union_tag(form: str) -> str:
     return f"<{form}>"
 
 
-def describe_errors(errors: Sequence[Any]) -> str:
-    """Return a description of pydantic's first errors in one line."""
-    described = [_describe(one) for one in errors[:MOST_DESCRIBED]]
+def describe_errors(errors: Sequence[Any], whole: str = "body") -> str:
+    """Return a description of pydantic's first errors in one line. `whole` names the value that has the fields."""
+    described = [_describe(one, whole) for one in errors[:MOST_DESCRIBED]]
     if len(errors) > MOST_DESCRIBED:
         described.append(f"and {len(errors) - MOST_DESCRIBED} more")
     return "; ".join(described)
 
 
-def _describe(error: dict[str, Any]) -> str:
+def _describe(error: dict[str, Any], whole: str) -> str:
     """Return a description of one of pydantic's errors: the wrong field, what was expected and what was found."""
-    parts = [str(part) for part in error["loc"][1:]]  # "body" or "arguments" comes first
-    field = truncate(".".join(part for part in parts if part != union_tag(part[1:-1]))) or "body"
+    place = error["loc"][1:] if whole == "body" else error["loc"]  # FastAPI puts "body" or "query" before it
+    parts = [str(part) for part in place]
+    field = truncate(".".join(part for part in parts if part != union_tag(part[1:-1]))) or whole
     message = error["msg"][:1].lower() + error["msg"][1:]
     if error["type"] in ("missing", "extra_forbidden"):
         return f"{field}: {message}"
@@ -118,30 +132,5 @@ def truncate(text: str) -> str:
 
 
 def echo(value: object) -> str:
-    """Return the first characters of a JSON value's repr, without making all of the repr of a large value."""
-    written = ""
-    for piece in _written(value):
-        written += piece
-        if len(written) > LONGEST_ECHO:
-            break
-    return truncate(written)
-
-
-def _written(value: object) -> Iterator[str]:
-    """Yield the repr of a JSON value in pieces."""
-    if isinstance(value, str):
-        yield repr(value[: LONGEST_ECHO + 1])
-    elif isinstance(value, list):
-        for place, each in enumerate(value):
-            yield ", " if place else "["
-            yield from _written(each)
-        yield "]" if value else "[]"
-    elif isinstance(value, dict):
-        for place, (key, each) in enumerate(value.items()):
-            yield ", " if place else "{"
-            yield from _written(key)
-            yield ": "
-            yield from _written(each)
-        yield "}" if value else "{}"
-    else:
-        yield repr(value)
+    """Return the repr of a JSON value; of a long or deep one only some of it, in about LONGEST_ECHO characters."""
+    return truncate(_SHORT.repr(value))

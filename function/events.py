@@ -19,9 +19,7 @@ from mangum.handlers.alb import encode_query_string_for_alb
 from mangum.types import ASGI, LambdaConfig, LambdaContext, LambdaHandler, QueryParams
 
 Event = dict[str, Any]
-Handler = Callable[[Any, LambdaContext], dict[str, Any]]
 Headers = dict[str, str]
-Scope = dict[str, Any]
 
 # serverless-plugin-warmup and lambda-warmer send these pings, and EventBridge sends an event of its schedule.
 PING_FLAGS = ("warmer", "warmup", "keepWarm")
@@ -30,14 +28,14 @@ SCHEDULE = "Scheduled Event"
 THUNDRA_PING = "#warmup"  # the first characters of a string; options can follow
 DIRECT_FIELDS = {"path", "method", "body"}
 NAMES_SHOWN, LONGEST_NAME = 4, 40  # maximum names of an unknown event's fields in an error, and their characters
-EXPECTED = (
+EXPECTED_EVENT = (
     'expected an HTTP request from API Gateway, a function URL or a load balancer, or {"text": "some words"}, '
     'or {"path": "/predict", "body": {"text": "some words"}}; remove this function from the event\'s source, or '
     "compare the event with the examples in the folder deploy/events/"
 )
 
 
-def make_handler(app: ASGI, base_path: str) -> Handler:
+def make_handler(app: ASGI, base_path: str) -> Callable[[Any, LambdaContext], dict[str, Any]]:
     """Return the Lambda handler of an app whose routes are under base_path, "/" for none.
 
     It answers every event that JSON can express. An event that is not a request gets a 400.
@@ -66,7 +64,7 @@ class EventReader:
             self.body = b64decode(body, validate=True) if is_base64 else body.encode()
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             self.scope = self._make_scope("", "", {})
-            refusal = f"event: found {_describe(event)} ({type(error).__name__} while it was read), {EXPECTED}"
+            refusal = f"event: found {_describe(event)} ({type(error).__name__} while it was read), {EXPECTED_EVENT}"
             self.scope |= {"refusal": refusal, "log_as": "event refused", "is_direct": True}
 
     @classmethod
@@ -74,7 +72,7 @@ class EventReader:
         """Return whether an event has this format."""
         return format_of(event) is cls
 
-    def _read(self) -> Scope:
+    def _read(self) -> dict[str, Any]:
         """Return the scope of the event's request. A wrong field raises an error that `__init__` catches."""
         raise NotImplementedError
 
@@ -86,7 +84,7 @@ class EventReader:
         query: bytes = b"",
         source_ip: object = None,
         stage: str = "$default",
-    ) -> Scope:
+    ) -> dict[str, Any]:
         """Return the ASGI scope of a request. Its path does not contain the stage, nor the base path.
 
         An HTTP API's paths begin with its stage, with a custom domain too
@@ -117,7 +115,7 @@ class EventReader:
 class HttpApi(EventReader, HTTPGateway):
     """An HTTP API with payload 2.0, or a function URL."""
 
-    def _read(self) -> Scope:
+    def _read(self) -> dict[str, Any]:
         context, headers = self.event["requestContext"], _headers(self.event)
         if cookies := self.event.get("cookies"):
             headers["cookie"] = "; ".join(cookies)
@@ -129,7 +127,7 @@ class HttpApi(EventReader, HTTPGateway):
 class RestApi(EventReader, APIGateway):
     """A REST API, or an HTTP API with payload 1.0."""
 
-    def _read(self) -> Scope:
+    def _read(self) -> dict[str, Any]:
         query = urlencode(_query(self.event), doseq=True).encode()
         source_ip = (self.event["requestContext"].get("identity") or {}).get("sourceIp")
         return self._make_scope(self.event["httpMethod"], self.event["path"], _headers(self.event), query, source_ip)
@@ -138,7 +136,7 @@ class RestApi(EventReader, APIGateway):
 class LoadBalancer(EventReader, ALB):
     """An Application Load Balancer. Mangum replies with lists of headers if the event has such lists."""
 
-    def _read(self) -> Scope:
+    def _read(self) -> dict[str, Any]:
         if self.event.get("multiValueHeaders", {}) is None:  # Mangum tests only whether the key is there
             self.event = {name: value for name, value in self.event.items() if value is not None}
         headers, query = _headers(self.event), encode_query_string_for_alb(_query(self.event))
@@ -149,7 +147,7 @@ class LoadBalancer(EventReader, ALB):
 class OtherEvent(EventReader, HTTPGateway):
     """A ping, a direct invocation, or an event that is not a request. The reply has the format of an HTTP API."""
 
-    def _read(self) -> Scope:
+    def _read(self) -> dict[str, Any]:
         event, self.event = self.event, {"version": "2.0"}  # Mangum reads the format of the reply here
         is_flagged = isinstance(event, dict) and any(event.get(flag) is True for flag in PING_FLAGS)
         if is_flagged or (isinstance(event, str) and event.startswith(THUNDRA_PING)):
@@ -202,9 +200,8 @@ def _headers(event: Event) -> Headers:
 
 
 def _describe(event: object) -> str:
-    """Return the type of an event and the names of its first fields, in ASCII and on one line."""
+    """Return the type of an event, or the names of its first fields, in ASCII and on one line."""
     if not isinstance(event, dict):
-        return {str: "a string", list: "a list", type(None): "null"}.get(type(event), f"a {type(event).__name__}")
+        return f"no object ({type(event).__name__})"
     names = [ascii(name)[1:-1][:LONGEST_NAME] for name in event]
-    more = ", …" if len(names) > NAMES_SHOWN else ""
-    return f"an object with {', '.join(names[:NAMES_SHOWN])}{more}" if names else "an empty object"
+    return f"an object with {', '.join(names[:NAMES_SHOWN]) or 'no fields'}"

@@ -1,6 +1,6 @@
 """Executors run the work of requests. Routes await them, and work with any of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -10,7 +10,7 @@ from function.engine.quantization import Embeddings
 if TYPE_CHECKING:
     from function.engine.rerank.reranker import Logits, Reranker
 
-Result = TypeVar("Result")
+Returned = TypeVar("Returned")
 
 
 class Executor(Protocol):
@@ -27,10 +27,10 @@ class Executor(Protocol):
     async def score(self, reranker: "Reranker", pairs: Sequence[TokenIds]) -> "Logits":
         """Return what Reranker.score returns, (n,) float32."""
 
-    async def run(self, work: Callable[[], Result], *, is_long: bool = False) -> Result:
+    async def run(self, work: Callable[[], Returned], *, is_long: bool = False) -> Returned:
         """Return what `work` returns. is_long means that it can take more than about a millisecond."""
 
-    async def wait(self, work: Callable[[], Result]) -> Result:
+    async def wait(self, work: Callable[[], Returned]) -> Returned:
         """Return what `work` returns; it spends its time waiting for another machine."""
 
 
@@ -55,10 +55,20 @@ class InlineExecutor:
         """Return what Reranker.score returns, (n,) float32."""
         return reranker.score(pairs)
 
-    async def run(self, work: Callable[[], Result], *, is_long: bool = False) -> Result:
+    async def run(self, work: Callable[[], Returned], *, is_long: bool = False) -> Returned:
         """Return what `work` returns."""
         return work()
 
-    async def wait(self, work: Callable[[], Result]) -> Result:
+    async def wait(self, work: Callable[[], Returned]) -> Returned:
         """Return what `work` returns."""
         return work()
+
+
+def finish(work: Awaitable[Returned]) -> Returned:
+    """Return the result of work that never waits, as with InlineExecutor, without importing an event loop."""
+    try:
+        next(iter(work.__await__()))
+    except StopIteration as finished:
+        result: Returned = finished.value
+        return result
+    raise AssertionError("an InlineExecutor does not wait")

@@ -5,6 +5,7 @@ once is done here, except importing FastAPI, which most functions never need. A 
 modules are imported, so that each goes on while the other one waits for a file.
 """
 
+import os
 from time import perf_counter_ns
 
 started = perf_counter_ns()
@@ -29,11 +30,11 @@ with no_garbage_collection():
     stopwatch.lap("import-engine")
     reloader = None
     if settings.bundle_url:
-        from function.s3.wiring import make_reloader
+        from function.s3.reloader import BundleReloader
 
-        reloader = make_reloader(settings, by_requests=True)
+        reloader = BundleReloader(settings, os.environ, by_requests=True)
         fetching = background.submit(reloader.fetch)
-        opening = background.submit(reloader.open_fetched)
+        opening = background.submit(reloader.load)
     else:
         opening = background.submit(load, settings.bundle_dir)
 
@@ -45,10 +46,10 @@ with no_garbage_collection():
     stopwatch.lap("import-http")
 
     if reloader is not None:
-        reloader.wait_for_files(fetching, (perf_counter_ns() - started) / 1e9, settings.aws_lambda_initialization_type)
+        fetching.result()
         stopwatch.lap("fetch")
-    bundle = opening.result() if reloader is None else reloader.serve_first(fetching, opening)
-    background.shutdown(wait=False)  # a large bundle can still be fetched
+    bundle = opening.result()
+    background.shutdown()
     stopwatch.lap("model")  # the rest of the time to open it
 
     app = create_app(bundle, settings, logger, cold_start, reloader=reloader)
@@ -56,11 +57,11 @@ with no_garbage_collection():
     handler = make_handler(app, settings.api_base_path)
     stopwatch.lap("app")
 
-    warm_up(handler, settings.api_keys, has_texts=reloader is None or not reloader.is_early)
+    warm_up(handler, settings.api_keys)
     stopwatch.lap("warm-up")
 
     if settings.aws_lambda_initialization_type == "snap-start":
         # a restored process was frozen, possibly for weeks, so its next request polls S3
-        restored = (lambda: None) if reloader is None else reloader.polls.make_due
+        restored = (lambda: None) if reloader is None else reloader.make_poll_due
         warm_up_after_restore(handler, cold_start, settings.api_keys, restored)
     cold_start.end(stopwatch.phases)

@@ -1,7 +1,7 @@
-"""ASGI middleware, outermost first: RequestLog, HeadRequests, ApiKeys of function/api_keys.py, RequestLimits.
+"""ASGI middleware, outermost first: RequestLog, answer_head, ApiKeys of function/api_keys.py, RequestLimits.
 
 function/app.py adds them, ApiKeys only if there are keys. Two others are outside of them: CORSMiddleware, if there are
-CORS origins, and BundlePerRequest of function/s3/active_bundle.py, if the bundle is in S3.
+CORS origins, and `per_request` of function/s3/reloader.py, if the bundle is in S3.
 """
 
 import os
@@ -25,9 +25,6 @@ class RequestLog:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. `scope["log_as"]` is the message of its log line, by default "request"."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         stopwatch = scope["stopwatch"] = Stopwatch()
         request_id = _request_id(scope)
         start = self._cold_start.take()
@@ -90,9 +87,6 @@ class RequestLimits:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; an event with a message in `scope["refusal"]` gets a 400 with that as its error."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         refusal = scope.get("refusal")
         body = error_reply(400, refusal, scope["path"]) if refusal else await self._read(scope, receive)
         if isinstance(body, Reply):
@@ -131,19 +125,19 @@ async def discard_body(receive: Receive) -> None:
         left -= len(message["body"])
 
 
-class HeadRequests:
-    """Answers HEAD as GET without the body; the headers stay, also content-length (RFC 9110, section 9.3.2)."""
+def answer_head(app: ASGIApp) -> ASGIApp:
+    """Return an app that answers HEAD as GET without the body.
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    The headers stay, also content-length (RFC 9110, section 9.3.2).
+    """
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope.get("method") != "HEAD":
-            await self._app(scope, receive, send)
-            return
-
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         async def send_without_body(message: Message) -> None:
             await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
 
-        await self._app({**scope, "method": "GET"}, receive, send_without_body)
+        if scope["method"] == "HEAD":
+            await app({**scope, "method": "GET"}, receive, send_without_body)
+        else:
+            await app(scope, receive, send)
+
+    return answer

@@ -1,4 +1,4 @@
-"""The settings of an operator, read from the environment. AWS's own variables are read in function/aws/, and TMPDIR
+"""The settings of an operator, read from the environment. AWS's own variables are read in function/aws.py, and TMPDIR
 in function/s3/folders.py."""
 
 import os
@@ -6,8 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-
-from function.engine.inputs import S3, split_s3_url, whole_number
 
 
 def default_bundle(code: Path) -> Path:
@@ -21,7 +19,7 @@ DEFAULT_BUNDLE = default_bundle(Path(__file__).resolve().parent.parent)
 DEFAULT_TEXTS = 2048
 DEFAULT_TOKENS = 300_000
 # In Lambda a request has 29 seconds (template.yaml) and one core, which embeds 4,096 tokens of long texts with
-# all-MiniLM-L6-v2 in 1.7 seconds (bench/results/limits.md). Half of the 29 seconds are left for larger models.
+# all-MiniLM-L6-v2 in 1.7 seconds (bench/limits.py of commit 1eb8162). Half of the 29 are left for larger models.
 LAMBDA_TOKENS = 32_768
 # Characters of a request for each token of MAX_TOKENS. English has four or five characters a token, and the time of
 # tokenizing grows with the characters.
@@ -85,7 +83,9 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     else:
         cors_origins = _origins(environment.get("CORS_ORIGINS", ""))
     bundle_dir, bundle_url = environment.get("BUNDLE_DIR") or str(DEFAULT_BUNDLE), ""
-    if bundle_dir.startswith(S3):
+    if bundle_dir.startswith("s3://"):
+        from function.s3.published import split_s3_url  # only for a bundle in S3
+
         try:
             split_s3_url(bundle_dir)
         except ValueError as error:
@@ -107,6 +107,13 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         aws_lambda_initialization_type=environment.get("AWS_LAMBDA_INITIALIZATION_TYPE") or "on-demand",
         api_keys=_api_keys(environment),
     )
+
+
+def whole_number(text: str, least: int, most: int) -> int:
+    """Return the number that a text of ASCII digits means. Raises ValueError unless it is from `least` to `most`."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= 20 and least <= int(text) <= most):
+        raise ValueError(f"{text!r}, expected a whole number from {least} to {most}")
+    return int(text)
 
 
 def _whole_number(environment: Mapping[str, str], name: str, default: int, largest: int) -> int:

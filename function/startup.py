@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
-from function.telemetry import Report, Stopwatch
+from function.telemetry import ReportColdStart, Stopwatch
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
@@ -20,11 +20,6 @@ WARM_UP: dict[str, Any] = {  # as API Gateway's HTTP API sends it, with only the
     "requestContext": {"http": {"method": "POST", "path": "/similar", "sourceIp": "127.0.0.1"}},
     "body": json.dumps({"text": "a", "num_results": 1}),  # a longer word would be corrected if no text has it
     "isBase64Encoded": False,
-}
-
-OF_MODEL = {  # changes of WARM_UP while there are no texts
-    "requestContext": {"http": WARM_UP["requestContext"]["http"] | {"path": "/predict"}},
-    "body": json.dumps({"text": "warm up"}),
 }
 
 
@@ -48,7 +43,7 @@ class ColdStart:
     Requests before `end` are warm-ups: they are answered and not logged.
     """
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: ReportColdStart) -> None:
         """Let `report` receive the phases."""
         self.report = report
         self.phases: Mapping[str, float] = {}  # milliseconds
@@ -71,13 +66,13 @@ class ColdStart:
         return taken
 
 
-def warm_up(handler: Handler, api_keys: Sequence[str] = (), *, has_texts: bool = True) -> None:
+def warm_up(handler: Handler, api_keys: Sequence[str] = ()) -> None:
     """Send one request through the handler, so that all work that is done once is done during the start.
 
     The request has the first of the API keys, if there are any. Raises RuntimeError if the reply is an error.
     """
     credentials = {"authorization": f"Bearer {api_keys[0]}"} if api_keys else {}
-    event = WARM_UP | {"headers": WARM_UP["headers"] | credentials} | ({} if has_texts else OF_MODEL)
+    event = WARM_UP | {"headers": WARM_UP["headers"] | credentials}
     reply = handler(event, SimpleNamespace(aws_request_id=None))
     # the text that was found can be too long for a reply; the phases show that the search ran
     has_searched = reply["statusCode"] == 413 and "search;dur=" in reply["headers"]["server-timing"]

@@ -8,15 +8,16 @@ from function.archive import archive_status
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.logging import Logger
+    from aws_lambda_powertools.metrics import EphemeralMetrics
     from starlette.requests import Request
 
     from function.settings import Settings
 
-Report = Callable[[Mapping[str, float]], None]
+ReportColdStart = Callable[[Mapping[str, float]], None]
 
 
 class Log(Protocol):
-    """A logger: the standard library's, powertools', or one that counts lines."""
+    """A logger: the standard library's or powertools'."""
 
     def info(self, msg: object, *, extra: Mapping[str, Any]) -> None:
         """Log one line with further fields."""
@@ -70,14 +71,12 @@ def make_logger(settings: "Settings") -> "Logger":
 
     if sys.modules["botocore"] is None:
         del sys.modules["botocore"]
-    from function.log_lines import LineFormatter
 
     logging.getLogger("mangum").setLevel(logging.WARNING)  # otherwise it logs each request too
-    service = settings.powertools_service_name
-    return Logger(service=service, location=None, logger_formatter=LineFormatter(service))
+    return Logger(service=settings.powertools_service_name, location=None)
 
 
-def cold_start_report(settings: "Settings", logger: Log) -> Report:
+def cold_start_report(settings: "Settings", logger: Log) -> ReportColdStart:
     """Return a function that reports a start: one log line, and a metric for each phase and for their sum.
 
     A metric is named after its phase, such as InitImportEngine, or InitTotal. Its dimensions are the service and
@@ -85,17 +84,20 @@ def cold_start_report(settings: "Settings", logger: Log) -> Report:
     """
 
     def report(phases: Mapping[str, float]) -> None:
-        from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
-
         milliseconds = {phase: round(value, 2) for phase, value in (*phases.items(), ("total", sum(phases.values())))}
         logger.info("cold start", extra={"milliseconds": milliseconds, "archive": archive_status()})
-        metrics = EphemeralMetrics(
-            service=settings.powertools_service_name, namespace=settings.powertools_metrics_namespace
-        )
+        metrics = make_metrics(settings)
         metrics.add_dimension("ColdStart", "true")
         for phase, value in milliseconds.items():
             name = "Init" + "".join(word.capitalize() for word in phase.split("-"))
-            metrics.add_metric(name, MetricUnit.Milliseconds, value)
+            metrics.add_metric(name, "Milliseconds", value)
         metrics.flush_metrics()
 
     return report
+
+
+def make_metrics(settings: "Settings") -> "EphemeralMetrics":
+    """Return an empty set of metrics. The module is imported now, because a start does not need it."""
+    from aws_lambda_powertools.metrics import EphemeralMetrics
+
+    return EphemeralMetrics(service=settings.powertools_service_name, namespace=settings.powertools_metrics_namespace)

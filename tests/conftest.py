@@ -33,7 +33,7 @@ from export.index.keywords import KeywordOptions
 from export.index.recall import sample_spans, search_samples
 from export.model.quantize import save_ort
 from function.app import App, create_app
-from function.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, Manifest, ModelInfo, open_bundle
+from function.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, Manifest, ModelInfo, check_bundle
 from function.engine.embedder import Embedder
 from function.engine.loading import LoadedBundle
 from function.engine.passages import Passages
@@ -42,7 +42,7 @@ from function.engine.semantic.index import Index
 from function.engine.tokenizer import save_tokenizer
 from function.settings import Settings
 from function.startup import ColdStart
-from tests.passage_files import write_passages
+from tests.bundle_files import write_passages
 
 os.environ.pop("COLUMNS", None)  # pytest-xdist sets it, and rich would wrap what the tests read
 
@@ -113,7 +113,7 @@ def bundle_copy(bundle: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def manifest(bundle: Path) -> Manifest:
-    return open_bundle(bundle)
+    return check_bundle(bundle)
 
 
 @pytest.fixture(scope="session")
@@ -131,14 +131,14 @@ def make_app(bundle: Path, embedder: Embedder) -> Callable[..., App]:
         settings: Settings | None = None,
         cold_start: ColdStart | None = None,
     ) -> App:
-        manifest = open_bundle(bundle)
+        manifest = check_bundle(bundle)
         assert manifest.index is not None
         index, passages = Index.open(bundle / INDEX, manifest.index.stages), Passages(bundle / PASSAGES)
         logger = logging.getLogger("tests")
         if cold_start is None:
             cold_start = ColdStart(lambda phases: logger.info("cold start", extra={"milliseconds": dict(phases)}))
             cold_start.end({"imports": 1.0, "model": 2.345678})
-        loaded = LoadedBundle(manifest, embedder, passages, bundle, index)
+        loaded = LoadedBundle(manifest, embedder, bundle, passages, index)
         return create_app(loaded, settings or Settings(), logger, cold_start)
 
     return make
@@ -205,10 +205,8 @@ def write_bundle(
     manifest = write_model(folder, model)
     write_passages(folder / PASSAGES, corpus.texts, corpus.ids, corpus.metadata)
     embedder = Embedder.open(folder, model)
-    codes, scales = embed(embedder, corpus.texts)
     spans = embedder.embed(embedder.tokenize(sample_spans(corpus.texts), role="query"))
-    exact = search_samples(spans, codes, scales)
-    write_index(folder, manifest, corpus, codes, scales, "stories.csv", exact, keywords)
+    write_index(folder, manifest, corpus, embed(embedder, corpus.texts), spans, "stories.csv", keywords)
     return folder
 
 

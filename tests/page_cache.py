@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from function.engine.arrays import Array
+from function.engine.tensors import Array
 
 
 def forget(path: Path) -> None:

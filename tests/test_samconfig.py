@@ -55,11 +55,3 @@ def test_the_environments_share_neither_folder_nor_stack_but_ci_which_deploys_th
     stacks = {environment: settings(environment, "deploy")["stack_name"] for environment in ARCHITECTURES}
     assert stacks.pop("ci") == stacks["default"]
     assert len(set(stacks.values())) == len(stacks)
-
-
-def test_ci_is_asked_nothing_and_people_are_asked_before_anything_changes() -> None:
-    for environment in ARCHITECTURES:
-        deploy = settings(environment, "deploy")
-        assert deploy["confirm_changeset"] is (environment != "ci")
-        assert deploy["fail_on_empty_changeset"] is False
-        assert "guided" not in deploy

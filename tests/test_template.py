@@ -14,7 +14,7 @@ from cfnlint.decode import cfn_yaml
 from cfnlint.template import Template
 
 from function.app import App
-from function.routes.openapi_document import describe_app
+from function.routes.schemas import describe_app
 from function.settings import DEFAULT_TEXTS, LAMBDA_TOKENS, Settings
 from tests.project import ROOT
 
@@ -66,11 +66,6 @@ def test_only_this_api_may_invoke_the_function() -> None:
 
 
 # Limits
-
-
-def test_each_route_that_takes_many_texts_has_a_rate_of_its_own() -> None:
-    posts = {f"POST {path}" for method, path in OPERATIONS if method == "POST"}
-    assert API["RouteSettings"].keys() == posts - {"POST /similar", "POST /mcp"}
 
 
 def test_the_default_limits_are_those_of_the_code() -> None:
@@ -200,31 +195,8 @@ def test_each_variable_of_the_environment_is_read_by_the_settings_or_by_powertoo
 
 # What is watched
 
-CANARY_ALARMS = {"CanaryErrorsAlarm", "CanaryDurationAlarm"}
 COLD_START_METRICS = {"InitImportEngine", "InitImportHttp", "InitModel", "InitApp", "InitWarmUp", "InitRestoreWarmUp"}
 COLD_START_METRICS |= {"InitTotal"}
-
-
-def test_every_alarm_reaches_the_address_and_the_topic_but_those_that_withdraw_a_canary() -> None:
-    receivers = [
-        {"Fn::If": ["HasEmail", {"Ref": "AlarmTopic"}, NOTHING]},
-        {"Fn::If": ["HasTopic", {"Ref": "AlarmTopicArn"}, NOTHING]},
-    ]
-    for name, alarm in of_type("AWS::CloudWatch::Alarm").items():
-        assert alarm["TreatMissingData"] == ("breaching" if name == "NoRequestsAlarm" else "notBreaching"), name
-        if name not in CANARY_ALARMS:
-            assert alarm["AlarmActions"] == alarm["OKActions"] == receivers, name
-
-
-def test_the_alarms_of_a_canary_are_quicker_than_it_and_watch_the_new_version() -> None:
-    preference = FUNCTION["DeploymentPreference"]
-    assert {alarm["Ref"] for alarm in preference["Alarms"]["Fn::If"][1]} == CANARY_ALARMS
-    minutes = int(re.findall(r"(\d+)Minutes", preference["Type"])[0])
-    for name in CANARY_ALARMS:
-        alarm = RESOURCES[name]["Properties"]
-        periods = [int(period) for period in re.findall(r'"Period": (\d+)', json.dumps(alarm))]
-        assert max(periods) * alarm["EvaluationPeriods"] < minutes * 60
-        assert '"Fn::GetAtt": ["Function", "Version.Version"]' in json.dumps(alarm)
 
 
 def test_the_dashboard_and_the_alarms_name_metrics_that_the_function_sends() -> None:
@@ -239,16 +211,3 @@ def test_the_dashboard_and_the_alarms_name_metrics_that_the_function_sends() -> 
     names = [alarm["MetricName"] for alarm in own]
     assert [name for name in names if name not in ("InitTotal", "SwitchFailed", counted)] == []
     assert RESOURCES["RefusedRequests"]["Properties"]["MetricTransformations"][0]["MetricName"] == counted
-
-
-def test_the_logs_are_json_in_the_groups_that_the_saved_queries_read() -> None:
-    logging = FUNCTION["LoggingConfig"]
-    assert (logging["LogFormat"], logging["LogGroup"]) == ("JSON", {"Ref": "FunctionLogs"})
-    text, variables = API["AccessLogSettings"]["Format"]["Fn::Sub"]
-    address = variables["Address"]["Fn::If"]
-    assert (address[0], address[2]) == ("HasAddresses", "")
-    line = json.loads(text.replace("${Address}", address[1]))
-    assert "\n" not in text
-    assert line["function_request_id"] == "$context.integration.requestId"
-    query = RESOURCES["RefusalsQuery"]["Properties"]["QueryString"]
-    assert set(re.findall(r"(?:by|,) (\w+)(?=[,\n])", query)) <= line.keys()

@@ -9,7 +9,6 @@ Left out: guessing encodings, separators or types, and repairing rows.
 """
 
 from export.corpus.corpus import Corpus, CorpusError
-from export.corpus.fetched import corpus_place, fetching_corpus
-from export.corpus.reading import read_corpus, read_texts
+from export.corpus.reading import corpus_place, fetching_corpus, read_corpus, read_texts
 
 __all__ = ["Corpus", "CorpusError", "corpus_place", "fetching_corpus", "read_corpus", "read_texts"]

@@ -9,7 +9,7 @@ from export.corpus.corpus import corpus_error
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class RequestedColumns:
     """The columns to read, None for the usual names; text_option is the option of the text column, for messages."""
 
     text: str | None
@@ -18,14 +18,14 @@ class Columns:
     text_option: str = "--text-column"
 
 
-def require_names(path: Path, place: str | None, columns: Collection[str], remedy: str) -> None:
+def require_names(path: Path, place: str, columns: Collection[str]) -> None:
     """Raise CorpusError if a column's name is empty or blank, because no request could name it."""
-    for number, column in enumerate(columns, 1):
-        if not column.strip():
-            raise corpus_error(path, place, f"no name for column {number}", "a name for each", remedy)
+    if any(not column.strip() for column in columns):
+        remedy = "name it, or leave the column out (pandas: to_csv(..., index=False))"
+        raise corpus_error(path, place, "a column without a name", "a name for each", remedy)
 
 
-def find_text_column(path: Path, columns: Collection[str], requested: Columns) -> str:
+def find_text_column(path: Path, columns: Collection[str], requested: RequestedColumns) -> str:
     """Return the column that holds the text: the requested one, else "text", else the only one.
 
     Raises CorpusError if there is no such column.
@@ -41,7 +41,7 @@ def find_text_column(path: Path, columns: Collection[str], requested: Columns) -
     raise corpus_error(path, None, found, "one named 'text'", f"name the one to embed with {requested.text_option}")
 
 
-def find_id_column(path: Path, columns: Collection[str], text: str, requested: Columns) -> str | None:
+def find_id_column(path: Path, columns: Collection[str], text: str, requested: RequestedColumns) -> str | None:
     """Return the column that holds the ids; raises CorpusError if the requested one is missing.
 
     If none was requested, it is "id" even if columns lacks it: later rows can have keys that the first rows lack.
@@ -63,3 +63,13 @@ def require_column(path: Path, columns: Collection[str], requested: str, option:
 
 def _listed(columns: Collection[str]) -> str:
     return ", ".join(repr(column) for column in columns) or "(none)"
+
+
+EXACT_FLOATS = 2**53  # up to here a float holds every whole number (IEEE 754, 53 bits of significand)
+
+
+def id_of_number(number: float) -> str:
+    """Return a number, int or float, as an id. Whole numbers get no decimal point: 1, 1.0 and "1" are the same id."""
+    if isinstance(number, float) and number.is_integer() and abs(number) < EXACT_FLOATS:
+        return str(int(number))
+    return str(number)

@@ -12,23 +12,38 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from export.corpus.columns import require_names
 from export.corpus.corpus import READ, CorpusError, corpus_error
-from export.errors import first_line
+from export.corpus.folder import SUFFIXES
+from export.errors import QUOTED_CHARACTERS, first_line
 from export.progress import OnProgress
 
 STATED_SEPARATOR = re.compile(r'"?sep=([^\w\s"]|\t)"?', re.IGNORECASE)  # Excel's own first line, such as sep=;
 REPORT_EVERY = 1000  # lines between two reports of progress
-ROWS_AT_ONCE = 16_384  # rows of Parquet in memory
-SHOWN = 40  # maximum characters of the file in a message
+PARQUET_ROWS = 16_384  # rows of Parquet in memory
 
-Rows = Iterator[tuple[int, dict[str, object]]]
+NumberedRows = Iterator[tuple[int, dict[str, object]]]
 compact_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+
+def rows_of(path: Path) -> tuple[Callable[[Path, OnProgress], NumberedRows], str]:
+    """Return the reader of a file, and how messages name the number of a row. Raises CorpusError for another suffix."""
+    match Path(path.name.lower().removesuffix(".gz")).suffix:
+        case ".csv":
+            return partial(csv_rows, ","), "line {}"
+        case ".tsv":
+            return partial(csv_rows, "\t"), "line {}"
+        case ".jsonl" | ".ndjson" | ".json":
+            return json_rows, "line {}"
+        case ".parquet" if not is_gzipped(path):
+            return parquet_rows, "row {} (from 0)"
+    found = "".join(path.suffixes[-2:])
+    raise corpus_error(path, None, f"the suffix {found!r}", SUFFIXES, "convert or rename the file")
 
 
 @contextmanager
@@ -65,8 +80,8 @@ def read_lines(path: Path, on_progress: OnProgress) -> Iterator[str]:
             yield line
 
 
-def csv_rows(path: Path, separator: str, on_progress: OnProgress) -> Rows:
-    """Yield the rows below the header of a CSV file; an empty field is None.
+def csv_rows(separator: str, path: Path, on_progress: OnProgress) -> NumberedRows:
+    """Yield the rows below the header of a CSV or TSV file; an empty field is None.
 
     A first line such as sep=; states another separator, as Excel writes and reads it.
     Raises CorpusError for a wrong header, and at the first row with more or fewer fields than that.
@@ -97,10 +112,8 @@ def csv_rows(path: Path, separator: str, on_progress: OnProgress) -> Rows:
 
 
 def _check_header(path: Path, line: int, header: list[str], separator: str) -> None:
-    """Raise CorpusError if a name is missing, padded or repeated, or if another character separates the fields."""
+    """Raise CorpusError if a name is padded or repeated, or if another character separates the fields."""
     place = f"line {line}"
-    remedy = "name it, or leave the column out (pandas: to_csv(..., index=False))"
-    require_names(path, place, header, remedy)
     for name in header:
         if name != name.strip() or header.count(name) > 1:  # " id" would not be recognized as the column of ids
             expected = "each name once and without blanks around it"
@@ -111,35 +124,32 @@ def _check_header(path: Path, line: int, header: list[str], separator: str) -> N
         raise corpus_error(path, place, f"the one column {header[0]!r}", f"columns apart by {separator!r}", remedy)
 
 
-def json_rows(path: Path, on_progress: OnProgress) -> Rows:
+def json_rows(path: Path, on_progress: OnProgress) -> NumberedRows:
     """Yield the object of each line that is not blank. Raises CorpusError at the first line that is not an object."""
-    expected = "one whole JSON object on each line"
+    expected, remedy = "one whole JSON object on each line", "correct that line; jq -c '.[]' FILE converts an array"
     for line, text in enumerate(read_lines(path, on_progress), 1):
         if not (content := text.strip()):
             continue
-        if content.startswith("["):
-            command = f"{'gunzip -c FILE | ' * is_gzipped(path)}jq -c '.[]'{' FILE' * (not is_gzipped(path))}"
-            raise corpus_error(path, f"line {line}", "a JSON array", expected, f"convert it: {command}")
         try:
             row = json.loads(content)
             if not isinstance(row, dict):
-                raise ValueError(f"a line that starts with {content[:SHOWN]!r}")
+                raise ValueError(f"a line that starts with {content[:QUOTED_CHARACTERS]!r}")
             json.dumps(row, ensure_ascii=False).encode()  # refuses half of a surrogate pair
         except (ValueError, RecursionError) as error:
-            raise corpus_error(path, f"line {line}", first_line(error), expected, "correct that line") from error
+            raise corpus_error(path, f"line {line}", first_line(error), expected, remedy) from error
         yield line, row
 
 
-def parquet_rows(path: Path, on_progress: OnProgress) -> Rows:
-    """Yield the rows of a Parquet file, ROWS_AT_ONCE at a time. Raises CorpusError if it cannot be read."""
+def parquet_rows(path: Path, on_progress: OnProgress) -> NumberedRows:
+    """Yield the rows of a Parquet file, PARQUET_ROWS at a time. Raises CorpusError if it cannot be read."""
     import polars as pl  # slow to import, and only this format needs it
 
     try:
         table = pl.scan_parquet(path, glob=False)
         rows = table.select(pl.len()).collect().item()
-        for begin in range(0, rows, ROWS_AT_ONCE):
+        for begin in range(0, rows, PARQUET_ROWS):
             on_progress(READ, min(0.99, begin / rows))
-            yield from enumerate(table.slice(begin, ROWS_AT_ONCE).collect().iter_rows(named=True), begin)
+            yield from enumerate(table.slice(begin, PARQUET_ROWS).collect().iter_rows(named=True), begin)
     except pl.exceptions.PolarsError as error:
         found = f"Parquet that cannot be read ({first_line(error)})"
         raise corpus_error(path, None, found, "a whole Parquet file", "write or fetch the file again") from error

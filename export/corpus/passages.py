@@ -11,12 +11,11 @@ from typing import overload
 import numpy as np
 
 from export.corpus.corpus import Append
-from export.files.tensor_file import map_file, save_tensors
-from function.engine.arrays import AnyArray
-from function.engine.passages import COLUMNS
-from function.engine.tensors import map_tensors
+from export.files import map_file, save_tensors
+from function.engine.passages import PASSAGE_COLUMNS
+from function.engine.tensors import AnyArray, map_tensors
 
-ROWS_AT_ONCE = 4096  # strings in memory while a column is read from its first row to its last
+STRINGS_AT_ONCE = 4096  # strings in memory while a column is read from its first row to its last
 
 
 @contextmanager
@@ -28,8 +27,8 @@ def writing_passages(path: Path) -> Iterator[Append]:
     Raises OSError if the files cannot be written.
     """
     with ExitStack() as opened:
-        files = [opened.enter_context(TemporaryFile(dir=path.parent)) for _ in COLUMNS]
-        offsets = [array("Q", [0]) for _ in COLUMNS]
+        files = [opened.enter_context(TemporaryFile(dir=path.parent)) for _ in PASSAGE_COLUMNS]
+        offsets = [array("Q", [0]) for _ in PASSAGE_COLUMNS]
 
         def append(*row: str) -> None:
             for file, ends, value in zip(files, offsets, [value.encode() for value in row], strict=True):
@@ -38,7 +37,7 @@ def writing_passages(path: Path) -> Iterator[Append]:
 
         yield append
         tensors: dict[str, AnyArray] = {}
-        for column, file, ends in zip(COLUMNS, files, offsets, strict=True):
+        for column, file, ends in zip(PASSAGE_COLUMNS, files, offsets, strict=True):
             tensors |= {column: map_file(file), f"{column}.offsets": np.frombuffer(ends, np.uint64)}
         save_tensors(path, tensors)
 
@@ -50,7 +49,7 @@ class StoredColumn(Sequence[str]):
     """
 
     def __init__(self, path: Path, column: str) -> None:
-        """Take the file and one of COLUMNS, which function/engine/passages.py describes."""
+        """Take the file and one of PASSAGE_COLUMNS, which function/engine/passages.py describes."""
         self._path = path
         self._column = column
         self._rows = len(map_tensors(path)[f"{column}.offsets"]) - 1
@@ -69,8 +68,8 @@ class StoredColumn(Sequence[str]):
         return self._read(begin, max(0, end - begin))[::step] if step > 0 else list(self)[rows]
 
     def __iter__(self) -> Iterator[str]:
-        for begin in range(0, self._rows, ROWS_AT_ONCE):
-            yield from self[begin : begin + ROWS_AT_ONCE]
+        for begin in range(0, self._rows, STRINGS_AT_ONCE):
+            yield from self[begin : begin + STRINGS_AT_ONCE]
 
     def _read(self, begin: int, count: int) -> list[str]:
         tensors = map_tensors(self._path)
@@ -81,5 +80,5 @@ class StoredColumn(Sequence[str]):
 
 def stored_columns(path: Path) -> tuple[StoredColumn, StoredColumn, StoredColumn]:
     """Return the texts, ids and metadata of a passages.safetensors. Raises TensorsError if the file is damaged."""
-    texts, ids, metadata = (StoredColumn(path, column) for column in COLUMNS)
+    texts, ids, metadata = (StoredColumn(path, column) for column in PASSAGE_COLUMNS)
     return texts, ids, metadata

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from export.corpus import Corpus, CorpusError
 from export.corpus.formats import compact_json
-from export.corpus.python_source import Entry, entries_from_source, parse_modules
+from export.corpus.python_source import Documented, entries_from_source, parse_modules
 
 NAME = "Python's own documentation"  # what a manifest calls this corpus
 
@@ -44,7 +44,7 @@ def python_documentation() -> Corpus:
             f"{folder}: found no sources of the standard library, expected files such as json/__init__.py;"
             " name a file of your own with --corpus"
         )
-    entries: dict[str, Entry] = {}
+    entries: dict[str, Documented] = {}
     for entry in [*entries_from_source(trees), *_from_c()]:
         if entry.doc.strip():
             entries.setdefault(entry.id, entry)
@@ -77,7 +77,7 @@ _SIGNATURE = re.compile(_CALL.pattern + r".*\)(\s*-+>\s*[\w-]+( \w+){0,2}\.?)?\s
 _RULE = re.compile(r"[-=~*#]{3,}")  # a line under a heading
 
 
-def _from_c() -> Iterator[Entry]:
+def _from_c() -> Iterator[Documented]:
     """Yield the functions and classes that the modules of IN_C implement in C."""
     for module in IN_C:
         inside = {module, f"_{module}", os.name if module == "os" else module}
@@ -87,11 +87,11 @@ def _from_c() -> Iterator[Entry]:
                 continue
             kind = "class" if inspect.isclass(value) else "function" if inspect.isroutine(value) else ""
             if kind:
-                yield Entry(module, name, kind, _signature(name, kind, value), value.__doc__ or "")
+                yield Documented(module, name, kind, _signature(name, kind, value), value.__doc__ or "")
             for member, attribute in sorted(vars(value).items()) if kind == "class" else ():
                 if not member.startswith("_") and inspect.isroutine(attribute):
                     signature, doc = _signature(member, "method", attribute), attribute.__doc__ or ""
-                    yield Entry(module, f"{name}.{member}", "method", signature, doc)
+                    yield Documented(module, f"{name}.{member}", "method", signature, doc)
 
 
 def _signature(name: str, kind: str, value: object) -> str:

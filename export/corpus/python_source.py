@@ -31,7 +31,7 @@ Definition = Function | ast.ClassDef
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Documented:
     """A documented object and the module that users import it from; name is "ZipFile.extractall", "" for a module."""
 
     module: str
@@ -60,7 +60,7 @@ def parse_modules(folder: Path) -> Iterator[tuple[str, ast.Module]]:
                 yield ".".join(parts).removesuffix(".__init__"), tree
 
 
-def entries_from_source(trees: dict[str, ast.Module]) -> Iterator[Entry]:
+def entries_from_source(trees: dict[str, ast.Module]) -> Iterator[Documented]:
     """Yield what public modules define, and what they import from private modules or their own submodules.
 
     Each definition has its shortest public name: asyncio.tasks.gather is listed as asyncio.gather.
@@ -74,7 +74,7 @@ def entries_from_source(trees: dict[str, ast.Module]) -> Iterator[Entry]:
         for key in [*defined, *_offered(module, trees)]:
             homes[key] = min(homes.get(key, known), known, key=lambda home: (home.count("."), home))
         if not module.startswith("_"):
-            yield Entry(known, "", "module", f"import {known}", ast.get_docstring(tree) or "")
+            yield Documented(known, "", "module", f"import {known}", ast.get_docstring(tree) or "")
     for (source, name), home in homes.items():
         for node in _definitions(trees[source].body):
             if node.name == name:
@@ -118,7 +118,7 @@ def _listed_in_all(tree: ast.Module) -> list[str] | None:
     return None
 
 
-def _described(node: Definition, module: str, prefix: str) -> Iterator[Entry]:
+def _described(node: Definition, module: str, prefix: str) -> Iterator[Documented]:
     """Yield an entry for a definition and the members of a class, except for names that begin with "_"."""
     if node.name.startswith("_"):
         return
@@ -128,14 +128,14 @@ def _described(node: Definition, module: str, prefix: str) -> Iterator[Entry]:
         members = list(_definitions(node.body))
         starts = [member for member in members if isinstance(member, Function) and member.name == "__init__"]
         arguments = re.sub(r"^\w+(, /)?(, )?", "", ast.unparse(starts[0].args)) if starts else "..."
-        yield Entry(module, name, "class", f"{node.name}({arguments})", doc)
+        yield Documented(module, name, "class", f"{node.name}({arguments})", doc)
         for member in members:
             yield from _described(member, module, f"{name}.")
     elif any(re.search("property|setter", ast.unparse(decorator)) for decorator in node.decorator_list):
-        yield Entry(module, name, "property", node.name, doc)
+        yield Documented(module, name, "property", node.name, doc)
     else:
         kind = "method" if prefix else "function"
-        yield Entry(module, name, kind, f"{node.name}({ast.unparse(node.args)})", doc)
+        yield Documented(module, name, kind, f"{node.name}({ast.unparse(node.args)})", doc)
 
 
 def _definitions(body: list[ast.stmt]) -> Iterator[Definition]:
@@ -143,7 +143,6 @@ def _definitions(body: list[ast.stmt]) -> Iterator[Definition]:
 
 
 def _nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Yield the nodes of a body, including those under if, else, try, except and with."""
     for node in body:
         yield node
         if isinstance(node, ast.If | ast.Try | ast.With | ast.ExceptHandler):

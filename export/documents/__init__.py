@@ -4,7 +4,7 @@ A reader of each format returns the text, headings and blocks of a document. `pa
 Left out: text in images (OCR), the layout of a PDF beyond its lines, and comments and footnotes of a DOCX.
 """
 
+from export.documents.passages import Splitter
 from export.documents.reading import Reading, is_documents, read_documents
-from export.documents.splitter import Splitter
 
 __all__ = ["Reading", "Splitter", "is_documents", "read_documents"]

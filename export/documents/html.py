@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from export.documents.document import Block, Document, Heading, Part
+from export.documents.document import Block, Document, DocumentPart, Heading
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -20,7 +20,7 @@ BOILERPLATE = "|nav|footer|form|svg|iframe|object|video|audio|canvas|button|sele
 INVISIBLE = "|script|style|noscript|template|head|annotation|annotation-xml|rp|"
 CONTENT = "|article|main|section|"  # they contain headers and asides that are content
 OUTSIDE = "|header|aside|"  # boilerplate outside of these
-PAGE = "main, article, h1, h2, p"  # a form with one of these is the whole page, as ASP.NET writes it
+PAGE_ELEMENTS = "main, article, h1, h2, p"  # a form with one of these is the whole page, as ASP.NET writes it
 ROLES = "|navigation|search|banner|contentinfo|"
 PERMALINK = re.compile(r"(?<!\S)(headerlink|anchor|hash-link|header-anchor|anchor-link)(?!\S)")  # "¶" after headings
 GENERATED = re.compile(r"(?<!\S)(viewcode-link|(gen)?indextable)(?!\S)")  # Sphinx: "[source]", tables of its index
@@ -38,27 +38,20 @@ LINE_BREAK = "\v"
 BEGIN, END, GAP = range(3)  # the edges of an element; a gap is an element that is left out
 
 STATED_WITHIN = 16_384  # bytes in which a page states its encoding; browsers read at least 1,024
-STATED = re.compile(r"charset\s*=\s*[\"']?([^\s\"';,]+)", re.IGNORECASE)  # in the content of a meta element
+STATED_CHARSET = re.compile(r"charset\s*=\s*[\"']?([^\s\"';,]+)", re.IGNORECASE)  # in the content of a meta element
 XML_DECLARATION = re.compile(rb"<\?xml[^>]*?\sencoding\s*=\s*[\"']([^\"'>]+)")
-MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-# The labels of https://encoding.spec.whatwg.org/#names-and-labels are mostly those that Python knows. Some mean another
-# encoding there, which has more characters; Python knows others without their prefix or suffix; and utf-7, idna and the
-# like are labels to Python alone.
-MEANINGS = {
+# What https://encoding.spec.whatwg.org/#names-and-labels lists, by Python's names: some labels mean another encoding
+# there, which has more characters. A page that states UTF-16 in ASCII is none.
+WEB_CODECS = re.compile(r"utf-8|cp(866|874|932|949|125\d)|iso8859-\d+|koi8-[ru]|gb18030|big5hkscs|euc_jp|iso2022_jp")
+WEB_ENCODINGS = {
     **dict.fromkeys(("ascii", "iso8859-1"), "cp1252"),
-    "iso8859-9": "cp1254",
-    **dict.fromkeys(("iso8859-11", "tis-620"), "cp874"),
     **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
+    **dict.fromkeys(("utf-16", "utf-16-le", "utf-16-be"), "utf-8"),
+    "iso8859-9": "cp1254",
     "big5": "big5hkscs",
-    **dict.fromkeys(("shift_jis", "windows-31j"), "cp932"),
-    "koi8-ru": "koi8-u",
+    "shift_jis": "cp932",
     "euc_kr": "cp949",
-    **dict.fromkeys(("utf-16", "utf-16-le", "utf-16-be"), "utf-8"),  # a page that states it in ASCII is none
 }
-WEB_CODEC = re.compile(
-    r"utf-8|cp(?:866|874|932|949|125\d)|iso8859-\d+|koi8-[ru]|mac-(?:roman|cyrillic)|gb18030|big5hkscs|euc_jp|iso2022_jp"
-)
-PREFIX, SUFFIX = re.compile(r"^(?:x-|cn-)+|^windows-(?=\d+$)"), re.compile(r"(?<=\d)-[ei]$")
 
 
 def read_html(path: Path) -> Document:
@@ -76,17 +69,19 @@ def _decode(content: bytes) -> tuple[str, str]:
     A byte order mark decides, then the first known encoding that the page states. Without one it is UTF-8 or, if that
     is impossible, Windows-1252.
     """
-    marked = (codec for mark, codec in MARKS.items() if content.startswith(mark))
-    stated = (codec for label in _stated(content) if (codec := _find_codec(label)))
-    codec = next(marked, None) or next(stated, None)
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        codec: str | None = "utf-16"
+    elif content.startswith(codecs.BOM_UTF8):
+        codec = "utf-8-sig"
+    else:
+        codec = next(filter(None, map(_find_codec, _stated(content))), None)
     try:
         return content.decode(codec or "utf-8"), ""
     except UnicodeDecodeError as error:
         reason = f"{error.reason} at byte {error.start}"
     if codec is None:
-        return content.decode(
-            "cp1252", "replace"
-        ), f"states no encoding and is not UTF-8, read as Windows-1252: {reason}"
+        problem = f"states no known encoding and is not UTF-8, read as Windows-1252: {reason}"
+        return content.decode("cp1252", "replace"), problem
     return content.decode(codec, "replace"), f"not in the encoding that it states: {reason}"
 
 
@@ -95,7 +90,7 @@ def _stated(content: bytes) -> Iterator[str]:
     from selectolax.lexbor import LexborHTMLParser
 
     for meta in LexborHTMLParser(content[:STATED_WITHIN]).css("meta[charset], meta[http-equiv=content-type i]"):
-        found = STATED.search(meta.attributes.get("content") or "")
+        found = STATED_CHARSET.search(meta.attributes.get("content") or "")
         yield meta.attributes.get("charset") or (found[1] if found else "")
     if declared := XML_DECLARATION.match(content):
         yield declared[1].decode("ascii", "replace")
@@ -103,15 +98,12 @@ def _stated(content: bytes) -> Iterator[str]:
 
 def _find_codec(label: str) -> str | None:
     """Return the name of Python's codec for a label of the standard, None for any other label."""
-    label = label.strip().lower()
-    for name in (MEANINGS.get(label, label), SUFFIX.sub("", PREFIX.sub("", label)), PREFIX.sub("cp", label)):
-        try:
-            known = codecs.lookup(name).name
-        except (LookupError, ValueError):  # an unknown one; a NUL
-            continue
-        found = MEANINGS.get(known, known)
-        return found if WEB_CODEC.fullmatch(found) else None
-    return None
+    try:
+        known = codecs.lookup(label.strip()).name
+    except (LookupError, ValueError):  # an unknown one; a NUL
+        return None
+    found = WEB_ENCODINGS.get(known, known)
+    return found if WEB_CODECS.fullmatch(found) else None
 
 
 def read_html_text(html: str | bytes, path: Path, has_anchors: bool = True) -> Document:
@@ -130,12 +122,10 @@ def read_html_text(html: str | bytes, path: Path, has_anchors: bool = True) -> D
     first = next((each.text for each in reader.blocks if isinstance(each, Heading) and each.level == 1), "")
     named = tree.css_first("title")
     title = first or (" ".join(named.text().split()) if named is not None else "") or path.stem
-    return Document(title, [Part("".join(reader.pieces), reader.blocks)])
+    return Document(title, [DocumentPart("".join(reader.pieces), reader.blocks)])
 
 
 class _Reader:
-    """Collects the text of a page and its blocks."""
-
     def __init__(self, has_anchors: bool) -> None:
         self.pieces: list[str] = []
         self.blocks: list[Heading | Block] = []
@@ -174,7 +164,6 @@ class _Reader:
                     self._mark = "- " if event == BEGIN else ""
 
     def _end_block(self) -> None:
-        """Write the text since the last block."""
         lines = (" ".join(line.split()) for line in "".join(self._inline).split(LINE_BREAK))
         self._inline.clear()
         text = "\n".join(lines).strip()
@@ -218,7 +207,6 @@ class _Reader:
         return min(len(HEADINGS) + self._depth, DEEPEST)
 
     def _append(self, text: str, gap: str = "\n\n") -> tuple[int, int]:
-        """Add a text after a gap; return where it begins and ends."""
         self.pieces += [gap, text] if self.pieces else [text]
         self._length += len(text) + (len(gap) if len(self.pieces) > 1 else 0)
         return self._length - len(text), self._length
@@ -268,7 +256,7 @@ def _is_content(node: "LexborNode", named: Mapping[str, str | None]) -> bool:
 
 def _is_boilerplate(node: "LexborNode", named: Mapping[str, str | None]) -> bool:
     if f"|{node.tag}|" in BOILERPLATE:
-        return node.tag != "form" or node.css_first(PAGE) is None
+        return node.tag != "form" or node.css_first(PAGE_ELEMENTS) is None
     if f"|{named.get('role')}|" in ROLES:
         return True
     classes = named.get("class")

@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from export.documents.document import Block, Document, Heading, Part, UnreadableError
-from export.documents.plain import paragraphs
+from export.documents.document import Block, Document, DocumentPart, Heading, UnreadableError, paragraphs
 
 EDGE = 2  # lines at the top and at the bottom of a page that can be running headers and footers
 LEAST_PAGES, LEAST_SHARE = 3, 1 / 3  # a line on at least this many pages and this share of them is a running one
@@ -19,7 +18,7 @@ PAGES_OPENED = 100  # pages after which the file is opened again: 2,000 pages of
 LINES_OF_HEADING = 3  # maximum lines of a heading
 NO_TITLE = re.compile(r"untitled|microsoft |.*\.(dvi|docx?|tex|pdf|ps|indd)$", re.IGNORECASE)  # programs state these
 DIVIDED = re.compile(r"(?<=\w)[-\u2010]$")
-NUMBER = re.compile(r"(?<!\d)\d{1,5}(?!\d)")
+PAGE_NUMBER = re.compile(r"(?<!\d)\d{1,5}(?!\d)")
 HYPHEN = re.compile("[\u00ad\x02\ufffe]\\s*")  # PDFium writes the second or third if the hyphen divides a word
 
 Outline = dict[int, list[tuple[int, str]]]  # level and words of the headings on each page
@@ -50,11 +49,11 @@ def read_pdf(path: Path) -> Document:
     return Document(title, _parts(kept, outline), running_lines=sum(map(len, pages)) - sum(map(len, kept)))
 
 
-def _parts(pages: list[list[str]], outline: Outline) -> Iterator[Part]:
+def _parts(pages: list[list[str]], outline: Outline) -> Iterator[DocumentPart]:
     offset = 0
     for number, lines in enumerate(pages):
         text, blocks = _blocks(lines, outline.get(number, []))
-        yield Part(text, blocks, offset, number + 1)
+        yield DocumentPart(text, blocks, offset, number + 1)
         offset += len(text)
 
 
@@ -95,14 +94,13 @@ def _keys(line: str, page: int) -> Iterator[str]:
     """
     yield line.lower()
     has_words = any(map(str.isalpha, line))
-    for number in NUMBER.finditer(line):
+    for number in PAGE_NUMBER.finditer(line):
         before = page - int(number[0])
         if before >= 0 or not has_words:
             yield f"{line[: number.start()]}\0{before}\0{line[number.end() :]}".lower()
 
 
 def _blocks(lines: list[str], headings: list[tuple[int, str]]) -> tuple[str, list[Heading | Block]]:
-    """Return the text of a page and its blocks."""
     typical = sorted(map(len, lines))[len(lines) // 2] if lines else 0  # not the longest: some span two columns
     text, begin, place = "", 0, 0
     blocks: list[Heading | Block] = []
@@ -136,6 +134,5 @@ def _heading(lines: list[str], headings: list[tuple[int, str]]) -> tuple[str, in
 
 
 def _is_same(line: str, words: str) -> bool:
-    """Return whether a line is a heading of the outline, with or without its number."""
     line, words = ("".join(each.lower().split()).lstrip("0123456789.") for each in (line, words))
     return bool(words) and line == words

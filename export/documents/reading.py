@@ -13,15 +13,12 @@ from export.corpus.corpus import READ, Corpus, CorpusError, Skipped, corpus_erro
 from export.corpus.folder import as_text, find_files, refusing_changes
 from export.corpus.formats import compact_json
 from export.corpus.passages import stored_columns, writing_passages
-from export.documents.addresses import HTML, MARKDOWN, page_address
-from export.documents.document import Document, UnreadableError
+from export.documents.document import HTML, MARKDOWN, Document, UnreadableError, page_address, read_plain
 from export.documents.docx import read_docx
 from export.documents.html import read_html
 from export.documents.markdown import read_markdown
-from export.documents.passages import divide
+from export.documents.passages import Splitter, divide
 from export.documents.pdf import read_pdf
-from export.documents.plain import read_plain
-from export.documents.splitter import Splitter
 from export.errors import first_line
 from export.progress import OnProgress, no_progress
 from export.subprocess_call import KilledError, Limits, in_workers
@@ -33,10 +30,10 @@ FORMATS: dict[str, tuple[str, Callable[[Path, str], Document]]] = {
     ".docx": ("DOCX", lambda path, anchors: read_docx(path)),
     ".txt": ("plain text", lambda path, anchors: read_plain(path)),
 }
-LARGEST = 200_000_000  # bytes of a file, except a PDF: it is read at once, and takes up to 15 times as much memory
+LARGEST_FILE = 200_000_000  # bytes of a file, except a PDF: it is read at once, and takes up to 15 times as much memory
 # what reading a file can take: bytes of memory and seconds of processor time, and how much more for its size
 MEMORY, MEMORY_OF_BYTE, MEMORY_OF_ZIPPED_BYTE = 256_000_000, 15, 100
-SECONDS, SECONDS_OF_MB = 10, 10
+READING_SECONDS, SECONDS_OF_MB = 10, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +42,9 @@ class Reading:
 
     splitter: Splitter
     base_url: str = ""  # address at which the folder is published
-    anchors: str = "github"  # style of the anchors in Markdown: one of `addresses.ANCHORS`
+    anchors: str = "github"  # style of the anchors in Markdown: one of ANCHORS
     is_strict: bool = False  # whether a document that cannot be read is an error
-    seconds: int = SECONDS  # see SECONDS
+    seconds: int = READING_SECONDS  # see READING_SECONDS
     memory: int = MEMORY  # see MEMORY
 
     def limits(self, file: Path) -> Limits:
@@ -82,18 +79,17 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
     unreadable: list[str] = []
     incomplete: list[str] = []
     formats: Counter[str] = Counter()
-    running_lines = number = 0
-    calls = [(file, reading.limits(file)) for file in files]
+    running_lines = 0
+    calls = [((file,), reading.limits(file)) for file in files]
     results = in_workers(
         min(os.cpu_count() or 1, len(files)),
         read_document,
         (folder, reading),
         calls,
-        lambda: on_progress(READ, number / len(files)),
     )
     with writing_passages(passages) as append, closing(results):
-        for number, result in enumerate(results):
-            file, limits = calls[number]
+        for number, (((file,), limits), result) in enumerate(zip(calls, results, strict=True)):
+            on_progress(READ, number / len(files))
             name = as_text(file.relative_to(folder).as_posix())
             if isinstance(result, ReadDocument):
                 for row in result.rows:
@@ -119,7 +115,6 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
 
 
 def _reason(error: Exception, limits: Limits) -> str:
-    """Return why a document could not be read."""
     memory = f"more than {limits.memory // 1_000_000:,} MB of memory"
     match error:
         case KilledError(code=code) if code == -signal.SIGXCPU:
@@ -146,8 +141,8 @@ def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
     Raises UnreadableError if it has none, OSError if the file cannot be read, and CorpusError if it changes meanwhile.
     """
     suffix = path.suffix.lower()
-    if suffix != ".pdf" and (size := path.stat().st_size) > LARGEST:
-        raise UnreadableError(f"{size:,} bytes, more than {LARGEST:,}: divide it")
+    if suffix != ".pdf" and (size := path.stat().st_size) > LARGEST_FILE:
+        raise UnreadableError(f"{size:,} bytes, more than {LARGEST_FILE:,}: divide it")
     try:
         with refusing_changes(path):
             document = FORMATS[suffix][1](path, reading.anchors)
@@ -164,7 +159,6 @@ def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
 
 
 def _rows(document: Document, name: str, reading: Reading) -> list[tuple[str, str, str]]:
-    """Return the text, id and metadata of each passage of a document. The id is path#anchor:number."""
     rows = []
     address = page_address(name, reading.base_url, reading.anchors)
     name, document = as_text(name), replace(document, title=as_text(document.title))  # it can be the file's name

@@ -4,9 +4,8 @@ import argparse
 import math
 from pathlib import Path
 
-from export.evaluation.measures import MEASURES, MODES
-from function.commands.options import filter_object
-from function.engine.inputs import number_option
+from export.evaluation.measures import MEASURED_MODES, MEASURES
+from function.commands.options import filter_object, number_option
 
 EVALUATE = """\
 Measure how well a bundle answers questions whose answers you know, in each mode of search.
@@ -14,7 +13,7 @@ Measure how well a bundle answers questions whose answers you know, in each mode
   python -m export evaluate bundle/ --make-questions 30 > questions.jsonl   write a question into each line, then:
   python -m export evaluate bundle/ --questions questions.jsonl
 """
-MEANINGS = """\
+MEASURES_HELP = """\
 measures, each a mean over the questions from 0 to 1 with its 95 % confidence interval:
   nDCG@10     how high the relevant texts stand among the first 10 hits, better grades first; 1 is the best order
   recall@5    the share of the relevant texts that are among the first 5 hits; the same for @10 and @100
@@ -24,7 +23,7 @@ questions:
   JSON lines  {"query": "reset my password", "relevant": ["faq-12", "faq-40"]}
               or with grades: {"query": "reset my password", "relevant": {"faq-12": 2, "faq-40": 1}}
   BEIR        a folder with queries.jsonl and qrels/test.tsv
-  TREC        a file of topics, or of lines with an id, a tab and a question; and --qrels FILE
+  TREC        a file of lines with an id, a tab and a question; and --qrels FILE
 
 examples:
   python -m export evaluate bundle/ --questions questions.jsonl --group-by path
@@ -39,9 +38,18 @@ def add_evaluation_options(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to its parser."""
     add = parser.add_argument
     add("bundle", nargs="?", type=Path, default=Path("bundle"), help="the bundle's folder (default: bundle/)")
-    add("--questions", type=Path, metavar="FILE", help="questions and their relevant ids: JSON lines, BEIR or TREC")
+    one = parser.add_mutually_exclusive_group(required=True)
+    about = "questions and their relevant ids: JSON lines, BEIR or TREC"
+    one.add_argument("--questions", type=Path, metavar="FILE", help=about)
+    drawn = "print N random passages as lines of questions that you fill in"
+    one.add_argument("--make-questions", type=number_option(1, 10**6), metavar="N", help=drawn)
     add("--qrels", type=Path, metavar="FILE", help="judgements of TREC topics, or another split of a BEIR folder")
-    add("--mode", choices=MODES, action="append", help="only this mode; may be repeated (default: all of the bundle)")
+    add(
+        "--mode",
+        choices=MEASURED_MODES,
+        action="append",
+        help="only this mode; may be repeated (default: all of the bundle)",
+    )
     scored = "texts that the reranker scores in the modes with rerank, if the bundle has one (default: 20)"
     add("--candidates", type=number_option(1, 100), default=20, metavar="N", help=scored)
     add("--no-correct", action="store_true", help="search for misspelled words as they are, instead of similar ones")
@@ -56,24 +64,15 @@ def add_evaluation_options(parser: argparse.ArgumentParser) -> None:
     add("--floor", type=_floor, action="append", default=[], metavar="MEASURE=VALUE", help=least)
     add("--run", type=Path, metavar="FILE", help="write the hits of one --mode as a TREC run")
     add("--json", action="store_true", help="print one object of JSON for other programs")
-    drawn = "print N random passages as lines of questions that you fill in"
-    add("--make-questions", type=number_option(1, 10**6), metavar="N", help=drawn)
 
 
 def check_evaluation(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     """Exit with an error unless the options belong together."""
-    if (options.questions is None) == (options.make_questions is None):
-        parser.error("name the questions with --questions FILE, or make a file of them with --make-questions N")
-    if options.make_questions is not None:
-        for option in ("qrels", "mode", "filter", "compare", "floor", "run", "json", "allow_missing"):
-            if getattr(options, option):
-                parser.error(f"--{option.replace('_', '-')} is for --questions; --make-questions measures nothing")
     if options.run is not None and len(set(options.mode or ())) != 1:
         parser.error("--run writes the hits of one mode; name it with --mode, such as --mode semantic")
 
 
 def _floor(text: str) -> tuple[str, float]:
-    """Return the measure and its least value."""
     measure, _, words = text.partition("=")
     try:
         value = float(words)

@@ -10,27 +10,25 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from export.evaluation.fusion_weight import advise
-from export.evaluation.measures import HYBRID, MEASURES, TITLES
+from export.evaluation.measures import HYBRID, MEASURES, SEED, TITLES, advise, figure, randomization_test
 from export.evaluation.questions import Question, read_questions
-from export.evaluation.report import Comparison, Failure, Report, Subset, Text, print_report
+from export.evaluation.report import BundleComparison, Failure, JudgedText, Report, Subset, print_report
 from export.evaluation.search import (
+    BestHits,
+    ModeResults,
     OpenBundle,
-    Ranking,
-    Results,
     check_ids,
     choose_modes,
     filter_questions,
     open_named,
     search_all,
 )
-from export.evaluation.statistics import SEED, figure, randomization_test
 from export.progress import OnProgress, showing_progress
 from export.terminal import python_module
 from function.engine.bundle import BundleError
 
 FAILURES = 5  # questions that are printed
-TEXTS = 3  # expected texts and returned texts of each of them
+SHOWN_TEXTS = 3  # expected texts and returned texts of each of them
 DRAWN_TEXT = 500  # characters of a passage that is printed for a question
 
 
@@ -98,7 +96,7 @@ def run(options: argparse.Namespace, console: Console, errors: Console) -> int:
     return 1 if below else 0
 
 
-def _subset(condition: dict[str, object] | None, results: Results) -> Subset:
+def _subset(condition: dict[str, object] | None, results: ModeResults) -> Subset:
     figures = {
         mode: {name: figure(values[:, place]) for place, name in enumerate(MEASURES)}
         for mode, values in results.measures.items()
@@ -107,9 +105,8 @@ def _subset(condition: dict[str, object] | None, results: Results) -> Subset:
 
 
 def _compare(
-    options: argparse.Namespace, search: Callable[..., Results], results: Results, on_progress: OnProgress
-) -> list[Comparison]:
-    """Return the tests of all measures in the modes that both bundles have."""
+    options: argparse.Namespace, search: Callable[..., ModeResults], results: ModeResults, on_progress: OnProgress
+) -> list[BundleComparison]:
     other = open_named(options.compare, options.group_by, on_progress)
     has = choose_modes(other, options.mode or ())
     if not options.allow_missing:
@@ -122,11 +119,11 @@ def _compare(
             change = results.measures[mode][:, place] - theirs[:, place]
             counts = int((change > 0).sum()), int((change < 0).sum())
             mean = float(theirs[:, place].mean())
-            comparisons.append(Comparison(mode, name, mean, figure(change), *counts, randomization_test(change)))
+            comparisons.append(BundleComparison(mode, name, mean, figure(change), *counts, randomization_test(change)))
     return comparisons
 
 
-def _failures(opened: OpenBundle, results: Results, mode: str) -> list[Failure]:
+def _failures(opened: OpenBundle, results: ModeResults, mode: str) -> list[Failure]:
     """Return the questions with the lowest nDCG@10 below 1, those whose first relevant text comes last first."""
     rankings, keys = results.rankings[mode], []
     for number, (question, ranking) in enumerate(zip(results.questions, rankings, strict=True)):
@@ -137,22 +134,21 @@ def _failures(opened: OpenBundle, results: Results, mode: str) -> list[Failure]:
         if ndcg < 1:
             question, ranking = results.questions[number], rankings[number]
             wanted = sorted((-grade, name) for name, grade in question.relevant.items() if grade)
-            expected = [_text(opened, name, question, ranking) for _, name in wanted[:TEXTS]]
-            returned = [_text(opened, name, question, ranking) for name in list(ranking)[:TEXTS]]
+            expected = [_text(opened, name, question, ranking) for _, name in wanted[:SHOWN_TEXTS]]
+            returned = [_text(opened, name, question, ranking) for name in list(ranking)[:SHOWN_TEXTS]]
             failures.append(Failure(question.id, question.text, ndcg, expected, returned))
     return failures
 
 
-def _text(opened: OpenBundle, name: str, question: Question, ranking: Ranking) -> Text:
+def _text(opened: OpenBundle, name: str, question: Question, ranking: BestHits) -> JudgedText:
     """Return a text with its place; of several passages with this name the best hit, or else the first."""
     place = list(ranking).index(name) + 1 if name in ranking else None
     row = ranking[name].row if name in ranking else opened.rows.get(name)
     text = None if row is None else opened.loaded.passages.text(row)
-    return Text(name, place, question.relevant.get(name, 0), text)
+    return JudgedText(name, place, question.relevant.get(name, 0), text)
 
 
-def _write_run(path: Path, results: Results, mode: str) -> None:
-    """Write question id, Q0, id, rank, score and mode in each line. Raises BundleError if an id has white space."""
+def _write_run(path: Path, results: ModeResults, mode: str) -> None:
     lines = []
     for question, ranking in zip(results.questions, results.rankings[mode], strict=True):
         for place, (name, hit) in enumerate(ranking.items(), 1):
@@ -165,7 +161,6 @@ def _write_run(path: Path, results: Results, mode: str) -> None:
 
 
 def _make_questions(options: argparse.Namespace, console: Console, errors: Console) -> None:
-    """Print lines of questions without their words, each with the id and the text of a random passage."""
     with showing_progress(errors) as on_progress:
         opened = open_named(options.bundle, options.group_by, on_progress)
     names = list(opened.rows)

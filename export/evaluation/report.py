@@ -8,9 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from export.evaluation.fusion_weight import FEWEST, Advice
-from export.evaluation.measures import MEASURES, TITLES
-from export.evaluation.statistics import Figure
+from export.evaluation.measures import FEWEST, MEASURES, TITLES, Advice, Figure
 
 FEW_QUESTIONS = 30
 SIGNIFICANT = 0.05  # p below it: chance alone hardly explains a difference
@@ -27,7 +25,7 @@ class Subset:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class JudgedText:
     """A text of the bundle: its place among the hits from 1, None if it is not among them; text is None if missing."""
 
     id: str
@@ -43,12 +41,12 @@ class Failure:
     id: str
     query: str
     ndcg: float
-    relevant: list[Text]
-    returned: list[Text]
+    relevant: list[JudgedText]
+    returned: list[JudgedText]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class BundleComparison:
     """How the bundle differs from the other one in one mode and measure; better and worse count questions."""
 
     mode: str
@@ -74,7 +72,7 @@ class Report:
     advice: Advice | None
     rerank_advice: Advice | None
     other: str | None
-    comparisons: list[Comparison]
+    comparisons: list[BundleComparison]
     below_floor: list[str]
 
 
@@ -130,7 +128,7 @@ def _print_failures(console: Console, report: Report) -> None:
         console.print()
 
 
-def _print_texts(console: Console, title: str, texts: Sequence[Text]) -> None:
+def _print_texts(console: Console, title: str, texts: Sequence[JudgedText]) -> None:
     for text in texts:
         place = "not found" if text.place is None else f"hit {text.place}"
         line = "the bundle lacks it" if text.text is None else " ".join(text.text.split())
@@ -141,7 +139,6 @@ def _print_texts(console: Console, title: str, texts: Sequence[Text]) -> None:
 
 
 def _print_advice(console: Console, kind: str, advice: Advice | None, command: str) -> None:
-    """Print the advice on a weight: "fusion", or "rerank" in the mode hybrid, or semantic without it."""
     if advice is None:
         console.print(f"{kind} weight: no advice with fewer than {FEWEST} questions")
         return

@@ -1,7 +1,8 @@
 """The searches of a bundle for all questions, as requests to /similar make them."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -9,27 +10,38 @@ from typing import Any
 
 import numpy as np
 
-from export.corpus.ids import id_of_number
-from export.evaluation.fusion_weight import weights_with
-from export.evaluation.measures import DEPTH, HYBRID, KEYWORD, MODES, RERANKED, SEARCHES, SEMANTIC, measure, rank
+from export.corpus.columns import id_of_number
+from export.evaluation.measures import (
+    DEPTH,
+    HYBRID,
+    MEASURED_MODES,
+    RERANKED,
+    SEARCHES,
+    SEMANTIC,
+    measure,
+    rank,
+    weights_with,
+)
 from export.evaluation.questions import Question
 from export.progress import OnProgress
-from function.engine.arrays import Array
-from function.engine.bundle import CONVEX, BundleError, KeywordsInfo
-from function.engine.hybrid import fuse
+from function.engine.bundle import CONVEX, BundleError
+from function.engine.embedder import Embedder, TokenIds
 from function.engine.loading import LoadedBundle, load_bundle
 from function.engine.metadata.columns import Mask
 from function.engine.metadata.filters import FilterError, allowed_rows
-from function.engine.rerank.blend import blended
-from function.engine.rerank.reranker import Logits
+from function.engine.quantization import Embeddings
+from function.engine.rerank.reranker import Logits, Reranker
 from function.engine.semantic.index import MOST_HITS, Hit
+from function.engine.tensors import Array
+from function.executor import InlineExecutor, finish
+from function.search.query import Query, Search
+from function.search.search import make_search
 
-CANDIDATES = 20  # texts that the reranker scores if a request does not say how many
-SHOWN = 3  # missing ids that a message lists
+RERANK_CANDIDATES = 20  # texts that the reranker scores if a request does not say how many
+LISTED_IDS = 3  # missing ids that a message lists
 ROWS_BETWEEN = 1_000  # two reports of how many ids are read
 
-Ranking = dict[str, Hit]  # the best DEPTH names, best first, each with its best hit
-Find = Callable[[int], list[Hit]]  # takes a number of hits, and returns at most as many, best first
+BestHits = dict[str, Hit]  # the best DEPTH names, best first, each with its best hit
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +68,7 @@ class OpenBundle:
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class ModeResults:
     """What the searches found for n questions.
 
     measures has (n, 5) float64 for each mode, in the order of MEASURES. by_weight is (n, weights) float64: nDCG@10 of
@@ -65,7 +77,7 @@ class Results:
     """
 
     questions: Sequence[Question]
-    rankings: dict[str, list[Ranking]]
+    rankings: dict[str, list[BestHits]]
     measures: dict[str, Array[np.float64]]
     by_weight: Array[np.float64] | None
     weights: Sequence[float]
@@ -114,15 +126,15 @@ def choose_modes(opened: OpenBundle, named: Sequence[str]) -> list[str]:
                 raise BundleError(f"{opened.folder}: found no reranker, expected one for the mode {mode!r}; {remedy}")
             remedy = "name another --mode, or export the texts again without --no-keywords"
             raise BundleError(f"{opened.folder}: found no keywords, expected them for the mode {mode!r}; {remedy}")
-    return [mode for mode in MODES if mode in (named or has)]
+    return [mode for mode in MEASURED_MODES if mode in (named or has)]
 
 
 def check_ids(opened: OpenBundle, questions: Sequence[Question], where: Path) -> None:
     """Raise BundleError if the bundle lacks ids that answer questions."""
     expected = {name: question for question in questions for name, grade in question.relevant.items() if grade}
     if missing := [name for name in expected if name not in opened.rows]:
-        first = ", ".join(f"{name!r} (question {expected[name].id})" for name in missing[:SHOWN])
-        more = ", ..." if len(missing) > SHOWN else ""
+        first = ", ".join(f"{name!r} (question {expected[name].id})" for name in missing[:LISTED_IDS])
+        more = ", ..." if len(missing) > LISTED_IDS else ""
         remedy = "correct them, name their column with --group-by, or count them as not found with --allow-missing"
         raise BundleError(
             f"{where}: found {len(missing):,} of {len(expected):,} relevant ids that {opened.folder} does not have: "
@@ -161,109 +173,98 @@ def search_all(
     modes: Sequence[str],
     on_progress: OnProgress,
     allowed: Mask | None = None,
-    candidates: int = CANDIDATES,
+    candidates: int = RERANK_CANDIDATES,
     *,
     correct: bool = True,
-) -> Results:
+) -> ModeResults:
     """Search for each question in each mode, among the rows that `allowed` (rows,) bool keeps, and measure.
 
     candidates is how many texts the reranker scores. correct replaces misspelled words.
     """
+    bundle = opened.loaded if allowed is None else opened.loaded.among(allowed)
+    info, has_weights = bundle.manifest.rerank, HYBRID in modes and allowed is None
     weights = weights_with(opened.fusion_weight)
-    info = opened.loaded.manifest.rerank
     rerank_weights = weights_with(None if info is None else info.weight)
-    by_rerank_weight = np.zeros((len(questions), len(rerank_weights)))
-    rankings: dict[str, list[Ranking]] = {mode: [] for mode in modes}
+    has_rerank_weights = opened.reranked in modes and allowed is None
     by_weight = np.zeros((len(questions), len(weights)))
+    by_rerank_weight = np.zeros((len(questions), len(rerank_weights)))
+    rankings: dict[str, list[BestHits]] = {mode: [] for mode in modes}
     step = f"search {opened.folder}" + ("" if allowed is None else f", {allowed.sum():,} texts")
     for place, question in enumerate(questions):
         on_progress(step, place / len(questions))
-        finders = _finders(opened, question.text, allowed, weights, correct=correct)
-        by_weight_of_rerank = _add_reranked(opened, question.text, modes, finders, rerank_weights, candidates)
+        executor, plain = _OnceExecutor(bundle.embedder), Query(question.text, include=(), correct=correct)
+        search = make_search(bundle, executor)
+        ndcg = partial(_ndcg, opened, question)
         for mode in modes:
-            rankings[mode].append(_rank(opened, finders[mode]))
-        if HYBRID in modes and allowed is None:
-            for column, weight in enumerate(weights):
-                found = _rank(opened, finders[weight])
-                by_weight[place, column] = measure(list(found), question.relevant)[0]
-        for column, find in enumerate(by_weight_of_rerank):
-            by_rerank_weight[place, column] = measure(list(_rank(opened, find)), question.relevant)[0]
+            base = mode.removesuffix("+rerank")
+            query = replace(plain, mode=base, rerank=None if mode == base else candidates)
+            rankings[mode].append(_rank(opened, search, query))
+        if has_weights:
+            query, convex = replace(plain, mode=HYBRID), make_search(_with_convex(bundle), executor)
+            by_weight[place] = [ndcg(convex, replace(query, fusion_weight=weight)) for weight in weights]
+        if has_rerank_weights:
+            query = replace(plain, mode=SEMANTIC if bundle.keywords is None else HYBRID, rerank=candidates)
+            by_rerank_weight[place] = [ndcg(search, replace(query, rerank_weight=weight)) for weight in rerank_weights]
     on_progress(step, 1)
     measures = {
         mode: np.array([measure(list(own), each.relevant) for own, each in zip(found, questions, strict=True)])
         for mode, found in rankings.items()
     }
-    return Results(
+    return ModeResults(
         questions,
         rankings,
         measures,
-        by_weight if HYBRID in modes and allowed is None else None,
+        by_weight if has_weights else None,
         weights,
-        by_rerank_weight if opened.reranked in modes and allowed is None else None,
+        by_rerank_weight if has_rerank_weights else None,
         rerank_weights,
     )
 
 
-def _finders(
-    opened: OpenBundle, text: str, allowed: Mask | None, weights: Sequence[float], *, correct: bool
-) -> dict[str | float, Find]:
-    """Return the searches for one question: that of each mode, and hybrid search with each of these weights."""
-    bundle = opened.loaded
-    (embedding,) = bundle.embedder.embed(bundle.embedder.tokenize([text], role="query"))
-    finders: dict[str | float, Find] = {SEMANTIC: lambda count: bundle.index.search(embedding, count, allowed)}
-    if (keywords := bundle.keywords) is None:
-        return finders
-    matches = keywords.match(text, allowed, correct=correct)
-
-    def fusing(info: KeywordsInfo) -> Find:
-        return lambda count: fuse(bundle.index, embedding, matches, info, count)
-
-    finders |= {KEYWORD: matches.best, HYBRID: fusing(keywords.info)}
-    weighted = {weight: replace(keywords.info, fusion=CONVEX, fusion_weight=weight) for weight in weights}
-    return finders | {weight: fusing(info) for weight, info in weighted.items()}
+def _ndcg(opened: OpenBundle, question: Question, search: Search, query: Query) -> float:
+    return float(measure(list(_rank(opened, search, query)), question.relevant)[0])
 
 
-def _add_reranked(
-    opened: OpenBundle,
-    text: str,
-    modes: Sequence[str],
-    finders: dict[str | float, Find],
-    weights: Sequence[float],
-    candidates: int,
-) -> list[Find]:
-    """Add the searches of the modes with rerank; return that of `opened.reranked` with each of these weights."""
-    by_weight: list[Find] = []
-    for mode in [mode for mode in SEARCHES if RERANKED[mode] in modes]:
-        reranker = opened.loaded.reranker
-        assert reranker is not None  # choose_modes checked it
-        find = finders[mode]
-        hits = find(candidates)
-        if not hits:
-            finders[RERANKED[mode]] = find
-            by_weight = [find] * len(weights) if RERANKED[mode] == opened.reranked else by_weight
-            continue
-        pairs = reranker.tokenize_pairs(text, [opened.loaded.passages.text(hit.row) for hit in hits])
-        blend = partial(_blend, find, hits, reranker.score(pairs), mode)
-        finders[RERANKED[mode]] = blend(reranker.info.weight)
-        if RERANKED[mode] == opened.reranked:
-            by_weight = [blend(weight) for weight in weights]
-    return by_weight
+class _OnceExecutor(InlineExecutor):
+    """Embeds the text of a question and scores its pairs once for all of its searches."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        super().__init__(embedder)
+        self._embeddings: dict[tuple[int, ...], Embeddings] = {}
+        self._logits: dict[tuple[int, ...], float] = {}
+
+    async def embed(self, tokens: Sequence[TokenIds], *, is_check: bool = False) -> Embeddings:
+        (text,) = tokens
+        if (key := tuple(text.ids)) not in self._embeddings:
+            self._embeddings[key] = await super().embed(tokens)
+        return self._embeddings[key]
+
+    async def score(self, reranker: Reranker, pairs: Sequence[TokenIds]) -> Logits:
+        keys = [tuple(pair.ids) for pair in pairs]
+        missing = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in self._logits}
+        self._logits.update(zip(missing, reranker.score(list(missing.values())).tolist(), strict=True))
+        return np.array([self._logits[key] for key in keys], np.float32)
 
 
-def _blend(find: Find, hits: list[Hit], logits: Logits, mode: str, weight: float) -> Find:
-    both = blended(lambda count, mask: find(count), hits, logits, weight, mode)
-    return lambda count: both(count, None)
+def _with_convex(bundle: LoadedBundle) -> LoadedBundle:
+    """Return the bundle with scores that are added, which a request can weight, also if its own are ranks."""
+    found = replace(bundle)
+    keywords = copy(bundle.keywords)
+    assert keywords is not None  # choose_modes checked it
+    keywords.info = replace(keywords.info, fusion=CONVEX)
+    vars(found).update(vars(bundle) | {"keywords": keywords})
+    return found
 
 
-def _rank(opened: OpenBundle, find: Find) -> Ranking:
+def _rank(opened: OpenBundle, search: Search, query: Query) -> BestHits:
     """Return the best DEPTH names. Hits beyond those of a request are searched until DEPTH names are found."""
     count = MOST_HITS
     while True:
-        hits = find(count)
-        best: Ranking = {}
-        for hit in hits:
-            best.setdefault(opened.names[hit.row], hit)
-        if len(hits) < count or len(best) >= DEPTH:
+        results = finish(search(replace(query, num_results=count), lambda phase: None)).results
+        best: BestHits = {}
+        for result in results:
+            best.setdefault(opened.names[result["index"]], Hit(result["index"], result["score"]))
+        if len(results) < count or len(best) >= DEPTH:
             break
         count *= 4
     scores = {name: hit.score for name, hit in list(best.items())[:DEPTH]}

@@ -8,23 +8,23 @@ rows. `function/engine/metadata/columns.py` reads the tensors and describes them
 
 import json
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from difflib import get_close_matches
-from functools import lru_cache
+import sys
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
+import numpy as np
+
 from export.corpus import Corpus, CorpusError
-from export.index.column_values import NumberRange, Numbers, Words
-from function.engine.arrays import AnyArray
-from function.engine.metadata.columns import EXPECTED, Stored, stored_value
+from export.corpus.columns import EXACT_FLOATS, require_column
+from export.errors import QUOTED_CHARACTERS
+from function.engine.metadata.columns import EXPECTED_VALUES, Stored, stored_value
+from function.engine.tensors import AnyArray
 
 NONE = "none"  # the type of a column that filters cannot name
-TYPES = (*EXPECTED, NONE)
+COLUMN_TYPES = (*EXPECTED_VALUES, NONE)
 LIST_OF_STRINGS = "a list of strings"
-SHOWN = 40  # maximum characters of a wrong value in a message
-REMEMBERED = 1 << 14  # strings whose type and stored form are cached
 TYPES_OF_JSON: dict[type, tuple[str, ...]] = {
     str: ("string", "date"),
     int: ("number",),
@@ -32,19 +32,37 @@ TYPES_OF_JSON: dict[type, tuple[str, ...]] = {
     bool: ("boolean",),
     list: ("list",),
 }
-NUMBER = frozenset(["number"])
-DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-
-Metadata = Iterable[Mapping[str, object]]  # one mapping for each row
+NUMBER_TYPE = frozenset(["number"])
+DATE_PATTERN = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
-@dataclass(slots=True)
-class _Column:
-    """A column as far as it is read: the types that all its values have, and the range of its numbers."""
+class NumberRange:
+    """The range of a column's numbers, and the dtype that holds all of them exactly."""
 
-    kinds: frozenset[str]
-    numbers: NumberRange = field(default_factory=NumberRange)
-    rounded_row: int | None = None  # the row with `numbers.rounded`
+    def __init__(self) -> None:
+        self.rounded: int | None = None  # the first whole number that float64 would round
+        self._least = self._most = 0  # the range of the whole numbers, 0 included
+        self._has_fraction = False
+
+    def add(self, number: int | float) -> None:
+        """Add a number that is neither NaN nor infinite."""
+        if isinstance(number, float) and not number.is_integer():
+            self._has_fraction = True
+            return
+        whole = int(number)
+        self._least, self._most = min(self._least, whole), max(self._most, whole)
+        if self.rounded is None and abs(whole) > EXACT_FLOATS:
+            is_float = abs(whole) <= sys.float_info.max and float(whole) == whole
+            self.rounded = None if is_float else whole
+
+    @property
+    def dtype(self) -> "np.dtype[np.generic] | None":
+        """The first that fits of int64, uint64 and float64; None if none does."""
+        if not self._has_fraction and self._least >= -(2**63) and self._most < 2**63:
+            return np.dtype(np.int64)
+        if not self._has_fraction and self._least == 0 and self._most < 2**64:
+            return np.dtype(np.uint64)
+        return np.dtype(np.float64) if self.rounded is None else None
 
 
 def choose_types(corpus: Corpus, requested: Mapping[str, str], source: Path) -> dict[str, str]:
@@ -53,44 +71,41 @@ def choose_types(corpus: Corpus, requested: Mapping[str, str], source: Path) -> 
     Raises CorpusError, which names the source, if a requested column is missing, if a value does not fit, if
     numbers cannot be stored exactly, or if filters could not name a column.
     """
-    columns: dict[str, _Column] = {}
-    stored_of, types_of = lru_cache(REMEMBERED)(stored_values), lru_cache(REMEMBERED)(_types_of)
+    kinds: dict[str, frozenset[str]] = {}  # the types that all values of a column have
+    ranges: dict[str, NumberRange] = {}
     for row, metadata in enumerate(map(json.loads, corpus.metadata)):
         for name, value in metadata.items():
-            is_string, number = isinstance(value, str), value
-            if (kind := requested.get(name)) is None:
-                kinds = types_of(value) if is_string else _types_of(value)
+            kind = requested.get(name)
+            if kind in (None, NONE):
+                fitting = _types_of(value) if kind is None else frozenset([NONE])
+            elif stored_values(kind, value) is not None:
+                fitting = frozenset([kind])
             else:
-                kinds = frozenset([kind])
-                stored = [] if kind == NONE else stored_of(kind, value) if is_string else stored_values(kind, value)
-                if stored is None:
-                    fitting = LIST_OF_STRINGS if kind == "list" else EXPECTED[kind]
-                    raise CorpusError(
-                        f"{_place(source, corpus, row)}: found {_shown(value)} in the column {name!r}, expected "
-                        f"{fitting}; correct it, or choose another type with --column {name}=TYPE"
-                    )
-                if kind == "number":
-                    (number,) = stored
-            if (column := columns.get(name)) is None:
-                column = columns[name] = _Column(kinds)
-            column.kinds &= kinds
-            if column.kinds == NUMBER:
-                column.numbers.add(number)
-                if column.rounded_row is None and column.numbers.rounded is not None:
-                    column.rounded_row = row
-    for name in sorted(name for name in requested.keys() - columns.keys() if requested[name] != NONE):
-        close = get_close_matches(name, columns, n=1)
-        advice = (
-            f"did you mean {close[0]!r}?" if close else f"name another, or write --column {quote(f'{name}={NONE}')}"
-        )
-        known = ", ".join(map(repr, sorted(columns))) or "(none)"
-        raise CorpusError(f"{source}: found the columns {known}, expected a column {name!r} with values; {advice}")
-    types = {
-        name: "date" if "date" in column.kinds else next(iter(column.kinds), NONE)
-        for name, column in sorted(columns.items())
-    }
+                raise CorpusError(
+                    f"{source}, text {row} (from 0, id {corpus.ids[row]!r}): found {_shown(value)} in the column "
+                    f"{name!r}, expected {LIST_OF_STRINGS if kind == 'list' else EXPECTED_VALUES[kind]}; "
+                    f"correct it, or "
+                    f"choose another type with --column {name}=TYPE"
+                )
+            kinds[name] = kinds.get(name, fitting) & fitting
+            if kinds[name] == NUMBER_TYPE:
+                ranges.setdefault(name, NumberRange()).add(*stored_values("number", value) or ())
+    for name in sorted(name for name in requested if requested[name] != NONE):
+        require_column(source, sorted(kinds), name, "--column")
+    types = {name: "date" if "date" in kinds[name] else next(iter(kinds[name]), NONE) for name in sorted(kinds)}
     for name, kind in types.items():
-        _require_filterable(source, corpus, name, kind, columns[name])
+        left_out = f"leave it out of filters with --column {quote(f'{name}={NONE}')}"
+        if kind != NONE and name.startswith("$"):
+            raise CorpusError(
+                f"{source}: found the column {name!r}, expected no $ at the beginning of a name, because $and and the "
+                f"like are operators of filters; rename it, or {left_out}"
+            )
+        if kind == "number" and ranges[name].dtype is None:
+            raise CorpusError(
+                f"{source}: found {_shown(ranges[name].rounded)} in the column {name!r}, expected whole numbers that "
+                "all fit into 64 bits, or numbers that float64 holds exactly, so that filters can distinguish it from "
+                f"its neighbours; compare the column as strings with --column {quote(f'{name}=string')}, or {left_out}"
+            )
     return types
 
 
@@ -105,37 +120,16 @@ def numeric_strings(corpus: Corpus, types: Mapping[str, str]) -> list[str]:
     return sorted(found)
 
 
-def _require_filterable(source: Path, corpus: Corpus, name: str, kind: str, column: _Column) -> None:
-    """Raise CorpusError if filters could not name a column that has a type, or not compare its numbers exactly."""
-    left_out = f"leave it out of filters with --column {quote(f'{name}={NONE}')}"
-    if kind != NONE and name.startswith("$"):
-        raise CorpusError(
-            f"{source}: found the column {name!r}, expected no $ at the beginning of a name, because $and and the like "
-            f"are operators of filters; rename it, or {left_out}"
-        )
-    if kind == "number" and column.rounded_row is not None and column.numbers.typecode is None:
-        raise CorpusError(
-            f"{_place(source, corpus, column.rounded_row)}: found {_shown(column.numbers.rounded)} in the column "
-            f"{name!r}, expected whole numbers that all fit into 64 bits, or numbers that float64 holds exactly, so "
-            f"that filters can distinguish it from its neighbours; compare the column as strings with "
-            f"--column {quote(f'{name}=string')}, or {left_out}"
-        )
-
-
-def _place(source: Path, corpus: Corpus, row: int) -> str:
-    return f"{source}, text {row} (from 0, id {corpus.ids[row]!r})"
-
-
 def _types_of(value: object) -> frozenset[str]:
     """Return the types that fit a value: a date is a string too."""
-    if isinstance(value, str) and not DATE.match(value):
+    if isinstance(value, str) and not DATE_PATTERN.match(value):
         return frozenset(["string"])
     return frozenset(kind for kind in TYPES_OF_JSON.get(type(value), ()) if stored_values(kind, value) is not None)
 
 
 def _shown(value: object) -> str:
     text = repr(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+    return text if len(text) <= QUOTED_CHARACTERS else f"{text[:QUOTED_CHARACTERS]}..."
 
 
 def stored_values(kind: str, value: object) -> list[Stored] | None:
@@ -159,24 +153,86 @@ def stored_values(kind: str, value: object) -> list[Stored] | None:
         return None
 
 
-def column_tensors(metadata: Metadata, types: Mapping[str, str]) -> dict[str, AnyArray]:
+class _Column:
+    """The values of a column, collected row by row; equal values share their memory."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._rows = array("I")  # rows that have a value
+        self._values: list[Stored] = []
+        self._owners = array("I")  # the row of each value; a row can have several strings of a list, or none
+        self._known: dict[Stored, Stored] = {}
+
+    def add(self, row: int, values: Sequence[Stored]) -> None:
+        """Add what `stored_values` returns for the next row that has a value."""
+        self._rows.append(row)
+        for value in values:
+            self._owners.append(row)
+            self._values.append(self._known.setdefault(value, value))
+
+    def tensors(self, count: int) -> dict[str, AnyArray]:
+        """Return the tensors of a column of `count` rows: with a dictionary where that takes fewer bytes."""
+        rows = np.asarray(self._rows)
+        tensors = self._words(count) if self._kind in ("string", "list") else self._numbers(count)
+        if len(rows) < count:
+            tensors["present"] = np.packbits(_spread(np.ones(len(rows), np.uint8), rows, count))
+        return tensors
+
+    def _words(self, count: int) -> dict[str, AnyArray]:
+        words = sorted(word for word in self._known if isinstance(word, bytes))
+        places: dict[Stored, int] = {word: place for place, word in enumerate(words)}
+        codes = np.fromiter(map(places.__getitem__, self._values), _smallest_dtype(len(words)), len(self._values))
+        owners = np.asarray(self._owners)
+        tensors: dict[str, AnyArray] = {
+            "values": np.frombuffer(b"".join(words), np.uint8),
+            "offsets": np.cumsum([0, *map(len, words)], dtype=np.uint64),
+        }
+        if self._kind == "list":
+            return tensors | {"codes": codes, "rows": owners}
+        return tensors | {"codes": _spread(codes, owners, count)}
+
+    def _numbers(self, count: int) -> dict[str, AnyArray]:
+        numbers = NumberRange()
+        for number in self._known:
+            assert not isinstance(number, bytes)
+            numbers.add(number)
+        rows, values = (
+            np.asarray(self._rows),
+            np.array(self._values, np.uint8 if self._kind == "boolean" else numbers.dtype),
+        )
+        each = _spread(values, rows, count)
+        distinct, places = np.unique(values, return_inverse=True)
+        codes = _spread(places.astype(_smallest_dtype(len(distinct))), rows, count)
+        is_smaller = distinct.nbytes + codes.nbytes < each.nbytes
+        return {"values": distinct, "codes": codes} if is_smaller else {"values": each}
+
+
+def column_tensors(metadata: Iterable[Mapping[str, object]], types: Mapping[str, str]) -> dict[str, AnyArray]:
     """Return the tensors of a columns.safetensors, which function/engine/metadata/columns.py describes.
 
-    The metadata is read once, and only one row of it is in memory. Raises ValueError if a value does not fit its
-    column's type.
+    The metadata, a mapping for each row, is read once, and `choose_types` returned the types.
+    Raises ValueError if a value does not fit its column's type.
     """
-    columns = {name: Words(kind) if kind in ("string", "list") else Numbers(kind) for name, kind in types.items()}
-    stored_of = lru_cache(REMEMBERED)(stored_values)
+    columns = {name: _Column(kind) for name, kind in types.items()}
     count = 0
     for count, values in enumerate(metadata, 1):
-        for name, value in values.items():
-            if name in columns:
-                stored = stored_of(types[name], value) if isinstance(value, str) else stored_values(types[name], value)
-                if stored is None:
-                    raise ValueError(f"row {count - 1}: {_shown(value)} in the column {name!r}")
-                columns[name].add(count - 1, stored)
+        for name in columns.keys() & values.keys():
+            stored = stored_values(types[name], values[name])
+            if stored is None:
+                raise ValueError(f"row {count - 1}: {_shown(values[name])} in the column {name!r}")
+            columns[name].add(count - 1, stored)
     tensors: dict[str, AnyArray] = {}
     for name in types:
         parts = columns.pop(name).tensors(count)
         tensors |= {f"{name}.{part}": tensor for part, tensor in parts.items()}
     return tensors
+
+
+def _spread(values: AnyArray, rows: AnyArray, count: int) -> AnyArray:
+    spread = np.zeros(count, values.dtype)
+    spread[rows] = values
+    return spread
+
+
+def _smallest_dtype(count: int) -> "np.dtype[np.generic]":
+    return np.min_scalar_type(max(count - 1, 0))

@@ -1,34 +1,39 @@
 """Texts become embeddings on all cores of this machine, and a corpus becomes the rows of its index.
 
-A corpus is embedded in shards, and each finished shard is kept on the disk. While the cores embed one shard, the next
-one is read and tokenized and the last one is written, so that no core waits between two of them. export/cluster.py
-embeds the same shards on other machines.
+A corpus is embedded in shards, and each finished shard is kept on the disk. export/cluster.py embeds the same shards on
+other machines.
 """
 
+import json
 import os
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import compress, islice
+from itertools import count as numbers
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
-from export.corpus.digests import Places, digest_texts, find_digests, mark_first
-from export.index.shards import KnownRows, Truncated, gather_rows, join_digests, read_shards, save_shard
+from export.corpus.corpus import EmbeddedTexts, Positions, digest_texts, find_digests, mark_first
+from export.corpus.passages import stored_columns
+from export.files import release
+from export.index.indexer import check_checksum
+from export.index.shards import KnownRows, Truncated, gather_rows, join_digests, name_model, read_shards, save_shard
 from export.progress import OnProgress, no_progress
-from function.engine.embedder import Embedder, TokenIds, plan_batches
+from function.engine.bundle import INDEX, PASSAGES, TRUNCATED, BundleError, Manifest, check_bundle, read_manifest
+from function.engine.embedder import Embedder, plan_batches
 from function.engine.quantization import Codes, Embeddings, Scales, quantize
-from function.engine.tensors import TensorsError
+from function.engine.semantic.index import Index
+from function.engine.tensors import TensorsError, map_tensors
 
 TEXTS_PER_SHARD = 4096  # about 15 seconds of work for one core; a stopped export loses the unfinished shards
 TEXTS_AT_ONCE, CHARACTERS_AT_ONCE = 1024, 1_000_000  # maxima that are tokenized together: tokens take many bytes
 
 Item = TypeVar("Item")
-Quantized = tuple[Codes, Scales]
-Count = Callable[[int], None]  # takes the number of texts embedded since its last call
+EmbedBatches = Callable[[Callable[[list[int]], tuple[Codes, Scales]], list[list[int]]], Iterable[tuple[Codes, Scales]]]
+OnEmbedded = Callable[[int], None]  # takes the number of texts embedded since its last call
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,7 @@ class Shard:
     is_truncated: Truncated  # (n,)
 
 
-EmbedShards = Callable[[Embedder, Iterator[str], Count], Iterator[Shard]]  # in any order
+EmbedShards = Callable[[Embedder, Iterator[str], OnEmbedded], Iterator[Shard]]  # in any order
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,7 @@ class EmbeddedCorpus:
     embedded: int  # texts that were embedded now
     is_truncated: Truncated  # (rows,): whether the text is longer than the model reads
     resumed: int  # rows reused from an export that was stopped
-    older_rows: Places  # (rows,): the row of the older bundle that each row is, -1 for one that is not from there
+    older_rows: Positions  # (rows,): the row of the older bundle that each row is, -1 for one that is not from there
 
     @property
     def updated(self) -> int:
@@ -72,39 +77,38 @@ def take_shard(texts: Iterator[str]) -> Iterator[str]:
     return islice(texts, TEXTS_PER_SHARD)
 
 
-def embed_shard(embedder: Embedder, number: int, texts: Sequence[str]) -> Shard:
-    """Return the rows of one shard, embedded on one core in the batches that `embed_here` makes of it."""
-    tokens = _tokenize(embedder, texts)
-    batches = plan_batches([len(text.ids) for text in tokens])
-    results = (_embed_batch(embedder, tokens, rows) for rows in batches)
-    return _collect(embedder.model.dim, number, tokens, zip(batches, results, strict=True), lambda done: None)
+def embed_shard(
+    embedder: Embedder,
+    number: int,
+    texts: Sequence[str],
+    run: EmbedBatches = map,
+    count: OnEmbedded = lambda done: None,
+) -> Shard:
+    """Return the rows of one shard; `run` embeds its batches, one after the other or on all cores.
 
-
-def embed_here(embedder: Embedder, texts: Iterator[str], count: Count) -> Iterator[Shard]:
-    """Embed the texts on all cores of this machine, and yield their shards in order.
-
-    At most three shards of tokens are in memory.
+    At most TEXTS_AT_ONCE texts or CHARACTERS_AT_ONCE characters are tokenized at once.
     """
-    waiting: deque[tuple[int, list[TokenIds], list[tuple[list[int], Future[Quantized]]]]] = deque()
+    pieces = group(texts, TEXTS_AT_ONCE, CHARACTERS_AT_ONCE, len)
+    tokens = [found for piece in pieces for found in embedder.tokenize(piece, role="document")]
+    batches = plan_batches([len(text.ids) for text in tokens])
 
-    def collect() -> Shard:
-        number, tokens, batches = waiting.popleft()
-        return _collect(embedder.model.dim, number, tokens, ((rows, one.result()) for rows, one in batches), count)
+    def embed(batch: list[int]) -> tuple[Codes, Scales]:
+        return quantize(embedder.embed_batch([tokens[row].ids for row in batch]))
 
-    pool = ThreadPoolExecutor(os.cpu_count())
-    try:
-        number = 0
-        while tokens := _tokenize(embedder, take_shard(texts)):
-            batches = plan_batches([len(text.ids) for text in tokens])
-            futures = [(rows, pool.submit(_embed_batch, embedder, tokens, rows)) for rows in batches]
-            waiting.append((number, tokens, futures))
-            number += 1
-            if len(waiting) > 1:  # the cores have the newer shard to go on with
-                yield collect()
-        while waiting:
-            yield collect()
-    finally:
-        pool.shutdown(cancel_futures=True)  # after an interruption too
+    codes, scales = np.empty((len(tokens), embedder.model.dim), np.int8), np.empty(len(tokens), np.float32)
+    for batch, rows in zip(batches, run(embed, batches), strict=True):
+        codes[batch], scales[batch] = rows
+        count(len(batch))
+    return Shard(number, codes, scales, np.array([text.is_truncated for text in tokens], bool))
+
+
+def embed_here(embedder: Embedder, texts: Iterator[str], count: OnEmbedded) -> Iterator[Shard]:
+    """Embed the texts on all cores of this machine, and yield their shards in order."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for number in numbers():
+            if not (shard := list(take_shard(texts))):
+                return
+            yield embed_shard(embedder, number, shard, pool.map, count)
 
 
 def embed_corpus(
@@ -125,7 +129,7 @@ def embed_corpus(
     """
     digests = digest_texts(texts)
     before = [older] if older is not None else []
-    known = [*before, *read_shards(fresh, model, digests)]
+    known = [*before, *read_shards(fresh, model)]
     places = find_digests(digests, join_digests(known))
     older_rows = np.where(places < sum(len(rows.digests) for rows in before), places, -1)
     resumed = int(np.count_nonzero(places >= 0) - np.count_nonzero(older_rows >= 0))
@@ -143,34 +147,13 @@ def embed_corpus(
         begin = shard.number * TEXTS_PER_SHARD
         own = wanted[begin : begin + len(shard.codes)]
         save_shard(fresh, model, own, shard.codes, shard.scales, shard.is_truncated)
-    known = [*before, *read_shards(fresh, model, digests)]
+    known = [*before, *read_shards(fresh, model)]
     places = find_digests(digests, join_digests(known))
     if (places < 0).any():
         raise TensorsError(f"{fresh}: a shard is damaged that was just written; expected a disk that works; check it")
     is_truncated = np.concatenate([rows.is_truncated for rows in known])[places]
     codes, scales = gather_rows(known, places, embedder.model.dim, fresh)
     return EmbeddedCorpus(codes, scales, embedded, is_truncated, resumed, older_rows)
-
-
-def _embed_batch(embedder: Embedder, tokens: list[TokenIds], rows: list[int]) -> Quantized:
-    return quantize(embedder.embed_batch([tokens[row].ids for row in rows]))
-
-
-def _collect(
-    dim: int, number: int, tokens: list[TokenIds], batches: Iterable[tuple[list[int], Quantized]], count: Count
-) -> Shard:
-    """Return a shard as soon as all its batches are embedded."""
-    codes, scales = np.empty((len(tokens), dim), np.int8), np.empty(len(tokens), np.float32)
-    for rows, batch in batches:
-        codes[rows], scales[rows] = batch
-        count(len(rows))
-    return Shard(number, codes, scales, np.array([text.is_truncated for text in tokens], bool))
-
-
-def _tokenize(embedder: Embedder, texts: Iterable[str]) -> list[TokenIds]:
-    """Return the tokens of the texts, at most TEXTS_AT_ONCE texts or CHARACTERS_AT_ONCE characters at once."""
-    pieces = group(texts, TEXTS_AT_ONCE, CHARACTERS_AT_ONCE, len)
-    return [tokens for piece in pieces for tokens in embedder.tokenize(piece, role="document")]
 
 
 def group(items: Iterable[Item], most: int, most_size: int, size_of: Callable[[Item], int]) -> Iterator[list[Item]]:
@@ -186,3 +169,45 @@ def group(items: Iterable[Item], most: int, most_size: int, size_of: Callable[[I
         room -= size
     if found:
         yield found
+
+
+def open_older_rows(bundle: Path, manifest: Manifest) -> KnownRows:
+    """Return the rows of a bundle; manifest describes the model that the new texts will be embedded with.
+
+    The rows stay readable when the bundle's files are replaced.
+    Raises BundleError or TensorsError if the bundle is damaged, if it was embedded by another model, or if another
+    export replaces it now.
+    """
+    older = check_bundle(bundle)
+    if older.corpus.vectors is not None:
+        raise BundleError(f"{bundle}: its texts are in S3 Vectors; name the bundle that was published there")
+    if name_model(older) != name_model(manifest):
+        raise BundleError(
+            f"{bundle}: was embedded by the model {older.model.name} with {_shown(older)}, the new texts would be by "
+            f"{manifest.model.name} with {_shown(manifest)}; expected the same model; leave MODEL out to go on with "
+            "the bundle's, or leave --update out to embed all texts"
+        )
+    for name in (INDEX, PASSAGES):
+        check_checksum(bundle, name, older)
+    Index.open(bundle / INDEX, older.corpus.stages)  # checks the tensors
+    tensors = map_tensors(bundle / INDEX)
+    is_truncated = np.zeros(older.corpus.rows, bool)
+    if TRUNCATED in older.files:
+        check_checksum(bundle, TRUNCATED, older)
+        with (bundle / TRUNCATED).open(encoding="utf-8") as file:
+            is_truncated[[json.loads(line)["index"] for line in file]] = True
+    texts, _, metadata = stored_columns(bundle / PASSAGES)
+    digests = digest_texts(EmbeddedTexts(texts, metadata) if older.corpus.heading_prefix else texts)
+    if read_manifest(bundle) != older:
+        raise BundleError(f"{bundle}: was replaced while it was read; run the command again when no other export runs")
+
+    def read(rows: Positions) -> tuple[Codes, Scales]:
+        found = tensors["codes"][rows], tensors["scales"][rows]
+        release(tensors["codes"])  # otherwise the whole index would be in memory
+        return found
+
+    return KnownRows(digests, is_truncated, read)
+
+
+def _shown(manifest: Manifest) -> str:
+    return f"sha256 {manifest.files['model.ort'].sha256[:12]}"

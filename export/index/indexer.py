@@ -2,25 +2,27 @@
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import compress
 from pathlib import Path
 
+import numpy as np
+
 from export.corpus import Corpus
-from export.files.tensor_file import save_tensors
+from export.files import release, save_tensors
 from export.index.columns import NONE, column_tensors
-from export.index.index_file import write_index_file
-from export.index.keywords import KeywordOptions, keyword_tensors, share_of_known_words
-from export.index.languages import row_languages
-from export.index.recall import ExactSearches, Recall
+from export.index.keywords import KeywordOptions, keyword_tensors, row_languages, share_of_known_words
+from export.index.recall import SPANS, ExactSearches, Recall, choose_stages, search_samples
 from export.index.shards import Truncated
 from function.engine import bundle as layout
-from function.engine.bundle import BundleError, IndexInfo, Manifest, ModelInfo, RerankInfo, describe_file
-from function.engine.quantization import Codes, Scales
+from function.engine.bundle import BundleError, IndexInfo, Manifest, ModelInfo, RerankInfo, StagesInfo, describe_file
+from function.engine.quantization import Codes, Embeddings, Scales
+from function.engine.semantic.index import EXHAUSTIVE_ROWS, Index, Words, signs
 from function.engine.tokenizer import read_tokenizer
 
 KEYWORDS_BY_DEFAULT = KeywordOptions()
+ROWS_AT_ONCE = 65_536  # rows whose signs are computed at a time
 
 
 def write_model(folder: Path, model: ModelInfo, rerank: RerankInfo | None = None) -> Manifest:
@@ -38,20 +40,22 @@ def write_index(
     folder: Path,
     manifest: Manifest,
     corpus: Corpus,
-    codes: Codes,
-    scales: Scales,
+    rows: tuple[Codes, Scales],
+    spans: Embeddings,
     name: str,
-    exact: ExactSearches,
     keywords: KeywordOptions | None = KEYWORDS_BY_DEFAULT,
 ) -> Manifest:
     """Write the index, columns and keywords beside the model and the passages, then the manifest, and return that.
 
     A truncated.jsonl that is in the folder is listed in the manifest.
-    codes (rows, dim) int8 and scales (rows,) float32 are in the corpus's order, and can be memory-mapped.
-    exact is what exact search finds for the queries that the recall is measured with. keywords is None for a bundle
-    without them.
+    rows are codes (rows, dim) int8 and scales (rows,) float32 in the corpus's order, and can be memory-mapped. spans,
+    (m, dim) float32, are the embeddings of `sample_spans`, with which the recall is measured. keywords is None for a
+    bundle without them.
     """
-    stages, recalls = write_index_file(folder / layout.INDEX, codes, scales, exact)
+    exact = search_samples(spans, *rows)
+    stages, recalls = write_index_file(folder / layout.INDEX, *rows, exact)
+    shares = {kind: each.at_10 for kind, each in recalls.items()}
+    shares |= {f"{kind}_first": each.first for kind, each in recalls.items()}
     written = [layout.INDEX, layout.PASSAGES]
     columns = {column: kind for column, kind in corpus.columns.items() if kind != NONE}
     if columns:
@@ -59,9 +63,12 @@ def write_index(
         written.append(layout.COLUMNS)
     described = None
     if keywords is not None:
-        titles = _titles(corpus, keywords.title_column)
-        column = keywords.language_column
-        languages = None if column is None else row_languages(corpus, column, keywords.stemming, Path(name))
+        titles, languages = None, None
+        if keywords.title_column is not None:
+            found = (json.loads(metadata).get(keywords.title_column) for metadata in corpus.metadata)
+            titles = (title if isinstance(title, str) else "" for title in found)
+        if keywords.language_column is not None:
+            languages = row_languages(corpus, keywords.language_column, keywords.stemming, Path(name))
         postings, described = keyword_tensors(corpus.embedded_texts, keywords, titles, languages)
         if described is not None:
             known = share_of_known_words(corpus.texts, read_tokenizer(folder / layout.TOKENIZER))
@@ -70,11 +77,10 @@ def write_index(
             written.append(layout.KEYWORDS)
     if (folder / layout.TRUNCATED).exists():
         written.append(layout.TRUNCATED)
-    files = {file: describe_file(folder / file) for file in written}
     index = IndexInfo(
-        rows=len(codes),
+        rows=len(corpus.texts),
         stages=stages,
-        recall={"queries": len(next(iter(exact.values())).queries)} | _stated(recalls),
+        recall={"queries": len(exact[SPANS].queries)} | {kind: round(share, 4) for kind, share in shares.items()},
         model_sha256=manifest.files[layout.MODEL].sha256,
         tokenizer_sha256=manifest.files[layout.TOKENIZER].sha256,
         corpus=name,
@@ -85,24 +91,35 @@ def write_index(
         description=corpus.options.get("description", ""),
         options=corpus.options,
     )
+    files = {file: describe_file(folder / file) for file in written}
     manifest = replace(manifest, index=index, files=manifest.files | files)
     write_manifest(folder, manifest)
     return manifest
 
 
-def _stated(recalls: Mapping[str, Recall]) -> dict[str, float]:
-    """Return the recall of each kind of query as the manifest states it."""
-    shares = {kind: each.at_10 for kind, each in recalls.items()}
-    shares |= {f"{kind}_first": each.first for kind, each in recalls.items()}
-    return {name: round(share, 4) for name, share in shares.items()}
+def write_index_file(
+    path: Path, codes: Codes, scales: Scales, exact: ExactSearches
+) -> tuple[StagesInfo | None, dict[str, Recall]]:
+    """Write the rows of a corpus; return the stages of a search, and their recall by the kind of query.
+
+    codes is (rows, dim) int8 and scales (rows,) float32, in the order of the corpus; both can be memory-mapped.
+    """
+    stages = None
+    if len(codes) > EXHAUSTIVE_ROWS:
+        save_tensors(path, {"codes": codes, "scales": scales, "bits": _signs(codes).T})
+        stages = choose_stages(path, exact)
+    if stages is None:
+        save_tensors(path, {"codes": codes, "scales": scales})
+    index = Index.open(path, stages)
+    return stages, {kind: each.recall_of(index) for kind, each in exact.items()}
 
 
-def _titles(corpus: Corpus, column: str | None) -> Iterator[str] | None:
-    """Return the title of each text, "" for a text without one; None if no column has titles."""
-    if column is None:
-        return None
-    values = (json.loads(metadata).get(column) for metadata in corpus.metadata)
-    return (value if isinstance(value, str) else "" for value in values)
+def _signs(codes: Codes) -> Words:
+    blocks = []
+    for begin in range(0, len(codes), ROWS_AT_ONCE):
+        blocks.append(signs(codes[begin : begin + ROWS_AT_ONCE]))
+        release(codes)
+    return np.concatenate(blocks)
 
 
 def write_truncated(folder: Path, ids: Sequence[str], is_truncated: Truncated) -> None:

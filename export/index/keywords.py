@@ -3,21 +3,68 @@
 function/engine/keyword/keywords.py describes the tensors and the formula.
 """
 
+import json
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, lru_cache, partial
 from itertools import chain, pairwise, repeat
+from pathlib import Path
 
 import numpy as np
 from tokenizers import Tokenizer
 
-from function.engine.arrays import AnyArray, Array
+from export.corpus import Corpus, CorpusError
+from export.errors import QUOTED_CHARACTERS
 from function.engine.bundle import CONVEX, NO_STEMS, KeywordsInfo
 from function.engine.keyword.analyzer import Stem, find_stemmer, split_terms
 from function.engine.keyword.keywords import K1, B
+from function.engine.keyword.matches import LARGEST_IMPACT
+from function.engine.tensors import AnyArray, Array
 from function.engine.tokenizer import split_word
+
+# The languages of Snowball's stemmers, each with its ISO 639 codes
+LANGUAGES = """\
+arabic ar ara, armenian hy hye arm, basque eu eus baq, catalan ca cat, czech cs ces cze, danish da dan,
+dutch nl nld dut, english en eng, esperanto eo epo, estonian et est, finnish fi fin, french fr fra fre,
+german de deu ger, greek el ell gre, hindi hi hin, hungarian hu hun, indonesian id ind, irish ga gle, italian it ita,
+lithuanian lt lit, nepali ne nep, norwegian no nor nb nob nn nno, persian fa fas per, polish pl pol, portuguese pt por,
+romanian ro ron rum, russian ru rus, serbian sr srp, sesotho st sot, spanish es spa, swedish sv swe, tamil ta tam,
+turkish tr tur, yiddish yi yid"""
+STEMMERS = {name: names.split()[0] for names in LANGUAGES.split(",") for name in names.split()}
+LANGUAGE_CODE = re.compile(r"[a-z]{2,3}")
+
+
+def row_languages(corpus: Corpus, column: str, default: str | None, source: Path) -> Iterator[str | None]:
+    """Yield the language of each row's stemmer, None without stems; default is the language of rows without a value.
+
+    A value is a name or a code of a language: german, de or de-AT. Rows in a language without a stemmer have no stems.
+    Raises CorpusError, which names the source and the row, if a value is no language.
+    """
+    for row, metadata in enumerate(corpus.metadata):
+        value = json.loads(metadata).get(column)
+        try:
+            yield default if value is None or value == "" else _find_stemmer(value)
+        except (KeyError, TypeError, AttributeError):
+            raise CorpusError(
+                f"{source}, text {row} (from 0, id {corpus.ids[row]!r}): found "
+                f"{repr(value)[:QUOTED_CHARACTERS]} in the column "
+                f"{column!r}, expected a language such as german, de or de-AT, or {NO_STEMS}; correct it, or name "
+                "another column with --language-column"
+            ) from None
+
+
+@cache
+def _find_stemmer(value: str) -> str | None:
+    from Stemmer import algorithms  # only this option needs it
+
+    name = re.split("[-_]", value.strip().casefold())[0]
+    stemmer = STEMMERS.get(name)
+    if stemmer is None and name != NO_STEMS and not LANGUAGE_CODE.fullmatch(name):
+        raise KeyError(name)
+    return stemmer if stemmer in algorithms() else None
+
 
 STEMMING = "english"  # the language of the default model
 FUSION_WEIGHT = 0.6  # weight of the cosine in hybrid search
@@ -25,12 +72,8 @@ TITLE_WEIGHT = 2  # number of times that a word of a title counts
 SHORTEST_WORD = 3  # letters of a word that can replace a misspelled one
 KNOWN_TEXTS, KNOWN_CHARACTERS = 1_000, 500  # sample of texts whose words are looked up in the tokenizer
 KNOWN_WORD = re.compile(r"[^\W\d_]{4,}")  # shorter words are tokens in most languages
-LARGEST_IMPACT = 255  # largest impact in 8 bit
-BLOCK = 1 << 20  # occurrences of terms that are sorted at a time: about 70 MB
-REMEMBERED_WORDS = 1 << 17  # words of a language whose terms are cached: about 40 MB
-LONGEST_REMEMBERED = 32  # characters of a cached word; a language without blanks has long ones, which seldom repeat
-
-Number = Callable[[str], tuple[int, ...]]  # returns the numbers of a word's terms
+SORTED_AT_ONCE = 1 << 20  # occurrences of terms that are sorted at a time: about 70 MB
+REMEMBERED_WORDS = 1 << 14  # words of a language whose terms are cached; some languages have a text in one word
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +152,14 @@ def _read_terms(
         words.update(term for term in plain if len(term) >= SHORTEST_WORD and term.isalpha())
         return tuple([numbers.setdefault(term, len(numbers)) for term in terms])
 
-    readers: dict[str | None, tuple[Number, Number]] = {}
+    readers: dict[str | None, Callable[[str], tuple[int, ...]]] = {}
     for text, title, language in zip(texts, repeat("") if titles is None else titles, languages, strict=False):
         before = len(occurrences)
         if language not in readers:
-            plain = partial(number, find_stemmer(language))
-            readers[language] = plain, _NumbersOfWords(plain).__getitem__
-        by_word, cached = readers[language]
+            readers[language] = lru_cache(REMEMBERED_WORDS)(partial(number, find_stemmer(language)))
         for word in title.split():
-            occurrences.extend(by_word(word) * TITLE_WEIGHT)
-        occurrences.extend(chain.from_iterable(map(cached, text.split())))
+            occurrences.extend(readers[language](word) * TITLE_WEIGHT)
+        occurrences.extend(chain.from_iterable(map(readers[language], text.split())))
         lengths.append(len(occurrences) - before)
     return numbers, words, np.frombuffer(occurrences, np.uint32), np.frombuffer(lengths, np.uint32), {*readers}
 
@@ -128,21 +169,6 @@ def share_of_known_words(texts: Sequence[str], tokenizer: Tokenizer) -> float:
     sample = (texts[row][:KNOWN_CHARACTERS] for row in range(0, len(texts), len(texts) // KNOWN_TEXTS + 1))
     found = [len(split_word(tokenizer, word)) == 1 for text in sample for word in KNOWN_WORD.findall(text.casefold())]
     return round(float(np.mean(found or 1)), 4)
-
-
-class _NumbersOfWords(dict[str, tuple[int, ...]]):
-    """The numbers of each word's terms, cached in a dictionary: `map` reads it without running Python's bytecode."""
-
-    def __init__(self, number: Callable[[str], tuple[int, ...]]) -> None:
-        self._number = number
-
-    def __missing__(self, word: str) -> tuple[int, ...]:
-        found = self._number(word)
-        if len(word) <= LONGEST_REMEMBERED:
-            if len(self) >= REMEMBERED_WORDS:
-                self.clear()
-            self[word] = found
-        return found
 
 
 def _postings(occurrences: Array[np.uint32], lengths: Array[np.uint32], terms: int) -> dict[str, AnyArray]:
@@ -177,12 +203,15 @@ def _postings(occurrences: Array[np.uint32], lengths: Array[np.uint32], terms: i
 
 
 def _blocks(length: int) -> Iterator[slice]:
-    return (slice(begin, begin + BLOCK) for begin in range(0, length, BLOCK))
+    return (slice(begin, begin + SORTED_AT_ONCE) for begin in range(0, length, SORTED_AT_ONCE))
 
 
 def _term_blocks(sizes: Array[np.intp]) -> Iterator[tuple[int, int]]:
-    """Yield ranges of terms that occur BLOCK times together, or a little more; sizes says how often each occurs."""
-    starts = np.unique(np.cumsum(sizes) // BLOCK, return_index=True)[1]
+    """Yield ranges of terms that occur SORTED_AT_ONCE times together, or a little more.
+
+    sizes says how often each term occurs.
+    """
+    starts = np.unique(np.cumsum(sizes) // SORTED_AT_ONCE, return_index=True)[1]
     return pairwise([*map(int, starts), len(sizes)])
 
 

@@ -7,21 +7,21 @@ texts. The rows of an older bundle are reused in the same way.
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 
 import numpy as np
 
-from export.corpus.digests import BYTES, Digests, Places, find_digests
-from export.files.replace import FINISHED, finishing
-from export.files.tensor_file import map_file, save_tensors
-from function.engine.arrays import Array
+from export.corpus.corpus import BYTES, Digests, Positions
+from export.files import FINISHED, finishing, save_tensors
 from function.engine.bundle import MODEL, TOKENIZER, Manifest
 from function.engine.quantization import Codes, Scales
-from function.engine.tensors import TensorsError, map_tensors
+from function.engine.tensors import Array, TensorsError, map_tensors
 
-ROWS_AT_ONCE = 65_536  # rows in memory while they are gathered: 25 MB at 384 dimensions
+GATHERED_AT_ONCE = 65_536  # rows in memory while they are gathered: 25 MB at 384 dimensions
 
 Truncated = Array[np.bool_]  # (n,): whether a text was truncated
 
@@ -32,7 +32,7 @@ class KnownRows:
 
     digests: Digests
     is_truncated: Truncated
-    read: Callable[[Places], tuple[Codes, Scales]]
+    read: Callable[[Positions], tuple[Codes, Scales]]
 
 
 def name_model(manifest: Manifest) -> str:
@@ -55,35 +55,25 @@ def save_shard(fresh: Path, model: str, digests: Digests, codes: Codes, scales: 
         )
 
 
-def read_shards(fresh: Path, model: str, digests: Digests) -> list[KnownRows]:
-    """Return the finished shards of this model; delete those of other models or texts, and damaged ones."""
-    found: dict[Path, KnownRows] = {}
+def read_shards(fresh: Path, model: str) -> list[KnownRows]:
+    """Return the finished shards of this model; delete those of other models, and damaged ones."""
+    found = []
     for path in sorted((fresh / FINISHED).glob("*.safetensors")):
-        try:
-            tensors = map_tensors(path) if path.name.startswith(f"{model}-") else {}
-        except TensorsError:  # the disk lost it: its texts are embedded again
-            tensors = {}
+        tensors = {}
+        if path.name.startswith(f"{model}-"):
+            with suppress(TensorsError):  # the disk lost it: its texts are embedded again
+                tensors = map_tensors(path)
         if not tensors:
             path.unlink()
             continue
         texts = np.frombuffer(tensors["texts"].tobytes(), f"S{BYTES}")
-        found[path] = KnownRows(texts, tensors["is_truncated"].astype(bool), _reader(path))
-    begin = 0
-    is_used = find_digests(join_digests(list(found.values())), digests) >= 0
-    for path, rows in list(found.items()):
-        if not is_used[begin : begin + len(rows.digests)].any():
-            path.unlink()
-            del found[path]
-        begin += len(rows.digests)
-    return list(found.values())
+        found.append(KnownRows(texts, tensors["is_truncated"].astype(bool), partial(_read_rows, path)))
+    return found
 
 
-def _reader(path: Path) -> Callable[[Places], tuple[Codes, Scales]]:
-    def read(places: Places) -> tuple[Codes, Scales]:
-        tensors = map_tensors(path)  # mapped for each use, so that the shard does not stay in memory
-        return tensors["codes"][places], tensors["scales"][places]
-
-    return read
+def _read_rows(path: Path, places: Positions) -> tuple[Codes, Scales]:
+    tensors = map_tensors(path)  # mapped for each use, so that the shard does not stay in memory
+    return tensors["codes"][places], tensors["scales"][places]
 
 
 def join_digests(known: Sequence[KnownRows]) -> Digests:
@@ -91,21 +81,19 @@ def join_digests(known: Sequence[KnownRows]) -> Digests:
     return np.concatenate([np.empty(0, f"S{BYTES}"), *(rows.digests for rows in known)])
 
 
-def gather_rows(known: Sequence[KnownRows], places: Places, dim: int, folder: Path) -> tuple[Codes, Scales]:
+def gather_rows(known: Sequence[KnownRows], places: Positions, dim: int, folder: Path) -> tuple[Codes, Scales]:
     """Return the rows at these places of all known rows, joined: codes (n, dim) int8, scales (n,) float32.
 
     The codes are memory-mapped from a temporary file without a name in the folder: its space on the disk is free again
     when they are no longer used.
     """
-    begins = np.cumsum([0, *(len(rows.digests) for rows in known)])
-    sources = np.searchsorted(begins, places, side="right") - 1
-    scales = np.empty(len(places), np.float32)
+    scales, begin = np.empty(len(places), np.float32), 0
     with TemporaryFile(dir=folder) as file:
-        for begin in range(0, len(places), ROWS_AT_ONCE):
-            block = slice(begin, begin + ROWS_AT_ONCE)
-            codes = np.empty((len(places[block]), dim), np.int8)
-            for source in np.unique(sources[block]):
-                here = sources[block] == source
-                codes[here], scales[block][here] = known[source].read(places[block][here] - begins[source])
-            file.write(codes.data)
-        return map_file(file).view(np.int8).reshape(len(places), dim), scales
+        codes = np.memmap(file, np.int8, "w+", shape=(len(places), dim))
+    for rows in known:
+        here = np.flatnonzero((places >= begin) & (places < begin + len(rows.digests)))
+        for block in np.split(here, range(GATHERED_AT_ONCE, len(here), GATHERED_AT_ONCE)):
+            codes[block], scales[block] = rows.read(places[block] - begin)
+        begin += len(rows.digests)
+    codes.flags.writeable = False  # so that its pages can be released
+    return codes, scales

@@ -8,20 +8,19 @@ import hashlib
 import json
 import shutil
 from dataclasses import asdict, replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from export.corpus.digests import digest_texts
-from export.files.replace import FINISHED, finishing, flush
-from export.index.indexer import take_model, write_model
+from export.corpus.corpus import digest_texts
+from export.files import FINISHED, finishing, flush
+from export.index.indexer import check_checksum, take_model, write_model
 from export.index.shards import name_model
-from export.model.calibration_texts import CalibrationTexts
-from export.model.documents_model import DOCUMENTS
+from export.model.calibration import CalibrationTexts
 from export.model.export_model import export_model
-from export.model.rerank.reranker import export_reranker
-from export.model.source.source import Source
+from export.model.reranker import export_reranker
+from export.model.source import Source
 from export.progress import OnProgress, no_progress
+from export.terminal import python_module
 from function.engine.bundle import (
     RERANK,
     RERANK_TOKENIZER,
@@ -34,8 +33,8 @@ from function.engine.bundle import (
 )
 
 PACKAGES = ("numpy", "onnx", "onnxruntime", "optimum-onnx", "tokenizers", "torch", "transformers")
-CODE = ("export", "function/engine")
-STATED = "rerank.json"  # in a cached reranker: its entry of the manifest, and the checksums of its files
+MODEL_CODE = ("export", "function/engine")
+CACHED_ENTRY = "rerank.json"  # in a cached reranker: its entry of the manifest, and the checksums of its files
 
 
 def make_model(
@@ -59,10 +58,15 @@ def make_model(
         folder.mkdir()
         info = export_model(source, texts, folder, on_progress)
         if source.documents is not None:
-            (folder / DOCUMENTS).mkdir()
-            made = export_model(source.documents, texts, folder / DOCUMENTS, partial(_report_documents, on_progress))
-            info = replace(info, documents=name_model(write_model(folder / DOCUMENTS, made)))
-            flush(folder / DOCUMENTS)
+            (folder / DOCUMENTS_MODEL).mkdir()
+            made = export_model(
+                source.documents,
+                texts,
+                folder / DOCUMENTS_MODEL,
+                lambda step, share, texts=0: on_progress(f"{step} (documents)", share),
+            )
+            info = replace(info, documents=name_model(write_model(folder / DOCUMENTS_MODEL, made)))
+            flush(folder / DOCUMENTS_MODEL)
         write_model(folder, info)
     return take_model(kept, fresh), False
 
@@ -82,20 +86,19 @@ def make_reranker(
             folder.mkdir()
             info = export_reranker(source, texts, folder, on_progress)
             files = {path.name: describe_file(path).sha256 for path in folder.iterdir()}
-            (folder / STATED).write_text(json.dumps({"rerank": asdict(info), "files": files}), encoding="utf-8")
+            (folder / CACHED_ENTRY).write_text(json.dumps({"rerank": asdict(info), "files": files}), encoding="utf-8")
     shutil.copyfile(kept / RERANK, fresh / RERANK)
     own, shared = (kept / RERANK_TOKENIZER).read_bytes(), (fresh / TOKENIZER).read_bytes()
     (fresh / RERANK_TOKENIZER).unlink(missing_ok=True)
     if own != shared:
         (fresh / RERANK_TOKENIZER).write_bytes(own)
-    info = RerankInfo(**json.loads((kept / STATED).read_bytes())["rerank"])
+    info = RerankInfo(**json.loads((kept / CACHED_ENTRY).read_bytes())["rerank"])
     return write_model(fresh, read_manifest(fresh).model, info)
 
 
 def _is_whole(kept: Path) -> bool:
-    """Return whether a cached reranker is there and undamaged."""
     try:
-        files = json.loads((kept / STATED).read_bytes())["files"]
+        files = json.loads((kept / CACHED_ENTRY).read_bytes())["files"]
         return all(describe_file(kept / name).sha256 == sha256 for name, sha256 in files.items())
     except (OSError, ValueError):
         return False
@@ -110,21 +113,45 @@ def _name(kind: str, source: Source, texts: CalibrationTexts, fresh: Path) -> st
     return name
 
 
-def _report_documents(on_progress: OnProgress, step: str, share: float) -> None:
-    on_progress(f"{step} (documents)", share)
-
-
 def _digest(source: Source, texts: CalibrationTexts) -> str:
-    """Return a digest of everything that the model depends on."""
     stated = json.dumps(asdict(source), sort_keys=True, default=lambda path: None)  # folders have no influence
     digest = hashlib.sha256(stated.encode())
     for package in PACKAGES:
         digest.update(f"{package} {version(package)}".encode())
     root = Path(__file__).parents[1]
-    code = [path for folder in CODE for path in sorted((root / folder).rglob("*.py"))]
+    code = [path for folder in MODEL_CODE for path in sorted((root / folder).rglob("*.py"))]
     folders = [one.folder for one in (source, source.documents) if one is not None]
     stated_in = [path for folder in folders for end in ("json", "txt") for path in sorted(folder.glob(f"*.{end}"))]
     for path in [*code, *stated_in]:
         digest.update(path.read_bytes())
     digest.update(digest_texts([*texts.calibration, *texts.held_out]).tobytes())
     return digest.hexdigest()[:32]
+
+
+DOCUMENTS_MODEL = "documents"  # in a cached model: the folder of the model for passages
+
+
+def find_documents_model(fresh: Path, manifest: Manifest) -> tuple[Path, Manifest]:
+    """Return the folder of the model that embeds passages, and its manifest: the bundle's own, or a cached one.
+
+    fresh is the unfinished folder, manifest that of its model.
+    Raises BundleError if the cached model is damaged.
+    """
+    if not manifest.model.documents:
+        return fresh, manifest
+    (folder,) = (fresh / FINISHED).glob(f"model-*/{DOCUMENTS_MODEL}")
+    found = read_manifest(folder)
+    for name in found.files:
+        check_checksum(folder, name, found)
+    return folder, found
+
+
+def require_own_documents_model(bundle: Path) -> None:
+    """Raise BundleError if the bundle lacks the model that embedded its passages, so that it cannot embed others."""
+    model = read_manifest(bundle).model
+    if model.documents:
+        command = python_module("export", "MODEL", "--update", bundle, "--corpus", "FILE", "--out", bundle)
+        raise BundleError(
+            f"{bundle}: holds the model for queries of {model.name}, and its passages were embedded by another one; "
+            f"expected MODEL, which has both; name it again: {command}"
+        )

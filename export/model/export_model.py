@@ -13,15 +13,14 @@ import onnx
 
 from export.corpus.python_documentation import python_documentation
 from export.index.embed import embed_texts
-from export.index.recall import Scores, neighbour_recall
+from export.index.recall import SampleScores, neighbour_recall
 from export.index.verify import Check
-from export.model.calibration_texts import CalibrationTexts, split_documentation
-from export.model.graph import export_graph
+from export.model.calibration import CalibrationTexts, split_documentation
+from export.model.graph import export_graph, write_exact
+from export.model.modules import ModelError
 from export.model.quantize import RECIPE, quantize_graph, save_ort
-from export.model.reference import Original, check_agreement, run_original
-from export.model.source.model_files import ModelError
-from export.model.source.source import Source, find_model, read_source
-from export.model.source.tokenizer import write_tokenizer
+from export.model.reference import check_agreement, run_original
+from export.model.source import Source, find_model, read_source, write_tokenizer
 from export.progress import OnProgress, no_progress
 from export.subprocess_call import in_own_process
 from function.engine.bundle import MODEL, TOKENIZER, ModelInfo, read_manifest
@@ -94,7 +93,7 @@ def _export_exact(source: Source, tokenizer: Path, workdir: Path) -> tuple[Path,
     Raises ModelError if the source cannot be exported, or if its graph disagrees with the original model.
     """
     path = workdir / "exact.onnx"
-    original = in_own_process(write_exact, source, workdir, path)
+    original = in_own_process(write_exact, run_original, export_graph, source, path)
     model = ModelInfo(
         name=source.name,
         revision=source.revision,
@@ -109,13 +108,6 @@ def _export_exact(source: Source, tokenizer: Path, workdir: Path) -> tuple[Path,
     exact = Embedder(read_tokenizer(tokenizer), open_session(path), model)
     check_agreement(source, original, exact)
     return path, exact
-
-
-def write_exact(source: Source, workdir: Path, path: Path) -> Original:
-    """Write the float32 graph and return the original model's embeddings of a few texts. Both need torch."""
-    original = run_original(source)
-    onnx.save(export_graph(source, workdir), path)
-    return original
 
 
 def compare(exact: Embeddings, found: Embeddings) -> dict[str, float]:
@@ -133,8 +125,8 @@ def compare(exact: Embeddings, found: Embeddings) -> dict[str, float]:
     }
 
 
-def _scores_of_others(embeddings: Embeddings) -> Scores:
+def _scores_of_others(embeddings: Embeddings) -> SampleScores:
     """Return the cosines of each text with all texts, (n, n) float32; minus infinity for a text with itself."""
-    scores: Scores = embeddings @ embeddings.T
+    scores: SampleScores = embeddings @ embeddings.T
     np.fill_diagonal(scores, -np.inf)
     return scores

@@ -7,22 +7,60 @@ is slower than an addition and a LayerNormalization.
 
 import logging
 import warnings
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import onnx
+from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from export.errors import first_line
-from export.model.load_model import silence_transformers
-from export.model.onnx_helpers import add_constant, add_node, initializers
-from export.model.source.model_files import ModelError
-from export.model.source.modules import ACTIVATIONS, load_tensors
-from export.model.source.source import Source
+from export.model.modules import ONNX_ACTIVATIONS, ModelError, load_tensors
+from export.model.reference import silence_transformers
+from export.model.source import Source
 
 OPSET = 18  # what optimum-onnx 0.1 chooses for BERT
 DOMAIN = "com.microsoft"  # domain of ONNX Runtime's own operators
 EMBEDDINGS = "embeddings"  # the graph's output
+
+Returned = TypeVar("Returned")
+
+
+def initializers(model: ModelProto) -> dict[str, TensorProto]:
+    """Return the graph's constant tensors by name."""
+    return {tensor.name: tensor for tensor in model.graph.initializer}
+
+
+def add_constant(model: ModelProto, name: str, values: NDArray[np.generic] | np.generic) -> str:
+    """Add a constant tensor to the graph and return its name."""
+    model.graph.initializer.append(numpy_helper.from_array(np.asarray(values, order="C"), name))
+    return name
+
+
+def add_node(
+    model: ModelProto,
+    operator: str,
+    inputs: list[str],
+    output: str,
+    domain: str = "",
+    attributes: Mapping[str, int | float] | None = None,
+) -> str:
+    """Add a node, named like its one output, at the end of the graph; return the output's name."""
+    node = helper.make_node(operator, inputs, [output], name=output, domain=domain)
+    node.attribute.extend(helper.make_attribute(name, value) for name, value in (attributes or {}).items())
+    model.graph.node.append(node)
+    return output
+
+
+def write_exact(
+    run: Callable[[Source], Returned], export: Callable[[Source, Path], ModelProto], source: Source, path: Path
+) -> Returned:
+    """Write the float32 graph that `export` makes, and return what the original model computes. Both need torch."""
+    original = run(source)
+    onnx.save(export(source, path.parent), path)
+    return original
 
 
 def export_graph(source: Source, workdir: Path) -> ModelProto:
@@ -71,21 +109,14 @@ def _fix_token_types(model: ModelProto) -> None:
     names = [value.name for value in graph.input]
     if "token_type_ids" not in names:
         return
-    for node in graph.node:
-        if "token_type_ids" in node.input:
-            if node.op_type != "Gather":
-                raise ModelError(
-                    f"token_type_ids is read by {node.op_type}, expected a look-up in a table; choose a model of the "
-                    "BERT family"
-                )
-            table = numpy_helper.to_array(initializers(model)[node.input[0]])
-            row = add_constant(model, "token_type_row", table[0])
-            for reader in graph.node:
-                for position, name in enumerate(reader.input):
-                    if name == node.output[0]:
-                        reader.input[position] = row
-            graph.node.remove(node)
-            break
+    (look_up,) = (node for node in graph.node if "token_type_ids" in node.input)
+    table = numpy_helper.to_array(initializers(model)[look_up.input[0]])
+    row = add_constant(model, "token_type_row", table[0])
+    for reader in graph.node:
+        for position, name in enumerate(reader.input):
+            if name == look_up.output[0]:
+                reader.input[position] = row
+    graph.node.remove(look_up)
     del graph.input[names.index("token_type_ids")]
 
 
@@ -101,7 +132,7 @@ def add_pooling(model: ModelProto, pooling: str) -> str:
         row = add_node(model, "Unsqueeze", [mask, axis], "pooling_mask_row")
         pooled_row = add_node(model, "MatMul", [row, tokens], "pooled_row")
         pooled = add_node(model, "Squeeze", [pooled_row, axis], "pooled")
-    elif pooling == "max":
+    else:
         mask = add_node(model, "Cast", ["attention_mask"], "pooling_mask", attributes={"to": TensorProto.BOOL})
         last_axis = add_constant(model, "pooling_axis_2", np.array([2], np.int64))
         column = add_node(model, "Unsqueeze", [mask, last_axis], "pooling_mask_column")
@@ -109,8 +140,6 @@ def add_pooling(model: ModelProto, pooling: str) -> str:
         seen = add_node(model, "Where", [column, tokens, lowest], "pooling_seen")
         axis = add_constant(model, "pooling_axis_1", np.array([1], np.int64))
         pooled = add_node(model, "ReduceMax", [seen, axis], "pooled", attributes={"keepdims": 0})
-    else:
-        raise ModelError(f"pooling {pooling}: expected mean, cls or max; choose one with --pooling")
     return pooled
 
 
@@ -134,7 +163,7 @@ def add_steps(model: ModelProto, source: Source, pooled: str) -> str:
             pooled = add_node(model, "MatMul", [pooled, weight], f"{name}/product")
             if "bias" in tensors:
                 pooled = add_node(model, "Add", [pooled, add_constant(model, f"{name}/bias", tensors["bias"])], name)
-            operator = ACTIVATIONS[step.activation]
+            operator = ONNX_ACTIVATIONS[step.activation]
             pooled = add_node(model, operator, [pooled], f"{name}/activation", DOMAIN if operator == "Gelu" else "")
         elif step.kind == "LayerNorm":
             constants = [add_constant(model, f"{name}/{key}", tensors[key]) for key in ("weight", "bias")]

@@ -1,24 +1,26 @@
 """Run the original model with transformers on a few texts, and check that the exported graph agrees with it.
 
 Every export does this. The check shares no code with the export: transformers tokenizes and runs the model, one text
-at a time without padding, NumPy does the pooling, and torch the modules after it.
+at a time without padding, and torch does the pooling and the modules after it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from export.errors import first_line
-from export.model.load_model import load_model
-from export.model.source.model_files import ModelError
-from export.model.source.modules import Step, load_tensors
-from export.model.source.source import Source
+from export.model.modules import ModelError, load_tensors, reading
+from export.model.source import Source
 from function.engine.embedder import Embedder
 from function.engine.quantization import Embeddings
 
+if TYPE_CHECKING:
+    from torch import Tensor
+    from transformers import PreTrainedModel
+
 LEAST_ORIGINAL_COSINE = 0.9999  # least cosine between two float32 models; rounding alone stays far above
-TEXTS = (
+REFERENCE_TEXTS = (
     "hello",
     "The Quick Brown Fox, aged 7, jumped over 13 lazy dogs.",
     "Żółć, naïve café, Москва, 東京, 🦆",
@@ -26,98 +28,99 @@ TEXTS = (
     "An earthquake shook the capital early on Sunday, but no buildings were damaged and nobody was hurt. " * 2,
 )
 LONG_TEXT = "every model cuts off the end of this "  # repeated until it is longer than the model can read
+POOLER = "pooler."  # unused tensors: the export pools the last layer's token vectors itself
 LONGEST_RUN = 1024  # tokens; for longer inputs attention takes too much memory, so only their beginning is embedded
 
 
-@dataclass(frozen=True, slots=True)
-class Original:
-    """The token ids and the embeddings that the original model has for the texts."""
+def silence_transformers() -> None:
+    """Switch off transformers' warnings and progress bars; `load_original` checks what the warnings report."""
+    from transformers import logging
 
-    texts: list[str]
-    ids: list[list[int]]  # special tokens included, at most max_tokens
-    embeddings: Embeddings  # (n, dim) float32 of unit length, of the first LONGEST_RUN ids of each text
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
 
 
-def run_original(source: Source) -> Original:
-    """Return transformers' ids and embeddings of TEXTS and of one text that is longer than the model reads.
+def load_original(source: Source) -> "tuple[PreTrainedModel, Any]":
+    """Return the source's own model, in float32, and its tokenizer. A source without pooling has a classification head.
 
-    Raises ModelError if the model or its tokenizer cannot be loaded, or if the model lacks weights.
+    If a checkpoint lacks a tensor that the model needs, transformers and optimum initialize that tensor with random
+    numbers and print a warning. Such a model could be exported, and its search would find nothing.
+    Raises ModelError for it, and if transformers cannot load the model or its tokenizer.
     """
-    import torch
+    import torch  # torch and transformers take seconds to import
+    from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
-    texts = [*TEXTS, LONG_TEXT * source.max_tokens]
-    model = load_model(source)
-    ids = _tokenize(source, texts)
-    embeddings = []
-    for text in (one[:LONGEST_RUN] for one in ids):
-        try:
-            with torch.no_grad():
-                tokens = model(input_ids=torch.tensor([text])).last_hidden_state[0].numpy().astype(np.float64)
-        except Exception as error:  # a bad value in config.json can fail anywhere in transformers
-            raise ModelError(
-                f"{source.folder / 'config.json'}: transformers cannot run the model it describes "
-                f"({first_line(error)}); expected the config it was trained with; download the model again"
-            ) from error
-        pooled = pool(tokens, source.pooling)
-        for step in source.steps:
-            pooled = apply_step(step, pooled)
-        kept = pooled[: source.dim]
-        embeddings.append(kept / np.linalg.norm(kept))
-    return Original(texts, ids, np.array(embeddings, np.float32))
-
-
-def pool(tokens: NDArray[np.float64], pooling: str) -> NDArray[np.float64]:
-    """Return the embedding of a text, (n,), from those of its tokens, (tokens, n)."""
-    pooled: NDArray[np.float64] = {"mean": tokens.mean(axis=0), "cls": tokens[0], "max": tokens.max(axis=0)}[pooling]
-    return pooled
-
-
-def apply_step(step: Step, embedding: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what a module after pooling makes of one embedding, (n,), computed by torch in float64."""
-    import torch
-
-    tensors = {name: tensor.double() for name, tensor in load_tensors(step).items()}
-    x = torch.from_numpy(embedding)
-    if step.kind == "Dense":
-        x = getattr(torch.nn, step.activation)()(torch.nn.functional.linear(x, **tensors))
-    elif step.kind == "LayerNorm":
-        x = torch.nn.functional.layer_norm(x, x.shape, **tensors)
-    else:
-        x = torch.nn.functional.normalize(x, dim=0)
-    return np.asarray(x.numpy(), np.float64)
-
-
-def _tokenize(source: Source, texts: list[str]) -> list[list[int]]:
-    from transformers import AutoTokenizer
-
-    try:
+    silence_transformers()
+    with reading(source.folder):
+        model, loading = (AutoModel if source.pooling else AutoModelForSequenceClassification).from_pretrained(
+            str(source.folder),
+            dtype=torch.float32,
+            attn_implementation="eager",  # the plainest one
+            output_loading_info=True,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+        )
         tokenizer = AutoTokenizer.from_pretrained(
             str(source.folder), use_fast=True, local_files_only=True, trust_remote_code=False
         )
-        cased = [text.lower() if source.lower_case else text for text in texts]
-        limits = {"truncation": True, "max_length": source.max_tokens, "padding": False}
-        return [list(tokenizer(text, **limits)["input_ids"]) for text in cased]
-    except Exception as error:  # an unknown type: a tokenizer's files can hold anything
+    if missing := sorted(name for name in loading["missing_keys"] if not name.startswith(POOLER)):
         raise ModelError(
-            f"{source.folder}: transformers cannot use its tokenizer ({first_line(error)}); expected tokenizer.json "
-            "and tokenizer_config.json of a fast tokenizer; save the model again with its own fast tokenizer"
-        ) from error
+            f"{source.folder}: the weights lack {len(missing)} tensors, such as {missing[0]}; expected those of the "
+            f"{source.family} model that config.json describes; download the model again"
+        )
+    return cast("PreTrainedModel", model.eval()), tokenizer
 
 
-def check_agreement(source: Source, original: Original, exported: Embedder) -> None:
-    """Raise ModelError unless the exported float32 model returns the token ids and embeddings of the original."""
-    tokens = exported.tokenize(original.texts)
-    for text, found, expected in zip(original.texts, tokens, original.ids, strict=True):
-        if found.ids != expected:
-            raise ModelError(
-                f"{source.folder}: tokenizer.json reads {text[:40]!r} as {found.ids[:8]}, transformers as "
-                f"{expected[:8]}; expected the same ids; tokenizer.json contradicts tokenizer_config.json: save the "
-                "model again with its own fast tokenizer"
-            )
-    embeddings = exported.embed([replace(one, ids=one.ids[:LONGEST_RUN]) for one in tokens])
-    cosines = (embeddings * original.embeddings).sum(axis=1)
-    if not cosines.min() >= LEAST_ORIGINAL_COSINE:  # refuses NaN too
+def reference_texts(source: Source) -> list[str]:
+    """Return REFERENCE_TEXTS and a text that is longer than the model reads."""
+    return [*REFERENCE_TEXTS, LONG_TEXT * source.max_tokens]
+
+
+def run_original(source: Source) -> Embeddings:
+    """Return the unit embeddings (n, dim) float32 that transformers computes for `reference_texts`.
+
+    Raises ModelError if the model or its tokenizer cannot be loaded or run, or if the model lacks weights.
+    """
+    import torch
+
+    model, tokenizer = load_original(source)
+    embeddings = []
+    with reading(source.folder), torch.no_grad():
+        for text in reference_texts(source):
+            cased = text.lower() if source.lower_case else text
+            ids = tokenizer(cased, truncation=True, max_length=source.max_tokens)["input_ids"][:LONGEST_RUN]
+            tokens = model(input_ids=torch.tensor([ids])).last_hidden_state[0]
+            kept = pool_original(source, tokens)[: source.dim]
+            embeddings.append(kept / np.linalg.norm(kept))
+    return np.array(embeddings, np.float32)
+
+
+def pool_original(source: Source, tokens: "Tensor") -> NDArray[np.float64]:
+    """Return what pooling and the modules after it make of token vectors (tokens, n): (source.full_dim,) float64."""
+    import torch
+    from torch.nn import functional
+
+    tokens = tokens.double()
+    x = {"mean": tokens.mean(dim=0), "cls": tokens[0], "max": tokens.amax(dim=0)}[source.pooling]
+    for step in source.steps:
+        tensors = {name: tensor.double() for name, tensor in load_tensors(step).items()}
+        if step.kind == "Dense":
+            x = getattr(torch.nn, step.activation)()(functional.linear(x, **tensors))
+        elif step.kind == "LayerNorm":
+            x = functional.layer_norm(x, x.shape, **tensors)
+        else:
+            x = functional.normalize(x, dim=0)
+    return np.asarray(x.numpy(), np.float64)
+
+
+def check_agreement(source: Source, original: Embeddings, exported: Embedder) -> None:
+    """Raise ModelError unless the exported float32 model returns what `run_original` returned."""
+    tokens = [replace(one, ids=one.ids[:LONGEST_RUN]) for one in exported.tokenize(reference_texts(source))]
+    least = float((exported.embed(tokens) * original).sum(axis=1).min())
+    if not least >= LEAST_ORIGINAL_COSINE:  # refuses NaN too
         raise ModelError(
-            f"{source.folder}: the exported graph and the original model agree to a cosine of {cosines.min():.6f} "
-            f"only, expected at least {LEAST_ORIGINAL_COSINE}; the graph computes something else: choose another model"
+            f"{source.folder}: the exported model and the original one agree to a cosine of {least:.6f} only, expected "
+            f"at least {LEAST_ORIGINAL_COSINE}; tokenizer.json contradicts tokenizer_config.json, or the graph "
+            "computes something else: save the model again with its own fast tokenizer, or choose another model"
         )

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from function.engine.inputs import number_option
+from function.commands.options import number_option
 
 S3_VECTORS = "s3vectors"  # for --to
 
@@ -47,50 +47,40 @@ during the last day.
 """
 DESCRIPTIONS = {"publish": PUBLISH, "history": HISTORY, "rollback": ROLLBACK, "prune": PRUNE}
 DEFAULT_KEPT = 5
-DEFAULT_BUNDLE = "bundle"
+BUNDLE_FOLDER = "bundle"
 
 
 def add_publishing_options(parser: argparse.ArgumentParser, command: str) -> None:
     """Add the options of one of these commands."""
+    add = parser.add_argument
     where = "the place in S3 that holds the versions"
     if command == "publish":
-        parser.add_argument("bundle", nargs="?", default=DEFAULT_BUNDLE, help="the bundle's folder (default: bundle/)")
-        parser.add_argument("url", nargs="?", metavar="s3://BUCKET/PREFIX", help=where)
-        parser.add_argument(
-            "--to",
-            nargs=2,
-            metavar=(S3_VECTORS, "BUCKET/INDEX"),
-            help="send to this index of S3 Vectors, which is created if it does not exist, instead of s3://BUCKET/PREFIX",
+        add("bundle", nargs="?", default=BUNDLE_FOLDER, help="the bundle's folder (default: bundle/)")
+        add("url", nargs="?", metavar="s3://BUCKET/PREFIX", help=where)
+        vectors = (
+            "send to this index of S3 Vectors, which is created if it does not exist, instead of s3://BUCKET/PREFIX"
         )
+        add("--to", nargs=2, metavar=(S3_VECTORS, "BUCKET/INDEX"), help=vectors)
         small = f"with --to: the folder of the small bundle that a function then serves (default: BUNDLE-{S3_VECTORS})"
-        parser.add_argument("--out", type=Path, help=small)
+        add("--out", type=Path, help=small)
         kept = "with --to: keep texts, columns and keywords in the small bundle, for the modes keyword and hybrid"
-        parser.add_argument("--keep-texts", action="store_true", help=kept)
+        add("--keep-texts", action="store_true", help=kept)
+        change = parser.add_mutually_exclusive_group()
         removed = "ids of texts of the current version that functions skip when they next poll S3"
-        parser.add_argument("--remove", nargs="*", metavar="ID", help=removed)
-        parser.add_argument("--restore", nargs="*", metavar="ID", help="removed ids whose texts functions find again")
-        parser.add_argument(
-            "--ids", type=Path, metavar="FILE", help="more ids for --remove or --restore, one in each line"
-        )
+        change.add_argument("--remove", nargs="*", metavar="ID", help=removed)
+        change.add_argument("--restore", nargs="*", metavar="ID", help="removed ids whose texts functions find again")
+        add("--ids", type=Path, metavar="FILE", help="more ids for --remove or --restore, one in each line")
     else:
-        parser.add_argument("url", metavar="s3://BUCKET/PREFIX", help=where)
+        add("url", metavar="s3://BUCKET/PREFIX", help=where)
     if command == "rollback":
-        parser.add_argument(
-            "version",
-            nargs="?",
-            metavar="VERSION",
-            help="its first characters, as `history` shows them (default: the one before the current one)",
-        )
+        version = "its first characters, as `history` shows them (default: the one before the current one)"
+        add("version", nargs="?", metavar="VERSION", help=version)
     if command == "prune":
-        text = f"how many of the newest versions to keep (default: {DEFAULT_KEPT})"
-        parser.add_argument("--keep", type=number_option(0, 10**6), default=DEFAULT_KEPT, metavar="N", help=text)
-    parser.add_argument(
-        "--endpoint", metavar="URL", help="URL of another service that speaks the same protocol (default: Amazon's)"
-    )
-    parser.add_argument("--profile", help="a profile of ~/.aws/config (default: AWS_PROFILE)")
-    parser.add_argument(
-        "--region", help="the region of the bucket (default: AWS_REGION, AWS_DEFAULT_REGION or the profile's)"
-    )
+        newest = f"how many of the newest versions to keep (default: {DEFAULT_KEPT})"
+        add("--keep", type=number_option(0, 10**6), default=DEFAULT_KEPT, metavar="N", help=newest)
+    add("--endpoint", metavar="URL", help="URL of another service that speaks the same protocol (default: Amazon's)")
+    add("--profile", help="a profile of ~/.aws/config (default: AWS_PROFILE)")
+    add("--region", help="the region of the bucket (default: AWS_REGION, AWS_DEFAULT_REGION or the profile's)")
 
 
 def check_publish(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
@@ -116,8 +106,6 @@ def check_publish(parser: argparse.ArgumentParser, options: argparse.Namespace) 
 
 def _check_removal(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     """Exit with an error unless there are ids and one URL. The URL can also come after the ids."""
-    if options.remove is not None and options.restore is not None:
-        parser.error("found --remove and --restore, expected one of them; run two commands")
     if options.to is not None or options.out is not None:
         parser.error(f"--remove and --restore change s3://BUCKET/PREFIX; delete vectors of {S3_VECTORS} there")
     ids = options.remove if options.remove is not None else options.restore

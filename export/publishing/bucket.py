@@ -1,5 +1,6 @@
 """The objects under one prefix of an S3 bucket, through boto3's client. What S3 refuses is a PublishError."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -7,24 +8,42 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import boto3
 from boto3.exceptions import S3UploadFailedError
+from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from export.progress import OnProgress
-from export.publishing.client import PublishError
-from function.engine.inputs import split_s3_url
-from function.engine.published import LARGEST_DOCUMENT
+from function.engine.bundle import BundleError
+from function.s3.published import split_s3_url
+
+ATTEMPTS = 10  # the most that boto3 makes of each call, with growing pauses
+
+
+class PublishError(BundleError):
+    """A version that cannot be published or switched to: the message says where, what was found and what to do."""
+
+
+def connect(service: str, endpoint: str | None = None, profile: str | None = None, region: str | None = None) -> Any:
+    """Return a client of a service, such as "s3". An option that is None is found as the AWS CLI finds it.
+
+    Raises PublishError if boto3 takes no such profile, region or endpoint.
+    """
+    retries: Any = {"mode": "adaptive", "max_attempts": ATTEMPTS}  # adaptive: sends less while a service is too busy
+    try:
+        # boto3 itself does not read AWS_REGION, which the function and the other SDKs do
+        session = boto3.Session(profile_name=profile, region_name=region or os.environ.get("AWS_REGION"))
+        return session.client(service, endpoint_url=endpoint, config=Config(retries=retries))
+    except (BotoCoreError, ValueError) as error:
+        raise PublishError(f"AWS: {error}; check --profile, --region and --endpoint") from error
+
 
 ALWAYS: Mapping[str, str] = {}  # no condition
 DELETED_AT_ONCE = 1000  # the most objects that one DeleteObjects takes
 
 
-class ChangedError(Exception):
-    """An object is no longer the one that a conditional write expected."""
-
-
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StoredObject:
     """One object of a listing."""
 
     name: str  # after the prefix
@@ -52,13 +71,7 @@ class Bucket:
                 reply = self._client.get_object(Bucket=self._bucket, Key=self._prefix + name)
             except self._client.exceptions.NoSuchKey:
                 return None
-            content = reply["Body"].read(LARGEST_DOCUMENT + 1)
-        if len(content) > LARGEST_DOCUMENT:
-            found = f"has more than {LARGEST_DOCUMENT} bytes"
-            raise PublishError(
-                f"{self.url}/{name}: {found}, expected a small document; delete the object and publish again"
-            )
-        return content, reply["ETag"]
+            return reply["Body"].read(), reply["ETag"]
 
     def read_part(self, name: str, begin: int, length: int) -> bytes:
         """Return `length` bytes of an object. Raises PublishError."""
@@ -69,13 +82,13 @@ class Bucket:
             content: bytes = self._client.get_object(**place)["Body"].read()
             return content
 
-    def entries(self, folder: str) -> Iterator[Entry]:
+    def entries(self, folder: str) -> Iterator[StoredObject]:
         """Yield the objects whose names begin with `folder`. Raises PublishError."""
         with self._explained(folder):
             pages = self._client.get_paginator("list_objects_v2")
             for page in pages.paginate(Bucket=self._bucket, Prefix=self._prefix + folder):
                 for found in page.get("Contents", ()):
-                    yield Entry(found["Key"].removeprefix(self._prefix), found["Size"], found["LastModified"])
+                    yield StoredObject(found["Key"].removeprefix(self._prefix), found["Size"], found["LastModified"])
 
     def send_file(self, path: Path, name: str, sha256: str, on_progress: OnProgress) -> None:
         """Send one file in parts, several at once; S3 checks the SHA-256 of each. Raises PublishError."""
@@ -90,10 +103,10 @@ class Bucket:
             extra = {"ChecksumAlgorithm": "SHA256", "Metadata": {"sha256": sha256}}
             self._client.upload_file(str(path), self._bucket, self._prefix + name, ExtraArgs=extra, Callback=count)
 
-    def write(self, name: str, content: bytes, condition: Mapping[str, str] = ALWAYS) -> str:
-        """Write a document of JSON and return its ETag. Raises PublishError."""
+    def write(self, name: str, content: bytes, condition: Mapping[str, str] = ALWAYS) -> None:
+        """Write a document of JSON. Raises PublishError, also if the condition of S3 does not hold."""
         with self._explained(name):
-            reply = self._client.put_object(
+            self._client.put_object(
                 Bucket=self._bucket,
                 Key=self._prefix + name,
                 Body=content,
@@ -101,14 +114,6 @@ class Bucket:
                 ChecksumAlgorithm="SHA256",
                 **condition,
             )
-        return str(reply["ETag"])
-
-    def replace(self, name: str, content: bytes, etag: str | None) -> str:
-        """Write a document as `write` does, if the object still has this ETag, or is still missing if etag is None.
-
-        Raises ChangedError if it was changed, PublishError if it cannot be written.
-        """
-        return self.write(name, content, {"IfNoneMatch": "*"} if etag is None else {"IfMatch": etag})
 
     def delete(self, names: Sequence[str]) -> None:
         """Delete objects, in this order. Raises PublishError."""
@@ -121,14 +126,12 @@ class Bucket:
 
     @contextmanager
     def _explained(self, name: str) -> Iterator[None]:
-        """Raise what S3 refuses as PublishError, and a condition that does not hold as ChangedError."""
         try:
             yield
         except ClientError as error:
-            code, status = error.response["Error"]["Code"], error.response["ResponseMetadata"].get("HTTPStatusCode")
-            # 409: two conditional writes at the same time, of which S3 asks one to try again
-            if status in (409, 412) and code in ("PreconditionFailed", "ConditionalRequestConflict"):
-                raise ChangedError from error
-            raise PublishError(f"{self.url}: {name}: {code}: {error.response['Error'].get('Message')}") from error
+            code, message = error.response["Error"]["Code"], error.response["Error"].get("Message")
+            if code in ("PreconditionFailed", "ConditionalRequestConflict"):
+                message = "another command changed it at the same time; run the command again"
+            raise PublishError(f"{self.url}: {name}: {code}: {message}") from error
         except (BotoCoreError, S3UploadFailedError) as error:
             raise PublishError(f"{self.url}: {name}: {error}") from error

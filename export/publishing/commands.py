@@ -3,16 +3,14 @@
 import argparse
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from export.progress import showing_progress
-from export.publishing.client import PublishError, connect
+from export.publishing.bucket import PublishError, connect
+from export.publishing.s3vectors import publish
+from export.publishing.store import Store, first_ids
 from export.terminal import python_module
-
-if TYPE_CHECKING:
-    from export.publishing.store import Store
 
 MEGABYTE = 1_000_000
 
@@ -20,15 +18,12 @@ MEGABYTE = 1_000_000
 def run(options: argparse.Namespace, console: Console) -> int:
     """Run one of the four commands and return the exit code.
 
-    Raises BundleError or TensorsError if the bundle cannot be published, PublishError if boto3 is not installed or AWS
-    refuses.
+    Raises BundleError or TensorsError if the bundle cannot be published, PublishError if AWS refuses.
     """
     if options.command == "publish" and options.to is not None:
         _publish_vectors(options, console)
         return 0
     client = connect("s3", options.endpoint, options.profile, options.region)
-    from export.publishing.store import Store  # needs boto3
-
     with closing(client):
         store = Store(client, options.url)
         match options.command:
@@ -73,7 +68,7 @@ def _publish(store: "Store", options: argparse.Namespace, console: Console) -> N
 def _change_removed(store: "Store", options: argparse.Namespace, console: Console) -> None:
     ids = [*(options.restore if options.remove is None else options.remove), *_read_ids(options.ids)]
     if options.remove is not None:
-        removed = store.remove(ids).removed
+        removed = store.remove(ids)
         texts = sum(len(removed[id]) for id in set(ids))
         console.print(f"{texts:,} texts of {store.url} are removed: functions skip them from their next poll on")
         console.print("Leave them out of the texts of the next bundle too; --restore brings them back")
@@ -83,43 +78,33 @@ def _change_removed(store: "Store", options: argparse.Namespace, console: Consol
 
 
 def _read_ids(path: Path | None) -> list[str]:
-    """Return the ids in the lines of a file, without blanks after them.
-
-    Raises PublishError if the file cannot be read or has none.
-    """
+    """Return the ids in the lines of a file, without blanks after them. Raises PublishError if it has none."""
     if path is None:
         return []
-    expected = "expected a file in UTF-8 with an id in each line"
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")  # -sig: editors on Windows write a BOM
-    except (OSError, UnicodeDecodeError) as error:
-        raise PublishError(f"--ids: {path}: {error}; {expected}") from error
+    except UnicodeDecodeError:
+        lines = []
     if not (ids := [line.rstrip() for line in lines if line.strip()]):
-        raise PublishError(f"--ids: {path}: has no ids, {expected}; nothing was changed")
+        raise PublishError(f"--ids: {path}: found no ids, expected UTF-8 with an id in each line; nothing was changed")
     return ids
 
 
 def _warn_of_removed(store: "Store", console: Console) -> None:
-    """Warn if the current version has texts that were removed."""
-    from export.publishing.removals import name_ids
-
     if ids := [id for id, rows in store.pointer().removed.items() if rows]:
         restore = python_module("export", "publish", store.url, "--restore", "ID")
         console.print(
-            f"warning: {name_ids(ids)} in this version, and removed: functions skip these texts. Leave them out of the "
-            f"next bundle, or bring them back: {restore}",
+            f"warning: this version has removed ids, whose texts functions skip: {first_ids(ids)}. Leave them out of "
+            f"the next bundle, or bring them back: {restore}",
             markup=False,
         )
 
 
 def _publish_vectors(options: argparse.Namespace, console: Console) -> None:
-    from export.publishing.s3vectors import publish
-
     client = connect("s3vectors", options.endpoint, options.profile, options.region)
     with closing(client), showing_progress(console) as on_progress:
         sent = publish(options.bundle, options.to[1], options.out, client, on_progress, keeps_texts=options.keep_texts)
     place = f"{sent.info.bucket}/{sent.info.index} in {sent.info.region}"
-    calls = f"{sent.calls:,} calls, {sent.repeated:,} of them repeated"
-    console.print(f"{place}: {sent.sent:,} vectors sent, {sent.there:,} were there; {calls}", markup=False)
+    console.print(f"{place}: {sent.sent:,} vectors sent, {sent.there:,} were there", markup=False)
     command = python_module("function", "--bundle", options.out)
     console.print(f"{options.out}/ is ready. Try it: {command}", markup=False)

@@ -6,19 +6,26 @@ The key of a vector names its bundle and its row. So a publish that was stopped 
 index with the vectors of another bundle is refused.
 """
 
+import json
 import shutil
-import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from export.files.replace import replacing
+import numpy as np
+from botocore.exceptions import BotoCoreError, ClientError
+
+from export.files import replacing
+from export.index.columns import stored_values
+from export.index.embed import group
 from export.index.indexer import write_manifest
 from export.progress import OnProgress
-from export.publishing.client import PublishError
-from export.publishing.sending import VECTORS_PER_SECOND, Pace, Sent, send_rows
-from export.publishing.vectors import BundleVectors
+from export.publishing.bucket import PublishError
 from function.engine.bundle import (
     COLUMNS,
     INDEX,
@@ -29,10 +36,180 @@ from function.engine.bundle import (
     BundleError,
     Manifest,
     VectorsInfo,
-    open_bundle,
+    check_bundle,
     read_manifest,
 )
-from function.engine.semantic.s3_vectors import NOT_FILTERED, row_of
+from function.engine.passages import Passages
+from function.engine.quantization import dequantize
+from function.engine.semantic.index import Index
+from function.s3vectors.vectors import (
+    EMPTY,
+    ID_KEY,
+    LARGEST_NUMBER,
+    METADATA_KEY,
+    NOT_FILTERED,
+    TEXT_KEY,
+    key_of,
+    metadata_value,
+    row_of,
+)
+
+MOST_DIMENSIONS = 4_096
+MOST_METADATA_KEYS = 50  # metadata keys of a vector
+MOST_METADATA_BYTES, MOST_FILTERABLE_BYTES = 40 * 1024, 2 * 1024  # bytes of a vector's metadata
+LONGEST_KEY = 63  # characters of a metadata key
+CHECKED_ROWS = 4_096
+DIGITS = 16  # hexadecimal digits of a SHA-256 with which all keys of this bundle begin, and no others
+
+NewVector = dict[str, Any]
+
+
+class BundleVectors:
+    """A bundle's rows, each read when it is used."""
+
+    def __init__(self, bundle: Path, manifest: Manifest, keeps_texts: bool) -> None:
+        """Open the files. With keeps_texts, the vectors get the metadata that filters compare, but no texts.
+
+        Raises TensorsError if the files are damaged.
+        """
+        self.rows, self.dim, self.kinds = manifest.corpus.rows, manifest.model.dim, manifest.corpus.columns
+        parts = (manifest.files[name].sha256 for name in (INDEX, PASSAGES, COLUMNS) if name in manifest.files)
+        # vectors without texts must not be taken for those of the same bundle with texts
+        self.keys = sha256("".join((*parts, *(["no texts"] if keeps_texts else []))).encode()).hexdigest()[:DIGITS]
+        self._keeps_texts = keeps_texts
+        self._bundle = bundle
+        self._index = Index.open(bundle / INDEX, manifest.corpus.stages)
+        self._passages = Passages(bundle / PASSAGES)
+
+    def vectors(self, rows: list[int]) -> Iterator[NewVector]:
+        """Yield the vectors of some rows, as PutVectors takes them."""
+        embeddings = dequantize(*self._index.codes_of(np.array(rows, np.intp)))
+        for row, embedding in zip(rows, embeddings.tolist(), strict=True):
+            filterable, shown = self._metadata(row)
+            yield {"key": key_of(self.keys, row), "data": {"float32": embedding}, "metadata": filterable | shown}
+
+    def check(self) -> Iterator[float]:
+        """Check every row, and yield the share that is done. Raises BundleError, with the row's number."""
+        self._check_columns()
+        for begin in range(0, self.rows, CHECKED_ROWS):
+            rows = np.arange(begin, min(begin + CHECKED_ROWS, self.rows))
+            zeros = np.flatnonzero(self._index.codes_of(rows)[1] == 0)
+            if len(zeros):
+                self._refuse(begin + int(zeros[0]), "its embedding is all zeros", "S3 Vectors takes none; leave it out")
+            for row in rows.tolist():
+                self._check_row(row)
+            yield (begin + len(rows)) / self.rows
+
+    def _check_columns(self) -> None:
+        if self.dim > MOST_DIMENSIONS:
+            raise BundleError(f"{self._bundle}: {self.dim} dimensions, S3 Vectors takes at most {MOST_DIMENSIONS}")
+        most = MOST_METADATA_KEYS - len(NOT_FILTERED) - 1
+        advice = "export the texts again with --column NAME=none"
+        if len(self.kinds) > most:
+            raise BundleError(f"{self._bundle}: {len(self.kinds)} columns, expected at most {most}; {advice}")
+        for name in self.kinds:
+            if name in (*NOT_FILTERED, EMPTY) or name.startswith("$") or len(name) > LONGEST_KEY:
+                expected = f"at most {LONGEST_KEY} characters, no $ at its beginning, and no name that is in use"
+                raise BundleError(f"{self._bundle}: the column {name!r}, expected {expected}; {advice}")
+
+    def _check_row(self, row: int) -> None:
+        filterable, shown = self._metadata(row)
+        for name, value in filterable.items():
+            if isinstance(value, int | float) and abs(value) > LARGEST_NUMBER:
+                self._refuse(row, f"{name} is {value}", f"numbers up to {LARGEST_NUMBER}; use --column {name}=string")
+        found, total = _json_bytes(filterable), _json_bytes(filterable | shown)
+        if found > MOST_FILTERABLE_BYTES:
+            advice = "leave long columns out of filters with --column NAME=none"
+            self._refuse(row, f"{found} bytes of columns for filters", f"at most {MOST_FILTERABLE_BYTES}; {advice}")
+        if total > MOST_METADATA_BYTES:
+            advice = "split long texts into several rows"
+            self._refuse(row, f"{total} bytes of text and metadata", f"at most {MOST_METADATA_BYTES}; {advice}")
+
+    def _refuse(self, row: int, found: str, expected: str) -> None:
+        raise BundleError(f"{self._bundle}: row {row} (id {self._passages.id(row)}): {found}, expected {expected}")
+
+    def _metadata(self, row: int) -> tuple[NewVector, NewVector]:
+        passage = self._passages[row]
+        if self._keeps_texts:
+            return filterable_metadata(passage.metadata, self.kinds), {}
+        shown = {TEXT_KEY: passage.text, ID_KEY: passage.id}
+        if passage.metadata:
+            shown[METADATA_KEY] = json.dumps(passage.metadata, ensure_ascii=False)
+        return filterable_metadata(passage.metadata, self.kinds), shown
+
+
+def filterable_metadata(metadata: Mapping[str, Any], kinds: Mapping[str, str]) -> NewVector:
+    """Return the part of a row's metadata that filters compare, typed; EMPTY names the columns with an empty list."""
+    found: NewVector = {}
+    for name, kind in kinds.items():
+        if name not in metadata:
+            continue
+        stored = stored_values(kind, metadata[name])
+        assert stored is not None  # the export checked it
+        values = [metadata_value(kind, value) for value in stored]
+        if kind != "list":
+            (found[name],) = values
+        elif values:
+            found[name] = values
+        else:
+            found.setdefault(EMPTY, []).append(name)
+    return found
+
+
+def _json_bytes(metadata: NewVector) -> int:
+    return len(json.dumps(metadata, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
+
+
+MOST_VECTORS, MOST_BYTES = 500, 20 * 1024 * 1024  # limits of one PutVectors
+OTHER_BYTES = 1024  # bytes of a PutVectors that are not vectors
+SENDERS = 4  # concurrent calls; a single one would wait for most of the time
+STEP = "send vectors"
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The result of a publish."""
+
+    info: VectorsInfo
+    sent: int
+    there: int  # rows that an earlier publish sent
+
+
+def _send_rows(client: Any, info: VectorsInfo, rows: BundleVectors, there: set[int], on_progress: OnProgress) -> Sent:
+    """Send the rows of a bundle that are not there yet. Raises what boto3 raises."""
+    missing = [row for row in range(rows.rows) if row not in there]
+    pieces = (missing[begin : begin + MOST_VECTORS] for begin in range(0, len(missing), MOST_VECTORS))
+    running: deque[Future[int]] = deque()
+    sent = 0
+
+    def send(batch: list[NewVector]) -> int:
+        client.put_vectors(vectorBucketName=info.bucket, indexName=info.index, vectors=batch)
+        return len(batch)
+
+    def wait_for_first() -> None:
+        nonlocal sent
+        sent += running.popleft().result()
+        on_progress(STEP, (len(there) + sent) / rows.rows, sent)
+
+    with ThreadPoolExecutor(SENDERS, STEP) as senders:
+        try:
+            for batch in batches(chain.from_iterable(map(rows.vectors, pieces))):
+                if len(running) == SENDERS:
+                    wait_for_first()
+                running.append(senders.submit(send, batch))
+            while running:
+                wait_for_first()
+        except BaseException:
+            senders.shutdown(cancel_futures=True)
+            raise
+    on_progress(STEP, 1, sent)
+    return Sent(info, sent, len(there))
+
+
+def batches(vectors: Iterable[NewVector], most_bytes: int = MOST_BYTES) -> Iterator[list[NewVector]]:
+    """Return the vectors in lists that one PutVectors takes, by their number and by the bytes that boto3 sends."""
+    separator = 2  # bytes: a comma and a space
+    return group(vectors, MOST_VECTORS, most_bytes - OTHER_BYTES, lambda vector: len(json.dumps(vector)) + separator)
 
 
 def publish(
@@ -41,8 +218,6 @@ def publish(
     out: Path,
     client: Any,
     on_progress: OnProgress,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
     keeps_texts: bool = False,
 ) -> Sent:
     """Send the rows of a bundle to the index BUCKET/INDEX, and write the bundle that a function serves them with.
@@ -51,14 +226,11 @@ def publish(
     are sent; texts, columns and keywords are written into the small bundle.
     Raises BundleError or TensorsError if the bundle or a row cannot be sent, PublishError if S3 Vectors refuses.
     """
-    from botocore.exceptions import BotoCoreError, ClientError
-
     bucket, slash, name = place.partition("/")
     if not (bucket and slash and name) or "/" in name:
         raise PublishError(f"--to s3vectors: found {place!r}, expected BUCKET/INDEX")
-    manifest = open_bundle(bundle)
-    assert manifest.index is not None  # open_bundle checked it
-    if manifest.index.vectors is not None:
+    manifest = check_bundle(bundle)
+    if manifest.corpus.vectors is not None:
         raise BundleError(f"{bundle}: its texts are in S3 Vectors already; name the bundle that was published there")
     if out.resolve() == bundle.resolve():
         raise PublishError(f"--out: {out} is the bundle itself, which keeps the texts; name another folder")
@@ -71,7 +243,7 @@ def publish(
     try:
         _make_index(client, info, rows.dim)
         there = _rows_there(client, info, rows.rows, on_progress)
-        sent = send_rows(client, info, rows, there, on_progress, Pace(VECTORS_PER_SECOND, clock, sleep))
+        sent = _send_rows(client, info, rows, there, on_progress)
     except (BotoCoreError, ClientError) as error:
         advice = "; make the bucket: aws s3vectors create-vector-bucket --vector-bucket-name " + bucket
         hint = advice if "NotFound" in str(error) else ""
@@ -83,7 +255,6 @@ def publish(
 
 
 def _has_copies(out: Path) -> bool:
-    """Return whether a bundle has texts that an earlier publish copied from another one."""
     try:
         index = read_manifest(out).index
     except BundleError:
@@ -92,12 +263,10 @@ def _has_copies(out: Path) -> bool:
 
 
 def _write_bundle(bundle: Path, out: Path, manifest: Manifest, info: VectorsInfo) -> None:
-    """Write the bundle that a function serves: the model, where the vectors are, and the texts if it keeps them."""
-    assert manifest.index is not None
     kept = (PASSAGES, COLUMNS, KEYWORDS) if info.keeps_texts else ()
     files = {name: manifest.files[name] for name in (MODEL, TOKENIZER, *kept) if name in manifest.files}
-    keywords = manifest.index.keywords if info.keeps_texts else None
-    index = replace(manifest.index, stages=None, recall={}, keywords=keywords, vectors=info)
+    keywords = manifest.corpus.keywords if info.keeps_texts else None
+    index = replace(manifest.corpus, stages=None, recall={}, keywords=keywords, vectors=info)
     with replacing(out) as fresh:
         for name in files:
             shutil.copyfile(bundle / name, fresh / name)

@@ -1,6 +1,6 @@
 """Versions of a bundle under one prefix of an S3 bucket, and the pointer that names the one to serve.
 
-function/engine/published.py says how they are stored. The objects of a version never change.
+function/s3/published.py says how they are stored. The objects of a version never change.
 
 A version's manifest is sent last, so a version without one is unfinished. The pointer is only replaced if it is still
 the one that was read before: of two commands that switch it, one wins and the other reports an error.
@@ -11,24 +11,37 @@ Commands may run at the same time: `prune` deletes no version of which an object
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from export.index.indexer import check_checksum
 from export.progress import OnProgress, no_progress
-from export.publishing.bucket import Bucket, ChangedError, Entry
-from export.publishing.client import PublishError
-from export.publishing.removals import Removed, add_ids, drop_ids, find_rows, require_rows
-from function.engine.bundle import FORMAT_VERSION, MANIFEST, BundleError, Manifest, open_bundle, parse_manifest
-from function.engine.published import BUNDLES, POINTER, is_version, parse_pointer
+from export.publishing.bucket import Bucket, PublishError, StoredObject
+from function.engine.bundle import (
+    FORMAT_VERSION,
+    MANIFEST,
+    PASSAGES,
+    BundleError,
+    Manifest,
+    check_bundle,
+    parse_manifest,
+)
+from function.engine.metadata.columns import IdColumn
+from function.engine.tensors import Array, Strings
+from function.s3.published import BUNDLES, POINTER, is_version, parse_pointer
 
-ROUNDS = 3  # attempts to change the removed ids while other commands change the pointer
-SHOWN = 12  # characters of a version in messages
-SHORTEST_VERSION = 4  # characters that a user must give of a version
+MOST_REMOVED = 10_000  # ids: with their rows some 300 KB, which every function reads whenever the pointer changes
+SHOWN_IDS = 5  # maximum ids that a message names
+
+SHORT = 12  # characters of a version in messages
 YOUNG = timedelta(days=1)  # `prune` deletes no version with a younger object: another command may be about to use it
+
+Removed = Mapping[str, tuple[int, ...]]  # the rows of each removed id in the current version
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +56,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """The current version, the one before it, and the ETag of the pointer that names them; None if there is none.
-
-    removed has the rows of each removed id in the current version.
-    """
+    """The current version, the one before it, and the ETag of the pointer that names them; None if there is none."""
 
     version: str | None = None
     previous: str | None = None
@@ -77,7 +87,7 @@ class Store:
 
         Raises BundleError if the bundle does not open, is damaged or is replaced meanwhile, PublishError if S3 refuses.
         """
-        manifest = open_bundle(bundle)
+        manifest = check_bundle(bundle)
         content = (bundle / MANIFEST).read_bytes()
         version = hashlib.sha256(content).hexdigest()
         missing = self._missing(version, manifest)
@@ -91,7 +101,7 @@ class Store:
         return version, len(missing), sum(manifest.files[name].bytes for name in missing)
 
     def make_current(self, version: str, before: Current) -> None:
-        """Let the pointer name a complete version, unless it has changed since `before` was read.
+        """Let the pointer name a complete version, unless it names another one than `before`.
 
         Raises PublishError if the version is not whole, and BundleError if the manifest is of another release.
         """
@@ -99,81 +109,66 @@ class Store:
         self.switch(version, before)
 
     def switch(self, version: str, before: Current) -> None:
-        """Let the pointer name a version, unless it has changed since `before` was read.
+        """Let the pointer name a version, unless it names another one than `before`. Removed ids stay removed.
 
-        Removed ids stay removed.
         Raises PublishError if another command has switched it to another version since.
         """
-        while True:
-            try:
-                previous = before.previous if before.version == version else before.version
-                removed = find_rows(self._bucket, version, before.removed)
-                self._write_pointer(version, previous, before.etag, removed)
-                return
-            except ChangedError:
-                now = self.pointer()
-            winner = now.version
-            if winner == version:  # another command published the same, or our own first try arrived after all
-                return
-            if (winner, now.previous) == (before.version, before.previous) and now.removed != before.removed:
-                before = now  # another command removed or restored ids
-                continue
+        now = self.pointer()
+        if now.version == version:
+            return
+        if (now.version, now.previous) != (before.version, before.previous):
             raise PublishError(
-                f"{self.url}/{POINTER}: another command switched it to {winner and winner[:SHOWN]} in the meantime; it "
-                f"stays so. If it should name {version[:SHOWN]}, run "
-                f"`python -m export rollback {self.url} {version[:SHOWN]}`"
-            ) from None
+                f"{self.url}/{POINTER}: another command switched it to {now.version and now.version[:SHORT]} in the "
+                f"meantime; it stays so. If it should name {version[:SHORT]}, run "
+                f"`python -m export rollback {self.url} {version[:SHORT]}`"
+            )
+        self._write_pointer(version, now.version, now.etag, _find_rows(self._bucket, version, now.removed))
 
-    def remove(self, ids: Sequence[str]) -> Current:
-        """Let functions skip the texts with these ids, and return the new pointer.
+    def remove(self, ids: Sequence[str]) -> Removed:
+        """Let functions skip the texts with these ids, and return all removed ids.
 
         Raises PublishError, and changes nothing, if the current version lacks one of the ids.
         """
+        now = self.pointer()
+        if now.version is None:
+            raise PublishError(f"{self.url}: holds no current version; publish a bundle first")
+        removed = _find_rows(self._bucket, now.version, [*now.removed, *ids])
+        if unknown := [id for id in ids if not removed[id]]:
+            raise PublishError(
+                f"{self.url}: found {first_ids(unknown)}, expected ids of the current version; nothing was removed"
+            )
+        if len(removed) > MOST_REMOVED:
+            raise PublishError(
+                f"{self.url}: {len(removed):,} ids would be removed, expected at most {MOST_REMOVED:,}; publish a "
+                "bundle without their texts, then restore these ids"
+            )
+        self._write_pointer(now.version, now.previous, now.etag, removed)
+        return removed
 
-        def add(before: Current) -> Removed:
-            assert before.version is not None
-            removed = find_rows(self._bucket, before.version, add_ids(before.removed, ids, self.url))
-            require_rows(removed, ids, self.url)
-            return removed
-
-        return self._change_removed(add)
-
-    def restore(self, ids: Sequence[str]) -> Current:
-        """Let functions find the texts with these removed ids again, and return the new pointer.
+    def restore(self, ids: Sequence[str]) -> None:
+        """Let functions find the texts with these removed ids again.
 
         Raises PublishError, and changes nothing, if one of the ids is not removed.
         """
-        return self._change_removed(
-            lambda before: {id: before.removed[id] for id in drop_ids(before.removed, ids, self.url)}
-        )
+        now = self.pointer()
+        if now.version is None or not now.removed.keys() >= set(ids):
+            found = first_ids([id for id in ids if id not in now.removed])
+            raise PublishError(f"{self.url}: found {found}, expected removed ids; `history` lists them")
+        kept = {id: rows for id, rows in now.removed.items() if id not in set(ids)}
+        self._write_pointer(now.version, now.previous, now.etag, kept)
 
-    def _change_removed(self, change: Callable[[Current], Removed]) -> Current:
-        """Write a pointer with other removed ids. Start again if another command has changed it meanwhile."""
-        for _ in range(ROUNDS):
-            before = self.pointer()
-            if before.version is None:
-                raise PublishError(f"{self.url}: holds no current version; publish a bundle first")
-            removed = change(before)
-            try:
-                etag = self._write_pointer(before.version, before.previous, before.etag, removed)
-            except ChangedError:
-                continue
-            return Current(before.version, before.previous, etag, removed)
-        raise PublishError(f"{self.url}/{POINTER}: other commands changed it {ROUNDS} times meanwhile; try again")
-
-    def _write_pointer(self, version: str, previous: str | None, etag: str | None, removed: Removed) -> str:
-        """Replace the pointer that has this ETag and return the new one. Raises ChangedError and PublishError."""
+    def _write_pointer(self, version: str, previous: str | None, etag: str | None, removed: Removed) -> None:
         fields = {
             "version": version,
             "previous": previous,
             "format_version": FORMAT_VERSION,
             "switched": datetime.now(UTC).isoformat(timespec="microseconds"),
         } | ({"removed": removed} if removed else {})
-        return self._bucket.replace(POINTER, (json.dumps(fields) + "\n").encode(), etag)
+        condition = {"IfNoneMatch": "*"} if etag is None else {"IfMatch": etag}
+        self._bucket.write(POINTER, (json.dumps(fields) + "\n").encode(), condition)
 
     def _check_whole(self, version: str) -> None:
-        """Raise PublishError unless all objects of a version are there, with the lengths that its manifest states."""
-        where, advice = f"{self.url}: {version[:SHOWN]} is not whole", "publish its bundle again"
+        where, advice = f"{self.url}: {version[:SHORT]} is not whole", "publish its bundle again"
         found = self._bucket.read(_key(version, MANIFEST))
         if found is None or hashlib.sha256(found[0]).hexdigest() != version:
             state = "missing" if found is None else "damaged"
@@ -183,7 +178,6 @@ class Store:
             raise PublishError(f"{where}: {missing[0]} is missing or of another length; {advice}")
 
     def _missing(self, version: str, manifest: Manifest) -> list[str]:
-        """Return the files of a version that are missing, or have another length than its manifest states."""
         there = {entry.name: entry.bytes for entry in self._bucket.entries(_key(version, ""))}
         return [name for name, info in manifest.files.items() if there.get(_key(version, name)) != info.bytes]
 
@@ -196,14 +190,10 @@ class Store:
 
         Raises PublishError if there is no such version, or more than one.
         """
-        if start is None and pointer.previous is None:
+        start = start or pointer.previous
+        if start is None:
             raise PublishError(f"{self.url}: no version was served before; name one that `history` lists")
-        start = start or pointer.previous or ""
         matching = [version for version in self.versions() if version.name.startswith(start.lower())]
-        if len(start) < SHORTEST_VERSION:
-            raise PublishError(
-                f"{self.url}: {start!r} is too short; name a version by {SHORTEST_VERSION} characters or more"
-            )
         if len(matching) != 1:
             found = f"{len(matching)} versions begin with {start!r}"
             raise PublishError(f"{self.url}: {found}, expected one; `history` lists them")
@@ -215,7 +205,6 @@ class Store:
         Return the deleted versions and their bytes. Raises PublishError if S3 refuses, BundleError if the pointer is
         damaged.
         """
-        self.pointer()  # refuses a damaged one before anything is listed
         folders, oldest_young = self._folders(), datetime.now(UTC) - self._young
         newest = {version.name for version in _finished(folders, None)[:keep]}
         deleted, freed = [], 0
@@ -225,17 +214,15 @@ class Store:
                 continue
             pointer = self.pointer()  # read again for each version: deleting the others took a while
             if version not in (pointer.version, pointer.previous):
-                in_order = sorted(
-                    files, key=lambda name: name != MANIFEST
-                )  # without a manifest a version is unfinished
+                # first the manifest: without it, a version is unfinished
+                in_order = sorted(files, key=lambda name: name != MANIFEST)
                 self._bucket.delete([_key(version, name) for name in in_order])
                 deleted.append(version)
                 freed += _bytes_of(files)
         return deleted, freed
 
-    def _folders(self) -> dict[str, dict[str, Entry]]:
-        """Return the objects of each version by file name; ignore other objects."""
-        found: dict[str, dict[str, Entry]] = {}
+    def _folders(self) -> dict[str, dict[str, StoredObject]]:
+        found: dict[str, dict[str, StoredObject]] = {}
         for entry in self._bucket.entries(f"{BUNDLES}/"):
             version, _, name = entry.name.removeprefix(f"{BUNDLES}/").partition("/")
             if is_version(version):
@@ -247,8 +234,7 @@ def _key(version: str, name: str) -> str:
     return f"{BUNDLES}/{version}/{name}"
 
 
-def _finished(folders: dict[str, dict[str, Entry]], current: str | None) -> list[Version]:
-    """Return the versions that have a manifest, the one that was published last first."""
+def _finished(folders: dict[str, dict[str, StoredObject]], current: str | None) -> list[Version]:
     found = [
         Version(name, files[MANIFEST].changed, _bytes_of(files), name == current)
         for name, files in folders.items()
@@ -257,5 +243,42 @@ def _finished(folders: dict[str, dict[str, Entry]], current: str | None) -> list
     return sorted(found, key=lambda version: version.published, reverse=True)
 
 
-def _bytes_of(files: dict[str, Entry]) -> int:
+def _bytes_of(files: dict[str, StoredObject]) -> int:
     return sum(entry.bytes for entry in files.values())
+
+
+def _find_rows(bucket: Bucket, version: str, ids: Iterable[str]) -> Removed:
+    """Return the rows of each id in a version: none for an id that the version lacks. Raises PublishError.
+
+    Without ids, nothing is read. A version whose texts are in S3 Vectors has no rows.
+    """
+    wanted = {id: id.encode("utf-8", "surrogatepass") for id in ids}
+    if not wanted:
+        return {}
+    stored = Strings(*_read_ids(bucket, version))
+    rows_of: dict[bytes, list[int]] = {encoded: [] for encoded in wanted.values()}
+    for row in np.flatnonzero(IdColumn(stored).equals_any([*rows_of])).tolist():
+        rows_of[stored[row]].append(row)
+    return {id: tuple(rows_of[encoded]) for id, encoded in wanted.items()}
+
+
+def first_ids(ids: Sequence[str]) -> str:
+    """Return the first of some ids for a message: "'a', 'b' and 3 more"."""
+    shown = ", ".join(map(repr, ids[:SHOWN_IDS]))
+    return shown + (f" and {len(ids) - SHOWN_IDS:,} more" if len(ids) > SHOWN_IDS else "")
+
+
+def _read_ids(bucket: Bucket, version: str) -> tuple[Array[np.uint8], Array[np.uint64]]:
+    """Return the ids of a version as UTF-8 (n,) and offsets (rows + 1,). function/engine/tensors.py has the format."""
+    found = bucket.read(_key(version, MANIFEST))
+    if found is None:
+        raise PublishError(f"{bucket.url}/{_key(version, MANIFEST)}: is missing; publish its bundle again")
+    info = parse_manifest(found[0], f"{bucket.url}/{_key(version, MANIFEST)}").index
+    if info is None or info.vectors is not None:
+        return np.empty(0, np.uint8), np.zeros(1, np.uint64)
+    name = _key(version, PASSAGES)
+    begin = 8 + int.from_bytes(bucket.read_part(name, 0, 8), "little")
+    header = json.loads(bucket.read_part(name, 8, begin - 8))
+    (first, middle), (last, end) = (header[column]["data_offsets"] for column in ("ids", "ids.offsets"))
+    ids = bucket.read_part(name, begin + first, middle - first)
+    return np.frombuffer(ids, np.uint8), np.frombuffer(bucket.read_part(name, begin + last, end - last), np.uint64)

@@ -2,12 +2,41 @@
 
 import argparse
 from collections import Counter
+from pathlib import Path
 
 from rich.console import Console
 
 from export.progress import showing_progress
-from export.site.site import write_site
 from export.terminal import python_module
+
+# Megabytes that a visit loads until it can search by meaning: about 50,000 texts; 8 seconds at 50 Mbit/s
+MOST_MEGABYTES = 48
+SITE = """\
+Write a static site that searches a bundle in the browser, without a server. Any static host can publish the folder.
+
+  python -m export site bundle/ --out site/
+
+Everything in it is public: the texts with their metadata, the embeddings and the model.
+onnxruntime-web and a stemmer come from npm, which is part of Node.js 20 or newer.
+"""
+
+
+def add_site_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument(
+        "bundle", nargs="?", type=Path, default=Path("bundle"), help="the bundle's folder (default: bundle/)"
+    )
+    parser.add_argument("--out", type=Path, default=Path("site"), help="the site's folder (default: site/)")
+    limit = f"refuse a site that loads more than this until it can search by meaning (default: {MOST_MEGABYTES})"
+    parser.add_argument("--most-megabytes", type=float, default=MOST_MEGABYTES, metavar="N", help=limit)
+    parser.add_argument(
+        "--packages",
+        type=Path,
+        metavar="FOLDER",
+        help="where `npm ci` has installed the packages of export/site/package-lock.json (default: npm installs them "
+        "into a temporary folder)",
+    )
+
 
 WHEN = {
     "keywords": "first, for the search by words",
@@ -26,6 +55,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
     Raises what `write_site` raises.
     """
+    from export.site.site import write_site  # imports what --help does not need
+
     with showing_progress(console) as on_progress:
         sizes = write_site(options.bundle, options.out, options.most_megabytes, options.packages, on_progress)
     total: Counter[str] = Counter()

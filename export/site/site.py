@@ -11,16 +11,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from export.progress import OnProgress, no_progress
-from export.site.arguments import MOST_MEGABYTES
-from export.site.browser_model import make_browser_model
-from export.site.corpus_files import add_corpus
-from export.site.data_files import FOLDER, DataFiles
-from export.site.packages import RUNTIME, STEMMER, WASM, installed_packages
-from export.site.page import CODE, SERVICE_WORKER, write_page
-from export.site.spelling import different_stems, folded_letters
-from export.site.wordpiece import read_wordpiece
-from function.engine.bundle import PASSAGES, BundleError, Manifest, open_bundle
-from function.engine.keyword.stop_words import stop_words_of
+from export.site.browser_model import different_stems, folded_letters, make_browser_model, read_wordpiece
+from export.site.command import MOST_MEGABYTES
+from export.site.files import (
+    CODE,
+    FOLDER,
+    RUNTIME,
+    SERVICE_WORKER,
+    STEMMER,
+    WASM,
+    DataFiles,
+    add_corpus,
+    installed_packages,
+    write_page,
+)
+from function.engine.bundle import PASSAGES, BundleError, Manifest, check_bundle
+from function.engine.keyword.analyzer import stop_words_of
 from function.engine.passages import Passages
 
 FIRST = ("keywords", "vocabulary", "index", "runtime", "model")  # files that a visit loads until it searches by meaning
@@ -42,9 +48,8 @@ def write_site(
     Raises BundleError if the bundle cannot be searched in a browser, if it is too large, or if the folder holds
     something else, and PackagesError if npm is missing.
     """
-    manifest = open_bundle(bundle)
-    index = manifest.index
-    assert index is not None  # open_bundle checked it
+    manifest = check_bundle(bundle)
+    index = manifest.corpus
     _check(bundle, manifest, out)
     options, vocabulary = read_wordpiece(bundle, manifest.model.max_tokens)
     out.mkdir(parents=True, exist_ok=True)
@@ -89,8 +94,7 @@ def _different_stems(bundle: Path, vocabulary: list[str], modules: Path) -> dict
 
 
 def _check(bundle: Path, manifest: Manifest, out: Path) -> None:
-    index = manifest.index
-    assert index is not None
+    index = manifest.corpus
     if index.vectors is not None:
         raise BundleError(
             f"{bundle}: its texts are in S3 Vectors, expected texts of its own; serve it with the function"
@@ -114,7 +118,6 @@ def _check(bundle: Path, manifest: Manifest, out: Path) -> None:
 
 
 def _check_size(bundle: Path, files: DataFiles, most_megabytes: float) -> None:
-    """Raise BundleError if a first visit would load too much."""
     sizes = {name: files.bytes_of(name) for name in FIRST if name in files.listed}
     total = sum(sizes.values()) / 1e6
     if total > most_megabytes:

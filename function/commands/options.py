@@ -2,7 +2,22 @@
 
 import json
 from argparse import ArgumentTypeError
+from collections.abc import Callable
 from typing import Any
+
+from function.settings import whole_number
+
+
+def number_option(least: int, most: int, advice: str = "") -> Callable[[str], int]:
+    """Return `whole_number` as the type of an option. Its error ends with `advice`."""
+
+    def parse(text: str) -> int:
+        try:
+            return whole_number(text, least, most)
+        except ValueError as error:
+            raise ArgumentTypeError(f"{error}{advice}") from error
+
+    return parse
 
 
 def share(text: str) -> float:

@@ -1,30 +1,27 @@
 """python -m function query: search a bundle from the shell, without a server and without importing one."""
 
 import argparse
-import codecs
 import json
 import os
 import shutil
 import sys
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from function.commands.options import filter_object, share
-from function.commands.terminal import UNSAFE, fail, visible
+from function.commands.options import filter_object, number_option, share
+from function.commands.terminal import fail, visible
 from function.engine.bundle import BundleError
-from function.engine.inputs import S3, number_option
 from function.engine.loading import Loaded, load
 from function.engine.semantic.index import MOST_HITS
 from function.engine.tensors import TensorsError
-from function.executor import InlineExecutor
+from function.executor import InlineExecutor, finish
 from function.search.query import MOST_CANDIDATES, MOST_IN_GROUP, MOST_OFFSET, BackendError, Found, Query, SearchError
 from function.search.search import make_search
-from function.settings import CHARACTERS_PER_TEXT, SettingsError, read_settings
+from function.settings import SettingsError, read_settings
 
 MODES = ("semantic", "keyword", "hybrid")
 BOLD, NORMAL = "\x1b[1m", "\x1b[0m"
-MARKS = " \t\n*_`~#>|:=()[]-"  # marks of Markdown: a snippet leaves out nothing if it leaves out nothing else
 NARROWEST_TEXT = 20  # characters of a hit that are displayed even if the terminal is too narrow
 EXAMPLES = """\
 examples:
@@ -39,8 +36,6 @@ examples:
   git log --format=%s | python -m function query --file - --json
 """
 
-Result = TypeVar("Result")
-
 
 def main(arguments: Sequence[str]) -> int:
     """Search, print the results and return the exit code.
@@ -52,23 +47,22 @@ def main(arguments: Sequence[str]) -> int:
     try:
         texts = [None] if options.text is options.file is None else _texts(options)
         _search_all(options, load(_bundle_folder(options.bundle)), texts)
-    except (BundleError, TensorsError, SettingsError, SearchError, BackendError, _QueryError) as error:
+    except (BundleError, TensorsError, SettingsError, SearchError, BackendError) as error:
         return fail(error)
+    except UnicodeError as error:
+        return fail(f"{options.file or 'text'}: {error}; write it in UTF-8")
     return 0
-
-
-class _QueryError(ValueError):
-    """The text or the file of queries cannot be used."""
 
 
 def _bundle_folder(option: str | None) -> Path:
     """Return the folder that --bundle or BUNDLE_DIR names. Raises SettingsError if it is in S3."""
-    settings = read_settings()
-    where, url = ("BUNDLE_DIR", settings.bundle_url) if option is None else ("--bundle", option)
-    if url.startswith(S3):
+    settings = read_settings(os.environ if option is None else {**os.environ, "BUNDLE_DIR": option})
+    if url := settings.bundle_url:
         advice = f"name a folder with --bundle, or serve the bundle with `python -m function --bundle {url}`"
-        raise SettingsError(f"{where}: found {url}, expected a folder, because a query reads nothing from S3; {advice}")
-    return settings.bundle_dir if option is None else Path(option)
+        raise SettingsError(
+            f"--bundle: found {url}, expected a folder, because a query reads nothing from S3; {advice}"
+        )
+    return settings.bundle_dir
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -155,26 +149,15 @@ def _sort(text: str) -> tuple[str, str]:
 
 
 def _texts(options: argparse.Namespace) -> list[str]:
-    """Return the texts to search for. Raises OSError, or _QueryError if they are not UTF-8, blank or too long."""
+    """Return the texts to search for. Raises OSError, UnicodeError if one is not UTF-8, or SearchError without any."""
     if options.file is None:
-        where, content = "text", os.fsencode(options.text)
-    elif options.file == "-":
-        where, content = "standard input", sys.stdin.buffer.read()
+        texts = [os.fsencode(options.text).decode()]
     else:
-        where, content = options.file, Path(options.file).read_bytes()
-    try:
-        whole = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise _QueryError(f"{where}: byte {error.start} is not UTF-8; write it in UTF-8") from error
-    # str.splitlines would also split at form feeds and at U+0085, U+2028 and others
-    texts = [whole] if options.file is None else [line.removesuffix("\r") for line in whole.split("\n")]
-    if not any(text.strip() for text in texts):
-        raise _QueryError(f"{where}: expected words, found none")
-    for number, text in enumerate(texts, start=1):
-        if len(text) > CHARACTERS_PER_TEXT:
-            line = where if options.file is None else f"{where}: line {number}"
-            raise _QueryError(f"{line}: found {len(text)} characters, expected at most {CHARACTERS_PER_TEXT}; split it")
-    return [text for text in texts if text.strip()]
+        file = sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes()
+        texts = file.decode("utf-8-sig").split("\n")  # str.splitlines would also split at form feeds and others
+    if not (found := [text.removesuffix("\r") for text in texts if text.strip()]):
+        raise SearchError(f"{options.file or 'text'}: found no words, expected a text to search for; write some")
+    return found
 
 
 def _search_all(options: argparse.Namespace, bundle: Loaded, texts: Iterable[str | None]) -> None:
@@ -200,7 +183,7 @@ def _search_all(options: argparse.Namespace, bundle: Loaded, texts: Iterable[str
             rerank=options.rerank,
             highlights=options.highlights if options.json else _is_terminal(),
         )
-        found = _finish(search(query, lambda phase: None))
+        found = finish(search(query, lambda phase: None))
         if options.json:
             print(_json_line({"query": text} | found.reply()))
             continue
@@ -213,27 +196,12 @@ def _search_all(options: argparse.Namespace, bundle: Loaded, texts: Iterable[str
 
 
 def _json_line(reply: Mapping[str, Any]) -> str:
-    """Return a reply as a line of JSON. NaN and infinity become null, as in a reply of /similar.
+    """Return a reply as a line of JSON in ASCII, which any stdout can write and which cannot control a terminal.
 
-    Any stdout can write the line, and it cannot control a terminal.
+    NaN and infinity become null, as in a reply of /similar.
     """
-    is_ascii = codecs.lookup(sys.stdout.encoding).name != "utf-8"
-    try:
-        line = json.dumps(reply, ensure_ascii=is_ascii, allow_nan=False)
-    except ValueError:
-        finite = json.loads(json.dumps(reply), parse_constant=lambda name: None)
-        line = json.dumps(finite, ensure_ascii=is_ascii)
-    return UNSAFE.sub(lambda character: f"\\u{ord(character[0]):04x}", line)
-
-
-def _finish(work: Awaitable[Result]) -> Result:
-    """Return the result of work that never waits, as with InlineExecutor, without importing an event loop."""
-    try:
-        next(iter(work.__await__()))
-    except StopIteration as finished:
-        result: Result = finished.value
-        return result
-    raise AssertionError("an InlineExecutor does not wait")
+    finite = json.loads(json.dumps(reply), parse_constant=lambda name: None)
+    return json.dumps(finite).replace("\x7f", "\\u007f")
 
 
 def _print_table(found: Found) -> None:
@@ -262,17 +230,17 @@ def _snippet(result: Mapping[str, Any], room: int) -> str:
     """Return the beginning of a result's snippet in one line of `room` characters, its highlights in bold."""
     whole: str = result["text"]
     snippet = result.get("snippet", {"start": 0, "end": len(whole), "text": whole, "highlights": []})
-    text: str = snippet["text"]
-    is_later = bool(whole[: snippet["start"]].strip(MARKS))
-    is_sooner = bool(whole[snippet["end"] :].strip(MARKS)) or len(text.rstrip()) > room
-    end = room - is_later - is_sooner if is_later or is_sooner else room  # room for the ellipses
-    ranges = [] if os.environ.get("NO_COLOR") else snippet["highlights"]
-    line, place = "…" if is_later else "", 0
-    for first, last in [[first, min(last, end)] for first, last in ranges]:
-        if first < last and last - first < len(whole.strip()):  # a text that is all highlighted needs no bold
+    text: str = snippet["text"].rstrip()
+    start = "…" * (snippet["start"] > 0)
+    end = "…" * (snippet["end"] < len(whole) or len(text) > room)
+    text = text[: room - len(start) - len(end)]
+    line: str = start
+    place = 0
+    for first, last in [] if os.environ.get("NO_COLOR") else snippet["highlights"]:
+        if first < len(text):
             line += f"{visible(text[place:first])}{BOLD}{visible(text[first:last])}{NORMAL}"
             place = last
-    return line + visible(text[place:end]) + ("…" if is_sooner else "")
+    return line + visible(text[place:]) + end
 
 
 def _is_terminal() -> bool:

@@ -5,14 +5,12 @@ bundle's own model. Only `python -m export verify` compares checksums, because a
 byte.
 """
 
-import functools
 import hashlib
 import json
 import reprlib
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any
 
 FORMAT_VERSION = 5
 
@@ -29,10 +27,6 @@ TRUNCATED = "truncated.jsonl"  # only for whoever made the bundle: see export/in
 
 NO_STEMS = "none"  # instead of the language of a stemmer
 CONVEX, RRF = FUSIONS = ("convex", "rrf")  # function/engine/hybrid.py explains them
-
-_Info = TypeVar(
-    "_Info", "FileInfo", "ModelInfo", "RerankInfo", "IndexInfo", "KeywordsInfo", "StagesInfo", "VectorsInfo"
-)
 
 
 class BundleError(ValueError):
@@ -74,7 +68,7 @@ class RerankInfo:
     max_tokens: int  # maximum tokens of a pair, special ones included; in a longer pair, the longer text is truncated
     weight: float  # weight of its score in the blend, 0 to 1; the rest is the weight of the mode's score
     quantization: str
-    accuracy: dict[str, float] = field(default_factory=dict)  # against float32: see export/model/rerank/reranker.py
+    accuracy: dict[str, float] = field(default_factory=dict)  # against float32: see export/model/reranker.py
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +118,7 @@ class IndexInfo:
 
     rows: int
     stages: StagesInfo | None  # None: every search looks at all rows
-    recall: dict[
-        str, float
-    ]  # against exact search, by the kind of query: see export/index/recall.py; {} if not measured
+    recall: dict[str, float]  # against exact search, by the kind of query: see export/index/recall.py; {}: not measured
     model_sha256: str  # checksum of the model.ort that embedded the corpus
     tokenizer_sha256: str
     corpus: str  # file name of the texts, or what else they are
@@ -152,19 +144,14 @@ class Manifest:
 
     def to_json(self) -> str:
         """Return the text of manifest.json, indented so that people can read and compare it."""
-        content = asdict(self)
-        # left out if empty: functions from before these fields refuse unknown ones
-        for name in ("vectors", "heading_prefix", "title", "description", "options"):
-            if content["index"] is not None and not content["index"][name]:
-                del content["index"][name]
-        for name in ("full_dim", "documents"):
-            if not content["model"][name]:
-                del content["model"][name]
-        if content["index"] is not None and (vectors := content["index"].get("vectors")) and not vectors["keeps_texts"]:
-            del vectors["keeps_texts"]
-        if self.rerank is None:
-            del content["rerank"]
-        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
+
+    @property
+    def corpus(self) -> IndexInfo:
+        """Return `index`. Raises BundleError if the bundle holds no corpus yet; `check_bundle` has checked that."""
+        if self.index is None:
+            raise BundleError("the bundle holds a model and no texts; add texts with `python -m export corpus`")
+        return self.index
 
 
 def read_manifest(bundle: Path) -> Manifest:
@@ -174,7 +161,7 @@ def read_manifest(bundle: Path) -> Manifest:
         content = path.read_bytes()
     except FileNotFoundError:
         state = "holds no manifest.json" if bundle.is_dir() else "is not a folder"
-        raise BundleError(f"{bundle}: {state}; make a bundle with `{_command('--out', bundle)}`") from None
+        raise BundleError(f"{bundle}: {state}; make a bundle with `python -m export --out {bundle}`") from None
     except OSError as error:
         raise BundleError(f"{path}: {error}; run `python -m export` again") from error
     return parse_manifest(content, str(path))
@@ -195,96 +182,51 @@ def parse_manifest(content: bytes, where: str) -> Manifest:
     try:
         index, rerank = found["index"], found.get("rerank")
         return Manifest(
-            model=_read(ModelInfo, {"full_dim": None, "documents": ""} | found["model"]),
+            model=ModelInfo(**found["model"]),
             index=None if index is None else _read_index(index),
-            files={name: _read(FileInfo, entry) for name, entry in found["files"].items()},
-            rerank=None if rerank is None else _read(RerankInfo, rerank),
+            files={name: FileInfo(**entry) for name, entry in found["files"].items()},
+            rerank=None if rerank is None else RerankInfo(**rerank),
         )
-    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise BundleError(f"{where}: {error} is missing or wrong; run `python -m export` again") from error
 
 
 def _read_index(values: dict[str, Any]) -> IndexInfo:
-    stages, keywords, vectors = values["stages"], values["keywords"], values.get("vectors")
-    parts = {
-        "stages": None if stages is None else _read(StagesInfo, stages),
-        "keywords": None if keywords is None else _read(KeywordsInfo, keywords),
-        "vectors": None if vectors is None else _read(VectorsInfo, {"keeps_texts": False} | vectors),
-        "heading_prefix": values.get("heading_prefix", False),
-        "title": values.get("title", ""),
-        "description": values.get("description", ""),
-        "options": values.get("options", {}),
-    }
-    return _read(IndexInfo, values | parts)
+    kinds = {"stages": StagesInfo, "keywords": KeywordsInfo, "vectors": VectorsInfo}
+    parts = {name: kind(**values[name]) for name, kind in kinds.items() if values.get(name) is not None}
+    return IndexInfo(**values | parts)
 
 
-def _read(kind: type[_Info], values: dict[str, Any]) -> _Info:
-    """Return the dataclass whose fields a JSON object holds.
-
-    Raises KeyError if the object has other keys than the fields, TypeError if a value is not of its field's type.
-    """
-    types = _field_types(kind)  # type: ignore[arg-type] # every class can be hashed
-    if values.keys() != types.keys():
-        raise KeyError(", ".join(sorted(values.keys() ^ types.keys())))
-    for name, expected in types.items():
-        if not _IS_VALID[expected](values[name]):
-            raise TypeError(f"{name} {values[name]!r}")
-    return kind(**values)
-
-
-# dataclasses.fields() returns types as strings if annotations are postponed; get_type_hints resolves them. Cached,
-# because a manifest lists many files.
-_field_types = functools.cache(get_type_hints)
-_IS_VALID: dict[object, Callable[[Any], bool]] = {  # by the type of a field
-    bool: lambda value: type(value) is bool,
-    int: lambda value: type(value) is int and value > 0,  # a bool is an int too
-    int | None: lambda value: value is None or (type(value) is int and value > 0),
-    float: lambda value: type(value) in (int, float),
-    float | None: lambda value: value is None or type(value) in (int, float),
-    str: lambda value: isinstance(value, str),
-    str | None: lambda value: value is None or isinstance(value, str),
-    StagesInfo | None: lambda value: value is None or isinstance(value, StagesInfo),
-    KeywordsInfo | None: lambda value: value is None or isinstance(value, KeywordsInfo),
-    VectorsInfo | None: lambda value: value is None or isinstance(value, VectorsInfo),
-    list[str]: lambda value: isinstance(value, list) and all(isinstance(text, str) for text in value),
-    dict[str, str]: lambda value: isinstance(value, dict) and all(isinstance(text, str) for text in value.values()),
-    dict[str, Any]: lambda value: isinstance(value, dict),
-    dict[str, float]: lambda value: isinstance(value, dict) and all(type(x) in (int, float) for x in value.values()),
-}
-
-
-def open_bundle(bundle: Path) -> Manifest:
+def check_bundle(bundle: Path) -> Manifest:
     """Return the manifest after the checks that a cold start has time for.
 
     Raises BundleError if a file is missing, if its length differs from the manifest's, or if the index was embedded
     by a model or a tokenizer that differs from the bundle's.
     """
-    manifest = read_manifest(bundle)
+    manifest, remedy = read_manifest(bundle), f"run `python -m export corpus --corpus FILE --out {bundle}`"
     if manifest.index is None:
-        raise BundleError(
-            f"{bundle}: holds a model and no texts; run `{_command('corpus', '--corpus', 'FILE', '--out', bundle)}`"
-        )
-    optional = {COLUMNS: manifest.index.columns, KEYWORDS: manifest.index.keywords}
+        raise BundleError(f"{bundle}: holds a model and no texts; {remedy}")
     vectors = manifest.index.vectors
-    index = (INDEX,) if vectors is None else ()
-    texts = (PASSAGES, *(name for name, content in optional.items() if content))
-    reranker = () if manifest.rerank is None else (RERANK, *({RERANK_TOKENIZER} & manifest.files.keys()))
-    for name in (MODEL, TOKENIZER, *reranker, *index, *(texts if vectors is None or vectors.keeps_texts else ())):
+    has_texts = vectors is None or vectors.keeps_texts
+    needed = {
+        MODEL: True,
+        TOKENIZER: True,
+        RERANK: manifest.rerank is not None,
+        RERANK_TOKENIZER: RERANK_TOKENIZER in manifest.files,
+        INDEX: vectors is None,
+        PASSAGES: has_texts,
+        COLUMNS: has_texts and bool(manifest.index.columns),
+        KEYWORDS: has_texts and manifest.index.keywords is not None,
+    }
+    for name in (name for name, is_needed in needed.items() if is_needed):
         check_size(bundle, name, manifest)
     for name, embedded_by in ((MODEL, manifest.index.model_sha256), (TOKENIZER, manifest.index.tokenizer_sha256)):
         if manifest.files[name].sha256 != embedded_by:
             raise BundleError(
                 f"{bundle / INDEX}: was embedded by {name} {embedded_by[:12]}, the bundle holds "
-                f"{manifest.files[name].sha256[:12]}; run `{_command('corpus', '--corpus', 'FILE', '--out', bundle)}`"
+                f"{manifest.files[name].sha256[:12]}; {remedy}"
             )
     return manifest
-
-
-def _command(*arguments: str | Path) -> str:
-    """Return the command that exports with these arguments, quoted so that it can be pasted into a shell."""
-    import shlex  # imported here because only an error needs it
-
-    return shlex.join(["python", "-m", "export", *map(str, arguments)])
 
 
 def check_size(bundle: Path, name: str, manifest: Manifest) -> None:

@@ -7,8 +7,8 @@ batch, so no text is padded, and its embedding is the same, to the last bit, alo
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # official builds since 1.29 have telemetry; they read this when imported
 
@@ -29,6 +29,7 @@ SESSION_OPTIONS = {
     "session.use_ort_model_bytes_for_initializers": "1",
 }
 
+Part = TypeVar("Part")
 EmbedBatch = Callable[[list[int]], Embeddings]  # the rows of a batch to their embeddings
 RunBatches = Callable[[EmbedBatch, Sequence[list[int]]], Iterable[Embeddings]]  # maps over batches, as `map` does
 
@@ -59,21 +60,7 @@ class Embedder:
 
         Raises BundleError if one of them is damaged.
         """
-        try:
-            tokenizer = read_tokenizer(bundle / TOKENIZER)
-        except Exception as error:
-            raise BundleError(f"{bundle / TOKENIZER}: {error}; run `python -m export` again") from error
-        try:
-            session = open_session(bundle / MODEL)
-        except Exception as error:
-            raise BundleError(f"{bundle / MODEL}: {error}; run `python -m export` again") from error
-        (output,) = session.get_outputs()
-        if output.shape[-1] != model.dim:
-            raise BundleError(
-                f"{bundle / MODEL}: embeddings of {output.shape[-1]} values, the manifest says {model.dim}; "
-                "run `python -m export` again"
-            )
-        return cls(tokenizer, session, model)
+        return cls(open_part(read_tokenizer, bundle / TOKENIZER), open_part(open_session, bundle / MODEL), model)
 
     def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
         """Return the token ids of each text, at most max_tokens of them.
@@ -88,34 +75,9 @@ class Embedder:
             for encoding in encodings
         ]
 
-    def complete(self, ids: Sequence[int]) -> TokenIds:
-        """Return token ids of this model's vocabulary in the form that `tokenize` returns.
-
-        Special tokens are added unless the ids have them, and ids beyond max_tokens are removed.
-        """
-        before, after = self._special_ids
-        ids = list(ids)
-        ends = len(before) + len(after)
-        if len(ids) >= ends and ids[: len(before)] == before and ids[len(ids) - len(after) :] == after:
-            ids = ids[len(before) : len(ids) - len(after)]
-        room = self.model.max_tokens - ends
-        return TokenIds([*before, *ids[:room], *after], len(ids) > room)
-
     def split_word(self, word: str) -> Sequence[str]:
         """Return the parts of a word that are tokens, as the function `split_word` does."""
         return split_word(self._tokenizer, word)
-
-    @cached_property
-    def vocabulary_size(self) -> int:
-        """Return the number of token ids; the first is 0."""
-        return int(self._tokenizer.get_vocab_size())
-
-    @cached_property
-    def _special_ids(self) -> tuple[list[int], list[int]]:
-        """Return the ids of the special tokens that come before and after every text."""
-        encoding = self._tokenizer.encode("a")
-        plain = [place for place, is_special in enumerate(encoding.special_tokens_mask) if not is_special]
-        return encoding.ids[: plain[0]], encoding.ids[plain[-1] + 1 :]
 
     def encode(self, text: str, role: str = "") -> tuple[str, list[Encoding]]:
         """Return a text with its prompt, and its encoding in pieces of at most max_tokens, so that none is cut off."""
@@ -160,6 +122,14 @@ class Embedder:
         return np.asarray(result, np.float32)
 
 
+def open_part(read: Callable[[Path], Part], path: Path) -> Part:
+    """Return what `read` returns for a file of the bundle. Raises BundleError if the file is damaged."""
+    try:
+        return read(path)
+    except Exception as error:  # neither library raises anything more specific
+        raise BundleError(f"{path}: {error}; run `python -m export` again") from error
+
+
 def open_session(path: Path) -> ort.InferenceSession:
     """Open a graph for one thread: an .ort file, optimized by the export, is mapped; an .onnx file is optimized now."""
     options = ort.SessionOptions()
@@ -188,3 +158,12 @@ def plan_batches(lengths: Sequence[int]) -> list[list[int]]:
         else:
             batches.append([row])
     return batches
+
+
+def keep_dimensions(embeddings: Embeddings, dimensions: int | None) -> Embeddings:
+    """Return unit embeddings of the first `dimensions` values of embeddings (n, dim) float32; None keeps them all."""
+    if dimensions is None or dimensions == embeddings.shape[1]:
+        return embeddings
+    first = embeddings[:, :dimensions]
+    norms = np.linalg.norm(first, axis=1, keepdims=True)
+    return np.asarray(first / np.maximum(norms, np.finfo(np.float32).tiny), np.float32)  # zeros stay zeros

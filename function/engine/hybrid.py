@@ -10,34 +10,29 @@ ignores how much better one row is than the next.
 """
 
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from function.engine.arrays import Array
 from function.engine.bundle import CONVEX, KeywordsInfo
 from function.engine.keyword.matches import Matches
 from function.engine.quantization import Embeddings
 from function.engine.semantic.index import DECIMALS, FEW_HITS, MOST_HITS, Hit, Index, Mask, Rows
-
-if TYPE_CHECKING:
-    from function.engine.semantic.remote_index import RemoteIndex
+from function.engine.tensors import Array
 
 # Rows that each search adds at least: fixed, so that the first results of more than FEW_RESULTS do not depend on their
 # number.
-CANDIDATES = 2 * MOST_HITS
+FUSED_CANDIDATES = 2 * MOST_HITS
 # Up to this many results, semantic search first adds FEW_HITS rows only, which takes much less time. The rest of
-# CANDIDATES is added if one of them could be a result, which few queries need.
+# FUSED_CANDIDATES is added if one of them could be a result, which few queries need.
 FEW_RESULTS = 10
-# Chosen on SciFact, CISI and an invented catalogue together, with the default weight (`python -m bench fusion`).
+# Chosen on SciFact, CISI and an invented catalogue together, with the default weight (docs/relevance.md).
 ATTAINABLE = 0.7
 DEEPER = 8  # how many times as many rows an exact search adds if the first ones are not enough
 RRF_RANK = 60  # the constant of the paper: the higher, the less the first ranks stand out
 
 
 def fuse(
-    index: "Index | RemoteIndex",
+    index: Index,
     query: Embeddings,
     matches: Matches,
     info: KeywordsInfo,
@@ -55,20 +50,19 @@ def fuse(
     mask changes no score of "convex".
     """
     within = matches if allowed is None else matches.within(allowed)
-    count = max(CANDIDATES, 2 * top_k)
+    count = max(FUSED_CANDIDATES, 2 * top_k)
     if exact and info.fusion != CONVEX:
         count = max(count, within.rows)  # the rank of a row depends on all others
     by_words = within.best_rows(count)
     ends = within.scores_of(by_words[[0, -1]]) if len(by_words) else np.zeros(2, np.float32)
     highest = float(ends[0]) if within.allowed is None else matches.highest
     divisor = max(highest, ATTAINABLE * matches.attainable) or 1.0
-    score = partial(_score, index, query, within, divisor, info, top_k)
-    has_bound = info.fusion == CONVEX and isinstance(index, Index)
+    has_bound = info.fusion == CONVEX and index.is_complete
     depth = FEW_HITS if has_bound and top_k <= FEW_RESULTS else count
     while True:
         similar, cosines = index.best(query, depth, within.allowed, exact=exact)
         rows = np.array(sorted({*similar.tolist(), *by_words.tolist()}), np.intp)  # np.union1d would import numpy.ma
-        scored = score(rows)
+        scored = _score(index, query, within, divisor, info, rows)
         if len(similar) < depth or not has_bound or (depth == count and not exact):
             return scored.best(top_k)
         # upper bound for a row that neither search has found: the last cosine and the last BM25 score
@@ -83,7 +77,7 @@ def fuse(
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class FusedRows:
     """Rows (n,), and of each row its score, its cosine to the query and its BM25 score, (n,) float64."""
 
     rows: Rows
@@ -94,38 +88,21 @@ class Scored:
     def best(self, top_k: int) -> list[Hit]:
         """Return the top_k rows with the highest scores, best first."""
         best = np.lexsort((self.rows, -self.scores))[:top_k].tolist()
-        keyword = np.round(self.keyword, DECIMALS)
-        return [
-            Hit(
-                int(self.rows[i]),
-                float(self.scores[i]),
-                {"semantic": float(self.semantic[i]), "keyword": float(keyword[i])},
-            )
-            for i in best
-        ]
+        rows, scores, semantic = self.rows.tolist(), self.scores.tolist(), self.semantic.tolist()
+        keyword = np.round(self.keyword, DECIMALS).tolist()
+        return [Hit(rows[i], scores[i], {"semantic": semantic[i], "keyword": keyword[i]}) for i in best]
 
 
 def _score(
-    index: "Index | RemoteIndex",
-    query: Embeddings,
-    matches: Matches,
-    divisor: float,
-    info: KeywordsInfo,
-    top_k: int,
-    rows: Rows,
-) -> Scored:
-    """Score these rows; BM25 scores are divided by the divisor. A remote index may leave some rows out."""
+    index: Index, query: Embeddings, matches: Matches, divisor: float, info: KeywordsInfo, rows: Rows
+) -> FusedRows:
     keyword = matches.scores_of(rows).astype(np.float64)
-    if info.fusion == CONVEX and not isinstance(index, Index):
-        others = (1 - info.fusion_weight) * keyword / divisor
-        rows = index.within_reach(rows, info.fusion_weight, others, top_k)
-        keyword = matches.scores_of(rows).astype(np.float64)
     semantic = index.scores(query, rows)
     if info.fusion == CONVEX:
         scores = info.fusion_weight * semantic + (1 - info.fusion_weight) * keyword / divisor
     else:
         scores = _reciprocal_rank(semantic) + np.where(keyword > 0, _reciprocal_rank(keyword), 0)
-    return Scored(rows, np.round(scores, DECIMALS), semantic, keyword)
+    return FusedRows(rows, np.round(scores, DECIMALS), semantic, keyword)
 
 
 def _reciprocal_rank(scores: Array[np.float64]) -> Array[np.float64]:

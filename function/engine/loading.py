@@ -1,33 +1,53 @@
 """A bundle, open and warmed up: everything that a process needs to answer requests."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from function.engine.bundle import COLUMNS, INDEX, KEYWORDS, PASSAGES, BundleError, Manifest, open_bundle, read_manifest
+from function.engine.bundle import (
+    COLUMNS,
+    INDEX,
+    KEYWORDS,
+    PASSAGES,
+    BundleError,
+    Manifest,
+    check_bundle,
+    read_manifest,
+)
 from function.engine.embedder import Embedder
 from function.engine.passages import Passages
 from function.engine.semantic.index import Index
 
 if TYPE_CHECKING:
     from function.engine.keyword.keywords import Keywords
-    from function.engine.metadata.columns import Columns, Mask
-    from function.engine.metadata.ids import IdColumn
+    from function.engine.metadata.columns import Columns, IdColumn, Mask
     from function.engine.rerank.reranker import Reranker
 
 
 @dataclass(frozen=True)
-class LoadedTexts:
-    """A bundle with its model and texts, whose vectors are in S3 Vectors. Its files stay open as long as it lives.
-
-    Columns, keywords and reranker are opened by the first request that needs them, or by `open_all`.
-    """
+class Loaded:
+    """An open bundle: its model, and in the classes below what else is in its own files and not in S3 Vectors."""
 
     manifest: Manifest
     embedder: Embedder
-    passages: Passages
     folder: Path
+
+    @property
+    def column_kinds(self) -> dict[str, str]:
+        """The type of each column that filters compare."""
+        return self.manifest.corpus.columns
+
+
+@dataclass(frozen=True)
+class LoadedTexts(Loaded):
+    """A bundle with its model and texts, whose vectors are in S3 Vectors. Its files stay open as long as it lives.
+
+    Columns, keywords and reranker are opened by the first request that needs them, or by `open_all`. Each raises
+    BundleError if another bundle has taken this one's place since it was loaded, and TensorsError if a file is damaged.
+    """
+
+    passages: Passages
     # (rows,): the rows that can be found; None, all of them, if no text was removed
     allowed: "Mask | None" = field(default=None, kw_only=True)
 
@@ -40,48 +60,41 @@ class LoadedTexts:
         """Return the rows of a mask (rows,) that can be found."""
         return mask if self.allowed is None else mask & self.allowed
 
+    def among(self, allowed: "Mask") -> Self:
+        """Return the bundle in which only rows of a mask (rows,) can be found, with the parts that are open already."""
+        found = replace(self, allowed=allowed)
+        vars(found).update({name: part for name, part in vars(self).items() if name not in vars(found)})
+        return found
+
     @cached_property
     def ids(self) -> "IdColumn":
         """The ids as a column, by which rows are found."""
-        from function.engine.metadata.ids import IdColumn  # only a request with an id needs it
+        from function.engine.metadata.columns import IdColumn  # only a request with an id needs it
 
-        return IdColumn(*self.passages.id_bytes())
+        return IdColumn(self.passages.ids)
 
     @cached_property
     def columns(self) -> "Columns":
-        """The columns that filters compare.
-
-        Raises BundleError if another bundle has taken this one's place since it was loaded, TensorsError if the file is
-        damaged.
-        """
+        """The columns that filters compare."""
         from function.engine.metadata.columns import Columns  # only a request with a filter needs them
 
-        assert self.manifest.index is not None  # open_bundle checked it
         self._check_place()
-        return Columns(self.folder / COLUMNS, self.manifest.index.columns, self.manifest.index.rows, lambda: self.ids)
+        return Columns(self.folder / COLUMNS, self.manifest.corpus.columns, self.manifest.corpus.rows, lambda: self.ids)
 
     @cached_property
     def keywords(self) -> "Keywords | None":
-        """The postings of keyword search, None if the bundle has none.
-
-        Raises BundleError if another bundle has taken this one's place since it was loaded, TensorsError if the file is
-        damaged.
-        """
+        """The postings of keyword search, None if the bundle has none."""
         from function.engine.keyword.keywords import Keywords  # only a request for keywords needs them
 
-        assert self.manifest.index is not None  # open_bundle checked it
-        if self.manifest.index.keywords is None:
+        if self.manifest.corpus.keywords is None:
             return None
         self._check_place()
-        info, rows = self.manifest.index.keywords, self.manifest.index.rows
+        info, rows = self.manifest.corpus.keywords, self.manifest.corpus.rows
         return Keywords(self.folder / KEYWORDS, info, rows, self.embedder.split_word)
 
     @cached_property
     def reranker(self) -> "Reranker | None":
-        """The cross-encoder, None if the bundle has none.
-
-        Raises BundleError if another bundle has taken this one's place since it was loaded, or if a file is damaged.
-        """
+        """The cross-encoder, None if the bundle has none."""
         if self.manifest.rerank is None:
             return None
         from function.engine.rerank.reranker import Reranker  # only a request with rerank needs it
@@ -92,14 +105,10 @@ class LoadedTexts:
     @property
     def column_kinds(self) -> dict[str, str]:
         """The type of each column that filters compare, that of the ids included."""
-        assert self.manifest.index is not None  # open_bundle checked it
-        return {"id": "string"} | self.manifest.index.columns
+        return {"id": "string"} | self.manifest.corpus.columns
 
     def open_all(self) -> None:
-        """Open all parts now, because an export may put another bundle in this one's place before they are needed.
-
-        Raises what `columns` and `keywords` raise.
-        """
+        """Open all parts now, because an export may put another bundle in this one's place before they are needed."""
         _ = self.columns, self.keywords, self.reranker
 
     def _check_place(self) -> None:
@@ -114,47 +123,29 @@ class LoadedBundle(LoadedTexts):
     index: Index
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedModel:
-    """A bundle of which only the model is open: its corpus is in S3 Vectors, or is still being fetched from S3."""
-
-    manifest: Manifest
-    embedder: Embedder
-    folder: Path
-
-    @property
-    def column_kinds(self) -> dict[str, str]:
-        """The type of each column that filters compare."""
-        assert self.manifest.index is not None  # open_bundle checked it
-        return self.manifest.index.columns
-
-
-Loaded = LoadedTexts | LoadedModel
-
-
 def load(bundle: Path, embedder: Embedder | None = None) -> Loaded:
     """Open a bundle and warm it up. The parts of the corpus are opened too, unless they are in S3 Vectors.
 
     `embedder` is the bundle's own, if it is open already.
     Raises BundleError or TensorsError if it cannot be used.
     """
-    manifest = open_bundle(bundle)
-    assert manifest.index is not None  # open_bundle checked it
+    manifest = check_bundle(bundle)
     embedder = embedder or Embedder.open(bundle, manifest.model)
     (embedding,) = embedder.embed(embedder.tokenize(["warm up"], role="query"))
-    vectors = manifest.index.vectors
+    vectors = manifest.corpus.vectors
     if vectors is not None and not vectors.keeps_texts:
-        return LoadedModel(manifest, embedder, bundle)
+        return Loaded(manifest, embedder, bundle)
     passages = Passages(bundle / PASSAGES)
     if vectors is not None:
-        _check_counts(bundle, manifest, len(passages), len(passages), manifest.model.dim)
-        passages.text(0)
-        return LoadedTexts(manifest, embedder, passages, bundle)
-    index = Index.open(bundle / INDEX, manifest.index.stages)
-    _check_counts(bundle, manifest, len(index), len(passages), index.dim)
+        return LoadedTexts(manifest, embedder, bundle, passages)
+    index = Index.open(bundle / INDEX, manifest.corpus.stages)
+    found, expected = (len(index), len(passages), index.dim), (*[manifest.corpus.rows] * 2, manifest.model.dim)
+    if found != expected:
+        where = f"{bundle}: rows of the index, rows of the passages and dim"
+        raise BundleError(f"{where} are {found}, the manifest says {expected}; run `python -m export` again")
     for hit in index.search(embedding, top_k=1):
         passages.text(hit.row)
-    return LoadedBundle(manifest, embedder, passages, bundle, index)
+    return LoadedBundle(manifest, embedder, bundle, passages, index)
 
 
 def load_bundle(bundle: Path | str) -> LoadedBundle:
@@ -167,14 +158,3 @@ def load_bundle(bundle: Path | str) -> LoadedBundle:
     if not isinstance(loaded, LoadedBundle):
         raise BundleError(f"{bundle}: its vectors are in S3 Vectors, expected them in the bundle; name another bundle")
     return loaded
-
-
-def _check_counts(bundle: Path, manifest: Manifest, *found: int) -> None:
-    """Raise BundleError unless the rows of the index, the rows of the passages and dim are those of the manifest."""
-    assert manifest.index is not None  # open_bundle checked it
-    expected = (manifest.index.rows, manifest.index.rows, manifest.model.dim)
-    if found != expected:
-        raise BundleError(
-            f"{bundle}: rows of the index, rows of the passages and dim are {found}, the manifest says {expected}; "
-            "run `python -m export` again"
-        )

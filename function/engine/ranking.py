@@ -5,14 +5,15 @@ search is twice as deep as the one before, so that even a corpus of one huge doc
 first query that needs it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from function.engine.arrays import AnyArray
 from function.engine.metadata.columns import Column
 from function.engine.semantic.index import Hit, Mask
+from function.engine.tensors import AnyArray
 
 # Returns the first hits of a ranking among the rows of a mask, or fewer if there are fewer; None means all its rows.
 Find = Callable[[int, Mask | None], list[Hit]]
@@ -72,6 +73,14 @@ def find_groups(find: Find, column: Column, allowed: Mask | None, offset: int, c
     chosen = dict(list(best.items())[offset : offset + count])
     others = _other_hits(find, numbers, column, chosen, allowed, size - 1)
     return [Group(_string(column, number), [hit, *others[number]]) for number, hit in chosen.items()]
+
+
+def group_hits(hits: Sequence[Hit], values: Sequence[Any], size: int) -> list[Group]:
+    """Return the groups of these hits alone, best first; values has the string of each hit, None for none."""
+    groups: dict[object, list[Hit]] = {}
+    for hit, value in zip(hits, values, strict=True):
+        groups.setdefault(hit.row if value is None else value, []).append(hit)
+    return [Group(value if isinstance(value, str) else None, found[:size]) for value, found in groups.items()]
 
 
 def _other_hits(

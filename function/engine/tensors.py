@@ -1,7 +1,6 @@
-"""Memory-mapped safetensors files: opening one reads its header, using a row reads that row.
+"""Arrays by dtype, and memory-mapped safetensors files: opening one reads its header, using a row reads that row.
 
-The library's own reader copies whole tensors into memory, so this module reads the files;
-export/files/tensor_file.py writes them.
+The library's own reader copies whole tensors into memory, so this module reads the files; export/files.py writes them.
 The format: 8 bytes with the header's length (little-endian), a JSON header {name: {dtype, shape, data_offsets:
 [begin, end]}}, then the bytes; offsets count from the end of the header.
 Source: https://github.com/huggingface/safetensors#format
@@ -9,12 +8,16 @@ Source: https://github.com/huggingface/safetensors#format
 
 import json
 import mmap
+from bisect import bisect_left
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from function.engine.arrays import AnyArray
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+Array = np.ndarray[tuple[Any, ...], np.dtype[_Scalar]]
+AnyArray = Array[Any]
 
 DTYPES = {  # those a bundle holds
     "I8": np.int8,
@@ -26,8 +29,7 @@ DTYPES = {  # those a bundle holds
     "F32": np.float32,
     "F64": np.float64,
 }
-READ_AT_ONCE = 1 << 19  # bytes for each call of madvise; the kernel can ignore the rest of a larger range
-HEADER_LIMIT = 100_000_000  # maximum bytes of the header, by the format
+ADVISED_AT_ONCE = 1 << 19  # bytes for each call of madvise; the kernel can ignore the rest of a larger range
 
 
 class TensorsError(ValueError):
@@ -42,29 +44,19 @@ def map_tensors(path: Path, *, scattered: bool = False) -> dict[str, AnyArray]:
     Raises TensorsError if the file is not whole or holds a dtype that no bundle has, OSError if it cannot be opened.
     """
     with path.open("rb") as file:
-        size = file.seek(0, 2)
-        if size < 8:
+        try:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            if scattered:  # before the header is read
+                mapped.madvise(mmap.MADV_RANDOM)
+            begin = 8 + int.from_bytes(mapped[:8], "little")
+            header = json.loads(mapped[8:begin])
+            header.pop("__metadata__", None)
+            tensors = {name: _view(mapped, begin, entry) for name, entry in header.items()}
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise TensorsError(
-                f"{path}: {size} bytes, expected at least the 8 of a safetensors file; run `python -m export` again"
-            )
-        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    if scattered:
-        mapped.madvise(mmap.MADV_RANDOM)
-    header_length = int.from_bytes(mapped[:8], "little")
-    begin = 8 + header_length
-    if header_length > HEADER_LIMIT or begin > size:
-        raise TensorsError(
-            f"{path}: header of {header_length} bytes in a file of {size}; expected a whole safetensors file; "
-            "run `python -m export` again"
-        )
-    try:
-        header = json.loads(mapped[8:begin])
-        header.pop("__metadata__", None)
-        return {name: _view(mapped, begin, size, entry) for name, entry in header.items()}
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
-        raise TensorsError(
-            f"{path}: {error}; expected a whole safetensors file; run `python -m export` again"
-        ) from error
+                f"{path}: {error}; expected a whole safetensors file; run `python -m export` again"
+            ) from error
+    return tensors
 
 
 def map_of(tensor: AnyArray) -> mmap.mmap | None:
@@ -79,25 +71,37 @@ def read_ahead(tensor: AnyArray) -> None:
     """Ask the kernel to read all of a tensor in the background, because it is about to be used as a whole."""
     if mapped := map_of(tensor):
         begin = _address(tensor) - _address(np.frombuffer(mapped, np.uint8))
-        for place in range(begin - begin % READ_AT_ONCE, begin + tensor.nbytes, READ_AT_ONCE):
-            mapped.madvise(mmap.MADV_WILLNEED, place, min(READ_AT_ONCE, len(mapped) - place))
+        for place in range(begin - begin % ADVISED_AT_ONCE, begin + tensor.nbytes, ADVISED_AT_ONCE):
+            mapped.madvise(mmap.MADV_WILLNEED, place, min(ADVISED_AT_ONCE, len(mapped) - place))
 
 
 def _address(array: AnyArray) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def _view(mapped: mmap.mmap, begin: int, size: int, entry: dict[str, Any]) -> AnyArray:
-    if entry["dtype"] not in DTYPES:
-        raise ValueError(f"dtype {entry['dtype']}, expected one of {', '.join(DTYPES)}")
-    dtype = np.dtype(DTYPES[entry["dtype"]])
-    first, last = entry["data_offsets"]
-    shape = tuple(entry["shape"])
-    count = int(np.prod(shape, dtype=np.int64))
-    if not 0 <= first <= last <= size - begin or last - first != count * dtype.itemsize:
-        raise ValueError(f"bytes {first} to {last} of {size - begin} for shape {list(shape)} of {entry['dtype']}")
-    if count == 0:
-        empty = np.empty(shape, dtype)
-        empty.flags.writeable = False
-        return empty
-    return np.frombuffer(mapped, dtype, count, begin + first).reshape(shape)
+def _view(mapped: mmap.mmap, begin: int, entry: dict[str, Any]) -> AnyArray:
+    dtype, (first, last) = np.dtype(DTYPES[entry["dtype"]]), entry["data_offsets"]
+    return np.frombuffer(mapped, dtype, (last - first) // dtype.itemsize, begin + first).reshape(entry["shape"])
+
+
+class Strings:
+    """Strings of UTF-8, one after the other: reading one reads no other."""
+
+    def __init__(self, content: AnyArray, offsets: AnyArray) -> None:
+        """Take their bytes (n,) uint8, and where each begins and the last one ends, (count + 1,) uint64."""
+        self.content, self.offsets = content, offsets
+        self._bytes, self._ends = content.data, offsets.data  # faster than arrays, for one string
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, place: int) -> bytes:
+        """Return the bytes of one string. Raises IndexError if there is none."""
+        if not 0 <= place < len(self):
+            raise IndexError(f"row {place} of {len(self)}")
+        return bytes(self._bytes[self._ends[place] : self._ends[place + 1]])
+
+    def find(self, key: bytes) -> int | None:
+        """Return the place of a string among sorted ones, None if it is not there."""
+        place = bisect_left(self, key)
+        return place if place < len(self) and self[place] == key else None

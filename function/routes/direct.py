@@ -4,15 +4,17 @@ A plain and valid request to one of these routes is answered here. Every other r
 has the same routes (`add_direct_route`), and answers wrong bodies with its own errors.
 """
 
+import json
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from function.errors import Replies, reply_to
+from function.errors import Replies, reply_to, truncate
 from function.http import ASGIApp, HttpError, Receive, Reply, Scope, Send, header, replay
-from function.routes.texts import MOST_FIELDS, refuse_fields
+from function.routes.fields import MOST_FIELDS, refuse_fields
 from function.telemetry import Stopwatch
 
 if TYPE_CHECKING:
@@ -39,7 +41,10 @@ class DirectRoute:
 
 
 class DirectRoutes:
-    """Answers plain, valid requests to some routes, and leaves all others to an app that is made when it is needed."""
+    """Answers plain, valid requests to some routes, and leaves others to an app that is made when it is needed.
+
+    A body in which an object has a key twice is refused here for all routes.
+    """
 
     def __init__(self, routes: Sequence[DirectRoute], others: Callable[[], ASGIApp]) -> None:
         """Call `others` for each request that is not answered here; it returns the app that answers it."""
@@ -50,14 +55,17 @@ class DirectRoutes:
         """Answer one request, whose body comes in one message."""
         route = self._routes.get((scope.get("method", ""), scope.get("path", "")))
         body = None
-        if route is not None and route.model is not None:
-            message = await receive()
-            body = read_body(route.model, message["body"], header(scope, b"content-type"))
-            receive = replay(message, receive)
-        if route is None or (route.model is not None and body is None):
-            await self._others()(scope, receive, send)
-            return
         try:
+            if scope.get("method") == "POST":
+                message = await receive()
+                receive = replay(message, receive)
+                if route is not None and route.model is not None:
+                    body = read_body(route.model, message["body"], header(scope, b"content-type"))
+                if body is None:
+                    check_keys(message["body"])
+            if route is None or (route.model is not None and body is None):
+                await self._others()(scope, receive, send)
+                return
             reply = Reply(await route.answer(body, scope["stopwatch"]))
         except HttpError as error:
             reply = reply_to(error, scope["path"])
@@ -84,13 +92,27 @@ def read_body(model: type[BaseModel], body: bytes, content_type: bytes) -> BaseM
 def check_keys(body: bytes) -> Any:
     """Return the value that a body of JSON has, None if it is not JSON.
 
-    Raises RepeatedKeyError if an object has a key twice, and HttpError if the body has too many fields.
+    Raises HttpError with status 422 if an object has a key twice, because nobody could know which value counts, and if
+    the body has too many fields.
     """
-    from function.routes.repeated_keys import refuse_repeated_keys  # most requests do not need it
-
-    found = refuse_repeated_keys(body)
+    try:
+        found = _DECODER.decode(body.decode(json.detect_encoding(body), "surrogatepass"))
+    except (ValueError, RecursionError):
+        return None
     refuse_fields(found, "body")
     return found
+
+
+def _each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(members)
+    if len(found) < len(members):
+        key, count = Counter(key for key, _ in members).most_common(1)[0]
+        shown = truncate(key.encode("utf-8", "replace").decode())  # JSON can escape half a surrogate pair
+        raise HttpError(422, f"{shown}: found {count} times in one object, expected each key once; send one of them")
+    return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_each_once)
 
 
 def add_direct_route(app: "FastAPI", route: DirectRoute) -> None:

@@ -10,9 +10,8 @@ from function.engine.loading import Loaded, LoadedTexts
 from function.errors import MISSING, ErrorReply, Replies, echo
 from function.executor import Executor
 from function.http import HttpError
-from function.routes.replies import bytes_beyond, json_reply
-from function.search.documents import PATH, document_rows, show_passage
-from function.search.not_fetched import NotFetchedError, is_incomplete
+from function.routes.replies import json_bytes, refuse_bytes, text_reply
+from function.search.refinements import PATH, document_rows, show_passage
 from function.settings import Settings
 
 MOST_PASSAGES = 1_000  # maximum passages of one reply
@@ -43,24 +42,17 @@ def add_documents(app: FastAPI, current: Callable[[], Loaded], executor: Executo
         bundle = current()
         if isinstance(bundle, LoadedTexts):
             return bundle
-        if is_incomplete(bundle):
-            error = NotFetchedError()
-            raise HttpError(503, str(error), {"retry-after": str(error.seconds)})
         raise HttpError(
             404, "corpus: found in S3 Vectors, expected in the bundle; search for the texts with POST /similar"
         )
 
     def checked(content: Any, advice: str) -> Response:
-        reply = json_reply(content)
-        if beyond := bytes_beyond(reply.body, settings.max_reply_bytes):
-            raise HttpError(413, f"reply: found {beyond} bytes, expected at most {settings.max_reply_bytes}; {advice}")
-        return reply
+        body = json_bytes(content)
+        refuse_bytes(body, settings.max_reply_bytes, "text: the reply", advice)
+        return text_reply(body)
 
     @app.get(
-        "/passages/{id:path}",
-        response_model=PassageReply,
-        responses=MISSING | TOO_LARGE,
-        summary="A text by its id",
+        "/passages/{id:path}", response_model=PassageReply, responses=MISSING | TOO_LARGE, summary="A text by its id"
     )
     async def passage(id: str) -> Response:
         bundle = texts()

@@ -1,16 +1,88 @@
 """POST /predict: the embeddings of one text or of several."""
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
-from pydantic import BaseModel, Discriminator, Field, Tag
+from pydantic import BaseModel
 
+from function.engine.embedder import Embedder, TokenIds, keep_dimensions
+from function.engine.quantization import Embeddings
 from function.errors import REFUSED
+from function.executor import Executor
+from function.http import HttpError
 from function.routes.direct import DirectRoute
-from function.routes.embed_request import TextEmbedding
-from function.routes.replies import json_text
-from function.routes.texts import TEXT, TEXTS, RequestText, StrictRequest, describe_limits, text_or_texts
+from function.routes.fields import (
+    OneOrSeveral,
+    RequestText,
+    StrictRequest,
+    as_list,
+    describe_limits,
+    refuse_texts,
+    refuse_tokens,
+)
+from function.routes.replies import embedding_texts, json_text, refuse_bytes
 from function.settings import Settings
 from function.telemetry import Stopwatch
+
+FEW_VALUES = 10_000  # values of embeddings that are written in about a millisecond
+
+
+@dataclass(frozen=True, slots=True)
+class TextEmbedding:
+    """The steps from texts to a reply. A limit that is passed raises HttpError, naming `field`.
+
+    However many texts a request has, the model gets them in batches of its own size (Embedder.embed).
+    """
+
+    embedder: Embedder
+    executor: Executor
+    settings: Settings
+
+    async def tokenize(self, texts: Sequence[str], field: str, role: str = "") -> list[TokenIds]:
+        """Return the tokens of each text, with the model's prompt for that role. Limits the texts and characters.
+
+        Raises HttpError with status 422 for documents, if the bundle has a model for queries alone.
+        """
+        if role == "document" and self.embedder.model.documents:
+            message = "prompt_name: found document, expected query: the model for documents is not in this bundle"
+            raise HttpError(422, message)
+        refuse_texts(texts, self.settings, field)
+        return await self.executor.tokenize(texts, role=role)
+
+    async def embed(
+        self, tokens: Sequence[TokenIds], field: str, stopwatch: Stopwatch, dimensions: int | None = None
+    ) -> Embeddings:
+        """Return the unit embeddings, (n, dim) float32, or of their first `dimensions` values.
+
+        Limits the tokens, which decide how long it takes.
+        """
+        if dimensions is not None and dimensions > (most := self.embedder.model.dim):
+            raise HttpError(422, f"dimensions: found {dimensions}, expected at most the model's {most}; ask for fewer")
+        refuse_tokens(sum(len(one.ids) for one in tokens), len(tokens), self.settings, field)
+        embeddings = await self.executor.embed(tokens)
+        stopwatch.lap("embed")
+        return keep_dimensions(embeddings, dimensions)
+
+    async def write(self, embeddings: Embeddings) -> list[str]:
+        """Return each row of embeddings (n, dim) float32 as a list in JSON."""
+        if embeddings.size <= FEW_VALUES:
+            return embedding_texts(embeddings)
+        return await self.executor.run(lambda: embedding_texts(embeddings), is_long=True)
+
+    def reply(self, json: str, texts: int, field: str, stopwatch: Stopwatch) -> bytes:
+        """Return JSON as the body of the reply to this many texts. Limits the bytes."""
+        body = json.encode()
+        refuse_bytes(body, self.settings.max_reply_bytes, f"{field}: the reply to {texts} texts", "send fewer")
+        stopwatch.lap("reply")
+        return body
+
+
+class PredictRequest(StrictRequest):
+    """One text or several; `prompt_name` puts the model's prompt for that role before each."""
+
+    text: OneOrSeveral[RequestText]
+    prompt_name: Literal["query", "document"] | None = None
 
 
 class PredictReply(BaseModel):
@@ -20,31 +92,20 @@ class PredictReply(BaseModel):
     truncated: list[bool]
 
 
-def predict_route(embedding: TextEmbedding, settings: Settings) -> DirectRoute:
-    """Return the route, with the limits of these settings.
+def predict_route(embedding: TextEmbedding) -> DirectRoute:
+    """Return the route.
 
     Tokens are counted as the model reads them, with special tokens and after each text was cut to the model's length.
     """
-    texts_type = Annotated[list[RequestText], Field(min_length=1, max_length=settings.max_texts, fail_fast=True)]
-
-    class PredictRequest(StrictRequest):
-        """One text or several; `prompt_name` puts the model's prompt for that role before each."""
-
-        text: Annotated[
-            Annotated[RequestText, Tag(TEXT)] | Annotated[texts_type, Tag(TEXTS)],
-            Discriminator(text_or_texts),
-        ]
-        prompt_name: Literal["query", "document"] | None = None
 
     async def predict(body: PredictRequest, stopwatch: Stopwatch) -> bytes:
         stopwatch.lap("parse")
-        texts = [body.text] if isinstance(body.text, str) else body.text
+        texts = as_list(body.text)
         tokens = await embedding.tokenize(texts, "text", role=body.prompt_name or "")
         rows = await embedding.write(await embedding.embed(tokens, "text", stopwatch))
         truncated = json_text([one.is_truncated for one in tokens])
-        return embedding.body(
-            f'{{"embeddings":[{",".join(rows)}],"truncated":{truncated}}}', len(texts), "text", stopwatch
-        )
+        reply = f'{{"embeddings":[{",".join(rows)}],"truncated":{truncated}}}'
+        return embedding.reply(reply, len(texts), "text", stopwatch)
 
     return DirectRoute(
         "POST",
@@ -53,6 +114,6 @@ def predict_route(embedding: TextEmbedding, settings: Settings) -> DirectRoute:
         predict,
         summary="Embeddings of one or several texts",
         responses=REFUSED,
-        description=describe_limits(settings),
+        description=describe_limits(embedding.settings),
         reply_model=PredictReply,
     )

@@ -7,6 +7,7 @@ import numpy as np
 from pydantic_core import to_json
 
 from function.engine.quantization import Embeddings
+from function.http import HttpError
 
 if TYPE_CHECKING:
     from fastapi import Response
@@ -53,14 +54,15 @@ def embedding_texts(embeddings: Embeddings) -> list[str]:
     return [json_text(row) for row in rounded.tolist()]
 
 
-def bytes_beyond(body: bytes | memoryview, most: int) -> int:
-    """Return how many bytes the body of a reply takes on its way out of Lambda if they are more than `most`, else 0.
+def refuse_bytes(body: bytes | memoryview, most: int, reply: str, advice: str) -> None:
+    """Raise HttpError with status 413 if the body of a reply takes more bytes than `most` on its way out of Lambda.
 
     Lambda puts the body into JSON of its own, as one string: quotes and backslashes take two bytes each. Some of
     Lambda's runtimes also escape all characters beyond ASCII, up to three times as long (awslambdaric's marshaller, by
     AWS_EXECUTION_ENV). The longer form is counted.
     """
     if 3 * len(body) + 2 <= most:
-        return 0  # nearly every reply is that small, and need not be counted
+        return  # nearly every reply is that small, and need not be counted
     found = len(json.dumps(bytes(body).decode()))
-    return found if found > most else 0
+    if found > most:
+        raise HttpError(413, f"{reply} is {found} bytes, at most {most}; {advice}")

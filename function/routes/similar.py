@@ -8,8 +8,8 @@ from function.engine.semantic.index import MOST_HITS
 from function.errors import BACKEND, MISSING, REFUSED
 from function.http import HttpError
 from function.routes.direct import DirectRoute
-from function.routes.replies import bytes_beyond, json_bytes
-from function.routes.texts import RequestText, StrictRequest, refuse_characters, whole_number
+from function.routes.fields import RequestText, StrictRequest, refuse_texts, whole_number
+from function.routes.replies import json_bytes, refuse_bytes
 from function.search.query import (
     MOST_CANDIDATES,
     MOST_IN_GROUP,
@@ -61,7 +61,7 @@ class SimilarRequest(StrictRequest):
     exact: bool = Field(
         default=False, description="Find the best of all texts. Otherwise a very large corpus is searched in part."
     )
-    # the search checks the filter, and function/routes/filtering.py adds its JSON Schema
+    # the search checks the filter, and function/routes/schemas.py adds its JSON Schema
     filter: dict[str, Any] | None = Field(default=None, description="Return only texts whose metadata match.")
     include: list[Part] = Field(
         default=["text", "metadata"],
@@ -120,11 +120,10 @@ class SimilarRequest(StrictRequest):
 
 def similar_route(search: Search, settings: Settings) -> DirectRoute:
     """Return the route. A text with too many characters and a reply with too many bytes are answered with 413."""
-    max_reply_bytes = settings.max_reply_bytes
 
     async def similar(body: SimilarRequest, stopwatch: Stopwatch) -> bytes:
         stopwatch.lap("parse")
-        refuse_characters([body.text or body.id or ""], settings)
+        refuse_texts([body.text or body.id or ""], settings)
         try:
             found = await search(body.query(), stopwatch.lap)
         except SearchError as error:
@@ -132,15 +131,13 @@ def similar_route(search: Search, settings: Settings) -> DirectRoute:
         except BackendError as error:
             if error.seconds is None:
                 raise HttpError(424, str(error)) from error
-            status = 503 if error.is_fetching else 429
-            raise HttpError(status, str(error), {"retry-after": str(error.seconds)}) from error
+            raise HttpError(429, str(error), {"retry-after": str(error.seconds)}) from error
         reply = json_bytes(found.reply())
-        if beyond := bytes_beyond(reply, max_reply_bytes):
-            raise HttpError(413, too_large(len(found.results), beyond, max_reply_bytes))
+        refuse_large_reply(reply, len(found.results), settings)
         stopwatch.lap("reply")
         return reply
 
-    # function/routes/openapi_document.py describes the reply: the reply's models would lengthen each start
+    # function/routes/schemas.py describes the reply: the reply's models would lengthen each start
     return DirectRoute(
         "POST",
         "/similar",
@@ -151,7 +148,7 @@ def similar_route(search: Search, settings: Settings) -> DirectRoute:
     )
 
 
-def too_large(results: int, found: int, most: int) -> str:
-    """Return the message of the 413 for a reply that is too large."""
+def refuse_large_reply(body: bytes, results: int, settings: Settings) -> None:
+    """Raise HttpError with status 413 if a reply with this number of results is too large."""
     advice = "ask for fewer" if results > 1 else "split the long texts of the corpus"
-    return f"num_results: the reply with {results} is {found} bytes, at most {most}; {advice}"
+    refuse_bytes(body, settings.max_reply_bytes, f"num_results: the reply with {results}", advice)

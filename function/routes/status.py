@@ -28,7 +28,7 @@ REPORTED = ("onnxruntime", "tokenizers", "numpy", "simsimd", "fastapi", "mangum"
 
 
 SECONDS_BETWEEN_CHECKS = 60.0  # between checks of the model, if no other request used it
-PATIENCE = 10.0  # seconds that a check may take
+CHECK_TIMEOUT = 10.0  # seconds that a check may take
 
 
 def health_route(executor: Executor, logger: Log) -> DirectRoute:
@@ -101,7 +101,7 @@ def _as_tei_says(model: ModelInfo, max_texts: int) -> dict[str, Any]:
 
 async def _check_model(executor: Executor) -> None:
     """Embed a text. Raises TimeoutError if that takes too long, ValueError if the embedding is not of numbers."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(CHECK_TIMEOUT):
         embeddings = await executor.embed(await executor.tokenize(["Is the model well?"]), is_check=True)
     if not np.isfinite(embeddings).all():
         raise ValueError("the embedding has values that are not numbers")

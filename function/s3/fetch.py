@@ -3,12 +3,10 @@
 import hashlib
 import os
 import re
-import shutil
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from threading import Lock
 
 from function.engine.bundle import (
     MANIFEST,
@@ -18,18 +16,19 @@ from function.engine.bundle import (
     BundleError,
     FileInfo,
     Manifest,
+    ModelInfo,
     parse_manifest,
     read_manifest,
 )
-from function.engine.published import BUNDLES, POINTER, Pointer, parse_pointer
+from function.engine.embedder import Embedder
 from function.s3.objects import Objects
+from function.s3.published import BUNDLES, POINTER, Pointer, parse_pointer
 
-PART = 8 * 1024 * 1024  # bytes that one request fetches
+PART_BYTES = 8 * 1024 * 1024  # bytes that one request fetches
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")  # no path, and nothing that a URL or a folder changes
 MODEL_FILES = (MODEL, TOKENIZER)  # linked instead of fetched if a local bundle has the same
 
-Check = Callable[[Manifest], None]
-UseModel = Callable[[Path, Manifest], None]
+OpenModel = Callable[[Path, ModelInfo], Embedder]
 
 
 class RefusedError(BundleError):
@@ -45,58 +44,58 @@ def parse_published(content: bytes, where: str) -> Pointer:
 
 
 def fetch(
-    objects: Objects,
-    version: str,
-    folder: Path,
-    local: Path | None,
-    at_once: int,
-    check: Check = lambda manifest: None,
-    use_model: UseModel = lambda folder, manifest: None,
-) -> None:
+    objects: Objects, version: str, folder: Path, local: Path, at_once: int, open_model: OpenModel | None = None
+) -> Embedder | None:
     """Fetch into an empty folder the files of a version that a function needs, and verify them.
 
-    `at_once` is the maximum number of simultaneous requests.
-
-    `check` receives the manifest before any other file is fetched, and can raise RefusedError. `use_model` is called
-    as soon as the model's files are complete. If `local`, another bundle, has the same model files, they are linked.
+    `at_once` is the maximum number of simultaneous requests. If `local`, another bundle, has the same model files, they
+    are linked. The model is fetched first, and opened with `open_model` while the rest is fetched; the result is what
+    that returns.
     Raises RefusedError if the version is damaged, BundleError if the disk is too small, RemoteError if S3 does not
     answer.
     """
     where = f"{objects.url}/{BUNDLES}/{version[:12]}"
     manifest = _fetch_manifest(objects, version, folder, where)
-    check(manifest)
+    linked = _link_model(local, manifest, folder)
     in_order = sorted(manifest.files.items(), key=lambda file: file[0] not in MODEL_FILES)  # the model first
-    missing = {name: info for name, info in in_order if name != TRUNCATED}
-    for name in _same_in(local, manifest):
-        assert local is not None
-        _link(folder / name, (local / name).resolve())
-        del missing[name]
-    needed, free = sum(info.bytes for info in missing.values()), shutil.disk_usage(folder).free
-    if needed > free:
-        found = f"{needed / 1e6:,.0f} MB to fetch, and {folder.parent} has room for {free / 1e6:,.0f}"
-        raise BundleError(f"{where}: {found}; give the function more ephemeral storage, or set TMPDIR to a larger disk")
-    left_of_model = {name for name in MODEL_FILES if name in missing}
-    if not left_of_model:
-        use_model(folder, manifest)
+    missing = {name: info for name, info in in_order if name not in (TRUNCATED, *linked)}
+
+    def fetch_part(name: str, begin: int) -> None:
+        with (folder / name).open("r+b") as file:
+            length = min(PART_BYTES, missing[name].bytes - begin)
+            objects.copy_part(f"{BUNDLES}/{version}/{name}", begin, length, file.fileno())
+
+    pool, opening = ThreadPoolExecutor(at_once), None
     try:
-        with ThreadPoolExecutor(at_once) as pool:
-            for name in _fetch_files(objects, f"{BUNDLES}/{version}", folder, missing, pool):
-                if name in left_of_model:
-                    left_of_model.remove(name)
-                    if not left_of_model:
-                        use_model(folder, manifest)
+        for name, info in missing.items():
+            with (folder / name).open("wb") as file:
+                os.posix_fallocate(file.fileno(), 0, info.bytes)  # refuses at once what has no room
+        parts = {
+            name: [pool.submit(fetch_part, name, begin) for begin in range(0, info.bytes, PART_BYTES)]
+            for name, info in missing.items()
+        }
+        for name, info in missing.items():
+            if name not in MODEL_FILES and opening is None and open_model is not None:
+                opening = pool.submit(open_model, folder, manifest.model)
+            for part in parts[name]:
+                part.result()
+            _check(objects, folder / name, info)
+        return None if opening is None else opening.result()
     except OSError as error:
         raise BundleError(f"{where}: {error.strerror} while writing to {folder.parent}; make room there") from error
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _fetch_manifest(objects: Objects, version: str, folder: Path, where: str) -> Manifest:
     answer = objects.read(f"{BUNDLES}/{version}/{MANIFEST}")
     assert answer is not None  # only a conditional request returns None
-    if hashlib.sha256(answer.content).hexdigest() != version:
+    content, _ = answer
+    if hashlib.sha256(content).hexdigest() != version:
         raise RefusedError(f"{where}/{MANIFEST}: is damaged, its SHA-256 is not its folder's name; publish it again")
-    (folder / MANIFEST).write_bytes(answer.content)
+    (folder / MANIFEST).write_bytes(content)
     try:
-        manifest = parse_manifest(answer.content, f"{where}/{MANIFEST}")
+        manifest = parse_manifest(content, f"{where}/{MANIFEST}")
     except BundleError as error:
         raise RefusedError(str(error)) from error
     for name in manifest.files:
@@ -105,60 +104,22 @@ def _fetch_manifest(objects: Objects, version: str, folder: Path, where: str) ->
     return manifest
 
 
-def _same_in(local: Path | None, manifest: Manifest) -> list[str]:
-    """Return the model files that a local bundle has with the same content."""
-    if local is None or not (local / MANIFEST).is_file():
-        return []
+def _link_model(local: Path, manifest: Manifest, folder: Path) -> list[str]:
+    """Link the model files that a local bundle has with the same content into a folder, and return their names."""
     try:
         files = read_manifest(local).files
-    except BundleError:  # another release wrote it: fetch all files
+    except BundleError:  # there is none, or another release wrote it: fetch all files
         return []
-    return [
-        name
-        for name in MODEL_FILES
-        if name in manifest.files
-        and files.get(name) == manifest.files[name]
-        and (local / name).is_file()
-        and (local / name).stat().st_size == files[name].bytes
-    ]
-
-
-def _link(path: Path, existing: Path) -> None:
-    try:
-        path.hardlink_to(existing)  # stays valid after the other bundle is removed
-    except OSError:  # the file is on another disk, for example in an image, or belongs to another user
-        path.symlink_to(existing)
-
-
-def _fetch_files(
-    objects: Objects, place: str, folder: Path, files: Mapping[str, FileInfo], pool: ThreadPoolExecutor
-) -> Iterator[str]:
-    """Fetch files in parts, several at once, compare their SHA-256, and yield the name of each finished file."""
-    left = {name: len(range(0, info.bytes, PART)) for name, info in files.items()}  # parts that are still missing
-    counting = Lock()
-
-    def fetch_part(name: str, begin: int) -> str | None:
-        """Fetch a part. After the last part of a file, check the file and return its name."""
-        with (folder / name).open("r+b") as file:
-            objects.copy_part(f"{place}/{name}", begin, min(PART, files[name].bytes - begin), file.fileno())
-        with counting:
-            left[name] -= 1
-            is_last = not left[name]
-        if is_last:
-            _check(objects, folder / name, files[name])
-        return name if is_last else None
-
-    for name, info in files.items():
-        with (folder / name).open("wb") as file:
-            os.posix_fallocate(file.fileno(), 0, info.bytes)
-    parts = [(name, begin) for name, info in files.items() for begin in range(0, info.bytes, PART)]
-    try:
-        for done in as_completed([pool.submit(fetch_part, *each) for each in parts]):
-            if (finished := done.result()) is not None:
-                yield finished
-    except BaseException:
-        pool.shutdown(cancel_futures=True)
-        raise
+    linked = []
+    for name in MODEL_FILES:
+        existing = (local / name).resolve()
+        if name in manifest.files and files.get(name) == manifest.files[name] and existing.is_file():
+            try:
+                (folder / name).hardlink_to(existing)  # stays valid after the other bundle is removed
+            except OSError:  # the file is on another disk, for example in an image, or belongs to another user
+                (folder / name).symlink_to(existing)
+            linked.append(name)
+    return linked
 
 
 def _check(objects: Objects, path: Path, info: FileInfo) -> None:

@@ -2,8 +2,8 @@
 
 TMPDIR/semantic-search-USER/NAME/        a whole bundle; its files are mapped
 TMPDIR/semantic-search-USER/NAME.part/   the same while it is filled
-TMPDIR/semantic-search-USER/NAME.lock    locked as shared by each process that uses or fills the folder
-TMPDIR/semantic-search-USER/NAME.filling locked by the one process that fills it
+TMPDIR/semantic-search-USER/NAME.lock    locked as shared by each process that uses the folder, and alone by the one
+                                         that fills it
 """
 
 import fcntl
@@ -16,8 +16,7 @@ from pathlib import Path
 from function.engine.bundle import BundleError
 
 LOCK = ".lock"
-FILLING = ".filling"
-PART = ".part"
+UNFINISHED = ".part"
 
 
 class SharedFolder:
@@ -35,9 +34,8 @@ class SharedFolder:
             with suppress(BlockingIOError):
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while other processes use the folder
                 if os.fstat(self._lock).st_nlink:  # otherwise another process removed it, and its name can be in use
-                    # the next two exist if a process was killed while it filled the folder
-                    shutil.rmtree(self.path.with_suffix(PART), ignore_errors=True)
-                    self.path.with_suffix(FILLING).unlink(missing_ok=True)
+                    # this one exists if a process was killed while it filled the folder
+                    shutil.rmtree(self.path.with_suffix(UNFINISHED), ignore_errors=True)
                     shutil.rmtree(self.path, ignore_errors=True)
                     self.path.with_suffix(LOCK).unlink()
         os.close(self._lock)
@@ -65,19 +63,22 @@ def open_shared(path: Path, fill: Callable[[Path], None]) -> SharedFolder:
 
     Other processes that open the same folder wait meanwhile. If `fill` raises, what it wrote is removed.
     """
-    folder = SharedFolder(path, _lock(path.with_suffix(LOCK), fcntl.LOCK_SH))
-    with closed_if_failed(folder):
-        if not path.is_dir():
-            filling = _lock(path.with_suffix(FILLING), fcntl.LOCK_EX)
-            try:
-                if not path.is_dir():  # no other process filled it while this one waited
-                    with _removed_if_unfinished(path.with_suffix(PART)) as part:
+    while True:
+        lock = os.open(path.with_suffix(LOCK), os.O_RDWR | os.O_CREAT, 0o600)
+        folder = SharedFolder(path, lock)
+        with closed_if_failed(folder):
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            if not path.is_dir():
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                # otherwise another process filled the folder while this one waited, or removed the lock file
+                if not path.is_dir() and os.fstat(lock).st_nlink:
+                    with _removed_if_unfinished(path.with_suffix(UNFINISHED)) as part:
                         fill(part)
                         part.rename(path)
-            finally:
-                path.with_suffix(FILLING).unlink(missing_ok=True)
-                os.close(filling)
-    return folder
+                fcntl.flock(lock, fcntl.LOCK_SH)  # another process can remove the folder before this returns
+            if path.is_dir() and os.fstat(lock).st_nlink:
+                return folder
+        os.close(lock)
 
 
 @contextmanager
@@ -88,16 +89,6 @@ def closed_if_failed(folder: SharedFolder) -> Iterator[None]:
     except BaseException:
         folder.close()
         raise
-
-
-def _lock(path: Path, kind: int) -> int:
-    """Open and lock a file, and return its descriptor. The file still has its name when it is locked."""
-    while True:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.flock(lock, kind)
-        if os.fstat(lock).st_nlink:
-            return lock
-        os.close(lock)
 
 
 @contextmanager

@@ -6,22 +6,23 @@ configuration files. After a broken connection, a 500 or a 503, the same request
 
 import os
 import re
-import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import NoReturn, TypeVar
 from urllib.parse import quote
 
-from function.aws.connections import Connections, Endpoint, named_endpoint
-from function.aws.credentials import CredentialsError, CredentialSource
-from function.aws.signature import UNRESERVED, sign
+from function.aws import (
+    UNRESERVED,
+    CredentialsError,
+    CredentialSource,
+    Endpoint,
+    named_endpoint,
+    sign,
+)
 from function.engine.bundle import BundleError
-from function.engine.inputs import split_s3_url
-from function.engine.published import LARGEST_DOCUMENT
+from function.s3.published import LARGEST_DOCUMENT, split_s3_url
 
 SERVICE = "s3"
 TRIES = 4
@@ -42,14 +43,6 @@ class _TransientError(Exception):
     """A failure after which the same request can succeed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An object and its ETag."""
-
-    content: bytes
-    etag: str
-
-
 class Objects:
     """The objects under one prefix of a bucket. Several threads can use it; connections stay open until `close`."""
 
@@ -66,21 +59,16 @@ class Objects:
         folder = f"{self._endpoint.path}{'' if is_label else f'/{bucket}'}/"
         self._folder = f"{folder}{prefix}/" if prefix else folder
         self._credentials = CredentialSource(environment)
-        self._connections = Connections(self._endpoint)
-        self._in_use: set[HTTPConnection] = set()
-        self._is_aborted = False
+        self._is_stopped = False
 
-    def read(self, name: str, unless_etag: str | None = None) -> Answer | None:
-        """Return an object, or None if it has this ETag. Raises RemoteError."""
+    def read(self, name: str, unless_etag: str | None = None) -> tuple[bytes, str] | None:
+        """Return an object and its ETag, or None if it has the ETag `unless_etag`. Raises RemoteError."""
 
-        def read_document(reply: HTTPResponse) -> Answer:
-            content = reply.read(LARGEST_DOCUMENT + 1)
-            if len(content) > LARGEST_DOCUMENT:
-                found = f"has more than {LARGEST_DOCUMENT} bytes"
+        def read_document(reply: HTTPResponse) -> tuple[bytes, str]:
+            if reply.length is None or reply.length > LARGEST_DOCUMENT:
+                found = f"has more than {LARGEST_DOCUMENT} bytes, or does not state its length"
                 raise RemoteError(f"{self.url}/{name}: {found}; delete the object and publish again")
-            if reply.length:  # bytes that are still missing
-                raise _TransientError(f"ended after {len(content)} of {len(content) + reply.length} bytes")
-            return Answer(content, reply.headers.get("etag", ""))
+            return reply.read(), reply.headers.get("etag", "")
 
         return self._get(name, {"if-none-match": unless_etag} if unless_etag else {}, 200, read_document)
 
@@ -91,23 +79,23 @@ class Objects:
         """
 
         def write(reply: HTTPResponse) -> None:
+            if reply.length != length:
+                raise _TransientError(f"sent {reply.length} bytes, expected {length}")
             place = begin
-            for part in _parts(reply, length):
+            while (part := reply.read(READ_AT_ONCE)) and not self._is_stopped:
                 place += os.pwrite(file, part, place)  # unlike a write to a map, this lets other threads run
+            if place < begin + length:
+                raise _TransientError(f"ended after {place - begin} of {length} bytes")
 
         self._get(name, {"range": f"bytes={begin}-{begin + length - 1}"}, 206, write)
 
     def close(self) -> None:
         """Close the connections; the next request opens a new one."""
-        self._connections.close()
+        self._endpoint.close()
 
-    def abort(self) -> None:
-        """Abort the requests of other threads and refuse new ones, because the process ends."""
-        self._is_aborted = True
-        for connection in list(self._in_use):
-            if connection.sock is not None:
-                with suppress(OSError):
-                    connection.sock.shutdown(socket.SHUT_RDWR)
+    def stop(self) -> None:
+        """Let running requests fail at their next bytes, or after their timeout, because the process ends."""
+        self._is_stopped = True
 
     def _get(
         self, name: str, headers: dict[str, str], expected: int, receive: Callable[[HTTPResponse], Received]
@@ -115,7 +103,7 @@ class Objects:
         """Return what `receive` returns for a response with the expected status, None after a 304."""
         for number in range(1, TRIES + 1):
             try:
-                with self._connections.borrow() as connection, self._abortable(connection):
+                with self._endpoint.borrow() as connection:
                     reply = self._send(connection, name, headers)
                     if reply.status == 304:
                         reply.read()
@@ -124,25 +112,11 @@ class Objects:
                         self._refuse(name, reply, expected)
                     return receive(reply)
             except (_TransientError, OSError, HTTPException) as error:
-                if self._is_aborted:
-                    raise RemoteError(f"{self.url}/{name}: aborted, since the process ends") from error
-                if number == TRIES:
-                    reason = str(error) or type(error).__name__
-                    where = f"{self.url}/{name}"
-                    raise RemoteError(f"{where}: {reason}, {TRIES} times; is {self._endpoint.host} up?") from error
+                if number == TRIES or self._is_stopped:
+                    reason = f"{str(error) or type(error).__name__}, {number} times"
+                    raise RemoteError(f"{self.url}/{name}: {reason}; is {self._endpoint.host} up?") from error
                 time.sleep(PAUSE * 2 ** (number - 1))
         raise AssertionError("the last try returns or raises")
-
-    @contextmanager
-    def _abortable(self, connection: HTTPConnection) -> Iterator[None]:
-        """Let `abort` end the request that the block sends. Raises _TransientError if `abort` was called before."""
-        self._in_use.add(connection)
-        try:
-            if self._is_aborted:
-                raise _TransientError
-            yield
-        finally:
-            self._in_use.discard(connection)
 
     def _send(self, connection: HTTPConnection, name: str, headers: dict[str, str]) -> HTTPResponse:
         path, now = quote(self._folder + name, safe=f"/{UNRESERVED}"), datetime.now(UTC)
@@ -150,8 +124,7 @@ class Objects:
             credentials = self._credentials.get(now)
         except CredentialsError as error:
             raise RemoteError(f"{self.url}: {error}") from error
-        host = self._endpoint.host
-        signed = sign("GET", host, path, headers, b"", credentials, self._region, SERVICE, now)
+        signed = sign("GET", self._endpoint.host, path, headers, b"", credentials, self._region, SERVICE, now)
         connection.request("GET", path, headers=dict(signed))
         return connection.getresponse()
 
@@ -161,24 +134,11 @@ class Objects:
         if reply.status in TRANSIENT:
             raise _TransientError(found)
         if code and code[1] in CREDENTIAL_ERRORS:
-            raise RemoteError(f"{self.url}/{name}: {found}; get new credentials")
-        if reply.status in (301, 307, 400):
-            raise RemoteError(
-                f"{self.url}/{name}: {found}; is the bucket in {self._region}? Set AWS_REGION to its region"
-            )
-        if reply.status in (403, 404):  # without s3:ListBucket, S3 answers 403 for a missing object too
-            raise RemoteError(f"{self.url}/{name}: {found}; publish a bundle there, or allow s3:GetObject")
-        raise RemoteError(f"{self.url}/{name}: {found}, expected {expected}; does {self._endpoint.host} speak S3?")
-
-
-def _parts(reply: HTTPResponse, length: int) -> Iterator[bytes]:
-    """Yield exactly `length` bytes as they arrive. Raises _TransientError if there are fewer or more."""
-    place = 0
-    while place < length:
-        part = reply.read1(min(READ_AT_ONCE, length - place))
-        if not part:
-            raise _TransientError(f"ended after {place} of {length} bytes")
-        yield part
-        place += len(part)
-    if reply.length or reply.read(1):
-        raise _TransientError(f"sent more than {length} bytes")
+            advice = "get new credentials"
+        elif reply.status in (301, 307, 400):
+            advice = f"is the bucket in {self._region}? Set AWS_REGION to its region"
+        elif reply.status in (403, 404):  # without s3:ListBucket, S3 answers 403 for a missing object too
+            advice = "publish a bundle there, or allow s3:GetObject"
+        else:
+            advice = f"expected {expected}; does {self._endpoint.host} speak S3?"
+        raise RemoteError(f"{self.url}/{name}: {found}; {advice}")

@@ -3,43 +3,58 @@
 A poll reads the pointer with `If-None-Match`. If it names another version, the poll fetches that bundle beside the
 current one, opens it, and makes it current with a single assignment. It runs in a thread, so requests do not wait.
 If the pointer has removed other texts of the current version, the poll opens the files that are there in the same way.
-active_bundle.py keeps the bundle of each request; a later poll removes the files of bundles without requests.
+A request keeps the bundle that was current when it began; a later poll removes the files of bundles without requests.
 
 In Lambda a process is frozen between requests. A request starts the poll when it is due, and a poll that is not
 finished continues during later requests. It opens new connections in place of those that broke meanwhile.
 """
 
+import math
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from time import perf_counter
+from threading import Event, Lock, Thread
+from time import monotonic, perf_counter
+
+import numpy as np
 
 from function.engine.bundle import MODEL, TOKENIZER, BundleError, Manifest, read_manifest
 from function.engine.embedder import Embedder
-from function.engine.loading import Loaded, LoadedModel, load
-from function.engine.published import POINTER, Pointer
+from function.engine.loading import Loaded, LoadedTexts, load
 from function.engine.tensors import TensorsError
 from function.executor import Executor
-from function.s3.active_bundle import ActiveBundle, bundle_of_request
+from function.http import ASGIApp, Message, Receive, Scope, Send
 from function.s3.fetch import RefusedError, fetch, parse_published
 from function.s3.folders import SharedFolder, closed_if_failed, open_shared, own_folder, remove_unused
-from function.s3.objects import Objects
-from function.s3.polls import Polls
-from function.search.not_fetched import is_incomplete
-from function.search.query import Found, Lap, Query
+from function.s3.objects import TIMEOUT, Objects
+from function.s3.published import POINTER, Pointer
+from function.search.query import Found, Lap, Query, Search
 from function.search.search import make_search
+from function.settings import Settings
+from function.telemetry import Log, make_metrics
 
 AT_ONCE_TO_START = 8  # requests to S3 at the same time during the start
 AT_ONCE_BESIDE = 2  # the same during a switch, when each thread slows down the requests that are answered meanwhile
+POLL_SECONDS_TO_STOP = TIMEOUT + 1  # time for a stopped poll to fail and to remove what it has written
+VERSION_CHARACTERS = 12  # of a version in the header `x-bundle`
 
-Report = Callable[["Status"], None]
+# the bundle of the request that is being answered; None outside of requests
+bundle_of_request: "ContextVar[ActiveBundle | None]" = ContextVar("bundle of the request", default=None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False)
+class ActiveBundle:
+    """One bundle without its removed rows, the pointer that names it, and the search over it, made by `connect`."""
+
+    bundle: Loaded
+    pointer: Pointer
+    search: Search | None
+
+
+@dataclass(slots=True)
 class Status:
     """The field `bundle` of GET /info. `error` is the reason why the last poll failed, None if it succeeded.
 
@@ -47,8 +62,8 @@ class Status:
     """
 
     source: str
-    version: str
-    fetch_milliseconds: float
+    version: str = ""
+    fetch_milliseconds: float = 0.0
     removed: int = 0
     switches: int = 0
     failures: int = 0
@@ -58,106 +73,88 @@ class Status:
 class BundleReloader:
     """Fetches and opens the bundle that the pointer names, at the start and each time that the pointer changes."""
 
-    served: ActiveBundle  # `serve` sets it, and a poll replaces it
-    _fetched: SharedFolder  # set by `fetch` and deleted by `serve`
-    _removed: tuple[int, ...]  # set by `fetch`: the removed rows of the first bundle
-    _model: tuple[Path, Manifest] | None = None  # the folder and the manifest of the model that `_opening` opens
+    served: ActiveBundle  # `load` sets it, and a poll replaces it
+    _fetched: tuple[Pointer, SharedFolder, Embedder | None]  # set by `fetch`; the model is None if it is not open yet
 
-    def __init__(
-        self, url: str, local: Path, seconds: float, environment: Mapping[str, str], by_requests: bool
-    ) -> None:
-        """Poll every `seconds`, started by_requests or by a thread.
+    def __init__(self, settings: Settings, environment: Mapping[str, str], *, by_requests: bool) -> None:
+        """Poll the `bundle_url` of the settings every `bundle_poll_seconds`, started by_requests or by a thread.
 
-        If `local` is a bundle with the same model, the model is not fetched.
+        If `bundle_dir` is a bundle with the same model, the model is not fetched. The environment has the endpoint and
+        the credentials.
         """
-        self.by_requests = by_requests
-        self.status = Status(url, "", 0.0)
-        self._objects = Objects(url, environment)
+        self._settings, self._by_requests = settings, by_requests
+        self.status = Status(settings.bundle_url)
+        self._objects = Objects(settings.bundle_url, environment)
         self._own_folder = own_folder(environment)
-        self._local = local
         self._etag: str | None = None
         self._refused: str | None = None  # why the bundle that the pointer names cannot be served
-        self.polls = Polls(self._poll, seconds)
-        self._report: Report = lambda status: None
         self._executor: Executor | None = None
-        self._opening: Future[Embedder] | None = None
+        self._logger: Log | None = None
         self._unused: deque[SharedFolder] = deque()
         # Runs last at exit, because the newest finalizers run first: by then each ActiveBundle has queued its folder.
         weakref.finalize(self, _leave_nothing, self._unused, self._own_folder)
+        self._polling = Lock()
+        self._last_poll = monotonic()
+        self._is_stopped = Event()
+        self._thread: Thread | None = None
 
     def fetch(self) -> None:
-        """Fetch the first bundle, and open its model as soon as that is complete. Raises BundleError.
-
-        If another process has fetched the bundle, `open_fetched` opens the model.
-        """
+        """Fetch the first bundle, and open its model meanwhile. Raises BundleError."""
         began = perf_counter()
         remove_unused(self._own_folder)
+        local, embedder = self._settings.bundle_dir, None
         try:
-            pointer, etag = self._read_pointer()
-            version, self._removed = pointer.version, pointer.removed_rows
-            self._fetched = open_shared(self._own_folder / version, partial(self._fill, version))
+            answer = self._objects.read(POINTER)
+            assert answer is not None  # only a conditional request returns None
+            content, self._etag = answer
+            pointer = parse_published(content, self._objects.url)
+
+            def fill(folder: Path) -> None:
+                nonlocal embedder
+                embedder = fetch(self._objects, pointer.version, folder, local, AT_ONCE_TO_START, Embedder.open)
+
+            self._fetched = pointer, open_shared(self._own_folder / pointer.version, fill), embedder
         finally:
             self._objects.close()
-        self._etag = etag
-        milliseconds, removed = _milliseconds(began), len(self._removed)
-        self.status = replace(self.status, version=version, fetch_milliseconds=milliseconds, removed=removed)
-
-    def _read_pointer(self) -> tuple[Pointer, str]:
-        """Return the pointer and its ETag."""
-        answer = self._objects.read(POINTER)
-        assert answer is not None  # only a conditional request returns None
-        return parse_published(answer.content, self._objects.url), answer.etag
-
-    def _fill(self, version: str, folder: Path) -> None:
-        """Fetch a version and open its model meanwhile. Wait for both, because the caller then renames the folder."""
-        with ThreadPoolExecutor(1, "model") as opener:
-
-            def open_model(folder: Path, manifest: Manifest) -> None:
-                self._opening = opener.submit(Embedder.open, folder, manifest.model)
-                self._model = folder, manifest
-
-            fetch(self._objects, version, folder, self._local, AT_ONCE_TO_START, use_model=open_model)
+        self._note(pointer, began)
 
     def load(self) -> Loaded:
         """Open the first bundle, after `fetch`, and serve it. Raises BundleError or TensorsError."""
-        return self.serve(self.open_fetched())
-
-    def open_fetched(self) -> Loaded:
-        """Open the first bundle, after `fetch`. Raises BundleError or TensorsError."""
-        with closed_if_failed(self._fetched):
-            embedder = None if self._opening is None else self._opening.result()
-            return load(self._fetched.path, embedder)
-
-    def open_model(self) -> LoadedModel | None:
-        """Return the model alone while `fetch` runs, None if it has not arrived or if the bundle has nothing else."""
-        if self._model is None or self._opening is None:
-            return None
-        folder, manifest = self._model
-        if manifest.index is None:
-            return None
-        model = LoadedModel(manifest, self._opening.result(), folder)
-        return model if is_incomplete(model) else None
-
-    def serve(self, bundle: Loaded) -> Loaded:
-        """Serve the bundle that `open_fetched` returned, and return it without its removed rows.
-
-        Raises BundleError if it lacks one of these rows.
-        """
-        with closed_if_failed(self._fetched):
-            self.served = self._activate(bundle, self.status.version, self._fetched, self._removed)
+        self.served = self._open(*self._fetched)
         del self._fetched  # from now on only `served` keeps the folder
-        self._opening = self._model = None
         return self.served.bundle
 
-    def connect(self, executor: Executor, report: Report) -> None:
-        """Search with this executor, and call `report` with the status after each switch and each failure."""
-        self._executor, self._report = executor, report
+    def connect(self, executor: Executor, logger: Log) -> None:
+        """Search with this executor, and log each switch and each failure."""
+        self._executor, self._logger = executor, logger
         self.served.search = make_search(self.served.bundle, executor)
 
-    def begin_request(self) -> ActiveBundle:
-        """Return the current bundle, and start a poll if requests start them and one is due."""
-        if self.by_requests:
-            self.polls.start_if_due()
+    def per_request(self, app: ASGIApp) -> ASGIApp:
+        """Return an app that assigns one bundle to each request, and names it in the reply's header `x-bundle`."""
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            served = self._begin_request()
+            name = served.pointer.version[:VERSION_CHARACTERS].encode()
+
+            async def send_named(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    message["headers"] = [*message["headers"], (b"x-bundle", name)]
+                await send(message)
+
+            token = bundle_of_request.set(served)
+            try:
+                await app(scope, receive, send_named)
+            finally:
+                bundle_of_request.reset(token)
+
+        return answer
+
+    def _begin_request(self) -> ActiveBundle:
+        """Return the current bundle, and start a poll in a thread if requests start them and one is due."""
+        is_due = monotonic() - self._last_poll >= self._settings.bundle_poll_seconds
+        if self._by_requests and is_due and not self._polling.locked():
+            self._last_poll = monotonic()
+            Thread(target=self.poll, name="poll", daemon=True).start()
         return self.served
 
     def of_request(self) -> ActiveBundle:
@@ -170,83 +167,104 @@ class BundleReloader:
         assert search is not None  # connect made it
         return await search(query, lap)
 
-    def poll(self) -> None:
-        """Switch to the bundle that the pointer names unless it is the current one; report one that cannot be used."""
-        self.polls.run()
+    def make_poll_due(self) -> None:
+        """Let the next request start a poll."""
+        self._last_poll = -math.inf
+
+    def poll_forever(self) -> None:
+        """Start a thread that polls at once, and then at each interval until `stop`."""
+
+        def run() -> None:
+            self.poll()
+            while not self._is_stopped.wait(self._settings.bundle_poll_seconds):
+                self.poll()
+
+        self._thread = Thread(target=run, name="poll", daemon=True)
+        self._thread.start()
 
     def stop(self) -> None:
-        """Abort a running poll: otherwise the process would end only when everything is fetched."""
-        self._objects.abort()
-        self.polls.stop()
+        """Stop polling: otherwise the process would end only when everything is fetched."""
+        self._objects.stop()
+        self._is_stopped.set()
+        if self._thread is not None:
+            self._thread.join(POLL_SECONDS_TO_STOP)
 
-    @property
-    def _serves(self) -> tuple[str, tuple[int, ...]]:
-        """Return the version that is served, and its removed rows."""
-        return self.served.version, self.served.removed
+    def poll(self) -> None:
+        """Switch to the bundle that the pointer names unless it is the current one; report one that cannot be used.
 
-    def _poll(self) -> None:
+        Returns at once if another thread polls.
+        """
+        if not self._polling.acquire(blocking=False):
+            return
         try:
             _remove_all(self._unused)  # their last requests have ended, and a newer bundle needs the room
             answer = self._objects.read(POINTER, self._etag)
             if answer is None:
-                self.status = replace(self.status, error=self._refused)
+                self.status.error = self._refused
             else:
-                self._refused = None
+                self._refused, (content, etag) = None, answer
                 try:
-                    pointer = parse_published(answer.content, self._objects.url)
-                    self._switch(pointer.version, pointer.removed_rows)
+                    self._switch(parse_published(content, self._objects.url))
                 except (RefusedError, TensorsError) as error:  # the next poll would find the same
+                    self._refused = str(error)
                     self._fail(error)
-                    self._refused = self.status.error
-                self._etag = answer.etag
+                self._etag = etag
         except Exception as error:  # noqa: BLE001  reported, and the next poll can succeed
             self._fail(error)
         finally:
             self._objects.close()
             _remove_all(self._unused)
+            self._last_poll = monotonic()
+            self._polling.release()
 
-    def _switch(self, version: str, removed: tuple[int, ...]) -> None:
+    def _switch(self, pointer: Pointer) -> None:
         """Serve another version, or the same one with other removed rows."""
-        if (version, removed) != self._serves:
+        served = self.served.pointer
+        if (pointer.version, pointer.removed_rows) != (served.version, served.removed_rows):
             began = perf_counter()
-            self.served = self._open_beside(version, removed)
-            self.status = replace(
-                self.status,
-                version=version,
-                fetch_milliseconds=_milliseconds(began),
-                removed=len(removed),
-                switches=self.status.switches + 1,
-                error=None,
-            )
-            self._report(self.status)
-        self.status = replace(self.status, error=None)
+            self.served = self._open_beside(pointer)
+            self._note(pointer, began)
+            self.status.switches += 1
+            self.status.error = None
+            self._report()
+        self.status.error = None
 
-    def _fill_beside(self, version: str, folder: Path) -> None:
-        local = self.served.bundle.folder
-        fetch(self._objects, version, folder, local, AT_ONCE_BESIDE, self._check)
+    def _note(self, pointer: Pointer, began: float) -> None:
+        """Note in the status what is served now, and the milliseconds since `began`."""
+        self.status.version = pointer.version
+        self.status.fetch_milliseconds = round((perf_counter() - began) * 1e3, 2)
+        self.status.removed = len(pointer.removed_rows)
 
-    def _open_beside(self, version: str, removed: tuple[int, ...]) -> ActiveBundle:
+    def _open_beside(self, pointer: Pointer) -> ActiveBundle:
         """Open another bundle, or the same one again, with the model that is open already."""
-        folder = open_shared(self._own_folder / version, partial(self._fill_beside, version))
-        with closed_if_failed(folder):
-            try:
-                self._check(read_manifest(folder.path))  # a server with another model can have fetched it
-                bundle = load(folder.path, self.served.bundle.embedder)
-                return self._activate(bundle, version, folder, removed)
-            except BundleError as error:  # the files are those that were published: fetching again would not help
-                raise RefusedError(str(error)) from error
+        current = self.served.bundle
 
-    def _activate(self, bundle: Loaded, version: str, folder: SharedFolder, removed: tuple[int, ...]) -> ActiveBundle:
-        """Return a bundle without its removed rows, with its search once there is an executor.
+        def fill(folder: Path) -> None:
+            fetch(self._objects, pointer.version, folder, current.folder, AT_ONCE_BESIDE)
 
-        Raises BundleError if the bundle lacks one of these rows. The folder is the caller's until this returns.
+        folder = open_shared(self._own_folder / pointer.version, fill)
+        try:
+            with closed_if_failed(folder):
+                self._check(read_manifest(folder.path))
+            return self._open(pointer, folder, current.embedder)
+        except BundleError as error:  # the files are those that were published: fetching again would not help
+            raise RefusedError(str(error)) from error
+
+    def _open(self, pointer: Pointer, folder: SharedFolder, embedder: Embedder | None) -> ActiveBundle:
+        """Open a fetched bundle without its removed rows, with its search once there is an executor.
+
+        Raises BundleError if the bundle lacks one of these rows. After any error the folder is closed.
         """
-        if removed:
-            from function.s3.removed import without_rows  # few bundles have removed rows
-
-            bundle = without_rows(bundle, removed)
-        search = None if self._executor is None else make_search(bundle, self._executor)
-        return ActiveBundle(bundle, version, folder, self._unused, removed, search)
+        with closed_if_failed(folder):
+            bundle = load(folder.path, embedder)
+            if pointer.removed_rows:
+                bundle = without_rows(bundle, pointer.removed_rows)
+            search = None if self._executor is None else make_search(bundle, self._executor)
+            active = ActiveBundle(bundle, pointer, search)
+        # When nothing, such as a request, refers to this object any more, only queue its folder: deleting is slow, and
+        # the last reference is often dropped inside a request.
+        weakref.finalize(active, self._unused.append, folder)
+        return active
 
     def _check(self, manifest: Manifest) -> None:
         """Raise RefusedError unless the bundle has the model that is open, and texts."""
@@ -262,13 +280,40 @@ class BundleReloader:
 
     def _fail(self, error: Exception) -> None:
         is_foreseen = isinstance(error, BundleError | TensorsError | OSError)
-        text = str(error) if is_foreseen else repr(error)
-        self.status = replace(self.status, failures=self.status.failures + 1, error=text)
-        self._report(self.status)
+        self.status.failures += 1
+        self.status.error = str(error) if is_foreseen else repr(error)
+        self._report()
+
+    def _report(self) -> None:
+        """Log a switch and, in Lambda, send the metric SwitchFailed: 1 if it failed, else 0."""
+        status, logger = self.status, self._logger
+        assert logger is not None  # connect set it
+        fields = {"bundle": status.source, "version": status.version[:12], "milliseconds": status.fetch_milliseconds}
+        if status.error is None:
+            logger.info("bundle switched", extra=fields)
+        else:
+            logger.info("bundle switch failed", extra=fields | {"error": status.error})
+        if self._by_requests:
+            metrics = make_metrics(self._settings)
+            metrics.add_metric("SwitchFailed", "Count", float(status.error is not None))
+            metrics.flush_metrics()
 
     def info(self) -> dict[str, object]:
         """Return the field `bundle` of GET /info, with the version that answers this request."""
-        return asdict(replace(self.status, version=self.of_request().version))
+        return asdict(self.status) | {"version": self.of_request().pointer.version}
+
+
+def without_rows(bundle: Loaded, rows: Sequence[int]) -> Loaded:
+    """Return the bundle without some rows, which no search finds or counts, with the parts that are open already.
+
+    Raises BundleError if the bundle does not have all of them.
+    """
+    count = len(bundle.passages) if isinstance(bundle, LoadedTexts) else 0
+    if max(rows) >= count or not isinstance(bundle, LoadedTexts):
+        raise BundleError(f"{bundle.folder}: row {max(rows)} was removed, expected one of {count} rows; publish again")
+    allowed = np.ones(count, np.bool_)
+    allowed[list(rows)] = False
+    return bundle.among(allowed)
 
 
 def _leave_nothing(unused: deque[SharedFolder], own_folder: Path) -> None:
@@ -281,7 +326,3 @@ def _remove_all(unused: deque[SharedFolder]) -> None:
     """Remove the folders that nothing in this process uses any more."""
     while unused:
         unused.popleft().close()
-
-
-def _milliseconds(began: float) -> float:
-    return round((perf_counter() - began) * 1e3, 2)

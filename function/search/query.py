@@ -2,14 +2,11 @@
 
 import reprlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from function.engine.bundle import Manifest
-from function.engine.passages import Passages
-from function.engine.quantization import Embeddings
+from function.engine.passages import Passage, Passages
 from function.engine.semantic.index import Hit
-from function.executor import Executor
 
 if TYPE_CHECKING:
     from function.engine.keyword.corrections import Correction
@@ -39,8 +36,6 @@ class BackendError(RuntimeError):
     `seconds` is how long to wait before the next request if the service limits their rate, None for other errors.
     """
 
-    is_fetching = False  # whether the service is S3, from which the texts are still being fetched
-
     def __init__(self, message: str, seconds: int | None = None) -> None:
         super().__init__(message)
         self.seconds = seconds
@@ -68,6 +63,7 @@ class Query:
     prefix: bool = False
     correct: bool = True
     rerank: int | None = None  # number of candidates: the best texts, which the bundle's reranker scores again
+    rerank_weight: float | None = None  # of the reranker's score, instead of the bundle's own weight; no request has it
 
     @property
     def is_plain(self) -> bool:
@@ -127,34 +123,22 @@ class Ranking:
     corrected: "Mapping[str, Correction] | None" = None
     completed: frozenset[str] = frozenset()
 
-
-def default_mode(manifest: Manifest, id: str | None) -> str:
-    """Return the mode of a query without one: hybrid, or semantic if there are no keywords or if it has an id.
-
-    A whole text shares words with nearly every other.
-    """
-    has_keywords = manifest.index is not None and manifest.index.keywords is not None
-    return "hybrid" if has_keywords and id is None else "semantic"
+    def at_least(self, least: float) -> "Ranking":
+        """Return the ranking without the hits of a lower score."""
+        return replace(self, find=lambda count, mask: [hit for hit in self.find(count, mask) if hit.score >= least])
 
 
-def show_hit(passages: Passages, hit: Hit, include: Sequence[str]) -> dict[str, Any]:
+def show_hit(passages: Passages | Mapping[int, Passage], hit: Hit, include: Sequence[str]) -> dict[str, Any]:
     """Return a hit as a reply shows it."""
-    result: dict[str, Any] = {"index": hit.row, "id": passages.id(hit.row), "score": hit.score}
+    passage = passages[hit.row]
+    result: dict[str, Any] = {"index": hit.row, "id": passage.id, "score": hit.score}
     if hit.scores is not None:
         result["scores"] = hit.scores
     if "text" in include:
-        result["text"] = passages.text(hit.row)
+        result["text"] = passage.text
     if "metadata" in include:
-        result["metadata"] = passages.metadata(hit.row)
+        result["metadata"] = passage.metadata
     return result
-
-
-async def embed_query(executor: Executor, text: str, lap: Lap) -> tuple[Embeddings, bool]:
-    """Return the embedding (dim,) of a query, and whether the text was longer than the model reads."""
-    (tokens,) = await executor.tokenize([text], role="query")
-    (embedding,) = await executor.embed([tokens])
-    lap("embed")
-    return embedding, tokens.is_truncated
 
 
 def filter_error(error: "FilterError", kinds: Mapping[str, str]) -> SearchError:

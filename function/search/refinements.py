@@ -5,6 +5,7 @@ Imported by the first query that asks for one of them.
 
 import re
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,12 @@ from function.engine.keyword.highlights import TermsOfWords, highlight, plain_te
 from function.engine.loading import Loaded, LoadedTexts
 from function.engine.metadata.columns import Column, Mask
 from function.engine.metadata.facets import count_values, sort_rows
-from function.engine.ranking import find_groups, find_page
-from function.engine.semantic.index import Hit
-from function.search.query import LONGEST_FOUND, Found, Query, Ranking, SearchError, UnknownIdError, show_hit
+from function.engine.passages import Passage, Passages
+from function.engine.ranking import Group, find_groups, find_page, group_hits
+from function.engine.semantic.index import MOST_HITS, Hit
+from function.engine.tensors import Array
+from function.executor import Executor
+from function.search.query import LONGEST_FOUND, Found, Lap, Query, Ranking, SearchError, UnknownIdError, show_hit
 
 MOST_SORTED = 1_000  # hits that are sorted by columns in the modes that find every text
 QUOTES = str.maketrans(dict.fromkeys('"“”„'))  # a stored text requires no words
@@ -30,92 +34,106 @@ STRINGS, ORDERED, ANY = (
 class RefinedQuery:
     """A query over a bundle, whose columns and id are checked first: each method may take long."""
 
-    def __init__(self, bundle: LoadedTexts, query: Query, allowed: Mask | None) -> None:
-        """Find the row of `id` and the columns; allowed is what the filter keeps.
+    def __init__(
+        self, bundle: Loaded, passages: Passages | Mapping[int, Passage], query: Query, allowed: Mask | None
+    ) -> None:
+        """Find the row of `id` and check the columns; passages are those of the hits, allowed is what the filter keeps.
 
         `text` is the query's text or that of the row, None if all texts are listed. Raises SearchError.
         """
         _check_fields(query)
-        self._bundle = bundle
-        self._query = query
+        self._bundle, self._passages, self._query = bundle, passages, query
         self.allowed = allowed
         self.row: int | None = None
         self.text = query.text
-        self._group_by = None if query.group_by is None else self._column("group_by", query.group_by, STRINGS)
-        self._facets = {name: self._column("facets", name, ANY) for name in query.facets}
-        self._sort = [(self._column("sort", name, ORDERED), way == "desc") for name, way in (query.sort or {}).items()]
+        groups = () if query.group_by is None else (query.group_by,)
+        for field, names, wanted in (
+            ("group_by", groups, STRINGS),
+            ("facets", query.facets, ANY),
+            ("sort", query.sort or (), ORDERED),
+        ):
+            for name in names:
+                check_column(field, name, bundle.manifest.corpus.columns, wanted)
         if query.id is None:
             return
+        assert isinstance(bundle, LoadedTexts)  # the search has checked it
         self.row = bundle.find(query.id)
         if self.row is None:
             raise UnknownIdError(f"id: found {query.id[:LONGEST_FOUND]!r}, expected the id of a text; search for one")
-        self.text = bundle.passages.text(self.row).translate(QUOTES)
+        self.text = passages[self.row].text.translate(QUOTES)
         self.allowed = np.ones(len(bundle.passages), np.bool_) if allowed is None else allowed.copy()
         self.allowed[self.row] = False
 
-    def _column(self, field: str, name: str, wanted: Sequence[str]) -> Column:
-        info = self._bundle.manifest.index
-        assert info is not None  # open_bundle checked it
-        check_column(field, name, info.columns, wanted)
+    def _column(self, name: str) -> Column:
+        assert isinstance(self._bundle, LoadedTexts)  # the search has checked it
         column = self._bundle.columns[name]
         assert isinstance(column, Column)  # only the ids, which the manifest does not list, are something else
         return column
 
+    def _sorted(self, rows: Array[np.intp]) -> Array[np.intp]:
+        query = self._query
+        by = [(self._column(name), way == "desc") for name, way in (query.sort or {}).items()]
+        return sort_rows(rows, by)[query.offset : query.offset + query.num_results]
+
     def list_texts(self) -> Found:
         """Return the texts that pass the filter, sorted, without a score."""
-        query = self._query
-        rows = np.arange(len(self._bundle.passages)) if self.allowed is None else np.flatnonzero(self.allowed)
-        page = sort_rows(rows, self._sort)[query.offset : query.offset + query.num_results]
-        results = [result | {"score": None} for result in self._show([Hit(int(row), 0.0) for row in page])]
+        rows = np.arange(self._rows) if self.allowed is None else np.flatnonzero(self.allowed)
+        results = [
+            result | {"score": None} for result in self._show([Hit(int(row), 0.0) for row in self._sorted(rows)])
+        ]
         return Found(results, False, self._count(self.allowed), len(rows))
 
     def search(self, ranking: Ranking) -> Found:
         """Return the hits of a ranking."""
         query = self._query
-        least = query.min_score if query.rerank is None else None  # function/search/rerank.py has applied it
-
-        def find(count: int, mask: Mask | None) -> list[Hit]:
-            hits = ranking.find(count, mask)
-            return hits if least is None else [hit for hit in hits if hit.score >= least]
-
-        matching = ranking.matching() if self._facets or self._group_by is not None else None
-        if self._group_by is not None:
-            groups = find_groups(find, self._group_by, matching, query.offset, query.num_results, query.group_size)
+        matching = ranking.matching() if query.facets or query.group_by is not None else None
+        if query.group_by is not None:
+            groups = self._groups(ranking, query.group_by, matching)
             shown = iter(self._show([hit for group in groups for hit in group.hits], ranking))
             results = []
             for group in groups:
                 best, *others = [next(shown) for _ in group.hits]
                 results.append(best | {"group": group.value, "other_passages": others})
-        elif self._sort:
-            by_row = {hit.row: hit for hit in find(self._most_sorted(), None)}
-            rows = sort_rows(np.array(list(by_row), np.intp), self._sort)
-            page = rows[query.offset : query.offset + query.num_results]
+        elif query.sort:
+            most = self._rows if query.mode == "keyword" else MOST_SORTED
+            by_row = {hit.row: hit for hit in ranking.find(most, None)}
+            page = self._sorted(np.array(list(by_row), np.intp))
             results = self._show([by_row[int(row)] for row in page], ranking)
         else:
-            results = self._show(find_page(find, query.offset, query.num_results), ranking)
-        if not self._facets:
+            results = self._show(find_page(ranking.find, query.offset, query.num_results), ranking)
+        if not query.facets:
             return Found(results, ranking.is_truncated, corrected=ranking.corrected)
-        total = len(self._bundle.passages) if matching is None else int(np.count_nonzero(matching))
+        total = self._rows if matching is None else int(np.count_nonzero(matching))
         return Found(results, ranking.is_truncated, self._count(matching), total, ranking.corrected)
 
-    def _most_sorted(self) -> int:
-        return len(self._bundle.passages) if self._query.mode == "keyword" else MOST_SORTED
+    @property
+    def _rows(self) -> int:
+        return self._bundle.manifest.corpus.rows
+
+    def _groups(self, ranking: Ranking, name: str, matching: Mask | None) -> list[Group]:
+        query = self._query
+        if isinstance(self._bundle, LoadedTexts):
+            column = self._column(name)
+            return find_groups(ranking.find, column, matching, query.offset, query.num_results, query.group_size)
+        # S3 Vectors returns no more hits, so groups are complete only as far as these reach
+        hits = ranking.find(MOST_HITS, None)
+        values = [self._passages[hit.row].metadata.get(name) for hit in hits]
+        return group_hits(hits, values, query.group_size)[query.offset : query.offset + query.num_results]
 
     def _count(self, allowed: Mask | None) -> dict[str, list[dict[str, Any]]] | None:
-        if not self._facets:
+        if not self._query.facets:
             return None
         return {
-            name: [{"value": value, "count": count} for value, count in count_values(column, allowed)]
-            for name, column in self._facets.items()
+            name: [{"value": value, "count": count} for value, count in count_values(self._column(name), allowed)]
+            for name in self._query.facets
         }
 
     def _show(self, hits: Sequence[Hit], ranking: Ranking | None = None) -> list[dict[str, Any]]:
         """Return hits as a reply shows them, with their highlights if the query wants them."""
-        passages, query = self._bundle.passages, self._query
-        results = [show_hit(passages, hit, query.include) for hit in hits]
+        query = self._query
+        results = [show_hit(self._passages, hit, query.include) for hit in hits]
         if query.highlights:
-            is_read = "text" in query.include
-            texts = [result["text"] if is_read else passages.text(result["index"]) for result in results]
+            texts = [self._passages[hit.row].text for hit in hits]
             corrections = (ranking.corrected or {}).values() if ranking else ()
             others = frozenset(term for each in corrections for terms in each.values() for term in terms)
             others |= ranking.completed if ranking else frozenset()
@@ -151,27 +169,6 @@ def _check_fields(query: Query) -> None:
         raise SearchError("sort: found with rerank, expected one of them; leave one out")
 
 
-def refine_hits(bundle: Loaded, hits: list[dict[str, Any]], query: Query) -> list[dict[str, Any]]:
-    """Return a page of the hits of another service, grouped and with highlights as the query wants them.
-
-    Only these hits are known, so groups are complete only as far as they reach.
-    """
-    least, name = query.min_score, query.group_by
-    hits = [hit for hit in hits if least is None or hit["score"] >= least]
-    if query.highlights:
-        add_highlights(bundle, hits, [hit["text"] for hit in hits], query.text, "semantic")
-    if name is not None:
-        groups: dict[object, list[dict[str, Any]]] = {}
-        for hit in hits:
-            value = hit["metadata"].get(name)
-            groups.setdefault(hit["index"] if value is None else value, []).append(hit)
-        hits = [
-            best | {"group": best["metadata"].get(name), "other_passages": others[: query.group_size - 1]}
-            for best, *others in groups.values()
-        ]
-    return hits[query.offset : query.offset + query.num_results]
-
-
 def add_highlights(
     bundle: Loaded,
     results: Sequence[dict[str, Any]],
@@ -185,12 +182,10 @@ def add_highlights(
     The snippet of a Markdown document is plain text with highlights of its own; all other ranges are those of the text.
     others: the terms that replace misspelled words of the query or complete its last word.
     """
-    index = bundle.manifest.index
-    info = index and index.keywords
-    is_documents = index is not None and index.heading_prefix
-    terms = TermsOfWords(query or "", info.stemmers if info else [None], others)
+    corpus = bundle.manifest.corpus
+    terms = TermsOfWords(query or "", corpus.keywords.stemmers if corpus.keywords else [None], others)
     shown = [
-        plain_text(text) if is_documents and OF_MARKDOWN.search(result["id"]) else (text, range(len(text)))
+        plain_text(text) if corpus.heading_prefix and OF_MARKDOWN.search(result["id"]) else (text, range(len(text)))
         for result, text in zip(results, texts, strict=True)
     ]
     found = highlight([text for text, _ in shown], terms, marks_words=mode != "semantic")
@@ -205,3 +200,46 @@ def add_highlights(
             "text": text[start:end],
             "highlights": [one for one in inside if one[0] < one[1]],
         }
+
+
+PATH, PASSAGE_NUMBER = "path", "passage"  # columns that the export of documents writes
+
+
+def show_passage(bundle: LoadedTexts, row: int) -> dict[str, Any]:
+    """Return a passage as replies show it."""
+    passage = bundle.passages[row]
+    return {"index": row, "id": passage.id, "text": passage.text, "metadata": passage.metadata}
+
+
+def document_rows(bundle: LoadedTexts, path: str) -> Array[np.intp]:
+    """Return the rows of a document in the order of its text, (n,); none if the corpus does not have the document."""
+    kinds = bundle.columns.kinds
+    if kinds.get(PATH) != "string":
+        return np.empty(0, np.intp)
+    has_path = bundle.columns[PATH].equals_any([path.encode("utf-8", "surrogatepass")])
+    rows = np.flatnonzero(bundle.among_allowed(has_path))
+    number = bundle.columns[PASSAGE_NUMBER] if kinds.get(PASSAGE_NUMBER) == "number" else None
+    return sort_rows(rows, [(number, False)]) if isinstance(number, Column) else rows
+
+
+async def rerank(
+    bundle: LoadedTexts, executor: Executor, query: Query, text: str, ranking: Ranking, lap: Lap
+) -> Ranking:
+    """Return a ranking whose first hits are the candidates, ordered by both scores."""
+    from function.engine.rerank.reranker import blended  # imported by the first query with rerank
+
+    wanted, mode = query.rerank, query.mode
+    assert wanted is not None  # the caller checked it
+    assert mode is not None  # the caller chose it
+    candidates = await executor.run(lambda: ranking.find(wanted, None), is_long=True)
+    lap("search")
+    if not candidates:
+        return ranking
+    reranker = await executor.run(lambda: bundle.reranker, is_long=True)
+    assert reranker is not None  # the search has checked it
+    texts = [bundle.passages.text(hit.row) for hit in candidates]
+    pairs = await executor.run(lambda: reranker.tokenize_pairs(text, texts), is_long=True)
+    logits = await executor.score(reranker, pairs)
+    lap("rerank")
+    weight = reranker.info.weight if query.rerank_weight is None else query.rerank_weight
+    return replace(ranking, find=blended(ranking.find, candidates, logits, weight, mode))

@@ -16,15 +16,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import count, groupby
-from math import ceil
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from function.engine.arrays import Array
 from function.engine.embedder import Embedder, TokenIds
 from function.engine.quantization import Embeddings
+from function.engine.tensors import Array
 from function.errors import reply_to
 from function.http import ASGIApp, HttpError, Message, Receive, Scope, Send, header
 from function.middleware import discard_body
@@ -33,26 +32,15 @@ if TYPE_CHECKING:
     from function.engine.rerank.reranker import Logits, Reranker
     from function.server.metrics import Metrics
 
-Result = TypeVar("Result")
-Results = Array[np.float32]  # a row for each text: (n, dim) embeddings, or (n,) logits
-RunBatch = Callable[[Sequence[TokenIds]], Results]  # runs a model on one batch; equal functions share batches
+Returned = TypeVar("Returned")
+Outputs = Array[np.float32]  # a row for each text: (n, dim) embeddings, or (n,) logits
+RunBatch = Callable[[Sequence[TokenIds]], Outputs]  # runs a model on one batch; equal functions share batches
 
 FEW_CHARACTERS = 4_000  # characters that are tokenized in about a millisecond; more are tokenized in a thread
 OTHER_THREADS = 4  # with one, a search would wait while a bulk request is tokenized, and while its reply is written
 BATCHES_PER_PIECE = 4  # batches of one request that wait at a time for each thread
-LONGEST_RETRY = 60  # seconds; the largest Retry-After
-LONGEST_WAIT = 4.0  # seconds that a 429 is delayed at most; some clients give up after five
-NEWEST = 0.1  # weight of the latest batch in the average time per token
+RETRY_AFTER = 2  # seconds, in which a core embeds a full queue of the default length with all-MiniLM-L6-v2
 LARGE_BODY = 4_096  # bytes; parsing a smaller one takes less time than refusing it
-
-
-class QueueFullError(HttpError):
-    """The queue takes no more tokens: a 429 with Retry-After."""
-
-    def __init__(self, found: int, most: int, seconds: int) -> None:
-        """Take the tokens that wait, the limit, and the seconds until a new request is worthwhile."""
-        detail = f"queue: {found} tokens wait for the model, the limit is {most}; try again in {seconds} s"
-        super().__init__(429, detail, {"retry-after": str(seconds)})
 
 
 @dataclass(slots=True, eq=False)
@@ -61,7 +49,7 @@ class Piece:
 
     tokens: Sequence[TokenIds]  # tokens of the whole request, as in `results`
     rows: Sequence[int]
-    results: Results
+    results: Outputs
     done: "asyncio.Future[None]"
     missing: int  # rows without a result
 
@@ -79,19 +67,12 @@ class BatchingExecutor:
     """Embeds the texts of many requests together, in `threads` threads, and searches large corpora in threads too."""
 
     def __init__(
-        self,
-        embedder: Embedder,
-        threads: int,
-        max_queued_tokens: int,
-        tokens_per_batch: int,
-        metrics: "Metrics",
-        clock: Callable[[], float] = monotonic,
+        self, embedder: Embedder, threads: int, max_queued_tokens: int, tokens_per_batch: int, metrics: "Metrics"
     ) -> None:
         """Take an open model, the number of threads that run it, and the maximum tokens of the queue and of a batch.
 
-        A text that has more tokens than a batch is a batch of its own. `clock` returns seconds.
+        A text that has more tokens than a batch is a batch of its own.
         """
-        self._clock = clock
         self._embedder = embedder
         self._metrics = metrics
         self._model_threads = ThreadPoolExecutor(threads, "model")
@@ -102,7 +83,6 @@ class BatchingExecutor:
         self._queue: dict[tuple[RunBatch, int], list[Waiting]] = {}  # by model and number of tokens, never empty
         self._numbers = count()
         self._tokens = 0  # in the queue
-        self._seconds_per_token = 0.0  # average of one thread; 0 until the first batch
         self.embedded_at = monotonic()  # load has just embedded a text
 
     async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
@@ -111,18 +91,18 @@ class BatchingExecutor:
             return self._embedder.tokenize(texts, role)
         return await self._in_thread(lambda: self._embedder.tokenize(texts, role))
 
-    async def run(self, work: Callable[[], Result], *, is_long: bool = False) -> Result:
+    async def run(self, work: Callable[[], Returned], *, is_long: bool = False) -> Returned:
         """Return what `work` returns."""
         return await self._in_thread(work) if is_long else work()
 
-    async def wait(self, work: Callable[[], Result]) -> Result:
+    async def wait(self, work: Callable[[], Returned]) -> Returned:
         """Return what `work` returns; many calls can wait at the same time."""
         return await asyncio.to_thread(work)
 
     async def embed(self, tokens: Sequence[TokenIds], *, is_check: bool = False) -> Embeddings:
         """Return what Embedder.embed returns, (n, dim) float32. A caller that is cancelled leaves the queue.
 
-        Raises QueueFullError if the queue is full, unless it is a check of the model.
+        Raises HttpError with status 429 if the queue is full, unless it is a check of the model.
         """
         if not is_check:
             self.check_room(sum(len(text.ids) for text in tokens))
@@ -135,21 +115,22 @@ class BatchingExecutor:
         return await self._run_queued(pairs, reranker.score_batch, np.empty(len(pairs), np.float32))
 
     def check_room(self, tokens: int) -> None:
-        """Raise QueueFullError if a request with this number of tokens does not fit beside those that wait.
+        """Raise HttpError with status 429 if a request with this number of tokens does not fit beside those that wait.
 
         Of a large request only one piece waits. If nothing waits, a request of any size fits.
         """
         piece = BATCHES_PER_PIECE * self._threads * self._tokens_per_batch
         if self._queue and self._tokens + min(tokens, piece) > self._max_tokens:
-            seconds = ceil(self._tokens * self._seconds_per_token / self._threads)
-            raise QueueFullError(self._tokens, self._max_tokens, min(LONGEST_RETRY, max(1, seconds)))
+            found = f"{self._tokens} tokens wait for the model, the limit is {self._max_tokens}"
+            advice = f"try again in {RETRY_AFTER} s"
+            raise HttpError(429, f"queue: {found}; {advice}", {"retry-after": str(RETRY_AFTER)})
 
     def _embed_batch(self, texts: Sequence[TokenIds]) -> Embeddings:
         embeddings = self._embedder.embed_batch([text.ids for text in texts])
         self.embedded_at = monotonic()
         return embeddings
 
-    async def _run_queued(self, tokens: Sequence[TokenIds], run: RunBatch, results: Results) -> Results:
+    async def _run_queued(self, tokens: Sequence[TokenIds], run: RunBatch, results: Outputs) -> Outputs:
         """Queue texts, let `run` compute their batches, and return the results."""
         loop = asyncio.get_running_loop()
         for rows in self._split(tokens):
@@ -194,17 +175,12 @@ class BatchingExecutor:
             self._metrics.count_batch(len(batch), length * len(batch))
             work = partial(run, [text.piece.tokens[text.row] for text in batch])
             running = asyncio.get_running_loop().run_in_executor(self._model_threads, work)
-            running.add_done_callback(partial(self._end_batch, batch, length, self._clock()))
+            running.add_done_callback(partial(self._end_batch, batch))
         self._metrics.set_queued(self._tokens)
 
-    def _end_batch(
-        self, batch: Sequence[Waiting], length: int, begin: float, running: "asyncio.Future[Results]"
-    ) -> None:
+    def _end_batch(self, batch: Sequence[Waiting], running: "asyncio.Future[Outputs]") -> None:
         """Store the results of a batch in its requests, or raise its error there."""
         self._idle += 1
-        seconds = (self._clock() - begin) / (len(batch) * length)
-        weight = NEWEST if self._seconds_per_token else 1.0
-        self._seconds_per_token += (seconds - self._seconds_per_token) * weight
         self._start_batches()
         error = running.exception()
         for place, text in enumerate(batch):
@@ -230,7 +206,7 @@ class BatchingExecutor:
                 del self._queue[key]
         self._metrics.set_queued(self._tokens)
 
-    async def _in_thread(self, work: Callable[[], Result]) -> Result:
+    async def _in_thread(self, work: Callable[[], Returned]) -> Returned:
         return await asyncio.get_running_loop().run_in_executor(self._other_threads, work)
 
     def close(self) -> None:
@@ -242,14 +218,14 @@ class BatchingExecutor:
 class Admission:
     """Refuses large bodies with 429 while the queue is full, before they are parsed, and delays each 429.
 
-    Some callers try again at once, and each of their requests would take processor time from the model. So a 429 waits
-    for its Retry-After, but no longer than `longest_wait` seconds.
+    Some callers try again at once, and each of their requests would take processor time from the model. So a 429 is
+    sent after `delay` seconds.
     """
 
-    def __init__(self, app: ASGIApp, executor: BatchingExecutor, longest_wait: float) -> None:
+    def __init__(self, app: ASGIApp, executor: BatchingExecutor, delay: float = RETRY_AFTER) -> None:
         self._app = app
         self._executor = executor
-        self._longest_wait = longest_wait
+        self._delay = delay
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -259,15 +235,14 @@ class Admission:
 
         async def delayed_send(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] == 429:
-                seconds = int(header(message, b"retry-after") or 1)
-                await asyncio.sleep(min(seconds, self._longest_wait))
+                await asyncio.sleep(self._delay)
             await send(message)
 
         announced = header(scope, b"content-length")
         if announced.isdigit() and int(announced) > LARGE_BODY:
             try:
                 self._executor.check_room(int(announced))  # more than its tokens; of many tokens, only one piece waits
-            except QueueFullError as refusal:
+            except HttpError as refusal:
                 await discard_body(receive)
                 await reply_to(refusal, scope["path"])(scope, receive, delayed_send)
                 return

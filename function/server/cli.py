@@ -20,10 +20,10 @@ from importlib.util import find_spec
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
+from function.commands.options import number_option
 from function.commands.terminal import fail
 from function.engine.bundle import BundleError
 from function.engine.embedder import TOKENS_PER_BATCH
-from function.engine.inputs import number_option
 from function.engine.tensors import TensorsError
 from function.settings import SettingsError, read_settings
 from function.startup import no_garbage_collection
@@ -33,7 +33,7 @@ MOST_PROCESSES = 1_000
 DEFAULT_QUEUE = 16_384  # tokens; one core embeds them in two seconds with all-MiniLM-L6-v2
 DEFAULT_CONNECTIONS = 1_024  # open connections of one process
 COUNTS = "PROMETHEUS_MULTIPROC_DIR"  # names the folder where workers count; prometheus_client reads it when imported
-NEEDED = ("granian", "uvloop", "prometheus_client")
+NEEDED_PACKAGES = ("granian", "uvloop", "prometheus_client")
 
 
 def main(arguments: Sequence[str] | None = None, environment: Mapping[str, str] = os.environ) -> int:
@@ -42,8 +42,10 @@ def main(arguments: Sequence[str] | None = None, environment: Mapping[str, str] 
     0: stopped, 1: the bundle cannot be served or the address cannot be listened on, 2: wrong arguments.
     """
     options = _parser(environment).parse_args(arguments)
-    if missing := [name for name in NEEDED if find_spec(name) is None]:
-        return fail(f"{missing[0]} is not installed, expected the extra `server`; run `pip install {' '.join(NEEDED)}`")
+    if missing := [name for name in NEEDED_PACKAGES if find_spec(name) is None]:
+        return fail(
+            f"{missing[0]} is not installed, expected the extra `server`; run `pip install {' '.join(NEEDED_PACKAGES)}`"
+        )
     with ExitStack() as stack, suppress(KeyboardInterrupt):  # Ctrl-C while the bundle is loaded
         former = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C does
         stack.callback(signal.signal, signal.SIGTERM, former)
@@ -71,10 +73,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         "TOKENS_PER_BATCH, MAX_CONNECTIONS and CORS_ORIGINS.",
     )
     count = number_option(1, MOST_PROCESSES)
-    parser.add_argument(
-        "--bundle",
-        help="the bundle's folder, or s3://BUCKET/PREFIX (default: BUNDLE_DIR, or bundle/)",
-    )
+    parser.add_argument("--bundle", help="the bundle's folder, or s3://BUCKET/PREFIX (default: BUNDLE_DIR, or bundle/)")
     parser.add_argument(
         "--host", default=environment.get("HOST") or "127.0.0.1", help="default: 127.0.0.1, this machine alone"
     )
@@ -126,8 +125,7 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
 def _serve(options: argparse.Namespace, listeners: Sequence[socket.socket]) -> int:
     """Load the bundle, and serve it on these sockets, with a worker for each."""
     from function.api_keys import check_listener
-    from function.server.asgi import Batching, make_app
-    from function.server.workers import Workers
+    from function.server.workers import Batching, Workers, make_app
 
     batching = Batching(options.threads, options.max_queued_tokens, options.tokens_per_batch)
     try:

@@ -5,19 +5,17 @@ prometheus_client reads PROMETHEUS_MULTIPROC_DIR when it is imported, so set it 
 
 import os
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from fastapi import FastAPI, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.routing import Route
 
-from function.telemetry import Log
+from function.telemetry import Stopwatch
 
 PREFIX = "semantic_search"
-SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-TEXTS = (1, 2, 4, 8, 16, 32, 64, 128)
+SECONDS_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+TEXTS_BUCKETS = (1, 2, 4, 8, 16, 32, 64, 128)
 TOKENS = (8, 16, 32, 64, 128, 256, 512)
 OTHER = "other"  # label of all paths without a route, because callers can invent any number of them
 
@@ -30,11 +28,16 @@ class Metrics:
         self._registry = own = CollectorRegistry()
         self._requests = Counter("requests", "Requests answered.", ["route", "status"], PREFIX, registry=own)
         waited = "Time to answer a request, without those refused with 429."
-        self._latency = Histogram("request_seconds", waited, ["route"], PREFIX, registry=own, buckets=SECONDS)
+        self._latency = Histogram("request_seconds", waited, ["route"], PREFIX, registry=own, buckets=SECONDS_BUCKETS)
         self._phases = Histogram(
-            "phase_seconds", "Time of a request's phase.", ["route", "phase"], PREFIX, registry=own, buckets=SECONDS
+            "phase_seconds",
+            "Time of a request's phase.",
+            ["route", "phase"],
+            PREFIX,
+            registry=own,
+            buckets=SECONDS_BUCKETS,
         )
-        self._texts = Histogram("batch_texts", "Texts of a batch.", (), PREFIX, registry=own, buckets=TEXTS)
+        self._texts = Histogram("batch_texts", "Texts of a batch.", (), PREFIX, registry=own, buckets=TEXTS_BUCKETS)
         self._tokens = Histogram("batch_tokens", "Tokens of a batch.", (), PREFIX, registry=own, buckets=TOKENS)
         self._queued = Gauge(
             "queued_tokens", "Tokens that wait for the model.", (), PREFIX, registry=own, multiprocess_mode="livesum"
@@ -60,13 +63,13 @@ class Metrics:
         async def metrics() -> Response:
             return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
 
-    def count_request(self, fields: Mapping[str, Any]) -> None:
-        """Count a request by the fields of its log line."""
-        route = self._route(fields["path"])
-        self._requests.labels(route, str(fields["status"])).inc()
-        if fields["status"] != 429:  # its time is mostly the wait before it was sent
-            self._latency.labels(route).observe(fields["milliseconds"] / 1e3)
-        for phase, milliseconds in fields["phases"].items():
+    def count_request(self, path: str, status: int, stopwatch: Stopwatch) -> None:
+        """Count a request that was answered."""
+        route = self._route(path)
+        self._requests.labels(route, str(status)).inc()
+        if status != 429:  # its time is mostly the wait before it was sent
+            self._latency.labels(route).observe(stopwatch.total() / 1e3)
+        for phase, milliseconds in stopwatch.phases.items():
             self._phases.labels(route, phase).observe(milliseconds / 1e3)
 
     def count_batch(self, texts: int, tokens: int) -> None:
@@ -90,21 +93,3 @@ class Metrics:
         if path in self._paths:
             return path
         return next((route for route, pattern in self._patterns.items() if pattern.match(path)), OTHER)
-
-
-class CountingLog:
-    """A logger that passes all lines to another one, and counts the requests among them."""
-
-    def __init__(self, logger: Log, metrics: Metrics) -> None:
-        self._logger = logger
-        self._metrics = metrics
-
-    def info(self, msg: object, *, extra: Mapping[str, Any]) -> None:
-        """Log one line with further fields."""
-        self._logger.info(msg, extra=extra)
-        if "status" in extra:
-            self._metrics.count_request(extra)
-
-    def exception(self, msg: object, *, extra: Mapping[str, Any]) -> None:
-        """Log one line with further fields and the trace of the exception that is being handled."""
-        self._logger.exception(msg, extra=extra)

@@ -1,5 +1,6 @@
 """granian over sockets that are bound here: its workers are forked, so they share the memory of the loaded bundle."""
 
+import asyncio
 import os
 import signal
 import socket
@@ -8,8 +9,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from granian._granian import SocketHolder
 from granian.constants import HTTPModes, Interfaces, Loops
@@ -18,8 +20,142 @@ from granian.log import LogLevels
 from granian.server.mp import MPServer, WorkerProcess
 from prometheus_client.multiprocess import mark_process_dead
 
-from function.http import ASGIApp
-from function.server.asgi import STOPPING
+from function.app import create_app
+from function.engine.embedder import TOKENS_PER_BATCH
+from function.engine.loading import LoadedTexts, load
+from function.http import ASGIApp, Message, Receive, Scope, Send
+from function.server.batching import Admission, BatchingExecutor
+from function.server.metrics import Metrics
+from function.settings import Settings
+from function.startup import ColdStart
+from function.telemetry import Stopwatch, make_logger
+
+if TYPE_CHECKING:
+    from function.s3.reloader import BundleReloader
+
+STOPPING = signal.SIGUSR1  # tells a worker that the server is about to stop
+PATIENCE = 0.05  # seconds; a request that takes less time is not watched
+
+
+@dataclass(frozen=True, slots=True)
+class Batching:
+    """How a process embeds: threads with the model, and the maximum tokens of the queue and of a batch."""
+
+    threads: int
+    max_queued_tokens: int
+    tokens_per_batch: int = TOKENS_PER_BATCH
+
+
+class ServerApp:
+    """Counts requests, cancels one whose caller has hung up, and lets the reloader, if any, poll while it serves.
+
+    ASGI servers only send the app a message when a caller hangs up, and let the request continue.
+    """
+
+    def __init__(
+        self, app: ASGIApp, metrics: Metrics, reloader: "BundleReloader | None" = None, patience: float = PATIENCE
+    ) -> None:
+        """Watch a request after `patience` seconds."""
+        self.app = app
+        self._metrics = metrics
+        self._reloader = reloader
+        self._patience = patience
+        self._is_stopping = False
+
+    def close_connections(self) -> None:
+        """Let each reply from now on close its connection, because the server is about to stop."""
+        self._is_stopping = True
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or follow the lifespan of a worker."""
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        if scope["type"] == "lifespan":
+            loop.add_signal_handler(STOPPING, self.close_connections)
+            await receive()
+            if self._reloader is not None:
+                self._reloader.poll_forever()
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            if self._reloader is not None:
+                self._reloader.stop()
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+        assert task is not None
+        timer: asyncio.TimerHandle
+        watcher: asyncio.Task[None] | None = None
+        has_body = is_answered = has_left = False
+        status = 0
+
+        async def receive_body() -> Message:
+            nonlocal has_body
+            message = await receive()
+            has_body = has_body or not message.get("more_body", False)
+            return message
+
+        async def send_and_note(message: Message) -> None:
+            nonlocal is_answered, status
+            is_answered = message["type"] == "http.response.body" and not message.get("more_body", False)
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                if self._is_stopping:
+                    message["headers"] = [*message["headers"], (b"connection", b"close")]
+            await send(message)
+
+        async def watch() -> None:
+            nonlocal has_left
+            if (await receive())["type"] == "http.disconnect" and not is_answered:
+                has_left = True
+                task.cancel()
+
+        def start_watching() -> None:
+            nonlocal watcher, timer
+            if has_body:  # otherwise the app itself still receives
+                watcher = loop.create_task(watch())
+            else:
+                timer = loop.call_later(self._patience, start_watching)
+
+        timer = loop.call_later(self._patience, start_watching)
+        try:
+            await self.app(scope, receive_body, send_and_note)
+            if "stopwatch" in scope:  # not in a preflight request of CORS
+                self._metrics.count_request(scope["path"], status, scope["stopwatch"])
+        except asyncio.CancelledError:
+            if not has_left:
+                raise
+            task.uncancel()
+            self._metrics.count_left()
+        finally:
+            timer.cancel()
+            if watcher is not None:
+                watcher.cancel()
+
+
+def make_app(settings: Settings, batching: Batching) -> ServerApp:
+    """Return the app over the bundle of these settings. Raises the same errors as load and create_app."""
+    stopwatch = Stopwatch()
+    reloader = None
+    if settings.bundle_url:
+        from function.s3.reloader import BundleReloader
+
+        reloader = BundleReloader(settings, os.environ, by_requests=False)
+        reloader.fetch()
+        stopwatch.lap("fetch")
+    bundle = load(settings.bundle_dir) if reloader is None else reloader.load()
+    if isinstance(bundle, LoadedTexts):
+        bundle.open_all()
+    stopwatch.lap("load")
+    metrics, log = Metrics(), make_logger(settings)
+    cold_start = ColdStart(lambda phases: log.info("start", extra={"milliseconds": phases}))
+    cold_start.end(stopwatch.phases)
+    executor = BatchingExecutor(
+        bundle.embedder, batching.threads, batching.max_queued_tokens, batching.tokens_per_batch, metrics
+    )
+    admission = partial(Admission, executor=executor)
+    app = create_app(bundle, settings, log, cold_start, executor, reloader, admission)
+    metrics.add_route(app.fastapi)  # makes it now: a server has the time, and its workers share what that imports
+    cold_start.report(cold_start.take())  # at once, because no request waited for this start
+    return ServerApp(app, metrics, reloader)
+
 
 BACKLOG = 2048  # connections that wait until a worker accepts them
 SECONDS_FOR_HEAD = 20  # from the connection, or from the last reply, to the whole head of the next request

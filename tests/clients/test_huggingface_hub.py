@@ -30,10 +30,3 @@ def test_sentence_similarity_is_the_cosine(client: InferenceClient) -> None:
 def test_a_refusal_is_shown(client: InferenceClient) -> None:
     with pytest.raises(HfHubHTTPError, match="422"):
         client.feature_extraction("goose " * 30, truncate=False)
-
-
-def test_the_paths_of_text_embeddings_inference_take_the_same_requests(address: str) -> None:
-    embed = InferenceClient(model=f"{address}/embed").feature_extraction(TEXTS)
-    np.testing.assert_array_equal(embed, InferenceClient(model=address).feature_extraction(TEXTS))
-    similarity = InferenceClient(model=f"{address}/similarity").sentence_similarity(TEXTS[0], other_sentences=TEXTS[1:])
-    assert len(similarity) == 2

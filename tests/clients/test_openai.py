@@ -1,13 +1,9 @@
 """The clients of OpenAI's embeddings: openai's own, LangChain's and LlamaIndex's."""
 
-import asyncio
-
 import numpy as np
 import openai
 import pytest
 from langchain_openai import OpenAIEmbeddings
-from llama_index.embeddings.openai import OpenAIEmbedding
-from llama_index.embeddings.openai_like import OpenAILikeEmbedding
 
 TEXTS = ["the goose won", "the ferry", "an old sailor painted the kitchen door"]
 
@@ -24,17 +20,6 @@ def test_the_default_format_and_floats_are_the_same_embeddings(client: openai.Op
     np.testing.assert_array_equal(np.array(rows[0], np.float32), np.array(rows[1], np.float32))
     assert default.usage == floats.usage
     assert default.usage.prompt_tokens > len(TEXTS)
-
-
-def test_a_text_token_ids_and_dimensions_are_taken(client: openai.OpenAI) -> None:
-    assert len(client.embeddings.create(model="any", input=TEXTS[0]).data) == 1
-    assert len(client.embeddings.create(model="any", input=[[5, 6], [7]]).data) == 2
-    (one,) = client.embeddings.create(model="any", input=[5, 6, 7], dimensions=4).data
-    assert len(one.embedding) == 4
-
-
-def test_as_many_texts_as_openai_takes_are_taken(client: openai.OpenAI) -> None:
-    assert len(client.embeddings.create(model="any", input=["goose"] * 2048).data) == 2048
 
 
 def test_the_model_is_listed_and_retrieved(client: openai.OpenAI) -> None:
@@ -55,15 +40,6 @@ def test_errors_are_openais(client: openai.OpenAI) -> None:
     assert too_large.value.status_code == 413
 
 
-def test_the_asynchronous_client_works_too(address: str) -> None:
-    async def ask() -> int:
-        async with openai.AsyncOpenAI(base_url=f"{address}/v1", api_key="none") as client:
-            found = await asyncio.gather(*(client.embeddings.create(model="any", input=text) for text in TEXTS))
-        return len(found)
-
-    assert asyncio.run(ask()) == len(TEXTS)
-
-
 def test_langchain_embeds_documents_by_the_thousand(address: str, client: openai.OpenAI) -> None:
     langchain = OpenAIEmbeddings(base_url=f"{address}/v1", api_key="none", check_embedding_ctx_length=False)
     documents = [f"{text} {number}" for number in range(400) for text in TEXTS]
@@ -76,15 +52,3 @@ def test_langchain_embeds_documents_by_the_thousand(address: str, client: openai
     np.testing.assert_array_equal(
         np.array(langchain.embed_query(documents[7]), np.float32), np.array(found[7], np.float32)
     )
-
-
-def test_llama_index_embeds_documents(address: str, client: openai.OpenAI) -> None:
-    expected = [one.embedding for one in client.embeddings.create(model="any", input=TEXTS).data]
-    like = OpenAILikeEmbedding(model_name="any", api_base=f"{address}/v1", api_key="none")
-    named = OpenAIEmbedding(api_base=f"{address}/v1", api_key="none")  # under the name of a model of OpenAI
-    for llama_index in (like, named):
-        found = llama_index.get_text_embedding_batch(TEXTS * 100)
-        np.testing.assert_array_equal(np.array(found, np.float32), np.array(expected * 100, np.float32))
-        np.testing.assert_array_equal(
-            np.array(llama_index.get_query_embedding(TEXTS[1]), np.float32), np.array(expected[1], np.float32)
-        )

@@ -1,7 +1,5 @@
 """The clients of rerank: Cohere's own, and LlamaIndex's of Cohere, Jina and text-embeddings-inference."""
 
-import asyncio
-
 import cohere
 import httpx
 import pytest
@@ -41,13 +39,6 @@ def test_cohere_reranks(client: cohere.ClientV2, address: str) -> None:
     assert [each.index for each in client.rerank(model="any", query=QUERY, documents=TEXTS, top_n=2).results] == [1, 2]
 
 
-def test_cohere_learns_of_truncated_documents(client: cohere.ClientV2) -> None:
-    found = client.rerank(model="any", query=QUERY, documents=TEXTS, max_tokens_per_doc=2)
-    assert found.meta is not None
-    assert found.meta.warnings is not None
-    assert found.meta.warnings[0].startswith("documents 0, 1: ")
-
-
 def test_coheres_errors_have_the_status_and_the_message(client: cohere.ClientV2) -> None:
     with pytest.raises(cohere.UnprocessableEntityError) as caught:
         client.rerank(model="any", query=QUERY, documents=[])
@@ -55,15 +46,6 @@ def test_coheres_errors_have_the_status_and_the_message(client: cohere.ClientV2)
     with pytest.raises(ApiError) as too_large:
         client.rerank(model="any", query=QUERY, documents=["q" * 70_000])
     assert (too_large.value.status_code, "70000 characters" in too_large.value.body["message"]) == (413, True)
-
-
-def test_coheres_asynchronous_client_works_too(address: str) -> None:
-    async def ask() -> list[int]:
-        async with cohere.AsyncClientV2(base_url=address, api_key="none") as client:
-            found = await client.rerank(model="any", query=QUERY, documents=TEXTS)
-        return [each.index for each in found.results]
-
-    assert asyncio.run(ask()) == ORDER
 
 
 @pytest.mark.parametrize("kind", ["cohere", "jina", "tei"])
@@ -80,20 +62,3 @@ def test_llama_index_reranks_nodes(address: str, kind: str) -> None:
     assert [(each.node.get_content(), each.score) for each in found] == [
         (TEXTS[place], score) for place, score in zip(ORDER[:2], scores(address), strict=False)
     ]
-
-
-def test_jinas_client_shows_the_error(address: str) -> None:
-    reranker = JinaRerank(base_url=f"{address}/v1", api_key="none", top_n=0)
-    with pytest.raises(RuntimeError, match="top_n: input should be greater than or equal to 1"):
-        reranker.postprocess_nodes([NodeWithScore(node=TextNode(text="goose"))], query_str=QUERY)
-
-
-def test_jinas_documented_body_is_answered_with_its_documented_reply(address: str) -> None:
-    body = {"model": "jina-reranker-v2-base-multilingual", "query": QUERY, "documents": TEXTS, "top_n": 1}
-    found = httpx.post(f"{address}/v1/rerank", json=body).json()
-    assert found == {
-        "model": "tests/shared-words",
-        "object": "list",
-        "usage": {"prompt_tokens": TOKENS, "total_tokens": TOKENS},
-        "results": [{"index": 1, "relevance_score": scores(address)[0], "document": {"text": TEXTS[1]}}],
-    }

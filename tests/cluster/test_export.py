@@ -1,7 +1,5 @@
 """An export on a real cluster of two nodes writes the bytes of one without, whatever is killed meanwhile."""
 
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -32,34 +30,12 @@ def finish(process: subprocess.Popen[str]) -> str:
     return output
 
 
-def worker_processes() -> list[int]:
-    """Return the numbers of Ray's processes that hold a session."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            name = (folder / "cmdline").read_bytes()
-        except OSError:  # it has ended
-            continue
-        if name.startswith(b"ray::MapWorker(MapBatches(ShardEmbedder))"):
-            found.append(int(folder.name))
-    return sorted(found)
-
-
 def test_two_nodes_write_the_bytes_of_an_export_without_ray(nodes: Any, start_export: StartExport, local: Path) -> None:
     process, out = start_export("cluster", "--ray", nodes.address)
     output = finish(process)
     assert contents(out) == contents(local)
     assert "2 workers on 2 nodes of Ray" in output
     assert f"{TEXTS:,} texts" in output
-
-
-def test_a_killed_worker_changes_no_byte(nodes: Any, start_export: StartExport, local: Path) -> None:
-    process, out = start_export("cluster", "--ray", nodes.address)
-    wait_for_shards(out, process, 2)
-    os.kill(worker_processes()[0], signal.SIGKILL)
-    assert len(list(out.rglob("finished/*.safetensors"))) < TEXTS / TEXTS_PER_SHARD, "all shards were finished before"
-    finish(process)
-    assert contents(out) == contents(local)
 
 
 def test_a_killed_node_changes_no_byte(nodes: Any, start_export: StartExport, local: Path) -> None:
@@ -84,26 +60,6 @@ def test_what_a_stopped_export_on_a_cluster_finished_is_taken_over_without_one(
     done = subprocess.run([*command, corpus_file, "--out", out], capture_output=True, text=True, check=True)
     assert "rows taken over from an export that was stopped" in done.stdout
     assert contents(out) == contents(local)
-
-
-def test_the_nodes_run_the_code_that_was_sent_to_them(nodes: Any, monkeypatch: Any, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)  # Ray's workers look for modules in the folder of whoever connects, if they have it
-    import ray
-
-    from export.cluster import _connect
-
-    def imported_files() -> list[str]:  # sent as it is, unlike a function of a module
-        import export.index.embed
-        import function.engine.embedder
-
-        return [export.index.embed.__file__, function.engine.embedder.__file__]
-
-    _connect(nodes.address)
-    try:
-        files = ray.get(ray.remote(imported_files).remote())
-        assert all("runtime_resources" in file for file in files), files
-    finally:
-        ray.shutdown()
 
 
 def test_an_address_without_a_cluster_is_an_error_in_one_line(start_export: StartExport) -> None:

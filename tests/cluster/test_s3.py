@@ -3,7 +3,6 @@
 import gzip
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -59,20 +58,7 @@ def test_a_folder_in_s3_is_one_corpus(bucket: str) -> None:
     assert read(f"{bucket}/folder") == read(f"{bucket}/folder/") == ["one", "two", "three"]
 
 
-def test_the_copy_is_deleted(bucket: str) -> None:
-    put(f"{bucket}/a.csv", b"text\none\n")
-    with fetching_corpus(corpus_place(f"{bucket}/a.csv")) as path:
-        assert path.name == "a.csv"
-        assert path.is_file()
-    assert not path.parent.exists()
-
-
 def test_what_is_not_in_s3_is_an_error_with_its_address(bucket: str) -> None:
     with pytest.raises(CorpusError) as raised:
         read(f"{bucket}/none.csv")
     assert str(raised.value).startswith("s3://texts/none.csv: found no corpus that can be read (")
-
-
-def test_a_path_on_the_disk_is_left_alone(tmp_path: Path) -> None:
-    with fetching_corpus(corpus_place(str(tmp_path))) as path:
-        assert path == tmp_path

@@ -17,12 +17,7 @@ TINY_BERT = DATA / "tiny-bert"
 TEXTS = ("the lion", "The Wolf and the Crane", "A raven stole a piece of meat. " * 9, "12 hares!", "x")
 DIMENSIONS = 16  # values of the embeddings `first`
 OF_TRANSFORMERS = (
-    "README.md",
-    "*config.json",
-    "special_tokens_map.json",
-    "model.safetensors",
-    "tokenizer*",
-    "vocab.txt",
+    *("README.md", "*config.json", "special_tokens_map.json", "model.safetensors", "tokenizer*", "vocab.txt"),
 )
 
 
@@ -63,10 +58,8 @@ def make(out: Path) -> None:
         both = SentenceTransformer(modules=[router, Normalize()], prompts=prompts, device="cpu")
         for transformer in (steps[0], *(router.sub_modules[route][0] for route in ("query", "document"))):
             transformer.max_seq_length = 32
-        plain, short = (
-            steps.encode(list(TEXTS)),
-            steps.encode(list(TEXTS), truncate_dim=DIMENSIONS, normalize_embeddings=True),
-        )
+        plain = steps.encode(list(TEXTS))
+        short = steps.encode(list(TEXTS), truncate_dim=DIMENSIONS, normalize_embeddings=True)
         save(steps, out / "steps", all=plain, first=short)
         save(both, out / "router", query=both.encode_query(list(TEXTS)), document=both.encode_document(list(TEXTS)))
     make_cross_encoder(out / "cross-encoder")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.function import image
+from bench import emulator as image
 from tests.project import ROOT
 
 TAG = "public.ecr.aws/lambda/python:3.13"
@@ -52,12 +52,8 @@ def test_the_digest_of_the_tag_is_written_and_printed_and_a_newer_one_replaces_i
         assert image.base_image() == f"{TAG}@{digest}"  # the bench builds on it too
 
 
-@pytest.mark.parametrize(("answer", "exit_code"), [("unknown command: docker buildx", 1), ("sha256:12", 0)])
-def test_an_answer_that_is_no_digest_leaves_the_dockerfile_as_it_is(
-    dockerfile: Path, tmp_path: Path, answer: str, exit_code: int
-) -> None:
-    before = dockerfile.read_bytes()
-    done, _ = pin(tmp_path, answer, exit_code)
-    assert done.returncode
-    assert f"error: {TAG}: docker buildx answered '{answer}', expected sha256:" in done.stderr
-    assert dockerfile.read_bytes() == before
+def test_make_check_installs_neither_torch_nor_the_export(tmp_path: Path) -> None:
+    command = ["make", "--dry-run", "--always-make", f"VENV={tmp_path / 'venv'}", "check"]
+    commands = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "--extra dev" in commands
+    assert not re.search(r"torch|export,|minilm", commands)

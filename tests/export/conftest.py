@@ -16,14 +16,12 @@ from export import cli
 from export.corpus import Corpus
 from export.corpus.python_documentation import python_documentation
 from export.documents import reading
-from export.model import cached_model
+from export.model import cached_model, reranker
 from export.model import export_model as model
-from export.model.calibration_texts import CalibrationTexts, split_texts
+from export.model.calibration import CalibrationTexts, split_texts
 from export.model.export_model import export_model
 from export.model.graph import export_graph
-from export.model.rerank import reranker
-from export.model.source.source import Source, read_source
-from export.model.source.tokenizer import write_tokenizer
+from export.model.source import Source, read_source, write_tokenizer
 from export.progress import OnProgress
 from function.engine.bundle import ModelInfo
 from function.engine.embedder import TokenIds
@@ -33,7 +31,6 @@ from tests.conftest import DIM
 from tests.export.command_line import STORY_COLUMNS, Run, run, write_csv, write_texts
 
 TINY_BERT = Path(__file__).parents[1] / "data" / "tiny-bert"
-EditJson = Callable[[str, Callable[[dict[str, Any]], object]], None]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -54,11 +51,11 @@ def _quick_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         return made[key][1]
 
     def in_this_process(
-        workers: int, function: Callable[..., Any], common: Sequence[Any], calls: Sequence[Any], on_wait: object
+        workers: int, function: Callable[..., Any], common: Sequence[Any], calls: Sequence[Any]
     ) -> Generator[Any, None, None]:
-        for argument, _ in calls:
+        for arguments, _ in calls:
             try:
-                yield function(*common, argument)
+                yield function(*common, *arguments)
             except Exception as error:  # noqa: BLE001  as from a worker
                 yield error
 

@@ -1,8 +1,6 @@
 """python -m export, as its user sees it: what is printed, what lies on disk, and the exit code."""
 
 import errno
-import json
-import shlex
 import shutil
 import subprocess
 import sys
@@ -14,7 +12,6 @@ from safetensors.numpy import load_file, save_file
 
 from export.corpus import Corpus
 from export.corpus.python_documentation import NAME
-from export.index import verify
 from export.index.verify import Check
 from export.terminal import python_module
 from function.engine.bundle import (
@@ -26,9 +23,8 @@ from function.engine.bundle import (
     PASSAGES,
     TOKENIZER,
     TRUNCATED,
-    BundleError,
+    check_bundle,
     describe_file,
-    open_bundle,
     read_manifest,
 )
 from function.engine.embedder import Embedder
@@ -57,7 +53,7 @@ FILES = (MODEL, TOKENIZER, INDEX, PASSAGES, COLUMNS, KEYWORDS, TRUNCATED)
 def test_one_command_makes_a_bundle_that_finds_each_text_by_itself(whole: tuple[Path, Run], corpus: Corpus) -> None:
     out, done = whole
     assert (done.code, done.err) == (0, "")
-    manifest, passages = open_bundle(out), Passages(out / PASSAGES)
+    manifest, passages = check_bundle(out), Passages(out / PASSAGES)
     assert names(out) == sorted([MANIFEST, *FILES])
     assert names(out.parent) == ["bundle"]
     assert manifest.index is not None
@@ -69,33 +65,19 @@ def test_one_command_makes_a_bundle_that_finds_each_text_by_itself(whole: tuple[
     assert [index.search(query, 1)[0].row for query in queries] == list(range(147))
 
 
-def test_a_title_and_a_description_are_kept_and_leave_no_trace_otherwise(stories: Path, story_bundle: Path) -> None:
-    assert not {"title", "description"} & json.loads((story_bundle / MANIFEST).read_text())["index"].keys()
-    export_texts(stories, story_bundle, *STORY_COLUMNS, "--title", "Old stories ", "--description", "Told by bakers.")
-    index = open_bundle(story_bundle).index
-    assert index is not None
-    assert (index.title, index.description) == ("Old stories", "Told by bakers.")
-
-
-@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), BundleError("the disk: is full")])
 def test_an_export_that_failed_late_leaves_its_model_and_rows_to_the_next(
-    error: Exception,
-    whole: tuple[Path, Run],
-    stories: Path,
-    calibration: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    whole: tuple[Path, Run], stories: Path, calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*arguments: object) -> None:
-        raise error
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     out = tmp_path / "bundle"
     command = (TINY_BERT, "--corpus", stories, *STORY_COLUMNS, "--calibration", calibration, "--out", out)
     with monkeypatch.context() as patch:
         patch.setattr("export.index.indexer.write_index", fail)
         line = error_line(run(*command))
-    assert str(error.args[-1]) in line
-    assert line.endswith(f" (nothing was changed; {out}/.partial keeps what is finished for the next export)")
+    assert "No space left on device" in line
+    assert line.endswith(f" ({out}/.partial keeps what is finished for the next export)")
     done = run(*command)
     assert "The model is taken over from an export that was stopped." in done.out
     assert "0 texts, 147 rows taken over from an export that was stopped" in done.out
@@ -143,7 +125,7 @@ def test_without_options_texts_are_pythons_documentation_and_the_bundle_is_calle
     done = run(TINY_BERT)
     assert done.code == 0
     assert summary(done, "texts") == f"200 from {NAME}, 0 empty ones skipped"
-    index = open_bundle(tmp_path / "bundle").index
+    index = check_bundle(tmp_path / "bundle").index
     assert index is not None
     assert index.corpus == NAME
 
@@ -154,7 +136,7 @@ def test_without_calibration_the_documentation_calibrates_whatever_the_corpus(
     texts = Corpus(corpus.texts[:64], corpus.ids[:64], corpus.metadata[:64], 0)
     monkeypatch.setattr("export.corpus.python_documentation.python_documentation", lambda: texts)
     assert run(TINY_BERT, "--corpus", stories, *STORY_COLUMNS, "--out", tmp_path / "bundle").code == 0
-    assert open_bundle(tmp_path / "bundle").model.accuracy["texts"] == 32
+    assert check_bundle(tmp_path / "bundle").model.accuracy["texts"] == 32
 
 
 # Step by step
@@ -170,20 +152,8 @@ def test_a_model_and_then_its_texts_are_the_bundle_of_the_one_command(
     assert f"Next: {python_module('export', 'corpus', '--corpus', 'FILE', '--out', out)}\n" in done.out
     both = Path(shutil.copytree(out, tmp_path / "bundle"))
     export_texts(stories, both, *STORY_COLUMNS)
-    assert open_bundle(both).files == open_bundle(whole[0]).files
+    assert check_bundle(both).files == check_bundle(whole[0]).files
     assert describe_file(both / INDEX) == describe_file(whole[0] / INDEX)
-
-
-def test_the_command_that_an_error_names_repairs_the_bundle(
-    model_alone: tuple[Path, Run], calibration: Path, tmp_path: Path
-) -> None:
-    out = Path(shutil.copytree(model_alone[0], tmp_path / "bundle"))
-    with pytest.raises(BundleError) as caught:
-        open_bundle(out)
-    command = shlex.split(str(caught.value).split("`")[1].replace("FILE", str(calibration)))
-    assert command[:3] == ["python", "-m", "export"]
-    assert run(*command[3:]).code == 0
-    open_bundle(out)
 
 
 def test_a_new_corpus_leaves_the_model_byte_for_byte(story_bundle: Path, corpus: Corpus, tmp_path: Path) -> None:
@@ -192,48 +162,10 @@ def test_a_new_corpus_leaves_the_model_byte_for_byte(story_bundle: Path, corpus:
     after = contents(story_bundle)
     assert {name for name in after if after[name] == before[name]} == {MODEL, TOKENIZER}
     assert Passages(story_bundle / PASSAGES).text(0) == corpus.texts[100]
-    open_bundle(story_bundle)
-
-
-def test_an_export_compares_its_rows_with_all_rows_only_once(
-    story_bundle: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(verify, "search_samples", None)  # an error if it were called
-    done = export_texts(write_texts(tmp_path / "other.csv", list(corpus.texts[100:])), story_bundle)
-    assert summary(done, "index") == "a search looks at every row; recall@10 1 for 100 spans, 1 for 100 rows"
-
-
-def test_the_working_folder_can_hold_the_bundle_and_the_command_printed_next_works_there(
-    calibration: Path, stories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "bundle").mkdir()
-    monkeypatch.chdir(tmp_path / "bundle")
-    done = run("model", TINY_BERT, "--calibration", calibration, "--out", ".")
-    assert done.code == 0
-    command = shlex.split(done.out.split("Next: ")[1].replace("FILE", str(stories)))
-    assert run(*command[3:], *STORY_COLUMNS).code == 0
-    assert open_bundle(Path()).index is not None
-
-
-def test_new_texts_repair_a_bundle_whose_export_was_killed_while_files_moved(story_bundle: Path, stories: Path) -> None:
-    partial = story_bundle / ".partial"
-    partial.mkdir()
-    (partial / "complete").touch()
-    for name in (MANIFEST, MODEL, PASSAGES):
-        (story_bundle / name).rename(partial / name)
-    export_texts(stories, story_bundle, *STORY_COLUMNS)
-    assert len(contents(story_bundle)) == 8
-    open_bundle(story_bundle)
+    check_bundle(story_bundle)
 
 
 # Verifying
-
-
-def test_a_good_bundle_is_verified_with_exit_code_0(whole: tuple[Path, Run]) -> None:
-    done = run("verify", whole[0])
-    assert (done.code, done.err) == (0, "")
-    assert done.out.count(" ok\n") == 13
-    assert "least cosine of 147 rows to their texts" in done.out
 
 
 def change_byte(path: Path, place: int) -> None:
@@ -247,16 +179,9 @@ def test_a_damaged_bundle_fails_with_exit_code_1_and_the_check_is_named(story_bu
     done = run("verify", story_bundle)
     assert done.code == 1
     failed = [line.partition("  ")[0] for line in done.out.splitlines() if "FAILED" in line]
-    assert failed == [f"checksum of {PASSAGES}", "texts are UTF-8"]
+    assert failed == [f"checksum of {PASSAGES}"]
     again = python_module("export", "MODEL", "--corpus", "FILE", "--out", story_bundle)
     assert f"{story_bundle}: a check failed; export the model and the texts again: {again}\n" in done.out
-
-
-def test_damage_that_stops_the_checks_is_reported_after_the_checks_before_it(story_bundle: Path) -> None:
-    change_byte(story_bundle / INDEX, 7)
-    done = run("verify", story_bundle)
-    assert str(story_bundle / INDEX) in error_line(done)
-    assert any(line.startswith(f"checksum of {INDEX}") and "FAILED" in line for line in done.out.splitlines())
 
 
 def test_an_export_whose_own_check_fails_ends_with_exit_code_1_and_leaves_the_old_bundle(
@@ -313,24 +238,6 @@ def test_another_pooling_and_the_commit_of_the_hub_are_recorded(
     assert (model.name, model.pooling, model.revision) == ("owner/tiny-bert", "cls", "c9745ed1")
 
 
-def test_calibration_texts_have_a_column_of_their_own(stories: Path, tmp_path: Path) -> None:
-    options = ("--calibration", stories, "--out", tmp_path / "bundle")
-    line = error_line(run("model", TINY_BERT, *options))
-    assert "one named 'text'; name the one to embed with --calibration-column" in line
-    assert run("model", TINY_BERT, *options, "--calibration-column", "title").code == 0
-
-
-def test_a_note_says_that_the_folder_model_is_not_the_default_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    shutil.copytree(TINY_BERT, tmp_path / "model")
-    done = run("model", "--calibration", tmp_path / "none.csv", "--out", tmp_path / "bundle")
-    note, error = done.err.splitlines()
-    assert note == "note: model is a command here, and the default model is exported; for the folder, write ./model"
-    assert "none.csv" in error
-
-
 def test_help_as_a_command_loads_nothing_heavy() -> None:
     command = [sys.executable, "-X", "importtime", "-m", "export", "--help"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
@@ -338,14 +245,6 @@ def test_help_as_a_command_loads_nothing_heavy() -> None:
     loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}
     assert "argparse" in loaded
     assert not loaded & {"torch", "transformers", "onnx", "onnxruntime", "polars", "optimum"}
-
-
-def test_names_with_brackets_are_printed_as_they_are(story_bundle: Path, stories: Path, tmp_path: Path) -> None:
-    corpus = Path(shutil.copy(stories, tmp_path / "x[red].csv"))
-    out = story_bundle.rename(tmp_path / "[b]")
-    done = export_texts(corpus, out, *STORY_COLUMNS)
-    assert "from x[red].csv" in done.out
-    assert f"{out}/ is ready. Try it: {python_module('function', '--bundle', out)}\n" in done.out
 
 
 def test_a_message_is_one_line_however_narrow_the_terminal_and_keeps_brackets(
@@ -359,45 +258,41 @@ def test_a_message_is_one_line_however_narrow_the_terminal_and_keeps_brackets(
 # Interruptions
 
 
-def test_an_interruption_leaves_the_old_bundle_byte_for_byte(
-    story_bundle: Path, stories: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupt(*arguments: object) -> None:
-        raise KeyboardInterrupt
-
+@pytest.mark.parametrize("step", [["model", "{tiny}"], ["{tiny}"]])
+def test_texts_are_not_removed_unless_that_is_asked_for(step: list[str], story_bundle: Path, tmp_path: Path) -> None:
     before = contents(story_bundle)
-    monkeypatch.setattr("export.index.embed.embed_corpus", interrupt)
-    monkeypatch.setattr("export.cli.print_checks", interrupt)
-    for command in (("corpus", "--corpus", stories, *STORY_COLUMNS, "--out", story_bundle), ("verify", story_bundle)):
-        done = run(*command)
-        assert (done.code, done.err) == (130, "interrupted: nothing was changed\n")
+    places = {"tiny": TINY_BERT, "here": tmp_path}
+    line = error_line(run(*[word.format(**places) for word in step], "--out", story_bundle))
+    assert f"{story_bundle}: holds 147 texts from stories.csv; this command would remove" in line
+    assert line.endswith("choose another folder with --out, or add --remove-corpus")
+    assert ("--corpus FILE" in line) == (step[:1] != ["model"])
     assert contents(story_bundle) == before
     assert names(story_bundle.parent) == ["bundle"]
 
 
-@pytest.mark.parametrize(
-    ("stop", "code", "message"),
-    [
-        (KeyboardInterrupt(), 130, "interrupted: {}\n"),
-        (OSError("standard output: full"), 1, "error: standard output: full ("),
-    ],
-)
-def test_a_stop_after_the_replacement_says_that_the_new_bundle_is_there(
-    stop: BaseException,
-    code: int,
-    message: str,
-    story_bundle: Path,
-    stories: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def fail(*arguments: object) -> None:
-        raise stop
+@pytest.mark.parametrize("manifest", ['{"format_version": 1}', None])
+def test_texts_without_a_readable_manifest_are_not_removed(manifest: str | None, story_bundle: Path) -> None:
+    (story_bundle / MANIFEST).unlink()
+    if manifest is not None:
+        (story_bundle / MANIFEST).write_text(manifest)
+    before = contents(story_bundle)
+    line = error_line(run(TINY_BERT, "--out", story_bundle))
+    assert f"holds {PASSAGES}; this command would remove them" in line
+    assert contents(story_bundle) == before
 
-    before = read_manifest(story_bundle)
-    monkeypatch.setattr("export.cli.print_summary", fail)
-    done = run("corpus", "--corpus", stories, "--text-column", "title", "--out", story_bundle)
-    replaced = f"{story_bundle} was replaced before that, and is complete"
-    assert done.code == code
-    assert done.err.startswith(message.format(replaced))
-    assert replaced in done.err
-    assert open_bundle(story_bundle) != before
+
+def test_a_new_model_removes_the_texts_when_that_is_asked_for(story_bundle: Path, calibration: Path) -> None:
+    options = ("--calibration", calibration, "--out", story_bundle, "--remove-corpus")
+    assert run("model", TINY_BERT, *options).code == 0
+    assert read_manifest(story_bundle).index is None
+    assert names(story_bundle) == sorted([MANIFEST, MODEL, TOKENIZER])
+
+
+def test_pythons_own_documentation_is_replaced_by_itself_but_not_removed(
+    story_bundle: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("export.corpus.python_documentation.python_documentation", lambda: corpus)
+    assert run(TINY_BERT, "--out", story_bundle, "--remove-corpus").code == 0
+    assert run(TINY_BERT, "--out", story_bundle).code == 0
+    line = error_line(run("model", TINY_BERT, "--out", story_bundle))
+    assert f"holds 200 texts from {NAME}" in line

@@ -5,16 +5,13 @@ import signal
 import time
 from contextlib import closing
 from multiprocessing import active_children
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from export.model.source.model_files import ModelError
+from export.model.modules import ModelError
 from export.subprocess_call import KilledError, Limits, in_own_process, in_workers
-
-
-def process_id() -> int:
-    return os.getpid()
 
 
 def fail(message: str) -> None:
@@ -23,16 +20,6 @@ def fail(message: str) -> None:
 
 def kill_itself() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-def interrupt_the_caller(caller: int) -> None:
-    os.kill(caller, signal.SIGINT)
-    time.sleep(600)
-
-
-def test_the_result_comes_from_another_process() -> None:
-    assert in_own_process(process_id) != os.getpid()
-    assert not active_children()
 
 
 def test_an_error_comes_back_with_the_trace_of_where_it_was_raised() -> None:
@@ -46,46 +33,39 @@ def test_a_killed_process_is_an_error_that_says_what_to_do() -> None:
         in_own_process(kill_itself)
 
 
-def test_an_interrupt_ends_the_other_process_too() -> None:
-    former = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            in_own_process(interrupt_the_caller, os.getpid())
-    finally:
-        signal.signal(signal.SIGINT, former)
-    assert not active_children()
-
-
 AMPLE = Limits(60, 500_000_000)
 
 
 def work(base: int, task: str) -> int:
     """Do what a document can do to its reader."""
-    match task:
-        case "wait":
-            time.sleep(0.5)
-        case "hang":
+    match task.split():
+        case ["wait", file]:
+            while not Path(file).exists():
+                time.sleep(0.01)
+        case ["write", file]:
+            Path(file).touch()
+        case ["hang"]:
             while True:
                 pass
-        case "fill":
+        case ["fill"]:
             bytearray(base + 10**9)
-        case "crash":
+        case ["crash"]:
             os.abort()
-        case "fail":
+        case ["fail"]:
             raise ModelError("no such task")
-        case "interrupt":
+        case ["interrupt"]:
             os.kill(os.getppid(), signal.SIGINT)
             time.sleep(600)
     return os.getpid()
 
 
 def results_of(tasks: list[str], limits: Limits = AMPLE, workers: int = 2) -> list[Any]:
-    with closing(in_workers(workers, work, [0], [(task, limits) for task in tasks], lambda: None)) as results:
+    with closing(in_workers(workers, work, [0], [((task,), limits) for task in tasks])) as results:
         return list(results)
 
 
-def test_a_few_workers_return_all_results_in_order() -> None:
-    processes = results_of(["wait", "", "", "fail", "", "wait"])
+def test_a_few_workers_return_all_results_in_order(tmp_path: Path) -> None:
+    processes = results_of([f"wait {tmp_path}/file", "", f"write {tmp_path}/file", "fail", ""])
     assert str(processes.pop(3)) == "no such task"
     assert processes[0] != processes[1] == processes[2]  # the second worker did not wait for the first
     assert len(set(processes)) == 2
@@ -100,13 +80,6 @@ def test_a_worker_that_takes_too_much_is_replaced_and_the_others_go_on() -> None
     assert isinstance(crashed, KilledError)
     assert crashed.code == -signal.SIGABRT
     assert last > 0
-
-
-def test_the_caller_is_called_while_a_worker_is_busy() -> None:
-    called: list[bool] = []
-    with closing(in_workers(1, work, [0], [("hang", Limits(2, 10**9))], lambda: called.append(True))) as results:
-        assert isinstance(next(results), KilledError)
-    assert len(called) >= 2
 
 
 def test_an_interrupt_ends_all_workers() -> None:

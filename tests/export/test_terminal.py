@@ -1,14 +1,17 @@
-"""What `python -m export` prints reaches any stream, controls no terminal, and can be pasted into a shell."""
+"""What `python -m export` prints: progress, for any stream, without control of a terminal, and commands for a shell."""
 
+import io
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from export.progress import ProgressLines, showing_progress
 from export.terminal import TerminalConsole, python_module
-from function.engine.bundle import open_bundle
+from function.engine.bundle import check_bundle
 from tests.project import run_in_a_shell
 
 
@@ -31,18 +34,18 @@ def test_an_ascii_pipe_gets_plain_lines(command: str, bundle_copy: Path) -> None
 
 def test_without_standard_streams_an_export_is_silent(command: str, bundle_copy: Path) -> None:
     assert run_in_a_shell(f"{command} <&- >&- 2>&-") == (0, "", "")
-    index = open_bundle(bundle_copy).index
+    index = check_bundle(bundle_copy).index
     assert index is not None
     assert index.rows == 1
 
 
-def test_a_stdout_that_is_full_is_named_instead_of_the_disk_of_the_bundle(command: str) -> None:
+def test_a_stdout_that_is_full_is_an_error_in_one_line(command: str) -> None:
     code, _, err = run_in_a_shell(f"{command} >/dev/full")
-    assert (code, err) == (1, "error: standard output: No space left on device\n")
+    assert (code, err) == (1, "error: [Errno 28] No space left on device\n")
 
 
 def test_a_reader_that_stops_early_ends_an_export_as_sigpipe_does(command: str) -> None:
-    assert run_in_a_shell(f"{command} | true") == (141, "", "interrupted: nothing was changed\n")
+    assert run_in_a_shell(f"{command} | true") == (141, "", "interrupted: run the command again\n")
 
 
 def test_control_characters_of_texts_and_tables_are_displayed_as_escapes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,13 +56,6 @@ def test_control_characters_of_texts_and_tables_are_displayed_as_escapes(capsys:
     console.print(odd, markup=False)
     shown = "one\\x1b[31m two\\x9b \\u202ethree\\u2066 tabbed\nnext\n"
     assert capsys.readouterr().out == 3 * shown
-
-
-def test_a_name_in_an_error_controls_no_terminal(tmp_path: Path) -> None:
-    code, _, err = run_in_a_shell(f"{sys.executable} -m export verify $'{tmp_path}/\\e[31mnone'")
-    assert code == 1
-    assert err.startswith(rf"error: {tmp_path}/\x1b[31mnone: is not a folder")
-    assert "\x1b" not in err
 
 
 ECHO = "import json, sys\nprint(json.dumps([sys.executable, *sys.argv[1:]]))\n"
@@ -83,20 +79,74 @@ def test_every_word_arrives_as_it_was(here: Path) -> None:
     assert paste(python_module("echo_words", *words, Path("a b")))[1:] == [*words, "a b"]
 
 
-def test_the_python_is_this_one_also_outside_its_environment(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    assert Path(paste(python_module("echo_words"))[0]).samefile(sys.executable)
+class Clock:
+    """A clock that the test sets."""
+
+    seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
 
 
-def test_an_activated_environment_needs_no_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
-    assert python_module("export", "--help") == "python -m export --help"
+class Terminal(io.StringIO):
+    """Standard output with someone in front of it."""
+
+    def isatty(self) -> bool:
+        return True
 
 
-def test_an_environment_in_the_working_folder_is_named_from_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def out() -> io.StringIO:
+    return io.StringIO()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def lines(out: io.StringIO, clock: Clock) -> ProgressLines:
+    return ProgressLines(Console(file=out, highlight=False), interval=10, clock=clock)
+
+
+def test_a_line_comes_at_most_every_interval_and_one_at_the_end(
+    lines: ProgressLines, clock: Clock, out: io.StringIO
 ) -> None:
-    monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    monkeypatch.setattr(sys, "executable", str(tmp_path / ".venv" / "bin" / "python"))
-    monkeypatch.chdir(tmp_path)
-    assert python_module("export") == ".venv/bin/python -m export"
+    lines("embed texts", 0)
+    for second in range(1, 36):
+        clock.seconds = second
+        lines("embed texts", second / 40, second * 50)
+    clock.seconds = 40
+    lines("embed texts", 1, 2000)
+    assert out.getvalue().splitlines() == [
+        "embed texts: 25%, 50 texts/s, 0:00:30 left",
+        "embed texts: 50%, 50 texts/s, 0:00:20 left",
+        "embed texts: 75%, 50 texts/s, 0:00:10 left",
+        "embed texts: 100%, 50 texts/s, took 0:00:40",
+    ]
+
+
+def test_a_terminal_gets_bars_with_the_speed(clock: Clock) -> None:
+    terminal = Terminal()
+    console = Console(file=terminal, force_terminal=True, width=100, _environ={"TERM": "xterm"})
+    with showing_progress(console) as progress:
+        progress("export graph", 0)
+        progress("export graph", 1)
+        progress("embed texts", 0)
+        progress("embed texts", 0.5, 60)
+        progress("embed texts", 1, 120)
+    printed = terminal.getvalue()
+    assert "━━━" in printed
+    assert "100%" in printed
+    assert "texts/s" in printed
+    assert "took" not in printed
+
+
+@pytest.mark.parametrize("environment", [{}, {"FORCE_COLOR": "1"}])
+def test_a_file_gets_lines_even_where_colours_are_asked_for(environment: dict[str, str], out: io.StringIO) -> None:
+    console = Console(file=out, highlight=False, _environ=environment)
+    with showing_progress(console) as progress:
+        progress("embed texts", 0)
+        progress("embed texts", 1, 120)
+    assert out.getvalue().startswith("embed texts: 100%, ")

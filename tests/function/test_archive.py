@@ -57,64 +57,25 @@ USE = """
 import json, sys
 from pathlib import Path
 from function.archive import archive_status, use_archive
-use_archive(sys.argv[1] if len(sys.argv) > 1 else {file!r})
-import fastapi, html, json
-html.escape("<")
+use_archive({file!r})
+import fastapi, json
 print(json.dumps([archive_status(), fastapi.FastAPI.__name__]))
 """
 
 
-def status_of(in_a_new_process: Callable[..., Any], file: Path, folder: Path) -> str:
-    """Import FastAPI and a lazy module with an archive in use, and return what is said of it."""
-    status, name = in_a_new_process(USE.format(file=str(file)), folder)
-    assert name == "FastAPI"
-    return str(status)
-
-
-@pytest.fixture
-def archive_copy(shipped: Path, tmp_path: Path) -> Path:
-    """An archive that the test may damage."""
-    copy = tmp_path / "archive.bin"
-    copy.write_bytes((shipped / "function" / "archive.bin").read_bytes())
-    return copy
-
-
-@pytest.mark.parametrize("length", [0, 12], ids=lambda length: f"{length} bytes")
-def test_an_archive_cut_within_its_head_is_not_used(
-    in_a_new_process: Callable[..., Any], archive_copy: Path, shipped: Path, length: int
+def test_an_archive_that_was_cut_off_is_not_used(
+    in_a_new_process: Callable[..., Any], shipped: Path, tmp_path: Path
 ) -> None:
-    archive_copy.write_bytes(archive_copy.read_bytes()[:length])
-    expected = "not used: cannot mmap an empty file" if length == 0 else "not used: damaged"
-    assert status_of(in_a_new_process, archive_copy, shipped) == expected
-
-
-@pytest.mark.parametrize("every", [100_003])
-def test_modules_with_wrong_bytes_come_from_the_libraries(
-    in_a_new_process: Callable[..., Any], archive_copy: Path, shipped: Path, every: int
-) -> None:
-    content = bytearray(archive_copy.read_bytes())
-    begin = 12 + int.from_bytes(content[:8], "little")
-    for place in range(begin, len(content), every):
-        content[place] ^= 0xFF
-    archive_copy.write_bytes(content)
-    assert status_of(in_a_new_process, archive_copy, shipped) == "used, but damaged in part"
-
-
-def test_a_wrong_byte_in_the_head_is_found(
-    in_a_new_process: Callable[..., Any], archive_copy: Path, shipped: Path
-) -> None:
-    content = bytearray(archive_copy.read_bytes())
-    content[200] ^= 0xFF
-    archive_copy.write_bytes(content)
-    assert status_of(in_a_new_process, archive_copy, shipped) == "not used: damaged"
+    cut = tmp_path / "archive.bin"
+    cut.write_bytes((shipped / "function" / "archive.bin").read_bytes()[:1000])
+    status, name = in_a_new_process(USE.format(file=str(cut)), shipped)
+    assert (status, name) == ("not used: damaged", "FastAPI")
 
 
 def archive_with(version: str, packages: str, distributions: set[str]) -> memoryview:
     """Return the bytes of an empty archive."""
-    from zlib import crc32
-
     head = marshal.dumps((version, packages, frozenset(distributions), {}, {}))
-    return memoryview(len(head).to_bytes(8, "little") + crc32(head).to_bytes(4, "little") + head)
+    return memoryview(len(head).to_bytes(8, "little") + head)
 
 
 @pytest.mark.parametrize(
@@ -134,18 +95,3 @@ def test_an_archive_of_other_versions_of_packages_is_refused(tmp_path: Path, mon
     Archive(archive_with(sys.version, str(tmp_path), {"fastapi-0.141.0.dist-info"}))
     with pytest.raises(ArchiveError, match="made for other packages"):
         Archive(archive_with(sys.version, str(tmp_path), {"fastapi-0.142.0.dist-info"}))
-
-
-def test_a_traceback_through_the_archive_shows_the_source(
-    in_a_new_process: Callable[..., Any], shipped: Path, bundle: Path
-) -> None:
-    script = """
-import json, traceback
-import function.handler
-import mangum
-try:
-    mangum.Mangum(None)({}, None)
-except RuntimeError:
-    print(json.dumps(traceback.format_exc()))
-"""
-    assert "self.infer(event, context)" in in_a_new_process(script, shipped, BUNDLE_DIR=str(bundle))

@@ -20,11 +20,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import httpx
 import pytest
 
 from function.settings import LAMBDA_BODY_LIMIT, LAMBDA_REPLY_LIMIT
-from tests.function.events.event_makers import HEADERS, MAKERS, Event, http_api
+from tests.function.events.event_makers import MAKERS, Event, http_api
 from tests.project import ROOT
 
 Answer = Callable[[Event], dict[str, Any]]
@@ -47,26 +46,6 @@ def ask(bundle: Path) -> Iterator[Answer]:
         del sys.modules["function.handler"]
         gc.unfreeze()  # undoes function.startup.no_garbage_collection, which a process calls once
         asyncio.set_event_loop(None)
-
-
-REQUESTS: list[tuple[str, str, str | None]] = [
-    ("POST", "/similar", '{"text": "An old sailor lost a key 🦆", "num_results": 3}'),
-    ("POST", "/predict", '{"text": ["żółć", "the ferry"]}'),
-    ("GET", "/health", None),
-    ("POST", "/similar", None),
-    ("GET", "/nothing", None),
-]
-
-
-@every_event
-@pytest.mark.parametrize(("method", "path", "body"), REQUESTS)
-def test_every_kind_of_event_gets_the_reply_that_http_gets(
-    ask: Answer, client: httpx.Client, make: Callable[..., Event], method: str, path: str, body: str | None
-) -> None:
-    expected = client.request(method, path, content=body, headers=HEADERS)
-    for found in (ask(make(method, path, body)), ask(make(method, f"/base{path}", body))):
-        assert (found["statusCode"], found["body"]) == (expected.status_code, expected.text)
-        assert found["isBase64Encoded"] is False
 
 
 @pytest.mark.parametrize("name", ["http-api", "http-api-health", "rest-api", "function-url", "load-balancer"])

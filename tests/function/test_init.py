@@ -1,16 +1,11 @@
 """What INIT may do, guarded by what is the same on every machine: modules, files, bytes. Never by the clock."""
 
-import json
 from collections.abc import Callable
 from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from export.corpus import Corpus
-from tests.conftest import write_bundle
-from tests.rerankers import add_reranker
 
 # a start imports these packages and no other; one more must earn its milliseconds
 PACKAGES = {
@@ -62,6 +57,18 @@ assert reply["statusCode"] == 200, reply
 seen["later"] = sorted(set(sys.modules) - set(seen["init"]))
 """
 
+# modules that only some functions or some requests need
+LATE = (
+    *("function.aws", "function.s3", "function.server", "function.fastapi_app", "function.routes.clients"),
+    *("function.routes.page", "function.routes.documents", "function.engine.metadata", "function.engine.ranking"),
+    *(
+        "function.engine.rerank",
+        "function.search.refinements",
+        "function.search.refinements",
+        "function.search.refinements",
+    ),
+    *("function.engine.keyword.corrections", "function.engine.keyword.highlights", "numpy.ma."),
+)
 Seen = dict[str, Any]
 
 
@@ -89,9 +96,7 @@ def test_init_imports_the_packages_of_the_list_and_no_other(start: Callable[...,
     # function/routes/direct.py answers without them
     assert not tops & {"fastapi", "starlette"}
     assert not tops & STRANGERS
-    # only a bundle in S3, texts in S3 Vectors, or the server need them
-    others = ("function.aws", "function.s3", "function.server", "function.fastapi_app")
-    assert not [name for name in modules if name.startswith(others)]
+    assert not [name for name in modules if name.startswith(LATE)]
     assert sum(name.partition(".")[0] in installed for name in modules) <= LIBRARIES_MODULES
 
 
@@ -122,106 +127,6 @@ def test_the_telemetry_of_onnxruntime_is_off_before_it_is_imported(start: Callab
 
 def test_a_request_after_init_imports_nothing(start: Callable[..., Seen]) -> None:
     assert start(ASK)["later"] == []
-
-
-def test_columns_are_opened_and_their_modules_imported_by_the_first_filter(
-    start: Callable[..., Seen], bundle: Path
-) -> None:
-    columns = str(bundle / "columns.safetensors")
-    without, with_filter = start(ASK), start(ASK.replace("\"}'", '", "filter": {"chapter": 5}}\''))
-    assert columns not in without["opened"]
-    assert not {"function.engine.metadata.columns", "function.engine.metadata.filters"} & set(without["init"])
-    assert with_filter["opened"].count(columns) == 1
-    ours = [name for name in with_filter["later"] if name.startswith("function")]
-    metadata = [f"function.engine.metadata{name}" for name in ("", ".columns", ".filters")]
-    assert ours == [*metadata, "function.routes.repeated_keys"]
-
-
-REFINED = {f"function.engine.{name}" for name in ("ranking", "metadata.facets", "metadata.ids", "keyword.highlights")}
-REFINED |= {"function.search.refinements", "function.search.documents", "function.routes.documents"}
-
-
-def test_refinements_are_imported_and_columns_opened_by_the_first_query_with_one(
-    start: Callable[..., Seen], bundle: Path
-) -> None:
-    plain = start(ASK)  # test_a_request_after_init_imports_nothing: nor does the request
-    assert not REFINED & set(plain["init"])
-    columns = str(bundle / "columns.safetensors")
-    assert columns not in plain["opened"]
-    seen = start(ASK.replace("\"}'", '", "group_by": "who", "highlights": true}\''))
-    imported = {name for name in seen["later"] if name.startswith("function")}
-    keyword = {f"function.engine.keyword{name}" for name in (".highlights", ".stop_words")}
-    metadata = {f"function.engine.metadata{name}" for name in ("", ".columns", ".facets")}
-    others = {"function.engine.ranking", "function.search.refinements"}
-    assert imported - {"function.routes.repeated_keys"} == keyword | metadata | others
-    assert seen["opened"].count(columns) == 1
-
-
-def test_the_page_is_read_by_the_first_request_for_it(start: Callable[..., Seen]) -> None:
-    without, with_page = start(ASK), start(ASK.replace('"/similar"', '"/"').replace('"POST"', '"GET"'))
-    assert {"function.fastapi_app", "function.routes.page"} <= set(with_page["later"])
-    assert sum("function/page/" in name for name in with_page["opened"]) > 5
-    assert not [name for name in without["opened"] if "function/page/" in name]
-
-
-KEYWORD_MODULES = {f"function.engine.{name}" for name in ("hybrid", "keyword.keywords", "keyword.matches")}
-
-
-def test_the_start_opens_the_keywords_that_a_request_without_a_mode_needs(
-    start: Callable[..., Seen], bundle: Path, corpus: Corpus, tmp_path: Path
-) -> None:
-    name = "keywords.safetensors"
-    assert start(ASK)["opened"].count(str(bundle / name)) == 1
-    plain = start(ASK, BUNDLE_DIR=str(write_bundle(tmp_path / "bundle", corpus, keywords=None)))
-    assert not {*KEYWORD_MODULES, "Stemmer", "numpy.ma"} & {*plain["init"], *plain["later"]}
-    seen = start(ASK)
-    assert {*KEYWORD_MODULES, "Stemmer"} <= set(seen["init"])
-    assert not {"numpy.ma", "function.engine.keyword.corrections"} & set(seen["init"])
-
-
-def test_only_a_request_with_rerank_imports_and_opens_the_reranker(
-    start: Callable[..., Seen], bundle_copy: Path
-) -> None:
-    def environment(folder: Path) -> dict[str, str]:
-        return {"BUNDLE_DIR": str(folder)}
-
-    before = start(ASK)
-    add_reranker(bundle_copy)
-    plain = start(ASK, **environment(bundle_copy))
-    assert plain["init"] == before["init"]
-    assert plain["later"] == before["later"] == []
-    names = {"rerank.ort", "rerank_tokenizer.txt"}
-    assert not names & {Path(name).name for name in plain["opened"]}
-    asked = start(ASK.replace("\"}'", '", "rerank": {}}\''), **environment(bundle_copy))
-    own = sorted(name for name in asked["later"] if name.startswith("function."))
-    package = "function.engine.rerank"
-    assert own == [package, f"{package}.blend", f"{package}.reranker", "function.search.rerank"]
-    # the session maps the model by its own call, which is no event of Python
-    assert [Path(name).name for name in asked["opened"]].count("rerank_tokenizer.txt") == 1
-
-
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
-        ("/v1/embeddings", {"input": "goose", "encoding_format": "base64", "dimensions": 4}),
-        ("/embed", {"inputs": "goose"}),
-        ("/tokenize", {"inputs": "goose"}),
-        ("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
-    ],
-)
-def test_fastapi_and_the_routes_of_other_clients_are_imported_by_the_first_request_for_one(
-    start: Callable[..., Seen], path: str, body: dict[str, Any]
-) -> None:
-    asked = ASK.replace('"/similar"', f'"{path}"').replace("""'{"text": "angry goose"}'""", repr(json.dumps(body)))
-    seen = start(asked)
-    late = {f"function.routes.clients.{name}" for name in ("openai", "tei", "mcp", "mcp_tools")} | {
-        "fastapi",
-        "starlette",
-    }
-    late |= {"function.routes.filtering", "function.routes.documents", "function.search.documents"}
-    assert not late & set(seen["init"])
-    assert late <= set(seen["later"])
-    assert not {name.partition(".")[0] for name in seen["later"]} & STRANGERS
 
 
 def test_init_and_a_request_write_no_file(

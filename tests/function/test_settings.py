@@ -42,11 +42,6 @@ def test_the_default_bundle_is_beside_the_code_unless_pip_installed_a_wheel(code
     assert default_bundle(Path(code)) == Path(bundle)
 
 
-def test_the_environment_of_the_process_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MAX_TEXTS", "31")
-    assert read_settings().max_texts == 31
-
-
 @pytest.mark.parametrize(("name", "largest"), NUMBERS)
 def test_a_number_may_be_the_largest_there_is_and_no_larger(name: str, largest: int) -> None:
     assert getattr(read_settings({name: str(largest)}), name.lower()) == largest

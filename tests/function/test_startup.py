@@ -12,10 +12,8 @@ import pytest
 from mangum import Mangum
 
 from function.app import App
-from function.engine.embedder import Embedder
 from function.settings import Settings
 from function.startup import ColdStart, no_garbage_collection, warm_up
-from tests.function.conftest import BrokenEmbedder
 from tests.function.events.event_makers import http_api
 
 
@@ -60,15 +58,6 @@ def test_a_text_larger_than_a_reply_may_be_is_no_failure(starting: Callable[...,
 def test_a_limit_too_small_for_any_request_is_one(starting: Callable[..., Mangum]) -> None:
     with pytest.raises(RuntimeError, match=r"warm-up: the handler answered 413, expected 200: .*body: "):
         warm_up(starting(settings=Settings(max_body_bytes=10)))
-
-
-def test_one_that_is_not_answered_is_an_error_with_its_trace_in_the_log(
-    starting: Callable[..., Mangum], embedder: Embedder, caplog: pytest.LogCaptureFixture
-) -> None:
-    handler = starting(embedder=BrokenEmbedder(embedder))
-    with pytest.raises(RuntimeError, match=r"warm-up: the handler answered 500, expected 200: .*the request failed"):
-        warm_up(handler)
-    assert "the model is gone" in caplog.text
 
 
 RESTORE = """

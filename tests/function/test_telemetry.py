@@ -21,16 +21,6 @@ def wait(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     return pass_time
 
 
-def test_a_phase_has_the_milliseconds_since_the_phase_before(wait: Callable[[float], None]) -> None:
-    stopwatch = Stopwatch()
-    wait(1.5)
-    stopwatch.lap("model")
-    wait(20)
-    stopwatch.lap("index")
-    wait(0.25)
-    assert (stopwatch.phases, stopwatch.total()) == ({"model": 1.5, "index": 20}, 21.75)
-
-
 def test_a_phase_that_comes_again_adds_up(wait: Callable[[float], None]) -> None:
     stopwatch = Stopwatch()
     for milliseconds, phase in ((1, "embed"), (2, "search"), (4, "embed")):

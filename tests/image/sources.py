@@ -1,6 +1,5 @@
 """The requests to the image, and the events that carry them."""
 
-import base64
 import json
 from collections.abc import Callable
 from typing import Any
@@ -37,11 +36,6 @@ SOURCES: dict[str, Callable[[Request], Event]] = {
     make.__name__.replace("_", "-"): lambda request, make=make: taking_gzip(make(*request))  # type: ignore[misc]
     for make in MAKERS
 }
-
-
-def in_base64(event: Event) -> Event:
-    """Return the same event with its body in base64, as API Gateway sends binary bodies."""
-    return event | {"body": base64.b64encode(event["body"].encode()).decode(), "isBase64Encoded": True}
 
 
 # Answers events in one process, through the handler itself. It logs to standard output, so the answers come last.

@@ -8,7 +8,7 @@ import pytest
 
 from tests.function.events.event_makers import Event
 from tests.image.docker import LIKE_LAMBDA, docker
-from tests.image.sources import REQUESTS, SOURCES, STATUS, in_base64, last_line
+from tests.image.sources import REQUESTS, SOURCES, STATUS, last_line
 
 Reply = dict[str, Any]
 
@@ -74,35 +74,11 @@ def test_the_image_answers_as_the_code_does_outside(
     assert comparable(found["body"]) == comparable(wanted["body"])
 
 
-@pytest.mark.parametrize("source", SOURCES)
-def test_a_body_in_base64_is_the_body_it_stands_for(
-    container: str, inside: dict[tuple[str, str], Reply], source: str
-) -> None:
-    (found,) = send(container, [in_base64(SOURCES[source](REQUESTS["similar in other scripts"]))])
-    assert found["statusCode"] == 200
-    assert found["body"] == inside[source, "similar in other scripts"]["body"]
-
-
 def test_info_tells_the_image_s_python_and_its_cold_start(inside: dict[tuple[str, str], Reply]) -> None:
     info = json.loads(inside["http-api", "info"]["body"])
     assert info["versions"]["python"].startswith("3.13.")
     assert info["archive"] == "used"
     assert list(info["cold_start_milliseconds"]) == ["import-engine", "import-http", "model", "app", "warm-up"]
-
-
-def lines_of(container: str, request_id: str) -> list[dict[str, Any]]:
-    """Return the function's lines in a container's log that have this request id."""
-    lines = (json.loads(line) for line in docker("logs", container).splitlines() if line.startswith("{"))
-    return [line for line in lines if line.get("request_id") == request_id]
-
-
-@pytest.mark.parametrize("name", ["similar", "no route", "not JSON"])
-def test_a_reply_and_its_line_in_the_log_have_the_id_of_the_invocation(container: str, name: str) -> None:
-    (reply,) = send(container, [SOURCES["http-api"](REQUESTS[name])])
-    request_id = reply["headers"]["x-request-id"]
-    (line,) = lines_of(container, request_id)
-    assert (line["message"], line["status"]) == ("request", STATUS[name])
-    assert f"START RequestId: {request_id} " in docker("logs", container)  # the emulator's own line
 
 
 def test_it_lives_through_all_of_it_in_the_memory_it_was_given(

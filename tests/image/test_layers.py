@@ -7,6 +7,7 @@ import shutil
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,13 +47,6 @@ def test_nothing_is_there_that_a_function_does_not_need(over_base: list[Layer]) 
             folders = set(Path(name).parent.parts)
             assert not folders & FOREIGN, name
             assert not name.endswith((".whl", ".tar.gz", ".pyi", ".pxd", ".pyx", ".h", ".c", ".a", ".o")), name
-
-
-def test_every_file_can_be_read_by_anyone_and_written_by_root_alone(over_base: list[Layer]) -> None:
-    for layer in over_base:
-        for name, file in layer.files.items():
-            assert (file.uid, file.gid) == (0, 0), name
-            assert file.issym() or file.mode & 0o7777 in (0o644, 0o755), (name, oct(file.mode))
 
 
 def test_the_user_is_not_root_and_the_command_is_the_handler(image: str) -> None:
@@ -112,3 +106,38 @@ def test_a_change_rebuilds_only_its_own_layer_and_those_after_it(
     same = len(before) - rebuilt
     assert after[:same] == before[:same]
     assert not set(after[same:]) & set(before[same:])
+
+
+# The list of packages (SBOM)
+
+
+@pytest.fixture(scope="module")
+def sbom(image: str) -> dict[str, Any]:
+    """The list that the image carries."""
+    content: dict[str, Any] = json.loads(docker("run", "--rm", "--entrypoint", "cat", image, "sbom.cdx.json"))
+    return content
+
+
+def test_it_names_every_package_of_the_lock_with_version_and_hashes(sbom: dict[str, Any]) -> None:
+    lock = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    locked = {}
+    for entry in re.split(r"^(?=[\w-]+==)", lock, flags=re.MULTILINE)[1:]:
+        name, version = re.findall(r"[^\s=]+", entry)[:2]
+        locked[name, version] = set(re.findall(r"--hash=sha256:([0-9a-f]{64})", entry))
+    named = {
+        (one["name"], one["version"]): {
+            entry["content"]
+            for reference in one["externalReferences"]
+            for entry in reference["hashes"]
+            if entry["alg"] == "SHA-256"
+        }
+        for one in sbom["components"]
+    }
+    assert len(locked) > 10
+    assert named == locked
+
+
+def test_it_is_in_cyclonedx_format_and_the_same_whenever_it_is_made(sbom: dict[str, Any]) -> None:
+    assert sbom["bomFormat"] == "CycloneDX"
+    assert "serialNumber" not in sbom
+    assert "timestamp" not in sbom["metadata"]

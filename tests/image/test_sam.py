@@ -1,30 +1,21 @@
-"""`sam build`, `sam local invoke` and `sam local start-api`, as people use them: the answers are those of the app.
+"""`sam build` and `sam local invoke`, as people use them: the answers are those of the app.
 
 SAM exits 0 whatever the function did, so what it printed is what counts.
 """
 
 import json
-import os
 import shutil
-import signal
-import socket
-import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from cfnlint.decode import cfn_yaml
 
 from tests.image.docker import docker, run
-from tests.image.sources import REQUESTS, STATUS
 from tests.project import ROOT
 
 TEMPLATE = ROOT / "template.yaml"
-GATEWAY = ("no route", "another method")  # refused before the function is asked
-ASKED = [name for name in REQUESTS if name not in GATEWAY]
 RELEASE = "1a2b3c4"
 
 
@@ -73,55 +64,3 @@ def test_an_event_is_answered_as_outside(sam: Callable[..., str], built: Path, a
     (wanted,) = answer([json.loads(path.read_text(encoding="utf-8"))])
     assert found["statusCode"] == wanted["statusCode"] == 200
     assert found["body"] == wanted["body"]
-
-
-def listens(port: int) -> bool:
-    with socket.socket() as one:
-        return one.connect_ex(("127.0.0.1", port)) == 0
-
-
-@pytest.fixture(scope="module")
-def api_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file to which `sam local start-api` prints, the function's lines among its own."""
-    return tmp_path_factory.mktemp("api") / "log"
-
-
-@pytest.fixture(scope="module")
-def api(built: Path, api_log: Path) -> Iterator[str]:
-    """The URL of `sam local start-api`, which keeps one container for all requests."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port = one.getsockname()[1]
-    command = ["sam", "local", "start-api", "--template", str(built), "--port", str(port), "--warm-containers", "LAZY"]
-    with api_log.open("w") as file:
-        process = subprocess.Popen(command, cwd=ROOT, stdout=file, stderr=file, env=os.environ)
-    try:
-        while not listens(port):
-            assert process.poll() is None, api_log.read_text()
-            time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(timeout=60)
-
-
-def send(url: str, method: str, body: str | None) -> tuple[int, str, str]:
-    """Ask with httpx; return status, content type and body."""
-    with httpx.Client(trust_env=False, timeout=60) as client:
-        reply = client.request(method, url, content=body, headers={"content-type": "application/json"})
-    return reply.status_code, reply.headers["content-type"], reply.text
-
-
-@pytest.mark.parametrize("name", ASKED)
-def test_a_request_is_answered_as_outside(
-    api: str,
-    expected: dict[tuple[str, str], dict[str, Any]],
-    comparable: Callable[[str], object],
-    name: str,
-) -> None:
-    method, path, body = REQUESTS[name]
-    status, content_type, text = send(api + path, method, body)
-    wanted = expected["http-api", name]
-    assert status == wanted["statusCode"] == STATUS[name]
-    assert content_type == wanted["headers"]["content-type"]
-    assert comparable(text) == comparable(wanted["body"])

@@ -4,7 +4,7 @@ import json
 from typing import TYPE_CHECKING
 
 from tests.conftest import WHO
-from tests.page.conftest import Open, requested, search, texts, wait_for_text
+from tests.page.conftest import requested, search, texts, wait_for_text
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
@@ -33,18 +33,6 @@ def test_more_results_follow_the_first_without_repeating_one(page: "Page") -> No
     assert len(shown_ids(page)) == 5
 
 
-def test_more_results_are_offered_until_there_are_none(page: "Page") -> None:
-    page.get_by_label("Words").check()
-    page.get_by_label("Number of results").select_option("20")
-    search(page, "apples")
-    wait_for_text(page, "#status", "20 results")
-    page.get_by_role("button", name="More results").click()
-    wait_for_text(page, "#status", "21 results")
-    assert page.get_by_role("button", name="More results").is_hidden()
-    page.keyboard.press("Escape")
-    assert page.locator("#more").is_hidden()
-
-
 def test_texts_like_a_result_are_found_and_back_leads_to_the_query(page: "Page") -> None:
     search(page, "lost a silver key")
     before, hit = texts(page), page.locator("li.hit").nth(1)
@@ -61,15 +49,6 @@ def test_texts_like_a_result_are_found_and_back_leads_to_the_query(page: "Page")
     page.locator("#like").wait_for(state="hidden")
     page.locator("#hits:not([aria-busy]) li.hit").first.wait_for()
     assert texts(page) == before
-
-
-def test_a_search_for_similar_texts_can_be_shared(open_page: Open) -> None:
-    page = open_page("/?like=story-011")
-    page.locator("li.hit").first.wait_for()
-    assert page.locator("#like-label").inner_text() == "story-011"
-    page.get_by_role("button", name="Stop searching for similar texts").click()
-    page.wait_for_selector("#empty:visible")
-    assert page.url.endswith("/")
 
 
 def test_results_can_be_ordered_by_numbers_and_dates(page: "Page") -> None:
@@ -118,27 +97,3 @@ def test_a_corpus_in_s3_vectors_is_asked_only_for_what_it_can_answer(page: "Page
     page.get_by_role("button", name="More results").click()
     wait_for_text(page, "#status", "100 results")
     assert page.locator("#more").is_hidden()  # as many as S3 Vectors finds
-
-
-def test_a_corpus_with_only_its_embeddings_in_s3_vectors_has_all_but_deep_pages(page: "Page") -> None:
-    def embeddings_in_s3_vectors(route: "Route") -> None:
-        content = route.fetch().json()
-        content["index"]["vectors"] = {"bucket": "b", "index": "i", "keeps_texts": True}
-        route.fulfill(json=content)
-
-    page.route("**/info", embeddings_in_s3_vectors)
-    page.goto(page.url)
-    page.locator("#modes").wait_for()
-    page.locator("#sort").wait_for()
-    page.get_by_label("Number of results").select_option("50")
-    page.get_by_label("Meaning", exact=True).check()
-    search(page, "ferry")
-    page.get_by_role("button", name="More results").click()
-    wait_for_text(page, "#status", "100 results")
-    assert page.locator("#more").is_hidden()
-
-
-def test_a_shared_address_lists_the_texts_that_pass_its_filters(open_page: Open) -> None:
-    page = open_page('/?filters=[["who","is","the baker"]]&sort=asc told')
-    wait_for_text(page, "#status", "9 results")
-    assert page.get_by_label("Order").input_value() == "asc told"

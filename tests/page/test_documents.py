@@ -1,16 +1,10 @@
 """A corpus of documents: titles, headings, links, groups, and the passages of one document."""
 
-import json
-from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from export.corpus import Corpus
-from function.app import App
-from tests.conftest import write_bundle
-from tests.page.conftest import SITE, Open, Serve, requested, search, wait_for_text
+from tests.page.conftest import SITE, Open, search, wait_for_text
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -48,14 +42,6 @@ def test_the_further_passages_of_a_document_are_under_its_best(page: "Page") -> 
         assert "The baker" in other.locator(".excerpt").inner_text()
 
 
-def test_a_filter_by_one_document_finds_all_of_its_passages(page: "Page") -> None:
-    search(page, "the baker")
-    with page.expect_response("**/similar") as seen:
-        page.locator("li.hit").first.get_by_role("button", name="path").click()
-    assert "group_by" not in requested(seen.value)
-    wait_for_text(page, "#status", "5 results")
-
-
 def test_texts_that_are_listed_have_titles_and_no_groups(page: "Page") -> None:
     page.get_by_role("button", name="Filters").click()
     page.locator("#facets").get_by_role("button", name="stories/3.md").click()
@@ -69,27 +55,11 @@ def test_texts_that_are_listed_have_titles_and_no_groups(page: "Page") -> None:
     ("url", "link"),
     [
         ("https://example.com/a?b#c", "https://example.com/a?b#c"),
-        ("HTTP://example.com", "http://example.com/"),
         ("guide/install.md#linux", f"{SITE}guide/install.md#linux"),
         ("javascript:attacked=true", None),
         (" java\tscript:attacked=true", None),
-        ("https://", None),
         (7, None),
     ],
 )
 def test_only_addresses_of_the_web_become_links(page: "Page", url: object, link: str | None) -> None:
     assert page.evaluate("([url, folder]) => toLink(url, folder)", [url, SITE]) == link
-
-
-def test_a_value_that_is_an_address_is_a_link_and_no_relative_one(
-    open_page: Open, serve: Serve, make_app: Callable[..., App], tmp_path: Path
-) -> None:
-    found = {"shop": "https://shop.example.com/7", "file": "shop/7", "attack": "javascript:window.attacked=true"}
-    found |= {"title": "A key", "url": "keys/7"}
-    corpus = Corpus(["A lost key."], ["7"], [json.dumps(found)], empty_texts=0, columns=dict.fromkeys(found, "string"))
-    page = open_page(server=serve(make_app(bundle=write_bundle(tmp_path / "bundle", corpus))))
-    search(page, "key")
-    assert page.locator("h2").inner_text() == "A key"
-    links = page.locator("li.hit a")
-    assert [(one.inner_text(), one.get_attribute("href")) for one in links.all()] == [(found["shop"],) * 2]
-    assert page.locator("li.hit").get_by_role("button", name="javascript:window.attacked=true").count() == 1

@@ -3,8 +3,6 @@
 import json
 import re
 import shlex
-import shutil
-import subprocess
 from asyncio import new_event_loop, set_event_loop
 from base64 import b64decode
 from collections.abc import Callable, Iterator
@@ -51,10 +49,7 @@ def test_the_address_holds_the_search_and_finds_the_same_again(open_page: Open) 
     assert again.locator("#filters").is_visible()
 
 
-@pytest.mark.parametrize(
-    "state",
-    ["filters=[", "mode=x&sort=asc nothing", 'filters=[["nothing","is","x"],["__proto__","is","x"],7]'],
-)
+@pytest.mark.parametrize("state", ["filters=[", 'filters=[["nothing","is","x"],["__proto__","is","x"],7]'])
 def test_an_address_that_was_cut_or_made_up_is_read_as_far_as_it_goes(open_page: Open, state: str) -> None:
     page = open_page(f"/?q=ferry&{state}")
     page.locator("li.hit").first.wait_for()
@@ -68,16 +63,6 @@ def test_the_curl_line_sends_what_the_page_sent(page: "Page", text: str) -> None
     assert command[:3] == ["curl", "-s", page.url.partition("?")[0] + "similar"]
     assert command[3:6] == ["-H", "content-type: application/json", "-d"]
     assert json.loads(command[6]) == sent == {"text": text} | AS_AT_THE_START
-
-
-def test_the_curl_line_can_be_pasted_into_a_shell(page: "Page") -> None:
-    if shutil.which("curl") is None:
-        pytest.skip("curl is not installed")
-    search(page, "the baker's $HOME is `id`")
-    line = page.locator("#curl pre code").text_content() or ""
-    printed = subprocess.run(["sh", "-c", f"{line} --noproxy '*'"], capture_output=True, text=True, check=True).stdout
-    shown = page.locator("li.hit .id").all_text_contents()
-    assert [result["id"] for result in json.loads(printed)["results"]] == shown
 
 
 def test_the_curl_line_can_be_copied(open_page: Open) -> None:
@@ -185,14 +170,11 @@ def in_lambda(make_app: Callable[..., App], page_bundle: Path) -> Iterator[Calla
         yield answer
 
 
-@pytest.mark.parametrize("path", ["/prod"])
-def test_it_works_behind_a_stage_of_an_api_in_lambda(
-    browser: Any, in_lambda: Callable[["Route"], None], path: str
-) -> None:
+def test_it_works_behind_a_stage_of_an_api_in_lambda(browser: Any, in_lambda: Callable[["Route"], None]) -> None:
     with browser.new_context() as context:
         page = context.new_page()
         page.route("**/*", in_lambda)
-        page.goto(f"https://stories.example.com{path}")
+        page.goto("https://stories.example.com/prod")
         page.locator("#corpus:not(:empty)").wait_for()
         search(page, "missed the last ferry of the year")
         assert "ferry" in texts(page)[0]

@@ -10,7 +10,7 @@ import pytest
 from export.corpus import Corpus
 from function.app import App
 from tests.conftest import write_bundle
-from tests.page.conftest import ATTACK, DUCKS, LONG, Open, Serve, requested, search, texts, wait_for_text
+from tests.page.conftest import ATTACK, DUCKS, Open, Serve, requested, search, texts, wait_for_text
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
@@ -47,16 +47,15 @@ def test_the_parts_that_the_server_names_are_marked_also_after_an_emoji(page: "P
     assert hit.locator("mark").all_text_contents() == marked
 
 
-@pytest.mark.parametrize("label", ["Both"])
-def test_a_corrected_word_is_shown_with_what_replaced_it(page: "Page", label: str) -> None:
+def test_a_corrected_word_is_shown_with_what_replaced_it(page: "Page") -> None:
     note = page.locator("#corrected")
-    page.get_by_label(label).check()
+    page.get_by_label("Both").check()
     search(page, "the angry gooes and the fery")
     assert note.inner_text() == "Results for “goose” instead of “gooes”, “ferry” instead of “fery”."
     assert {"angry", "goose"} <= set(page.locator("mark").all_text_contents())
     page.get_by_label("Meaning").check()
     note.wait_for(state="hidden")
-    page.get_by_label(label).check()
+    page.get_by_label("Both").check()
     note.wait_for()
     search(page, "the angry goose")
     assert not note.is_visible()
@@ -64,23 +63,6 @@ def test_a_corrected_word_is_shown_with_what_replaced_it(page: "Page", label: st
     assert note.is_visible()
     page.locator("#query").fill("")
     note.wait_for(state="hidden")
-
-
-def test_a_correction_is_text_and_not_markup(page: "Page") -> None:
-    page.evaluate("showCorrections([['<b>gooes</b>', ['<i>goose</i>', 'moose']]])")
-    expected = "Results for “<i>goose</i>” and “moose” instead of “<b>gooes</b>”."
-    assert page.locator("#corrected").inner_text() == expected
-
-
-def test_ranges_count_code_points(page: "Page") -> None:
-    """JavaScript's own length of "a🦆b" is 4."""
-    run = """([text, ranges]) => markRanges(text, ranges).map(one => one.outerHTML ?? one)"""
-    for text, ranges, nodes in [
-        ("a🦆b", [[2, 3]], ["a🦆", "<mark>b</mark>", ""]),
-        ("🦆b👩\u200d🚒", [[0, 1], [2, 5]], ["", "<mark>🦆</mark>", "b", "<mark>👩\u200d🚒</mark>", ""]),
-        ("abc", [], ["abc"]),
-    ]:
-        assert page.evaluate(run, [text, ranges]) == nodes
 
 
 def test_nothing_is_asked_for_an_empty_or_blank_field(page: "Page") -> None:
@@ -139,16 +121,6 @@ def test_a_reply_that_comes_after_a_later_one_is_dropped(page: "Page") -> None:
     assert any("ferry" in text for text in texts(page))
 
 
-def test_a_request_that_is_out_of_date_is_taken_back(page: "Page") -> None:
-    failed: list[str] = []
-    page.on("requestfailed", lambda one: failed.append(json.loads(one.post_data or "{}")["text"]))
-    page.route("**/similar", lambda route: None if "apples" in (route.request.post_data or "") else route.continue_())
-    with page.expect_request("**/similar"):
-        page.locator("#query").fill("apples")
-    search(page, "ferry")
-    assert failed == ["apples"]
-
-
 def test_an_error_is_shown_in_the_servers_own_words(page: "Page") -> None:
     search(page, "ferry")
     search(page, "a" * 70_000)
@@ -165,7 +137,6 @@ def test_an_error_is_shown_in_the_servers_own_words(page: "Page") -> None:
     ("reply", "shown"),
     [
         ({"status": 502, "body": "<h1>Bad gateway</h1>"}, "The server answered 502 without saying why."),
-        ({"status": 400, "body": '{"error": {"message": "not so"}}'}, "not so"),
         ({"status": 422, "body": json.dumps({"error": ATTACK})}, ATTACK),
     ],
 )
@@ -173,13 +144,6 @@ def test_an_error_that_is_not_this_servers_is_shown_too(page: "Page", reply: dic
     page.route("**/similar", lambda route: route.fulfill(**reply))
     search(page, "ferry")
     assert page.locator("#problem").text_content() == shown
-
-
-def test_a_server_that_cannot_be_reached_is_an_error(page: "Page") -> None:
-    page.route("**/similar", lambda route: route.abort())
-    page.locator("#query").fill("ferry")
-    page.wait_for_selector("#problem:visible")
-    assert page.locator("#problem").text_content() == "The server cannot be reached."
 
 
 def test_no_text_id_or_metadata_is_taken_for_html(page: "Page") -> None:
@@ -211,47 +175,14 @@ def test_the_title_of_the_texts_is_that_of_the_page(
     assert page.evaluate("document.documentElement.scrollWidth") == 320
 
 
-def test_a_long_text_is_folded_and_a_button_shows_all_of_it(page: "Page") -> None:
-    search(page, "An angry goose opened the wooden door before sunrise.")
-    hit = page.locator("li.hit", has=page.locator(".more"))
-    folded = hit.bounding_box()
-    hit.get_by_role("button", name="Show all").click()
-    unfolded = hit.bounding_box()
-    assert folded
-    assert unfolded
-    assert unfolded["height"] > 2 * folded["height"]
-    assert hit.locator(".text").text_content() == LONG
-    hit.get_by_role("button", name="Show less").click()
-    again = hit.bounding_box()
-    assert again
-    assert again["height"] == folded["height"]
-    assert page.locator(".more").count() == 1
-
-
-def test_a_query_that_was_cut_is_said_to_be(page: "Page") -> None:
-    search(page, "goose")
-    assert page.locator("#truncated").is_hidden()
-    search(page, "goose " * 30)
-    assert page.locator("#truncated").is_visible()
-
-
-@pytest.mark.parametrize(("mode", "label"), [("keyword", "Words"), ("hybrid", "Both")])
-def test_each_mode_of_the_bundle_can_be_chosen(page: "Page", mode: str, label: str) -> None:
+def test_each_mode_of_the_bundle_can_be_chosen(page: "Page") -> None:
     assert page.get_by_label("Both").is_checked()  # by default
-    page.get_by_label(label).check()
-    assert search(page, "angry goose")["mode"] == mode
+    page.get_by_label("Both").check()
+    assert search(page, "angry goose")["mode"] == "hybrid"
     parts = page.locator("li.hit").first.locator(".metadata").inner_text()
-    assert ("meaning " in parts) == (mode == "hybrid")
+    assert "meaning " in parts
     widths = page.locator("li.hit .track").evaluate_all(
         "all => all.map(one => [...one.children].reduce((sum, part) => sum + part.getBoundingClientRect().width, 0))"
     )
     assert widths == pytest.approx(sorted(widths, reverse=True), abs=0.1)
     assert 0 < max(widths) <= page.locator("li.hit .track").first.evaluate("one => one.getBoundingClientRect().width")
-
-
-def test_a_bundle_without_keywords_offers_no_modes(
-    open_page: Open, serve: Serve, make_app: Callable[..., App], page_corpus: Corpus, tmp_path: Path
-) -> None:
-    page = open_page(server=serve(make_app(bundle=write_bundle(tmp_path / "bundle", page_corpus, keywords=None))))
-    assert page.locator("#modes").is_hidden()
-    assert search(page, "goose")["mode"] == "semantic"

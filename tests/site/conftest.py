@@ -16,7 +16,7 @@ import pytest
 from export.corpus import Corpus
 from export.site.site import write_site
 from function.app import App
-from function.engine.bundle import open_bundle
+from function.engine.bundle import check_bundle
 from function.engine.embedder import Embedder
 from tests.conftest import STORY_COLUMNS, WHAT, WHO, InProcess, story_metadata
 
@@ -97,7 +97,7 @@ def function_over(make_app: Callable[..., App]) -> Connect:
     """Return what makes a function that answers the requests for /similar as the real app over a bundle does."""
 
     def connect(bundle: Path) -> Function:
-        embedder = Embedder.open(bundle, open_bundle(bundle).model)
+        embedder = Embedder.open(bundle, check_bundle(bundle).model)
         client = httpx.Client(transport=InProcess(make_app(bundle=bundle, embedder=embedder)), base_url="http://tests")
 
         def answer(request: dict[str, Any]) -> dict[str, Any]:

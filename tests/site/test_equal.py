@@ -12,9 +12,9 @@ import pytest
 
 from bench.texts import HEADLINES, read_headlines
 from export.corpus import Corpus
-from export.index import index_file
+from export.index import indexer
 from export.index.keywords import KeywordOptions
-from function.engine.bundle import RRF, StagesInfo, open_bundle
+from function.engine.bundle import RRF, StagesInfo, check_bundle
 from function.engine.embedder import Embedder
 from function.engine.keyword.analyzer import find_stemmer, split_terms
 from function.engine.keyword.highlights import plain_text
@@ -41,7 +41,7 @@ def real_texts() -> list[str]:
 
 @pytest.fixture(scope="module")
 def native(site_bundle: Path) -> Embedder:
-    return Embedder.open(site_bundle, open_bundle(site_bundle).model)
+    return Embedder.open(site_bundle, check_bundle(site_bundle).model)
 
 
 def test_the_tokens_of_all_texts_are_those_of_the_library(site: Path, many_scripts: Corpus, native: Embedder) -> None:
@@ -49,14 +49,6 @@ def test_the_tokens_of_all_texts_are_those_of_the_library(site: Path, many_scrip
     found = answers(site, [("tokens", text) for text in texts])
     expected = [tokens.ids for tokens in native.tokenize(texts)]
     assert [pair for pair in zip(texts, found, expected, strict=True) if pair[1] != pair[2]] == []
-
-
-def test_the_tokens_of_random_characters_are_nearly_all_those_of_the_library(site: Path, native: Embedder) -> None:
-    """The library knows the categories of an older Unicode."""
-    texts = random_texts(2_000)
-    found = answers(site, [("tokens", text) for text in texts])
-    expected = [tokens.ids for tokens in native.tokenize(texts)]
-    assert np.mean([one == other for one, other in zip(found, expected, strict=True)]) > 0.95
 
 
 def test_the_terms_of_all_texts_are_those_of_the_engine(site: Path, many_scripts: Corpus) -> None:
@@ -179,14 +171,6 @@ def test_whole_replies_are_those_of_the_function(site: Path, site_bundle: Path, 
     compare(site, function_over(site_bundle), list(requests(400)))
 
 
-def test_documents_are_grouped_as_by_the_function(
-    documents_bundle: Path, tmp_path: Path, function_over: Connect
-) -> None:
-    request = {"num_results": 5, "group_by": "path", "highlights": True, "mode": "hybrid"}
-    asked = [request | {"text": text} for text in (*WHAT, "baker", "lighthouse keeper")]
-    compare(make_site(documents_bundle, tmp_path), function_over(documents_bundle), asked)
-
-
 def test_markdown_is_the_same_plain_text(site: Path) -> None:
     generator = random.Random(5)
     marks = [*'*_`~[]()!<>#|\\- \n🦆é𐐀"', "**", "```", "](a_b)", "][c]", "\n\n", "\n# ", "> ", "https://a.b"]
@@ -194,33 +178,6 @@ def test_markdown_is_the_same_plain_text(site: Path) -> None:
     found = answers(site, [("plain", text) for text in texts])
     expected = [list(plain_text(text)) for text in texts]
     assert [pair for pair in zip(texts, found, expected, strict=True) if pair[1] != pair[2]] == []
-
-
-def test_snippets_of_markdown_are_those_of_the_function(tmp_path: Path, function_over: Connect) -> None:
-    texts = [
-        f"## 🦆 **{who}** and `x_y`\n\n[{what}](a.md) *soon*. " + "word " * 70 for who in WHO[:3] for what in WHAT[:2]
-    ]
-    ids = ["a.md#x:1", "a.MD:2", "b.markdown#y:1", "c.html#z:1", "d.md/e.txt:1", "f.md:x"]
-    corpus = Corpus(texts, ids, ["{}"] * 6, empty_texts=0, heading_prefix=True)
-    bundle = write_site_bundle(tmp_path / "bundle", corpus)
-    asked = [
-        {"text": text, "mode": mode, "num_results": 6, "highlights": True}
-        for mode in ("semantic", "keyword")
-        for text in (WHO[0], WHAT[1], "word")
-    ]
-    function = function_over(bundle)
-    compare(make_site(bundle, tmp_path), function, asked)
-    shown = {hit["id"]: hit["snippet"]["text"] for hit in function(asked[0])["results"]}
-    assert [id for id in ids if "*" not in shown[id]] == ids[:3]
-
-
-def test_a_text_with_two_corrections_of_a_word_counts_the_better_one(tmp_path: Path, function_over: Connect) -> None:
-    texts = ["the batter and the butter", "butter on bread", "a batter at the base", "the base", "a batter again"]
-    bundle = write_site_bundle(tmp_path / "bundle", Corpus(texts, [*"abcde"], ["{}"] * 5, 0), KeywordOptions(None))
-    function = function_over(bundle)
-    request = {"text": "bytter", "mode": "keyword", "num_results": 5}
-    assert set(function(request)["corrected"]["bytter"]) == {"batter", "butter"}
-    compare(make_site(bundle, tmp_path), function, [request])
 
 
 def test_each_misspelled_word_is_corrected_as_by_the_function(
@@ -317,14 +274,14 @@ def test_stages_keep_the_rows_that_the_function_keeps(
     tmp_path: Path, function_over: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # random texts have stages of too low a recall
-    monkeypatch.setattr(index_file, "choose_stages", lambda path, exact: StagesInfo(500, 100))
+    monkeypatch.setattr(indexer, "choose_stages", lambda path, exact: StagesInfo(500, 100))
     generator = random.Random(5)
     words = sorted({word for text in [*WHO, *WHAT] for word in text.split()})
     texts = [" ".join(generator.choices(words, k=8)) for _ in range(9_000)]
     metadata = [json.dumps({"chapter": row % 100}) for row in range(len(texts))]
     corpus = Corpus(texts, [str(row) for row in range(len(texts))], metadata, 0, columns={"chapter": "number"})
     bundle = write_site_bundle(tmp_path / "bundle", corpus)
-    index = open_bundle(bundle).index
+    index = check_bundle(bundle).index
     assert index is not None
     assert index.stages is not None
     filters: list[dict[str, Any]] = [{}, {"chapter": {"$lt": 97}}, {"chapter": {"$lt": 3}}]

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench.browser.visits import renderer_bytes
 from export.corpus import Corpus
+from export.documents.passages import Splitter
 from export.documents.reading import Reading, read_documents
-from export.documents.splitter import Splitter
 from export.index.columns import choose_types
 from function.engine.bundle import ModelInfo
 from tests.conftest import DIM, MAX_TOKENS
@@ -135,7 +134,7 @@ def test_a_new_site_replaces_the_code_and_the_data_that_the_browser_keeps(
     page.wait_for_function(f"async (names) => (await ({kept})()).every((name) => names.includes(name))", arg=[*names])
 
 
-@pytest.mark.parametrize("name", ["model", "index", "runtime", "vocabulary"])
+@pytest.mark.parametrize("name", ["model", "index"])
 def test_a_damaged_file_is_named_and_words_are_still_searched(
     site: Path, host: Host, visit: Visit, function: Function, name: str
 ) -> None:
@@ -162,28 +161,6 @@ def test_without_https_it_works_and_says_what_it_cannot_do(
     assert found(page) == expected(function, "hybrid")
     own.damaged.add("model-")  # the browser cannot compare hashes here; gzip's own checksum finds it
     visit(own, name=INSECURE).wait_for_selector("#loading.problem")
-
-
-def test_two_hundred_queries_leave_no_memory_behind(site: Path, host: Host, visit: Visit) -> None:
-    page = visit(host(site))
-    wait_until(page, "offline")
-
-    def ask(count: int) -> int:
-        """Send queries to the worker; return the resident bytes of the page's process, worker included."""
-        page.evaluate(
-            """async (count) => {
-                for (let i = 0; i < count; i++) {
-                    const request = { text: `silver key ${i}`, num_results: 10, mode: "hybrid", highlights: true };
-                    await ask("similar", { body: JSON.stringify(request) });
-                }
-            }""",
-            count,
-        )
-        assert page.evaluate("waiting.size") == 0
-        return renderer_bytes()
-
-    before = ask(200)
-    assert ask(200) - before < 40_000_000
 
 
 @pytest.mark.parametrize("anchors", ["github", "mkdocs"])
@@ -223,10 +200,3 @@ def test_the_title_of_the_texts_is_that_of_the_page(tmp_path: Path) -> None:
     site = make_site(write_site_bundle(tmp_path / "bundle", corpus), tmp_path)
     found = re.findall(r"<(title|h1)>(.*)</\1>", (site / "index.html").read_text())
     assert found == [("title", "Doors &amp; &lt;b&gt;keys"), ("h1", "Doors &amp; &lt;b&gt;keys")]
-
-
-def test_the_search_uses_the_address_of_its_sub_folder_and_index_html(site: Path, host: Host, visit: Visit) -> None:
-    page = visit(host(site), query="index.html?q=baker")
-    wait_until(page, "semantic")
-    page.locator("li.hit").first.wait_for()
-    assert page.locator("#curl").is_hidden()

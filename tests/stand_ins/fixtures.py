@@ -1,7 +1,6 @@
 """S3 and S3 Vectors on this machine: moto's servers, and bundles to publish."""
 
 import os
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -16,9 +15,9 @@ from moto.server import ThreadedMotoServer
 
 from export.corpus import Corpus
 from export.progress import no_progress
-from export.publishing.client import connect
+from export.publishing.bucket import connect
+from export.publishing.s3vectors import Sent
 from export.publishing.s3vectors import publish as publish_vectors
-from export.publishing.sending import Sent
 from export.publishing.store import Store
 from tests.conftest import make_stories, write_bundle
 from tests.stand_ins.s3vectors import REGION, StandIn, s3vectors_server
@@ -89,12 +88,6 @@ def bundles(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path
 
 
 @pytest.fixture
-def own_bundle(bundle: Path, tmp_path: Path) -> Path:
-    """A bundle that the test may break."""
-    return Path(shutil.copytree(bundle, tmp_path / "own"))
-
-
-@pytest.fixture
 def store(s3: Any, url: str) -> Store:
     return Store(s3, url)
 
@@ -141,7 +134,7 @@ def send(server: str) -> Callable[..., Sent]:
     """Return what publishes a bundle, without waiting for anything."""
 
     def send_to(bundle: Path, index: str, out: Path, **changes: Any) -> Sent:
-        changes = {"client": connect("s3vectors"), "on_progress": no_progress, "sleep": lambda seconds: None} | changes
+        changes = {"client": connect("s3vectors"), "on_progress": no_progress} | changes
         return publish_vectors(bundle, f"{BUCKET}/{index}", out, **changes)
 
     return send_to

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from function.engine.arrays import AnyArray, Array
 from function.engine.keyword.analyzer import find_codes
+from function.engine.tensors import AnyArray, Array
 
 if TYPE_CHECKING:
     from function.engine.keyword.keywords import Keywords
@@ -42,7 +42,7 @@ LAST_CODE = (1 << 16) - 1  # code points from here on are taken for the same let
 # Share of the words of a corpus that the tokenizer must have as one token. With the tokenizer of the default model, it
 # is 0.77 or more for English texts, and 0.06 to 0.27 for messages of programs in 14 other languages.
 LEAST_KNOWN = 0.5
-FEW_POSTINGS = 10  # rows that the other words of a query find, counted for each word
+POSTINGS_PER_WORD = 10  # rows that the other words of a query find, counted for each word
 
 SPELLINGS = [  # patterns of a British spelling and the American one; each pair is at distance 1
     (re.compile(pattern), other)
@@ -65,7 +65,7 @@ def find_corrections(
 
     Such a word has only `unknown` terms. found is how many postings the other terms of the text have.
     """
-    if keywords.info.known_words < LEAST_KNOWN and found >= FEW_POSTINGS:
+    if keywords.info.known_words < LEAST_KNOWN and found >= POSTINGS_PER_WORD:
         return
     words = Counter(
         code
@@ -79,7 +79,6 @@ def find_corrections(
 
 
 def _correct(word: str, nearest: "NearestWords", keywords: "Keywords") -> Correction:
-    """Return the words at the smallest distance from a word, the most frequent first."""
     terms_of, parts = keywords.terms_of, keywords.split_word(word)
     one, two = nearest.find(word)
     spelling = _american(word)
@@ -96,7 +95,6 @@ def _correct(word: str, nearest: "NearestWords", keywords: "Keywords") -> Correc
 
 
 def _american(word: str) -> str:
-    """Return the American spelling of a word."""
     for pattern, other in SPELLINGS:
         word = pattern.sub(other, word)
     return word
@@ -125,7 +123,6 @@ class NearestWords:
         return self._words(places[distances == 1]), self._words(places[(distances == 2) & has_first])
 
     def _has(self, begins: Places, part: bytes) -> Array[np.bool_]:
-        """Return where the content has these bytes, (n,)."""
         found: Array[np.bool_] = np.all([self._content[begins + i] == byte for i, byte in enumerate(part)], axis=0)
         return found
 

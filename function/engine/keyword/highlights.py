@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
-from function.engine.keyword.analyzer import PAIR, WORD, find_stemmer, split_terms
-from function.engine.keyword.stop_words import stop_words_of
+from function.engine.keyword.analyzer import PAIR, WORD, find_stemmer, split_terms, stop_words_of
 
 SNIPPET = 240  # maximum characters of a snippet
 # A sentence ends at a line break, at a full stop of Chinese or Japanese, or at a mark, with closing quotation marks or
@@ -71,7 +70,6 @@ def highlight(texts: Sequence[str], terms: "TermsOfWords", *, marks_words: bool)
 
 
 def _divide(text: str, terms: "TermsOfWords") -> tuple[list[Range], list[set[str]], list[Range]]:
-    """Return the sentences of a text, the terms of the query in each, and the words that have one."""
     sentences = [match.span() for match in SENTENCE.finditer(text)] or [(0, len(text))]
     shared: list[set[str]] = [set() for _ in sentences]
     words: list[Range] = []
@@ -86,7 +84,6 @@ def _divide(text: str, terms: "TermsOfWords") -> tuple[list[Range], list[set[str
 
 
 def _merge(ranges: Iterable[Range]) -> list[Range]:
-    """Return ascending ranges with those that overlap as one."""
     merged: list[Range] = []
     for start, end in ranges:
         if merged and start < merged[-1][1]:
@@ -169,7 +166,6 @@ def plain_text(markdown: str) -> tuple[str, list[int]]:
 
 
 def _find_markup(text: str) -> Iterator[Range]:
-    """Yield the ranges that are syntax."""
     runs = [match.span() for match in _TICKS.finditer(text)]
     later: dict[int, int] = {}  # the next run of each length
     closing: dict[int, int] = {}  # the run that can end the code which a run begins

@@ -21,14 +21,13 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
-from functools import lru_cache, partial, reduce
+from functools import lru_cache, reduce
 from itertools import islice
 from operator import or_
 from pathlib import Path
 
 import numpy as np
 
-from function.engine.arrays import AnyArray
 from function.engine.bundle import KeywordsInfo
 from function.engine.keyword.analyzer import (
     MARKS_OF_CODES,
@@ -40,9 +39,8 @@ from function.engine.keyword.analyzer import (
     unfinished_words,
 )
 from function.engine.keyword.matches import Matches, Postings, Term
-from function.engine.semantic.index import Mask
-from function.engine.semantic.topk import largest
-from function.engine.tensors import TensorsError, map_tensors
+from function.engine.semantic.index import Mask, largest
+from function.engine.tensors import AnyArray, Strings, map_tensors
 
 K1 = 1.2  # saturation: the higher, the more a repeated term counts; K1 and B are Lucene's defaults
 B = 0.75  # length normalization: 0 ignores the length of a text, 1 divides by it
@@ -52,16 +50,7 @@ MOST_COMPLETIONS = 32  # terms that can complete a word
 COMPLETION = 0.5  # weight of a term that completes a word
 MOST_TERMS = 1_000  # maximum terms of a query; further ones are ignored, so that no request takes seconds
 KNOWN_TERMS = 4_096  # terms of earlier queries whose numbers are kept, because queries share many of their words
-LONGEST_KNOWN = 64  # characters of a term whose number is kept; without a limit, long ones could take a gigabyte
-KINDS = {  # dtypes of the tensors
-    "terms": "uint8",
-    "terms.offsets": "uint64",
-    "postings.offsets": "uint64",
-    "rows": "uint32",
-    "impacts": "uint8",
-    "scales": "float32",
-    "words": "uint8",
-}
+LONGEST_KNOWN = 64  # bytes of a term whose number is kept; without a limit, long ones could take a gigabyte
 CORRECTED_WEIGHT = 0.5  # weight of a term that replaces a misspelled word: it can be the wrong one
 
 
@@ -74,36 +63,17 @@ class Keywords:
         """Map a keywords.safetensors; info describes it, and rows is the number of rows of the corpus.
 
         split_word is that of the bundle's embedder, which tells misspelled words from correct ones.
-        Raises TensorsError if the file is not whole or holds something else.
+        Raises TensorsError if the file is not whole.
         """
         tensors = map_tensors(path)
-        found = {name: (tensor.dtype.name, *tensor.shape) for name, tensor in tensors.items()}
-        lengths = {
-            "terms": tensors["terms"].size if "terms" in tensors else 0,
-            "terms.offsets": info.terms + 1,
-            "postings.offsets": info.terms + 1,
-            "rows": info.postings,
-            "impacts": info.postings,
-            "scales": info.terms,
-            "words": tensors["words"].size if "words" in tensors else 0,
-        }
-        expected = {name: (KINDS[name], length) for name, length in lengths.items()}
-        if found != expected:
-            raise TensorsError(f"{path}: holds {found}, expected {expected}; run `python -m export` again")
-        for name in ("terms", "postings"):
-            offsets, length = tensors[f"{name}.offsets"], lengths["terms" if name == "terms" else "rows"]
-            if int(offsets[0]) != 0 or int(offsets[-1]) != length:
-                raise TensorsError(
-                    f"{path}: offsets of {name} go from {offsets[0]} to {offsets[-1]}, expected 0 to {length}; "
-                    "run `python -m export` again"
-                )
         self.info = info
         self.split_word = split_word
         self._tensors = tensors
+        self._terms = Strings(tensors["terms"], tensors["terms.offsets"])
         self._rows = rows
         self._stems = [find_stemmer(language) for language in info.stemmers]
-        # without `self`, or the mapped file would stay open until the garbage collector runs
-        self._find = lru_cache(KNOWN_TERMS)(partial(_find_term, tensors["terms"].data, tensors["terms.offsets"].data))
+        # not a method of `self`, or the mapped file would stay open until the garbage collector runs
+        self._find = lru_cache(KNOWN_TERMS)(self._terms.find)
 
     def match(self, text: str, allowed: Mask | None = None, *, prefix: bool = False, correct: bool = True) -> Matches:
         """Return the rows that have terms of a text; a repeated term counts as often as it is repeated.
@@ -163,21 +133,21 @@ class Keywords:
         """
         if len(beginning) < SHORTEST_BEGINNING:
             return {}
-        terms, offsets, key = self._tensors["terms"], self._tensors["terms.offsets"], beginning.encode()
-        first, end = (_place(terms.data, offsets.data, edge) for edge in (key, key + b"\xff"))
+        terms, key = self._terms, beginning.encode()
+        first, end = bisect_left(terms, key), bisect_left(terms, key + b"\xff")
         uses = np.diff(self._tensors["postings.offsets"][first : end + 1].astype(np.intp))
         if not set(MARKS_OF_CODES).intersection(key):
-            start = int(offsets[first])
-            marks = start + np.flatnonzero(np.isin(terms[start : int(offsets[end])], [*MARKS_OF_CODES]))
-            uses[np.searchsorted(offsets, marks, "right") - 1 - first] = 0
+            start = int(terms.offsets[first])
+            part = terms.content[start : int(terms.offsets[end])]
+            marks = start + np.flatnonzero(np.isin(part, [*MARKS_OF_CODES]))
+            uses[np.searchsorted(terms.offsets, marks, "right") - 1 - first] = 0
         own = [place for place in map(self._number, whole) if place is not None]
         uses[[place - first for place in own if first <= place < end]] = 0
         if not uses.any():
             return {}
         most = float(self._tensors["scales"][own or [first + int(uses.argmax())]].max())
         places = [first + place for place in largest(uses, MOST_COMPLETIONS).tolist() if uses[place]]
-        found = [_term_at(terms.data, offsets.data, place).decode() for place in places]
-        return {term: self._postings_at(place, COMPLETION, most) for term, place in zip(found, places, strict=True)}
+        return {terms[place].decode(): self._postings_at(place, COMPLETION, most) for place in places}
 
     def _missing(self, text: str, unknown: set[str], corrected: Collection[str]) -> int:
         """Return how many words of a text have only unknown terms and are not corrected."""
@@ -198,7 +168,6 @@ class Keywords:
         return split_terms(text, stem, is_query=True)
 
     def _rows_with(self, terms: Collection[str]) -> Mask:
-        """Return which rows have all these terms, (rows,) bool."""
         holds = np.ones(self._rows, np.bool_)
         for term in terms:
             has_term = np.zeros(self._rows, np.bool_)
@@ -212,32 +181,15 @@ class Keywords:
         return np.empty(0, np.uint32) if postings is None else postings.rows
 
     def _postings(self, term: str, repeats: float) -> Postings | None:
-        """Return the postings of a term that a query repeats this often, None if no row has the term."""
         place = self._number(term)
         return None if place is None else self._postings_at(place, repeats)
 
     def _number(self, term: str) -> int | None:
-        """Return the number of a term, None if no row has it."""
-        return self._find(term) if len(term) <= LONGEST_KNOWN else self._find.__wrapped__(term)
+        key = term.encode()
+        return self._find(key) if len(key) <= LONGEST_KNOWN else self._terms.find(key)
 
     def _postings_at(self, place: int, factor: float, most: float = math.inf) -> Postings:
         """Return the postings of the term with a number, whose scale is multiplied and before that at most `most`."""
         begin, end = self._tensors["postings.offsets"][place : place + 2].tolist()
         weight = np.float32(min(float(self._tensors["scales"][place]), most) * factor)
         return Postings(self._tensors["rows"][begin:end], self._tensors["impacts"][begin:end], weight)
-
-
-def _find_term(terms: memoryview, offsets: memoryview, term: str) -> int | None:
-    """Return the number of a term among the sorted ones, None if it is not there."""
-    key = term.encode()
-    place = _place(terms, offsets, key)
-    return place if place < len(offsets) - 1 and _term_at(terms, offsets, place) == key else None
-
-
-def _place(terms: memoryview, offsets: memoryview, key: bytes) -> int:
-    """Return the number of the first term that is not sorted before a key."""
-    return bisect_left(range(len(offsets) - 1), key, key=lambda place: _term_at(terms, offsets, place))
-
-
-def _term_at(terms: memoryview, offsets: memoryview, place: int) -> bytes:
-    return bytes(terms[offsets[place] : offsets[place + 1]])

@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from function.engine.arrays import AnyArray, Array
-from function.engine.semantic.index import DECIMALS, Hit, Mask, Rows
-from function.engine.semantic.topk import largest
+from function.engine.semantic.index import DECIMALS, Hit, Mask, Rows, largest
+from function.engine.tensors import AnyArray, Array
 
 if TYPE_CHECKING:
     from function.engine.keyword.corrections import Correction
 
-Scores = Array[np.float32]
+RowScores = Array[np.float32]
 
 LARGEST_IMPACT = 255  # largest impact in 8 bit
 FEW_POSTINGS = 100_000  # reading this number of postings takes less time than finding out which can be left out
@@ -49,15 +48,15 @@ class Postings:
     impacts: AnyArray
     weight: np.float32
 
-    def read(self) -> tuple[Rows, Scores]:
+    def read(self) -> tuple[Rows, RowScores]:
         """Return all rows, (n,) intp, and their parts of the score."""
         return self.rows.astype(np.intp), self.impacts * self.weight  # np.add.at is 3 times as fast with intp
 
-    def look_up(self, rows: AnyArray) -> Scores:
+    def look_up(self, rows: AnyArray) -> RowScores:
         """Return the parts of the scores of these rows, (n,), which are uint32: 0 for a row without the term."""
         places = self.rows.searchsorted(rows)
         is_found = self.rows.take(places, mode="clip") == rows
-        scores: Scores = self.impacts.take(places, mode="clip") * self.weight
+        scores: RowScores = self.impacts.take(places, mode="clip") * self.weight
         scores *= is_found
         return scores
 
@@ -80,7 +79,7 @@ class Term:
         """Return what this term adds to a score at most."""
         return max(float(postings.weight) for postings in self.alternatives) * LARGEST_IMPACT
 
-    def add_to(self, scores: Scores) -> None:
+    def add_to(self, scores: RowScores) -> None:
         """Add this term's part to the scores of all rows, (rows,)."""
         if len(self.alternatives) == 1:
             np.add.at(scores, *self.alternatives[0].read())
@@ -90,7 +89,7 @@ class Term:
             np.maximum.at(best, *postings.read())
         scores += best
 
-    def look_up(self, rows: AnyArray) -> Scores:
+    def look_up(self, rows: AnyArray) -> RowScores:
         """Return this term's parts of the scores of some rows, (n,) uint32."""
         found = self.alternatives[0].look_up(rows)
         for postings in self.alternatives[1:]:
@@ -156,7 +155,7 @@ class Matches:
         return rows[chosen[np.argsort(-scores[chosen], kind="stable")]]
 
     @cached_property
-    def scores(self) -> Scores:
+    def scores(self) -> RowScores:
         """The scores of all rows, (rows,): 0 for a row without a term, or that is not allowed. Reads all postings."""
         if self.allowed is not None:
             return np.where(self.allowed, self.among_all.scores, np.float32(0))
@@ -165,7 +164,7 @@ class Matches:
             term.add_to(scores)
         return scores
 
-    def scores_of(self, rows: Rows) -> Scores:
+    def scores_of(self, rows: Rows) -> RowScores:
         """Return the scores of some rows, (n,), as `scores` has them."""
         if "scores" in self.among_all.__dict__:
             return self.scores[rows]
@@ -221,7 +220,7 @@ def _sums_from(values: AnyArray) -> list[float]:
     return [*np.cumsum(values[::-1])[::-1].tolist(), 0]
 
 
-def _threshold(terms: Sequence[Term], rows: AnyArray, sums: Scores, top_k: int) -> float:
+def _threshold(terms: Sequence[Term], rows: AnyArray, sums: RowScores, top_k: int) -> float:
     """Return a score that top_k of these rows (n,) reach, 0 if there are fewer; their sums (n,) lack these terms."""
     if top_k > len(rows):
         return 0.0
@@ -232,7 +231,7 @@ def _threshold(terms: Sequence[Term], rows: AnyArray, sums: Scores, top_k: int) 
     return float(scores.min())
 
 
-def _narrow(terms: Sequence[Term], rests: Sequence[float], rows: Rows, sums: Scores, threshold: float) -> Rows:
+def _narrow(terms: Sequence[Term], rests: Sequence[float], rows: Rows, sums: RowScores, threshold: float) -> Rows:
     """Return the rows (n,) that can reach the threshold; sums (n,) lack these terms, and rests are their bounds."""
     for number, term in enumerate(terms, 1):
         sums += term.look_up(rows.astype(np.uint32))

@@ -14,29 +14,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from function.engine.arrays import AnyArray, Array
-from function.engine.tensors import TensorsError, map_tensors
+from function.engine.tensors import AnyArray, Array, Strings, map_tensors
 
 Mask = Array[np.bool_]  # (rows,), true for the rows that are kept
 Stored = bytes | int | float
 
 PARTS = ("values", "offsets", "codes", "rows", "present")  # a tensor's name is that of its column, a dot and a part
-DTYPES = {  # dtypes that `values` may have, by the column's type
-    "string": ("uint8",),
-    "number": ("int64", "uint64", "float64"),
-    "boolean": ("uint8",),
-    "date": ("int64",),
-    "list": ("uint8",),
-}
 ID = "id"  # the column of the ids, unless the metadata have a column of this name
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FEW = 8  # up to this many values, one pass with == for each is faster than np.isin
 
-EXPECTED = {  # what a value must be that is compared with a column, by the column's type
+EXPECTED_VALUES = {  # what a value must be that is compared with a column, by the column's type
     "string": "a string",
     "number": "a number",
     "boolean": "true or false",
@@ -83,38 +75,7 @@ def stored_value(kind: str, value: object) -> Stored:
                 moment = datetime.fromisoformat(value)
                 aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
                 return (aware - EPOCH) // timedelta(microseconds=1)
-    raise ValueError(f"{value!r} is not {EXPECTED[kind]}")
-
-
-class Comparable(Protocol):
-    """What filters use of a column. Each method returns (rows,) bool."""
-
-    def exists(self) -> Mask:
-        """Return the rows that have a value."""
-
-    def compare(self, comparison: str, value: Stored) -> Mask:
-        """Return the rows whose value is $gt, $gte, $lt or $lte this one; of a list, one of its strings must be."""
-
-    def equals_any(self, values: Sequence[Stored]) -> Mask:
-        """Return the rows whose value is one of these; of a list, one of its strings must be."""
-
-    def starts_with(self, start: bytes) -> Mask:
-        """Return the rows whose string begins with this one; of a list, one of its strings must. start is UTF-8."""
-
-
-class _Words:
-    """The strings of a dictionary, in ascending order of their bytes; reading one reads no other."""
-
-    def __init__(self, content: AnyArray, offsets: AnyArray) -> None:
-        self._content = content
-        self._offsets = offsets
-
-    def __len__(self) -> int:
-        return len(self._offsets) - 1
-
-    def __getitem__(self, place: int) -> bytes:
-        begin, end = self._offsets[place : place + 2]
-        return bytes(self._content[int(begin) : int(end)])
+    raise ValueError(f"{value!r} is not {EXPECTED_VALUES[kind]}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +84,7 @@ class Column:
 
     kind: str
     count: int
-    values: AnyArray | _Words
+    values: AnyArray | Strings
     codes: AnyArray | None
     rows: AnyArray | None
     present: AnyArray | None
@@ -176,7 +137,6 @@ class Column:
 
 
 def _is_any(stored: AnyArray, wanted: Sequence[Stored]) -> Mask:
-    """Return where an array holds one of these numbers."""
     held = [number for value in wanted if (number := _round(value, stored.dtype, is_up=False)) == value]
     if stored.dtype.kind != "f":
         limits = np.iinfo(stored.dtype)
@@ -217,7 +177,7 @@ class Columns:
     """The columns of a corpus by name. None is read before it is asked for."""
 
     def __init__(
-        self, path: Path, kinds: Mapping[str, str], count: int, ids: Callable[[], Comparable] | None = None
+        self, path: Path, kinds: Mapping[str, str], count: int, ids: "Callable[[], IdColumn] | None" = None
     ) -> None:
         """Map a columns.safetensors, with the type of each of its columns and the corpus's number of rows.
 
@@ -230,43 +190,60 @@ class Columns:
         self._path = path
         self._tensors = map_tensors(path) if kinds else {}
 
-    def __getitem__(self, name: str) -> Comparable:
-        """Return one column. Raises KeyError if there is none, TensorsError if the file holds something else."""
+    def __getitem__(self, name: str) -> "Column | IdColumn":
+        """Return one column. Raises KeyError if there is none."""
         kind = self.kinds[name]
         if name == ID and self._ids is not None and f"{ID}.values" not in self._tensors:
             return self._ids()
-        values, offsets, codes, rows, present = parts = [self._tensors.get(f"{name}.{part}") for part in PARTS]
-        if values is None or not _belong_together(kind, self.count, values, offsets, codes, rows, present):
-            found = {
-                part: (tensor.dtype.name, *tensor.shape)
-                for part, tensor in zip(PARTS, parts, strict=True)
-                if tensor is not None
-            }
-            raise TensorsError(
-                f"{self._path}: the column {name!r} holds {found}, expected the parts of {self.count} rows of the type "
-                f"{kind}; run `python -m export` again"
-            )
-        return Column(kind, self.count, values if offsets is None else _Words(values, offsets), codes, rows, present)
+        values, offsets, codes, rows, present = (self._tensors.get(f"{name}.{part}") for part in PARTS)
+        assert values is not None  # the export writes them for each column of the manifest
+        return Column(kind, self.count, values if offsets is None else Strings(values, offsets), codes, rows, present)
 
 
-def _belong_together(
-    kind: str,
-    count: int,
-    values: AnyArray,
-    offsets: AnyArray | None,
-    codes: AnyArray | None,
-    rows: AnyArray | None,
-    present: AnyArray | None,
-) -> bool:
-    """Return whether these are the tensors of a column of this type, and as long as they have to be."""
-    entries = values if codes is None else codes  # one for each row; in a list, one for each string
-    return (
-        all(tensor.ndim == 1 for tensor in (values, offsets, codes, rows, present) if tensor is not None)
-        and values.dtype.name in DTYPES[kind]
-        and (codes is None or codes.dtype.kind == "u")
-        and (offsets is not None) == (kind in ("string", "list"))
-        and (offsets is None or (codes is not None and len(offsets) > 0 and int(offsets[-1]) == len(values)))
-        and (rows is not None) == (kind == "list")
-        and len(entries) == (count if rows is None else len(rows))
-        and (present is None or len(present) == -(-count // 8))
-    )
+class IdColumn:
+    """The id of each row, a string; each method returns (rows,) bool, as those of `Column` do."""
+
+    kind = "string"
+
+    def __init__(self, ids: Strings) -> None:
+        self._ids, self.count = ids, len(ids)
+
+    def find(self, id: str) -> int | None:
+        """Return the first row that has an id, None if there is none."""
+        wanted = id.encode("utf-8", "surrogatepass")
+        rows = self._begin_with(np.flatnonzero(np.diff(self._ids.offsets) == len(wanted)), wanted)
+        return int(rows[0]) if len(rows) else None
+
+    def exists(self) -> Mask:
+        """Return all rows."""
+        return np.ones(self.count, np.bool_)
+
+    def equals_any(self, values: Sequence[Stored]) -> Mask:
+        """Return the rows whose id is one of these."""
+        wanted = set(values)
+        lengths = np.diff(self._ids.offsets)
+        rows = np.flatnonzero(np.isin(lengths, [len(value) for value in wanted if isinstance(value, bytes)]))
+        return self._mask([row for row in rows.tolist() if self._ids[row] in wanted])
+
+    def starts_with(self, start: bytes) -> Mask:
+        """Return the rows whose id begins with this; start is UTF-8."""
+        rows = np.flatnonzero(np.diff(self._ids.offsets) >= len(start))
+        return self._mask(self._begin_with(rows, start))
+
+    def compare(self, comparison: str, value: Stored) -> Mask:
+        """Return the rows whose id is $gt, $gte, $lt or $lte this one, by the order of their bytes."""
+        compare = COMPARED[comparison].values
+        return self._mask([row for row in range(self.count) if compare(self._ids[row], value)])  # type: ignore[arg-type] # bytes compare as numbers do
+
+    def _begin_with(self, rows: Array[np.intp], start: bytes) -> Array[np.intp]:
+        """Return those of the rows whose id begins with these bytes; none is shorter."""
+        begins = self._ids.offsets[rows].astype(np.int64)
+        for place in reversed(range(len(start))):  # the last bytes of ids differ most
+            same = self._ids.content[begins + place] == start[place]
+            rows, begins = rows[same], begins[same]
+        return rows
+
+    def _mask(self, rows: Sequence[int] | Array[np.intp]) -> Mask:
+        mask = np.zeros(self.count, np.bool_)
+        mask[rows] = True
+        return mask

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from function.engine.arrays import AnyArray
 from function.engine.metadata.columns import EPOCH, Column, Mask
+from function.engine.tensors import AnyArray
 
-MOST_VALUES = 100  # maximum values of a facet that are returned
+MOST_FACET_VALUES = 100  # maximum values of a facet that are returned
 MIDNIGHT = "T00:00:00Z"
 
 
-def count_values(column: Column, allowed: Mask | None, most: int = MOST_VALUES) -> list[tuple[Any, int]]:
+def count_values(column: Column, allowed: Mask | None, most: int = MOST_FACET_VALUES) -> list[tuple[Any, int]]:
     """Return the most frequent values of a column and the number of rows that have each, most frequent first.
 
     allowed is (rows,) bool: only rows where it is true are counted; None counts every row. Rows without a value are not
@@ -33,7 +33,6 @@ def count_values(column: Column, allowed: Mask | None, most: int = MOST_VALUES) 
 
 
 def _json_value(column: Column, value: Any) -> Any:
-    """Return a value of the column, or the dictionary entry of a code, as JSON that a filter accepts."""
     if column.codes is not None:
         value = column.values[int(value)]
     if isinstance(value, bytes):

@@ -12,17 +12,21 @@ equal.
 """
 
 import reprlib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from function.engine.metadata.columns import COMPARED, EXPECTED, Columns, Mask, Stored, stored_value
+from function.engine.metadata.columns import COMPARED, EXPECTED_VALUES, Columns, Mask, Stored, stored_value
 
 OPERATORS = ("$eq", "$ne", *COMPARED, "$in", "$nin", "$startsWith", "$exists")
-STRINGS = ("string", "list")  # types of columns whose values are strings
+STRING_TYPES = ("string", "list")  # types of columns whose values are strings
 MOST_LEVELS = 8  # maximum depth of filters within filters
-MOST_VALUES = 1_000  # maximum values of a filter; each takes a pass over the rows, and 6 MB of JSON can hold millions
+MOST_FILTER_VALUES = (
+    1_000  # maximum values of a filter; each takes a pass over the rows, and 6 MB of JSON can hold millions
+)
 
 
 class FilterError(ValueError):
@@ -35,24 +39,35 @@ class FilterError(ValueError):
         self.found = found
 
 
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One operator of a filter. `operand` is as columns store it: a list for $in and $nin, 0 or 1 for $exists."""
+
+    where: str
+    name: str
+    operator: str
+    operand: Any
+
+
+Parsed = Condition | tuple[str, list["Parsed"]]  # "$and" or "$or" with its parts
+
+
 def allowed_rows(condition: dict[str, Any], columns: Columns) -> Mask:
     """Return the rows that a filter keeps, (rows,) bool. Only the columns that it names are read.
 
     Raises FilterError if the filter is not in the grammar, names an unknown column, compares with another type or holds
-    more than MOST_VALUES values.
+    more than MOST_FILTER_VALUES values.
     """
-    if (count := _count_values(condition)) > MOST_VALUES:
-        raise FilterError("filter", f"at most {MOST_VALUES} values, lists and objects included", count)
-    return _all_hold("filter", condition, columns, level=1)
+    return _rows(read_filter(condition, columns.kinds), columns)
 
 
 def _count_values(value: object) -> int:
     """Return how many values a JSON value holds, itself and those of all levels included.
 
-    A number above MOST_VALUES is a lower bound, since counting all values of a large filter takes long.
+    A number above MOST_FILTER_VALUES is a lower bound, since counting all values of a large filter takes long.
     """
     pending, count = [value], 0
-    while pending and count <= MOST_VALUES:
+    while pending and count <= MOST_FILTER_VALUES:
         value = pending.pop()
         count += 1
         if isinstance(value, dict):
@@ -62,89 +77,86 @@ def _count_values(value: object) -> int:
     return count + len(pending)
 
 
-def _all_hold(where: str, condition: object, columns: Columns, level: int) -> Mask:
-    """Return the rows for which all members of a filter hold; all rows if it has none."""
+def read_filter(condition: object, kinds: Mapping[str, str]) -> Parsed:
+    """Return a filter over columns of these types whose names, operators and values are right.
+
+    Raises FilterError as `allowed_rows` does.
+    """
+    if (count := _count_values(condition)) > MOST_FILTER_VALUES:
+        raise FilterError("filter", f"at most {MOST_FILTER_VALUES} values, lists and objects included", count)
+    return _read("filter", condition, kinds, level=1)
+
+
+def _read(where: str, condition: object, kinds: Mapping[str, str], level: int) -> Parsed:
     if not isinstance(condition, dict):
         raise FilterError(where, "an object", condition)
     if level > MOST_LEVELS:
         raise FilterError(where, f"at most {MOST_LEVELS} filters within each other", condition)
-    mask = np.ones(columns.count, np.bool_)
+    parts: list[Parsed] = []
     for name, value in condition.items():
+        place = f"{where}.{name}"
         if name in ("$and", "$or"):
-            mask &= _combined(f"{where}.{name}", name, value, columns, level)
-        elif name in columns.kinds:
-            mask &= _column_holds(f"{where}.{name}", name, value, columns)
-        else:
+            several = enumerate(_list(place, value, "filters"))
+            parts.append((name, [_read(f"{place}.{number}", each, kinds, level + 1) for number, each in several]))
+        elif name not in kinds:
             raise FilterError(where, "the name of a column, $and or $or", name)
-    return mask
+        elif not isinstance(value, dict):
+            operand = _operand(place, kinds[name], value, ", or an object of operators")
+            parts.append(Condition(place, name, "$eq", operand))
+        elif not value:
+            raise FilterError(place, f"at least one of {', '.join(OPERATORS)}", value)
+        else:
+            parts += [
+                Condition(f"{place}.{operator}", name, operator, _operand_of(place, kinds[name], operator, operand))
+                for operator, operand in value.items()
+            ]
+    return "$and", parts
 
 
-def _combined(where: str, name: str, conditions: object, columns: Columns, level: int) -> Mask:
-    """Return the rows for which all filters of a list hold ($and), or at least one of them ($or)."""
-    masks = [
-        _all_hold(f"{where}.{place}", condition, columns, level + 1)
-        for place, condition in enumerate(_list(where, conditions, "filters"))
-    ]
-    return reduce(np.logical_and if name == "$and" else np.logical_or, masks)
-
-
-def _column_holds(where: str, name: str, value: object, columns: Columns) -> Mask:
-    """Return the rows whose value in one column passes all operators of an object, or equals a value."""
-    kind = columns.kinds[name]
-    if not isinstance(value, dict):
-        return columns[name].equals_any([_operand(where, kind, value, or_operators=True)])
-    if not value:
-        raise FilterError(where, f"at least one of {', '.join(OPERATORS)}", value)
-    return reduce(
-        np.logical_and,
-        [_operator_holds(f"{where}.{each}", each, operand, name, columns) for each, operand in value.items()],
-    )
-
-
-def _operator_holds(where: str, operator: str, value: object, name: str, columns: Columns) -> Mask:
-    """Return the rows whose value in one column passes one operator."""
-    kind = columns.kinds[name]
-    if operator in COMPARED:
-        operand = _operand(where, kind, value)
-        return columns[name].compare(operator, operand)
+def _operand_of(column: str, kind: str, operator: str, value: object) -> Stored | list[Stored]:
+    where = f"{column}.{operator}"
     match operator:
-        case "$eq" | "$ne":
-            wanted = [_operand(where, kind, value)]
         case "$in" | "$nin":
-            several = _list(where, value, "values")
-            wanted = [_operand(f"{where}.{place}", kind, each) for place, each in enumerate(several)]
-        case "$startsWith":
-            return columns[name].starts_with(_start(where, kind, value))
+            several = enumerate(_list(where, value, "values"))
+            return [_operand(f"{where}.{place}", kind, each) for place, each in several]
         case "$exists":
-            if not isinstance(value, bool):
-                raise FilterError(where, "true or false", value)
-            return columns[name].exists() if value else ~columns[name].exists()
-        case _:
-            raise FilterError(where.removesuffix(f".{operator}"), f"one of {', '.join(OPERATORS)}", operator)
-    mask = columns[name].equals_any(wanted)
-    return mask if operator in ("$eq", "$in") else ~mask
+            return _operand(where, "boolean", value)
+        case "$startsWith" if kind not in STRING_TYPES:
+            raise FilterError(where, "a column of strings or lists", kind)
+    if operator not in OPERATORS:
+        raise FilterError(column, f"one of {', '.join(OPERATORS)}", operator)
+    return _operand(where, kind, value)
 
 
-def _operand(where: str, kind: str, value: object, or_operators: bool = False) -> Stored:
-    """Return a value as columns of this type store it. Raises FilterError if it is of another type."""
+def _rows(parsed: Parsed, columns: Columns) -> Mask:
+    if not isinstance(parsed, Condition):
+        name, parts = parsed
+        masks = [_rows(part, columns) for part in parts]
+        return (
+            reduce(np.logical_or, masks)
+            if name == "$or"
+            else reduce(np.logical_and, masks, np.ones(columns.count, np.bool_))
+        )
+    column, operand = columns[parsed.name], parsed.operand
+    match parsed.operator:
+        case "$eq" | "$ne" | "$in" | "$nin":
+            mask = column.equals_any(operand if isinstance(operand, list) else [operand])
+            return mask if parsed.operator in ("$eq", "$in") else ~mask
+        case "$startsWith":
+            return column.starts_with(operand)
+        case "$exists":
+            return column.exists() if operand else ~column.exists()
+    return column.compare(parsed.operator, operand)
+
+
+def _operand(where: str, kind: str, value: object, more: str = "") -> Stored:
     try:
         return stored_value(kind, value)
     except ValueError:
-        expected = f"{EXPECTED[kind]}, or an object of operators" if or_operators else EXPECTED[kind]
-        raise FilterError(where, expected, value) from None
-
-
-def _start(where: str, kind: str, value: object) -> bytes:
-    """Return the beginning of a string as UTF-8. Raises FilterError if the column has no strings or this is none."""
-    if kind not in STRINGS:
-        raise FilterError(where, "a column of strings or lists", kind)
-    start = _operand(where, kind, value)
-    assert isinstance(start, bytes)
-    return start
+        raise FilterError(where, EXPECTED_VALUES[kind] + more, value) from None
 
 
 def _list(where: str, values: object, content: str) -> list[object]:
-    """Return a list. Raises FilterError if it is something else or empty."""
     if not isinstance(values, list) or not values:
         raise FilterError(where, f"a list of {content}, not an empty one", values)
     return values

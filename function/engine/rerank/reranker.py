@@ -7,16 +7,18 @@ The graph returns a logit: the higher, the better the text answers the query. A 
 the second label minus that of the first. The sigmoid of the logit is a probability.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import onnxruntime as ort
 from tokenizers import Encoding, Tokenizer
 
-from function.engine.arrays import Array
-from function.engine.bundle import RERANK, RERANK_TOKENIZER, TOKENIZER, BundleError, Manifest, RerankInfo
-from function.engine.embedder import RunBatches, TokenIds, open_session, plan_batches
+from function.engine.bundle import RERANK, RERANK_TOKENIZER, TOKENIZER, Manifest, RerankInfo
+from function.engine.embedder import RunBatches, TokenIds, open_part, open_session, plan_batches
+from function.engine.semantic.index import DECIMALS, Hit, Mask
+from function.engine.tensors import Array
 from function.engine.tokenizer import read_tokenizer
 
 Logits = Array[np.float32]  # (n,)
@@ -42,13 +44,8 @@ class Reranker:
         """
         assert manifest.rerank is not None
         name = RERANK_TOKENIZER if RERANK_TOKENIZER in manifest.files else TOKENIZER
-        try:
-            tokenizer = read_tokenizer(bundle / name)
-            name = RERANK
-            session = open_session(bundle / name)
-        except Exception as error:  # neither library raises anything more specific
-            raise BundleError(f"{bundle / name}: {error}; run `python -m export` again with --rerank") from error
-        return cls(tokenizer, session, manifest.rerank)
+        tokenizer = open_part(read_tokenizer, bundle / name)
+        return cls(tokenizer, open_part(open_session, bundle / RERANK), manifest.rerank)
 
     def tokenize_pairs(self, query: str, texts: Sequence[str], most_tokens: int | None = None) -> list[TokenIds]:
         """Return the tokens of the query with each text, at most max_tokens: the longer of the two is truncated.
@@ -97,3 +94,46 @@ def probabilities(logits: Logits) -> Array[np.float64]:
     """Return the sigmoid of logits, (n,) float64, 0 to 1."""
     values: Array[np.float64] = 0.5 * (1 + np.tanh(0.5 * logits.astype(np.float64)))
     return values
+
+
+Find = Callable[[int, Mask | None], list[Hit]]  # function/engine/ranking.py explains it
+
+
+def blended(find: Find, candidates: Sequence[Hit], logits: Logits, weight: float, mode: str) -> Find:
+    """Return what finds the first hits of the new order.
+
+    candidates are the first hits of `find`, at least one, and logits (n,) float32 those of their texts. mode is the
+    name of the ranking's score in the `scores` of a hit.
+    """
+    first, second = np.array([hit.score for hit in candidates]), logits.astype(np.float64)
+    scores = np.round(weight * _stretch(second) + (1 - weight) * _stretch(first), DECIMALS)
+    own = np.round(probabilities(logits), DECIMALS)
+    best = [
+        Hit(candidates[i].row, float(scores[i]), _scores(candidates[i], mode) | {"rerank": float(own[i])})
+        for i in np.argsort(-scores, kind="stable")
+    ]
+    rows, low = {hit.row for hit in candidates}, float(first.min())
+    spread = float(first.max()) - low or 1.0
+
+    def find_blended(count: int, mask: Mask | None) -> list[Hit]:
+        allowed = [hit for hit in best if mask is None or mask[hit.row]]
+        if len(allowed) >= count:
+            return allowed[:count]
+        behind = [
+            replace(hit, score=min(0.0, round((hit.score - low) / spread, DECIMALS)), scores=_scores(hit, mode))
+            for hit in find(count, mask)
+            if hit.row not in rows
+        ]
+        return (allowed + behind)[:count]
+
+    return find_blended
+
+
+def _scores(hit: Hit, mode: str) -> dict[str, float]:
+    return (hit.scores or {}) | {mode: hit.score}
+
+
+def _stretch(scores: Array[np.float64]) -> Array[np.float64]:
+    """Return scores from 0 for the lowest to 1 for the highest, all 1 if they are equal."""
+    low, high = scores.min(), scores.max()
+    return (scores - low) / (high - low) if high > low else np.ones_like(scores)

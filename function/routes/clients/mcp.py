@@ -8,18 +8,17 @@ Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transport
 2025-06-18 has removed.
 """
 
-from base64 import b64decode
-from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI, HTTPException, Request, Response
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic_core import from_json
 from starlette.datastructures import Headers
 
-from function.errors import FAILED, ErrorReply, Replies, echo, truncate
-from function.routes.clients.mcp_tools import Tools
-from function.routes.repeated_keys import RepeatedKeyError, refuse_repeated_keys
+from function.errors import ERROR_REPLIES, ErrorReply, Replies, describe_errors, echo
+from function.routes.clients.mcp_tools import Object, Tools
+from function.routes.fields import whole_number
 from function.routes.replies import json_reply
 from function.settings import Settings
 from function.telemetry import Stopwatch, stopwatch_of
@@ -34,8 +33,6 @@ CACHED = {"ttlMs": 300_000, "cacheScope": "private"}  # the tool changes with a 
 META = "io.modelcontextprotocol/"
 LOCAL = {"localhost", "127.0.0.1", "::1"}
 
-Object = dict[str, Any]
-
 
 class RpcError(ValueError):
     """A message that cannot be answered, by its code in JSON-RPC or MCP."""
@@ -46,17 +43,21 @@ class RpcError(ValueError):
         self.data = data
 
 
-# What the OpenAPI document says: not all of the protocol, but nothing that is refused.
-MESSAGE = {
-    "type": "object",
-    "required": ["jsonrpc", "method"],
-    "properties": {
-        "jsonrpc": {"const": "2.0"},
-        "id": {"type": ["string", "integer"]},
-        "method": {"type": "string"},
-        "params": {"type": "object"},
-    },
-}
+class RpcMessage(BaseModel):
+    """A request or a notification, which has no `id`. Clients send no answers, because nothing is asked of them."""
+
+    model_config = ConfigDict(strict=True)
+
+    jsonrpc: Literal["2.0"]
+    method: str
+    id: Annotated[int, BeforeValidator(whole_number)] | str = ""
+    params: Object = {}
+
+    def is_notification(self) -> bool:
+        """Return whether no answer is expected."""
+        return "id" not in self.model_fields_set
+
+
 ANSWER = {
     "type": "object",
     "required": ["jsonrpc", "id"],
@@ -73,67 +74,69 @@ ANSWERED: Replies = {
 
 def add_mcp(app: FastAPI, tools: Tools, settings: Settings) -> None:
     """Add the route to the app. With `?tools=corpus`, the corpus's own tool is the only one."""
+    server = {"name": settings.powertools_service_name, "version": VERSION}
 
     @app.post(
         "/mcp",
-        responses=FAILED | FORBIDDEN | ANSWERED,
+        responses=ERROR_REPLIES | FORBIDDEN | ANSWERED,
         summary="The search as a tool, in the Model Context Protocol",
-        openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": MESSAGE}}}},
+        openapi_extra={
+            "requestBody": {
+                "required": True,
+                "content": {"application/json": {"schema": RpcMessage.model_json_schema()}},
+            }
+        },
     )
     async def mcp(request: Request) -> Response:
         _check_origin(request.headers.get("origin"), settings)
         stopwatch = stopwatch_of(request)
-        message: Object = {}
+        message = None
         is_modern: bool | None = None  # not known yet
         try:
             message = _read(await request.body())
             is_modern = _check_version(message, request.headers)
             stopwatch.lap("parse")
-            if "id" not in message or "method" not in message:
-                return Response(status_code=202)  # a notification, or an answer: to what, as nothing was asked?
+            if message.is_notification():
+                return Response(status_code=202)
             wanted = request.query_params.get("tools")
             if wanted not in (None, "corpus"):
                 expected = "expected corpus; leave it out for all tools"
                 raise RpcError(INVALID_PARAMS, f"?tools: found {echo(wanted)}, {expected}")
-            result = await answer(
-                message["method"], message.get("params", {}), is_modern, wanted is not None, stopwatch
-            )
+            result = await _answer(message, tools, server, stopwatch, is_modern, is_corpus_alone=wanted is not None)
         except RpcError as error:
             return _error_reply(message, error, STATUSES.get(error.code, 400) if is_modern is not False else 200)
-        if is_modern:
-            result |= {"resultType": "complete", "_meta": {f"{META}serverInfo": server}}
         stopwatch.lap("reply")
-        return json_reply({"jsonrpc": "2.0", "id": message["id"], "result": result})
+        return json_reply({"jsonrpc": "2.0", "id": message.id, "result": result})
 
-    server = {"name": settings.powertools_service_name, "version": VERSION}
-    capabilities: Object = {"tools": {}}
 
-    async def answer(
-        method: str, params: Object, is_modern: bool, is_corpus_alone: bool, stopwatch: Stopwatch
-    ) -> Object:
-        """Return the result of a method. Raises RpcError if there is no such method or its parameters are wrong."""
-        cached = CACHED if is_modern else {}
-        match method:
-            case "tools/list":
-                return {"tools": await tools.definitions(is_corpus_alone=is_corpus_alone)} | cached
-            case "tools/call":
-                name, arguments = params.get("name"), params.get("arguments") or {}
-                if name not in (names := tools.names(is_corpus_alone=is_corpus_alone)):
-                    raise RpcError(INVALID_PARAMS, f"params.name: found {echo(name)}, expected one of {names}")
-                if not isinstance(arguments, dict):
-                    raise RpcError(INVALID_PARAMS, f"params.arguments: expected an object, found {echo(arguments)}")
-                return await tools.call(str(name), arguments, stopwatch)
-            case "server/discover" if is_modern:
-                about = {"capabilities": capabilities, "instructions": await tools.describe()}
-                return {"supportedVersions": [MODERN, *LEGACY]} | about | cached
-            case "initialize" if not is_modern:
-                wanted = params.get("protocolVersion")
-                version = wanted if wanted in LEGACY else LEGACY[0]
-                about = {"serverInfo": server, "instructions": await tools.describe()}
-                return {"protocolVersion": version, "capabilities": capabilities} | about
-            case "ping" if not is_modern:
-                return {}
-        raise RpcError(METHOD_NOT_FOUND, f"method: found {echo(method)}, expected tools/list or tools/call")
+async def _answer(
+    message: RpcMessage, tools: Tools, server: Object, stopwatch: Stopwatch, is_modern: bool, *, is_corpus_alone: bool
+) -> Object:
+    """Return the result of a method. Raises RpcError if there is no such method or its parameters are wrong."""
+    params, capabilities = message.params, Object(tools={})
+    modern: Object = {"resultType": "complete", "_meta": {f"{META}serverInfo": server}} if is_modern else {}
+    cached = modern | CACHED if is_modern else {}
+    match message.method:
+        case "tools/list":
+            return {"tools": await tools.definitions(is_corpus_alone=is_corpus_alone)} | cached
+        case "tools/call":
+            name, arguments = params.get("name"), params.get("arguments") or {}
+            if name not in (names := tools.names(is_corpus_alone=is_corpus_alone)):
+                raise RpcError(INVALID_PARAMS, f"params.name: found {echo(name)}, expected one of {names}")
+            if not isinstance(arguments, dict):
+                raise RpcError(INVALID_PARAMS, f"params.arguments: expected an object, found {echo(arguments)}")
+            return await tools.call(str(name), arguments, stopwatch) | modern
+        case "server/discover" if is_modern:
+            about = {"capabilities": capabilities, "instructions": await tools.describe()}
+            return {"supportedVersions": [MODERN, *LEGACY]} | about | cached
+        case "initialize" if not is_modern:
+            wanted = params.get("protocolVersion")
+            version = wanted if wanted in LEGACY else LEGACY[0]
+            about = {"serverInfo": server, "instructions": await tools.describe()}
+            return {"protocolVersion": version, "capabilities": capabilities} | about
+        case "ping" if not is_modern:
+            return {}
+    raise RpcError(METHOD_NOT_FOUND, f"method: found {echo(message.method)}, expected tools/list or tools/call")
 
 
 def _check_origin(origin: str | None, settings: Settings) -> None:
@@ -153,95 +156,50 @@ def _check_origin(origin: str | None, settings: Settings) -> None:
         raise HTTPException(403, message)
 
 
-def _read(body: bytes) -> Object:
+def _read(body: bytes) -> RpcMessage:
     """Return the message in a body. Raises RpcError if it is not one of JSON-RPC."""
     try:
-        message = from_json(body, allow_inf_nan=False)  # unlike Python's, it refuses what could not be sent back
+        # unlike Python's reader, this one refuses what could not be sent back
+        return RpcMessage.model_validate(from_json(body, allow_inf_nan=False))
+    except ValidationError as error:
+        raise RpcError(INVALID_REQUEST, describe_errors(error.errors(), "message")) from None
     except ValueError as error:
         raise RpcError(PARSE_ERROR, f"body: not readable: {error}; expected JSON") from None
-    try:
-        refuse_repeated_keys(body)
-    except RepeatedKeyError as error:
-        raise RpcError(INVALID_REQUEST, f"{truncate('.'.join(error.place))}: {error.found}") from None
-    if isinstance(message, list):
-        raise RpcError(INVALID_REQUEST, "body: found a list, expected one message; send each by itself")
-    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-        raise RpcError(INVALID_REQUEST, 'body: expected an object with "jsonrpc": "2.0"')
-    if "id" in message:
-        message["id"] = _checked_id(message["id"])
-    is_answer = "id" in message and ("result" in message or "error" in message)
-    if ("method" in message or not is_answer) and not isinstance(message.get("method"), str):
-        raise RpcError(INVALID_REQUEST, f"method: expected a string, found {echo(message.get('method'))}")
-    if not isinstance(message.get("params", {}), dict):
-        raise RpcError(INVALID_REQUEST, f"params: expected an object, found {echo(message['params'])}")
-    return message
 
 
-def _checked_id(found: object) -> str | int:
-    if isinstance(found, int) and not isinstance(found, bool):
-        return found
-    if isinstance(found, float) and found.is_integer():
-        return int(found)  # JSON has one kind of number
-    if isinstance(found, str):
-        return found
-    raise RpcError(INVALID_REQUEST, f"id: expected a string or a whole number, found {echo(found)}")
-
-
-def _check_version(message: Object, headers: Headers) -> bool:
+def _check_version(message: RpcMessage, headers: Headers) -> bool:
     """Return whether a message is of the modern era. Raises RpcError if its version or its headers are wrong."""
-    method, params = message.get("method"), message.get("params", {})
-    stated = headers.get("mcp-protocol-version")
-    if method == "initialize":
+    if message.method == "initialize":
         return False  # it negotiates the version in its params
-    meta = params.get("_meta")
+    meta = message.params.get("_meta")
     meta = meta if isinstance(meta, dict) else {}
-    inside = meta.get(f"{META}protocolVersion")
+    stated, inside = headers.get("mcp-protocol-version"), meta.get(f"{META}protocolVersion")
     for version in (stated, inside):
         if version not in (None, MODERN, *LEGACY):
             data = {"supported": [MODERN, *LEGACY], "requested": version}
             raise RpcError(UNSUPPORTED_VERSION, f"unsupported protocol version {echo(version)}", data)
-    is_modern = MODERN in (stated, inside) or method == "server/discover"
-    if not is_modern or "id" not in message:
+    is_modern = MODERN in (stated, inside) or message.method == "server/discover"
+    if not is_modern or message.is_notification():
         return is_modern  # no rule says which headers a notification has
-    if method is None:
-        raise RpcError(
-            INVALID_REQUEST, "method: missing; in this revision, clients send only requests and notifications"
-        )
-    expected = {"mcp-protocol-version": inside, "mcp-method": method}
-    if method == "tools/call":
-        expected["mcp-name"] = params.get("name")
     if inside is None or not isinstance(meta.get(f"{META}clientCapabilities"), dict):
         wanted = f"{META}protocolVersion and {META}clientCapabilities"
         raise RpcError(INVALID_PARAMS, f"params._meta: expected {wanted}")
-    _compare(headers, expected)
+    expected = {"mcp-protocol-version": inside, "mcp-method": message.method}
+    if message.method == "tools/call":
+        expected["mcp-name"] = message.params.get("name")
+    for name, value in expected.items():
+        if (header := headers.get(name)) != value:
+            shown = f"found {echo(header)}, but the message has {echo(value)}"
+            raise RpcError(HEADER_MISMATCH, f"header {name}: {shown}")
     return True
 
 
-def _compare(headers: Headers, expected: Mapping[str, object]) -> None:
-    """Raise RpcError unless each header says the same as the message."""
-    for name, value in expected.items():
-        found = headers.get(name)
-        if found != value and _decoded(found) != value:
-            shown = f"found {echo(found)}, but the message has {echo(value)}"
-            raise RpcError(HEADER_MISMATCH, f"header {name}: {shown}")
-
-
-def _decoded(header: str | None) -> str | None:
-    """Return what a header holds that could not be sent as it is, such as "=?base64?w7w=?=" for "ü"."""
-    start, end = "=?base64?", "?="
-    if header is None or not (header.startswith(start) and header.endswith(end)):
-        return None
-    try:
-        return b64decode(header[len(start) : -len(end)], validate=True).decode()
-    except ValueError:
-        return None
-
-
-def _error_reply(message: Object, error: RpcError, status: int) -> Response:
+def _error_reply(message: RpcMessage | None, error: RpcError, status: int) -> Response:
     """Return an error. The handshake era answers every message that it can read with 200."""
     content: Object = {"code": error.code, "message": str(error)}
     if error.data is not None:
         content["data"] = error.data
-    reply = json_reply({"jsonrpc": "2.0", "id": message.get("id"), "error": content})
+    has_id = message is not None and not message.is_notification()
+    reply = json_reply({"jsonrpc": "2.0", "id": message.id if message and has_id else None, "error": content})
     reply.status_code = status
     return reply

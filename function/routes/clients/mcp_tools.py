@@ -8,7 +8,7 @@ the text for an id.
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from unicodedata import normalize
 
@@ -19,25 +19,23 @@ from function.engine.bundle import IndexInfo
 from function.engine.loading import Loaded, LoadedTexts
 from function.engine.metadata.columns import Column
 from function.engine.metadata.facets import count_values
-from function.engine.metadata.filters import STRINGS
+from function.engine.metadata.filters import STRING_TYPES
 from function.errors import describe_errors, echo
 from function.executor import Executor
 from function.http import HttpError
-from function.routes.filtering import describe_columns, filter_schemas
-from function.routes.replies import bytes_beyond, json_bytes, json_text
-from function.routes.similar import RerankOptions, SimilarRequest, too_large
-from function.routes.similar_reply import SimilarReply
-from function.routes.texts import RequestText, StrictRequest, refuse_characters, refuse_fields
-from function.search.documents import PATH, document_rows
-from function.search.not_fetched import NotFetchedError, is_incomplete
+from function.routes.fields import RequestText, StrictRequest, refuse_fields, refuse_texts
+from function.routes.replies import json_bytes, json_text
+from function.routes.schemas import SimilarReply, describe_columns, filter_schemas
+from function.routes.similar import RerankOptions, SimilarRequest, refuse_large_reply
 from function.search.query import BackendError, Query, Search, SearchError
+from function.search.refinements import PATH, document_rows
 from function.settings import Settings
 from function.telemetry import Stopwatch
 
 Object = dict[str, Any]
 
 MOST_NAME = 40  # characters of the corpus's name in the name of a tool
-MOST_VALUES = 8  # values of a column that the description lists, the most frequent ones
+LISTED_VALUES = 8  # values of a column that the description lists, the most frequent ones
 LONGEST_VALUE = 40  # characters of a value that is listed
 LONGEST_TITLE = 80  # characters of a text that serve as its title if it has none
 LONGEST_TEXT = 50_000  # characters of a document that `fetch` returns; of a longer one, the part around the passage
@@ -71,38 +69,37 @@ class References(BaseModel):
     results: list[Reference]
 
 
-class Document(Reference):
+class FetchedText(Reference):
     """The text of a document, of at most LONGEST_TEXT characters, and the metadata of the passage that has the id."""
 
     text: str
     metadata: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
 class Tools:
-    """The tools over the bundle of each request."""
+    """The tools over the bundle of each request, which `current` returns."""
 
-    def __init__(self, current: Callable[[], Loaded], search: Search, executor: Executor, settings: Settings) -> None:
-        """Take what returns the bundle of the request, and its search."""
-        self._current = current
-        self._search = search
-        self._executor = executor
-        self._settings = settings
+    current: Callable[[], Loaded]
+    search: Search
+    executor: Executor
+    settings: Settings
 
     async def describe(self) -> str:
         """Return the description that a language model reads: which texts are searched, by which columns."""
-        bundle = self._current()
-        return await self._executor.run(lambda: describe_corpus(bundle), is_long=True)
+        bundle = self.current()
+        return await self.executor.run(lambda: describe_corpus(bundle), is_long=True)
 
     def names(self, *, is_corpus_alone: bool) -> list[str]:
         """Return the names of the tools; is_corpus_alone leaves out `search` and `fetch`."""
-        bundle = self._current()
+        bundle = self.current()
         own = tool_name(info_of(bundle))
-        has_texts = isinstance(bundle, LoadedTexts) or is_incomplete(bundle)
+        has_texts = isinstance(bundle, LoadedTexts)
         return [own, "search", "fetch"] if has_texts and not is_corpus_alone else [own]
 
     async def definitions(self, *, is_corpus_alone: bool) -> list[Object]:
         """Return the definitions of the tools in `names`."""
-        bundle = self._current()
+        bundle = self.current()
         info, about = info_of(bundle), await self.describe()
         title = f"Search {info.title or info.corpus}"
         inputs = input_schema(info, bundle.column_kinds, has_reranker=bundle.manifest.rerank is not None)
@@ -111,7 +108,7 @@ class Tools:
         own = [
             _define(tool_name(info), title, about, inputs, SimilarReply),
             _define("search", title, finds, SearchArguments.model_json_schema(), References),
-            _define("fetch", "Fetch a text", fetches, FetchArguments.model_json_schema(), Document),
+            _define("fetch", "Fetch a text", fetches, FetchArguments.model_json_schema(), FetchedText),
         ]
         return own[: len(self.names(is_corpus_alone=is_corpus_alone))]
 
@@ -125,49 +122,46 @@ class Tools:
                 content = await self._fetch(FetchArguments.model_validate(arguments).id)
             else:
                 request = SimilarRequest.model_validate(arguments)
-                refuse_characters([request.text or request.id or ""], self._settings)
-                content = (await self._search(request.query(), stopwatch.lap)).reply()
+                refuse_texts([request.text or request.id or ""], self.settings)
+                content = (await self.search(request.query(), stopwatch.lap)).reply()
+            # clients of older revisions read the text
+            result = {"content": [{"type": "text", "text": json_text(content)}], "structuredContent": content}
+            refuse_large_reply(json_bytes(result), len(content.get("results", ())), self.settings)
         except ValidationError as error:
-            return _failed(describe_errors([{**each, "loc": ("arguments", *each["loc"])} for each in error.errors()]))
+            return _failed(describe_errors(error.errors(), "arguments"))
         except HttpError as error:
             return _failed(error.detail)
         except (SearchError, BackendError) as error:
             return _failed(str(error))
-        # clients of older revisions read the text
-        result = {"content": [{"type": "text", "text": json_text(content)}], "structuredContent": content}
-        if beyond := bytes_beyond(json_bytes(result), self._settings.max_reply_bytes):
-            return _failed(too_large(len(content.get("results", ())), beyond, self._settings.max_reply_bytes))
         return result | {"isError": False}
 
     async def _search_for_ids(self, text: str, stopwatch: Stopwatch) -> Object:
-        bundle = self._current()
-        refuse_characters([text], self._settings)
+        bundle = self.current()
+        refuse_texts([text], self.settings)
         query = Query(text, 10)
         if bundle.manifest.rerank is not None:
             query = replace(query, rerank=RerankOptions().candidates)
         if bundle.column_kinds.get(PATH) == "string":
             query = replace(query, group_by=PATH, group_size=1)
-        found = await self._search(query, stopwatch.lap)
+        found = await self.search(query, stopwatch.lap)
         return {"results": [_reference(hit["id"], hit["text"], hit["metadata"]) for hit in found.results]}
 
     async def _fetch(self, id: str) -> Object:
-        bundle = self._current()
-        if not isinstance(bundle, LoadedTexts):
-            raise NotFetchedError
-        row = await self._executor.run(lambda: bundle.find(id), is_long=True)
+        bundle = self.current()
+        assert isinstance(bundle, LoadedTexts)  # otherwise there is no such tool
+        row = await self.executor.run(lambda: bundle.find(id), is_long=True)
         if row is None:
             raise SearchError(f"id: found {echo(id)}, expected the id of a result; search for one")
         passage = bundle.passages[row]
         text = passage.text
         if bundle.column_kinds.get(PATH) == "string" and (path := passage.metadata.get(PATH)) is not None:
-            text = await self._executor.run(lambda: _document_text(bundle, path, row), is_long=True)
+            text = await self.executor.run(lambda: _document_text(bundle, path, row), is_long=True)
         return _reference(id, passage.text, passage.metadata) | {"text": text, "metadata": passage.metadata}
 
 
 def info_of(bundle: Loaded) -> IndexInfo:
     """Return what the manifest says of the texts."""
-    assert bundle.manifest.index is not None  # open_bundle checked it
-    return bundle.manifest.index
+    return bundle.manifest.corpus
 
 
 def tool_name(info: IndexInfo) -> str:
@@ -192,11 +186,11 @@ def describe_corpus(bundle: Loaded) -> str:
 
 def _frequent_values(bundle: Loaded, name: str, kind: str) -> str:
     """Return the most frequent values of a column, if they are those of at least half of its rows."""
-    if not isinstance(bundle, LoadedTexts) or kind not in STRINGS:
+    if not isinstance(bundle, LoadedTexts) or kind not in STRING_TYPES:
         return ""
     column = bundle.columns[name]
     assert isinstance(column, Column)
-    counts = count_values(column, bundle.allowed, MOST_VALUES)
+    counts = count_values(column, bundle.allowed, LISTED_VALUES)
     if 2 * sum(count for _, count in counts) < np.count_nonzero(bundle.among_allowed(column.exists())):
         return ""
     shown = ", ".join(value for value, _ in counts if len(value) <= LONGEST_VALUE)
@@ -232,18 +226,14 @@ def _reference(id: str, text: str, metadata: Mapping[str, Any]) -> Object:
 def _document_text(bundle: LoadedTexts, path: str, row: int) -> str:
     """Return the passages of a document, or of a long one those around a row, with blank lines between them."""
     rows = document_rows(bundle, path).tolist()
-    texts = [bundle.passages.text(each) for each in rows]
-    first = last = rows.index(row)
-    length, is_longer = len(texts[first]), True
-    while is_longer:
-        is_longer = False
-        if first > 0 and length + len(texts[first - 1]) <= LONGEST_TEXT:
-            first, is_longer = first - 1, True
-            length += len(texts[first])
-        if last + 1 < len(texts) and length + len(texts[last + 1]) <= LONGEST_TEXT:
-            last, is_longer = last + 1, True
-            length += len(texts[last])
-    return "\n\n".join(texts[first : last + 1])
+    texts, place = [bundle.passages.text(each) for each in rows], rows.index(row)
+    found = [texts[place]]
+    for reach in range(1, len(texts)):
+        wider = texts[max(0, place - reach) : place + reach + 1]
+        if sum(map(len, wider)) > LONGEST_TEXT:
+            break
+        found = wider
+    return "\n\n".join(found)
 
 
 def _define(name: str, title: str, description: str, inputs: Object, reply: type[BaseModel]) -> Object:

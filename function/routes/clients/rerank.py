@@ -4,36 +4,37 @@ The requests and replies are those of https://huggingface.github.io/text-embeddi
 and https://docs.cohere.com/reference/rerank. Any `model` is accepted, as on /v1/embeddings.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from fastapi import FastAPI, HTTPException, Request, Response
-from pydantic import BaseModel, BeforeValidator, Discriminator, Field, RootModel, Tag
+from fastapi import FastAPI, Request, Response
+from numpy.typing import NDArray
+from pydantic import Discriminator, Tag
 
 from function.engine.embedder import TokenIds
 from function.engine.loading import Loaded, LoadedBundle
 from function.engine.rerank.reranker import Logits, Reranker, probabilities
-from function.errors import BACKEND, FAILED, REFUSED, Replies, union_tag
+from function.errors import BACKEND, CLIENT_REFUSED, REFUSED, describe_replies, union_tag
 from function.executor import Executor
-from function.routes.replies import bytes_beyond, json_reply
-from function.routes.texts import (
+from function.http import HttpError
+from function.routes.fields import (
     ClientRequest,
     ClientText,
+    Count,
+    Several,
     describe_limits,
-    refuse_characters,
+    refuse_texts,
     refuse_tokens,
-    whole_number,
+    refuse_truncated,
 )
+from function.routes.replies import json_bytes, refuse_bytes, text_reply
 from function.settings import Settings
 from function.telemetry import Stopwatch, stopwatch_of
 
-NO_RERANKER = "rerank: this bundle has no reranker; export it again with --rerank MODEL"
-TRUNCATED = "there were too many tokens, so the model did not read the end of the document or of the query"
-TEXTS, DOCUMENTS = "texts", "documents"  # the fields whose limits are passed
 STRING, OBJECT = union_tag("string"), union_tag("object")  # the forms of a document
-
-Count = Annotated[int, Field(ge=1), BeforeValidator(whole_number)]
 
 
 class TextObject(ClientRequest):
@@ -46,221 +47,147 @@ def _form(value: object) -> str:
     return STRING if isinstance(value, str) else OBJECT
 
 
-Document = Annotated[Annotated[ClientText, Tag(STRING)] | Annotated[TextObject, Tag(OBJECT)], Discriminator(_form)]
+StringOrObject = Annotated[
+    Annotated[ClientText, Tag(STRING)] | Annotated[TextObject, Tag(OBJECT)], Discriminator(_form)
+]
 
 
-class Rank(BaseModel):
-    """The place of a text in the request, and its score: 0 to 1, or the model's logit with `raw_scores`."""
+class RerankRequest(ClientRequest):
+    """A query, and the texts that are ordered by how well they answer it.
 
-    index: int
-    score: float
-    text: str | None = None
+    `truncate`: false refuses a query and a text of more tokens than the model reads, instead of cutting off the end of
+    the longer one.
+    """
 
+    field: ClassVar = "texts"  # the field whose limits are passed
 
-class Ranks(RootModel[list[Rank]]):
-    """The texts, best first."""
-
-
-class RankedDocument(BaseModel):
-    """The place of a document in the request, its score, 0 to 1, and its text, if that was requested."""
-
-    index: int
-    relevance_score: float
-    document: TextObject | None = None
+    query: ClientText
+    texts: Several[ClientText]
+    raw_scores: bool | None = None
+    return_text: bool | None = None
+    truncate: bool | None = None
+    truncation_direction: Literal["right"] | None = None  # the tokenizer can cut off no beginning
 
 
-class Usage(BaseModel):
-    """How many tokens the model read. The query counts once for each document."""
+class DocumentsRequest(ClientRequest):
+    """A query, and the documents that are ordered by how well they answer it.
 
-    prompt_tokens: int
-    total_tokens: int
+    `top_n` limits the results. `max_tokens_per_doc` limits the tokens of a document that the model reads.
+    """
+
+    field: ClassVar = "documents"
+
+    query: ClientText
+    documents: Several[StringOrObject]
+    model: str | None = None
+    top_n: Count | None = None
+    return_documents: bool | None = None
+    max_tokens_per_doc: Count | None = None
+
+    @property
+    def texts(self) -> list[str]:
+        """Return the texts of the documents."""
+        return [each if isinstance(each, str) else each.text for each in self.documents]
 
 
-class JinaReply(BaseModel):
-    """The documents, best first."""
+@dataclass(frozen=True, slots=True)
+class RerankScores:
+    """The logit of each text, (n,) float32, and the places of those of which the model did not read all."""
 
     model: str
-    object: Literal["list"]
-    usage: Usage
-    results: list[RankedDocument]
+    logits: Logits
+    tokens: int  # tokens that the model read; the query counts with each text
+    truncated: list[int]
 
+    def ranks(self, scores: NDArray[Any]) -> list[tuple[int, float]]:
+        """Return the place and the score of each text, best first."""
+        return [(place, float(scores[place])) for place in np.argsort(-self.logits, kind="stable").tolist()]
 
-class Meta(BaseModel):
-    """How many tokens the model read, and which documents were truncated."""
-
-    api_version: dict[str, str]
-    tokens: dict[str, int]
-    warnings: list[str] | None = None
-
-
-class CohereReply(BaseModel):
-    """The documents, best first."""
-
-    results: list[RankedDocument]
-    meta: Meta
-
-
-class JinaErrorReply(BaseModel):
-    """An error as Jina's clients read it."""
-
-    detail: str
-
-
-class CohereErrorReply(BaseModel):
-    """An error as Cohere's clients read it."""
-
-    message: str
-
-
-TEI_REFUSED: Replies = FAILED | REFUSED | BACKEND
-JINA_REFUSED: Replies = {status: reply | {"model": JinaErrorReply} for status, reply in TEI_REFUSED.items()}
-COHERE_REFUSED: Replies = {status: reply | {"model": CohereErrorReply} for status, reply in TEI_REFUSED.items()}
-
-
-class Scored:
-    """The texts of a request, and what the reranker found."""
-
-    def __init__(self, reranker: Reranker, texts: Sequence[str], pairs: Sequence[TokenIds], logits: Logits) -> None:
-        """Take the texts, their tokens with the query, and their logits, (n,) float32."""
-        self.model = reranker.info.name
-        self.texts = texts
-        self.logits = logits
-        self.tokens = sum(len(pair.ids) for pair in pairs)  # tokens that the model read
-        self.truncated = [place for place, pair in enumerate(pairs) if pair.is_truncated]
-        self.order: list[int] = np.argsort(-logits, kind="stable").tolist()  # places of the texts, best first
-
-    def ranked(self, top_n: int | None, with_documents: bool) -> list[dict[str, Any]]:
+    def results(self, body: DocumentsRequest, *, with_texts: bool) -> list[dict[str, Any]]:
         """Return the best documents as Jina and Cohere do."""
-        scores = probabilities(self.logits)
-        ranked: list[dict[str, Any]] = [
-            {"index": place, "relevance_score": float(scores[place])} for place in self.order[:top_n]
+        texts = body.texts
+        return [
+            {"index": place, "relevance_score": score} | ({"document": {"text": texts[place]}} if with_texts else {})
+            for place, score in self.ranks(probabilities(self.logits))[: body.top_n]
         ]
-        for each in ranked if with_documents else ():
-            each["document"] = {"text": self.texts[each["index"]]}
-        return ranked
 
 
-def add_rerank(app: FastAPI, current: Callable[[], Loaded], executor: Executor, settings: Settings) -> None:
-    """Add the routes to the app, with the limits of these settings. `current` returns the bundle of a request."""
-    described = f"{describe_limits(settings)} The query counts with each text, because it is read with each."
-    most = settings.max_texts
+@dataclass(frozen=True, slots=True)
+class Reranking:
+    """The steps from a request to a reply. A limit that is passed raises HttpError."""
 
-    class RerankRequest(ClientRequest):
-        """A query, and the texts that are ordered by how well they answer it.
+    current: Callable[[], Loaded]  # returns the bundle of a request
+    executor: Executor
+    settings: Settings
 
-        `truncate`: false refuses a query and a text of more tokens than the model reads, instead of cutting off the end
-        of the longer one.
-        """
-
-        query: ClientText
-        texts: Annotated[list[ClientText], Field(min_length=1, max_length=most, fail_fast=True)]
-        raw_scores: bool | None = None
-        return_text: bool | None = None
-        truncate: bool | None = None
-        truncation_direction: Literal["right"] | None = None  # the tokenizer can cut off no beginning
-
-    class DocumentsRequest(ClientRequest):
-        """A query, and the documents that are ordered by how well they answer it.
-
-        `top_n` limits the results. `max_tokens_per_doc` limits the tokens of a document that the model reads.
-        """
-
-        query: ClientText
-        documents: Annotated[list[Document], Field(min_length=1, max_length=most, fail_fast=True)]
-        model: str | None = None
-        top_n: Count | None = None
-        return_documents: bool | None = None
-        max_tokens_per_doc: Count | None = None
-
-    async def score(
-        query: str,
-        texts: Sequence[str],
-        field: str,
-        stopwatch: Stopwatch,
-        most_tokens: int | None = None,
-        truncate: bool | None = None,
-    ) -> Scored:
-        """Return the logit of each text. Raises HTTPException with 424 without a reranker, 413 beyond a limit."""
+    async def score(self, body: RerankRequest | DocumentsRequest, stopwatch: Stopwatch) -> RerankScores:
+        """Return the scores of the texts. Raises HttpError with 424 without a reranker, 413 beyond a limit."""
         stopwatch.lap("parse")
-        bundle = current()
+        bundle, texts = self.current(), body.texts
         if not isinstance(bundle, LoadedBundle) or bundle.manifest.rerank is None:
-            raise HTTPException(424, NO_RERANKER)
-        refuse_characters(texts, settings, field, query)
+            raise HttpError(424, "rerank: this bundle has no reranker; export it again with --rerank MODEL")
+        refuse_texts(texts, self.settings, body.field, body.query)
+        most_tokens = body.max_tokens_per_doc if isinstance(body, DocumentsRequest) else None
 
         def tokenize() -> tuple[Reranker, list[TokenIds]]:
             reranker = bundle.reranker
             assert reranker is not None  # the manifest has it
-            return reranker, reranker.tokenize_pairs(query, texts, most_tokens)
+            return reranker, reranker.tokenize_pairs(body.query, texts, most_tokens)
 
-        reranker, pairs = await executor.run(tokenize, is_long=True)
-        if truncate is False and any(pair.is_truncated for pair in pairs):
-            place = next(place for place, pair in enumerate(pairs) if pair.is_truncated)
-            expected = f"expected at most {reranker.info.max_tokens} with those of the query"
-            found = f"more tokens than the model reads, with truncate false, {expected}"
-            raise HTTPException(422, f"{field}.{place}: {found}; shorten the text, or let it be truncated")
-        refuse_tokens(sum(len(pair.ids) for pair in pairs), len(texts), settings, field)
-        logits = await executor.score(reranker, pairs)
+        reranker, pairs = await self.executor.run(tokenize, is_long=True)
+        if isinstance(body, RerankRequest) and body.truncate is False:
+            refuse_truncated(pairs, body.field, f"{reranker.info.max_tokens} with those of the query")
+        tokens = sum(len(pair.ids) for pair in pairs)
+        refuse_tokens(tokens, len(texts), self.settings, body.field)
+        logits = await self.executor.score(reranker, pairs)
         stopwatch.lap("rerank")
-        return Scored(reranker, texts, pairs, logits)
+        truncated = [place for place, pair in enumerate(pairs) if pair.is_truncated]
+        return RerankScores(reranker.info.name, logits, tokens, truncated)
 
-    def reply(content: object, field: str, texts: int, stopwatch: Stopwatch) -> Response:
-        found = json_reply(content)
-        if beyond := bytes_beyond(found.body, settings.max_reply_bytes):
-            message = f"{field}: the reply to {texts} texts is {beyond} bytes, at most {settings.max_reply_bytes}"
-            raise HTTPException(413, f"{message}; send fewer")
+    def reply(self, content: object, body: RerankRequest | DocumentsRequest, stopwatch: Stopwatch) -> Response:
+        """Return the reply to a request. Limits the bytes."""
+        found, where = json_bytes(content), f"{body.field}: the reply to {len(body.texts)} texts"
+        refuse_bytes(found, self.settings.max_reply_bytes, where, "send fewer")
         stopwatch.lap("reply")
-        return found
+        return text_reply(found)
 
-    async def score_documents(body: DocumentsRequest, stopwatch: Stopwatch) -> Scored:
-        texts = [each if isinstance(each, str) else each.text for each in body.documents]
-        return await score(body.query, texts, DOCUMENTS, stopwatch, body.max_tokens_per_doc)
 
-    @app.post(
-        "/rerank",
-        response_model=Ranks,
-        responses=TEI_REFUSED,
-        summary="Texts ordered by how well they answer a query, as text-embeddings-inference returns them",
-        description=described,
-    )
+def add_rerank(app: FastAPI, reranking: Reranking) -> None:
+    """Add the routes to the app."""
+    described = f"{describe_limits(reranking.settings)} The query counts with each text, because it is read with each."
+    post = partial(app.post, description=described)
+    ordered = "ordered by how well they answer a query, as"
+    documents_refused = CLIENT_REFUSED | describe_replies({422: "invalid", 424: "backend"})
+
+    @post("/rerank", responses=REFUSED | BACKEND, summary=f"Texts {ordered} text-embeddings-inference returns them")
     async def rerank_as_tei(body: RerankRequest, request: Request) -> Response:
         stopwatch = stopwatch_of(request)
-        found = await score(body.query, body.texts, TEXTS, stopwatch, truncate=body.truncate)
-        scores = found.logits if body.raw_scores else probabilities(found.logits)
-        ranks: list[dict[str, Any]] = [{"index": place, "score": float(scores[place])} for place in found.order]
-        for each in ranks if body.return_text else ():
-            each["text"] = body.texts[each["index"]]
-        return reply(ranks, TEXTS, len(ranks), stopwatch)
+        found = await reranking.score(body, stopwatch)
+        ranks = [
+            {"index": place, "score": score} | ({"text": body.texts[place]} if body.return_text else {})
+            for place, score in found.ranks(found.logits if body.raw_scores else probabilities(found.logits))
+        ]
+        return reranking.reply(ranks, body, stopwatch)
 
-    @app.post(
-        "/v1/rerank",
-        response_model=JinaReply,
-        responses=JINA_REFUSED,
-        summary="Documents ordered by how well they answer a query, as Jina returns them",
-        description=described,
-    )
+    @post("/v1/rerank", responses=documents_refused, summary=f"Documents {ordered} Jina returns them")
     async def rerank_as_jina(body: DocumentsRequest, request: Request) -> Response:
         stopwatch = stopwatch_of(request)
-        found = await score_documents(body, stopwatch)
+        found = await reranking.score(body, stopwatch)
         content = {
             "model": found.model,
             "object": "list",
             "usage": {"prompt_tokens": found.tokens, "total_tokens": found.tokens},
-            "results": found.ranked(body.top_n, with_documents=body.return_documents is not False),
+            "results": found.results(body, with_texts=body.return_documents is not False),
         }
-        return reply(content, DOCUMENTS, len(body.documents), stopwatch)
+        return reranking.reply(content, body, stopwatch)
 
-    @app.post(
-        "/v2/rerank",
-        response_model=CohereReply,
-        responses=COHERE_REFUSED,
-        summary="Documents ordered by how well they answer a query, as Cohere returns them",
-        description=described,
-    )
+    @post("/v2/rerank", responses=documents_refused, summary=f"Documents {ordered} Cohere returns them")
     async def rerank_as_cohere(body: DocumentsRequest, request: Request) -> Response:
         stopwatch = stopwatch_of(request)
-        found = await score_documents(body, stopwatch)
+        found = await reranking.score(body, stopwatch)
         meta: dict[str, Any] = {"api_version": {"version": "2"}, "tokens": {"input_tokens": found.tokens}}
         if found.truncated:
-            meta["warnings"] = [f"documents {', '.join(map(str, found.truncated))}: {TRUNCATED}"]
-        content = {"results": found.ranked(body.top_n, bool(body.return_documents)), "meta": meta}
-        return reply(content, DOCUMENTS, len(body.documents), stopwatch)
+            reason = "there were too many tokens, so the model did not read the end of the document or of the query"
+            meta["warnings"] = [f"documents {', '.join(map(str, found.truncated))}: {reason}"]
+        content = {"results": found.results(body, with_texts=bool(body.return_documents)), "meta": meta}
+        return reranking.reply(content, body, stopwatch)

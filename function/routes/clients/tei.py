@@ -1,41 +1,81 @@
-"""POST /embed, /similarity, /tokenize and /, for clients of text-embeddings-inference. Imported when first asked.
+"""POST /embed, /similarity, /tokenize and /, for clients of text-embeddings-inference. Imported when first requested.
 
 The requests and replies are those of https://huggingface.github.io/text-embeddings-inference. POST / takes the requests
 of /embed and of /similarity, because huggingface_hub's InferenceClient sends both there when it has a server's address.
 """
 
+from functools import partial
 from typing import Annotated, Literal
 
-from fastapi import FastAPI, HTTPException, Request, Response
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, Field, RootModel, Tag
-from pydantic_core import PydanticCustomError
+from fastapi import FastAPI, Request, Response
+from pydantic import Discriminator, RootModel, Tag
 
-from function.engine.dimensions import keep_dimensions
 from function.engine.embedder import TokenIds
-from function.engine.token_spans import spell
+from function.engine.tokenizer import spell
 from function.errors import REFUSED, union_tag
-from function.routes.embed_request import TextEmbedding
-from function.routes.replies import json_text
-from function.routes.texts import (
-    TEXT,
-    TEXTS,
+from function.routes.fields import (
     ClientRequest,
     ClientText,
+    Count,
+    OneOrSeveral,
+    Several,
+    as_list,
     describe_limits,
-    refuse_characters,
+    refuse_texts,
     refuse_tokens,
-    text_or_texts,
-    whole_number,
+    refuse_truncated,
 )
-from function.settings import Settings
+from function.routes.predict import TextEmbedding
+from function.routes.replies import json_text, text_reply
 from function.telemetry import Stopwatch, stopwatch_of
 
 EMBED, SIMILARITY = union_tag("embed"), union_tag("similarity")
 INPUTS = "inputs"  # the field whose limits are passed
-TOKENS_AT_ONCE = 5_000  # tokens that are written as JSON in some milliseconds, in which the writer holds the GIL
 
 Prompt = Literal["query", "document"] | None
-Truncation = Literal["right"] | None  # from the end; the tokenizer can cut off no beginning
+
+
+class TruncationOptions(ClientRequest):
+    """The prompt of texts, and whether those of more tokens than the model reads are refused; see EmbedRequest."""
+
+    truncate: bool | None = None
+    truncation_direction: Literal["right"] | None = None  # from the end; the tokenizer can cut off no beginning
+    prompt_name: Prompt = None
+
+
+class EmbedRequest(TruncationOptions):
+    """One text or several.
+
+    `truncate`: false refuses a text of more tokens than the model reads, instead of cutting off its end. `normalize`
+    can only be true: the model returns unit embeddings. `dimensions` keeps the first values of each embedding; only
+    models that were trained for that (Matryoshka) stay good.
+    """
+
+    inputs: OneOrSeveral[ClientText]
+    normalize: Literal[True] | None = None
+    dimensions: Count | None = None
+
+
+class Sentences(ClientRequest):
+    """A sentence, and those that it is compared with."""
+
+    source_sentence: ClientText
+    sentences: Several[ClientText]
+
+
+class SimilarityRequest(ClientRequest):
+    """A sentence, those that it is compared with, and how they are read."""
+
+    inputs: Sentences
+    parameters: TruncationOptions | None = None
+
+
+class TokenizeRequest(ClientRequest):
+    """One text or several, to be split into tokens."""
+
+    inputs: OneOrSeveral[ClientText]
+    add_special_tokens: bool = True
+    prompt_name: Prompt = None
 
 
 def _task(value: object) -> str:
@@ -43,186 +83,79 @@ def _task(value: object) -> str:
     return EMBED if isinstance(inputs, str | list) or inputs is None else SIMILARITY
 
 
-def _check_normalize(normalize: bool) -> bool:
-    if normalize:
-        return True
-    raise PydanticCustomError("normalize", "expected true, because the model itself makes unit embeddings")
+AnyTask = Annotated[EmbedRequest, Tag(EMBED)] | Annotated[SimilarityRequest, Tag(SIMILARITY)]
 
 
-class EmbedReply(RootModel[list[list[float]]]):
-    """Unit embeddings in the order of the texts."""
+class AnyRequest(RootModel[Annotated[AnyTask, Discriminator(_task)]]):
+    """A request to /embed or to /similarity."""
 
 
-class SimilarityReply(RootModel[list[float]]):
-    """The cosine of the source sentence and each sentence, -1 to 1."""
+def add_tei(app: FastAPI, embedding: TextEmbedding) -> None:
+    """Add the routes to the app."""
+    post = partial(app.post, responses=REFUSED, description=describe_limits(embedding.settings))
 
-
-class Token(BaseModel):
-    """A token: its id, and the characters `start` to `stop` of the text; a special token has none."""
-
-    id: int
-    text: str
-    special: bool
-    start: int | None
-    stop: int | None
-
-
-class TokenizeReply(RootModel[list[list[Token]]]):
-    """The tokens of each text."""
-
-
-class SimilarityParameters(ClientRequest):
-    """How the sentences of a comparison are read; see /embed."""
-
-    truncate: bool | None = None
-    truncation_direction: Truncation = None
-    prompt_name: Prompt = None
-
-
-def add_tei(app: FastAPI, embedding: TextEmbedding, settings: Settings) -> None:
-    """Add the routes to the app, with the limits of these settings."""
-    embedder = embedding.embedder
-    most = settings.max_texts
-    texts_type = Annotated[list[ClientText], Field(min_length=1, max_length=most, fail_fast=True)]
-    inputs_type = Annotated[
-        Annotated[ClientText, Tag(TEXT)] | Annotated[texts_type, Tag(TEXTS)],
-        Discriminator(text_or_texts),
-    ]
-
-    class EmbedRequest(ClientRequest):
-        """One text or several.
-
-        `truncate`: false refuses a text of more tokens than the model reads, instead of cutting off its end.
-        `normalize` can only be true: the model returns unit embeddings. `dimensions` keeps the first values of each
-        embedding; only models that were trained for that (Matryoshka) stay good.
-        """
-
-        inputs: inputs_type
-        truncate: bool | None = None
-        truncation_direction: Truncation = None
-        prompt_name: Prompt = None
-        normalize: (
-            Annotated[bool, AfterValidator(_check_normalize), Field(json_schema_extra={"const": True})] | None
-        ) = None
-        dimensions: Annotated[int, Field(ge=1, le=embedder.model.dim), BeforeValidator(whole_number)] | None = None
-
-    class Sentences(ClientRequest):
-        """A sentence, and those that it is compared with."""
-
-        source_sentence: ClientText
-        sentences: Annotated[list[ClientText], Field(min_length=1, max_length=max(1, most - 1), fail_fast=True)]
-
-    class SimilarityRequest(ClientRequest):
-        """A sentence, those that it is compared with, and how they are read."""
-
-        inputs: Sentences
-        parameters: SimilarityParameters | None = None
-
-    class TokenizeRequest(ClientRequest):
-        """One text or several, to be split into tokens."""
-
-        inputs: inputs_type
-        add_special_tokens: bool = True
-        prompt_name: Prompt = None
-
-    class AnyRequest(
-        RootModel[
-            Annotated[
-                Annotated[EmbedRequest, Tag(EMBED)] | Annotated[SimilarityRequest, Tag(SIMILARITY)],
-                Discriminator(_task),
-            ]
-        ]
-    ):
-        """A request to /embed or to /similarity."""
-
-    async def tokens_of(texts: list[str], prompt: Prompt, truncate: bool | None) -> list[TokenIds]:
-        """Return the tokens of each text. Raises HTTPException if one is too long and must not be cut."""
-        tokens = await embedding.tokenize(texts, INPUTS, role=prompt or "")
-        if truncate is False and any(one.is_truncated for one in tokens):
-            place = next(place for place, one in enumerate(tokens) if one.is_truncated)
-            found = (
-                f"more tokens than the model reads, with truncate false, expected at most {embedder.model.max_tokens}"
-            )
-            raise HTTPException(422, f"{INPUTS}.{place}: {found}; shorten the text, or let it be truncated")
-        return tokens
-
-    async def embed(body: EmbedRequest, stopwatch: Stopwatch) -> Response:
-        texts = [body.inputs] if isinstance(body.inputs, str) else body.inputs
-        tokens = await tokens_of(texts, body.prompt_name, body.truncate)
-        found = keep_dimensions(await embedding.embed(tokens, INPUTS, stopwatch), body.dimensions)
-        return embedding.reply(f"[{','.join(await embedding.write(found))}]", len(texts), INPUTS, stopwatch)
-
-    async def similarity(body: SimilarityRequest, stopwatch: Stopwatch) -> Response:
-        texts = [body.inputs.source_sentence, *body.inputs.sentences]
-        parameters = body.parameters or SimilarityParameters()
-        tokens = await tokens_of(texts, parameters.prompt_name, parameters.truncate)
-        source, *others = await embedding.embed(tokens, INPUTS, stopwatch)
-        cosines = [min(1.0, max(-1.0, float(other @ source))) for other in others]  # rounding can pass 1
-        return embedding.reply(json_text(cosines), len(texts), INPUTS, stopwatch)
-
-    def begin(request: Request) -> Stopwatch:
-        stopwatch = stopwatch_of(request)
-        stopwatch.lap("parse")
-        return stopwatch
-
-    described = describe_limits(settings)
-
-    @app.post(
-        "/embed",
-        response_model=EmbedReply,
-        responses=REFUSED,
-        summary="Embeddings, as text-embeddings-inference returns them",
-        description=described,
-    )
+    @post("/embed", summary="Embeddings, as text-embeddings-inference returns them")
     async def embed_route(body: EmbedRequest, request: Request) -> Response:
-        return await embed(body, begin(request))
+        return await embed(body, embedding, _begin(request))
 
-    @app.post(
-        "/similarity",
-        response_model=SimilarityReply,
-        responses=REFUSED,
-        summary="How alike a sentence is to others",
-        description=described,
-    )
+    @post("/similarity", summary="How alike a sentence is to others")
     async def similarity_route(body: SimilarityRequest, request: Request) -> Response:
-        return await similarity(body, begin(request))
+        return await compare(body, embedding, _begin(request))
 
-    @app.post(
-        "/",
-        response_model=EmbedReply | SimilarityReply,
-        responses=REFUSED,
-        summary="The same as /embed or /similarity, by the form of inputs",
-        description=described,
-    )
+    @post("/", summary="The same as /embed or /similarity, by the form of inputs")
     async def either_route(body: AnyRequest, request: Request) -> Response:
         if isinstance(body.root, EmbedRequest):
-            return await embed(body.root, begin(request))
-        return await similarity(body.root, begin(request))
+            return await embed(body.root, embedding, _begin(request))
+        return await compare(body.root, embedding, _begin(request))
 
-    @app.post(
-        "/tokenize",
-        response_model=TokenizeReply,
-        responses=REFUSED,
-        summary="The tokens of one or several texts, all of them",
-        description=described,
-    )
-    async def tokenize(body: TokenizeRequest, request: Request) -> Response:
-        stopwatch = begin(request)
-        texts = [body.inputs] if isinstance(body.inputs, str) else body.inputs
-        refuse_characters(texts, settings, INPUTS)
-        role = body.prompt_name or ""
+    @post("/tokenize", summary="The tokens of one or several texts, all of them")
+    async def tokenize_route(body: TokenizeRequest, request: Request) -> Response:
+        return await tokenize(body, embedding, _begin(request))
 
-        def spell_all() -> str:
-            lists, count = [], 0
-            for text in texts:
-                tokens = spell(*embedder.encode(text, role), with_special=body.add_special_tokens)
-                count += len(tokens)
-                refuse_tokens(count, len(texts), settings, INPUTS)
-                starts = range(0, len(tokens), TOKENS_AT_ONCE)
-                parts = [json_text(tokens[start : start + TOKENS_AT_ONCE])[1:-1] for start in starts]
-                lists.append(f"[{','.join(parts)}]")
-            return f"[{','.join(lists)}]"
 
-        spelled = await embedding.executor.run(spell_all, is_long=True)
-        stopwatch.lap("tokenize")
-        return embedding.reply(spelled, len(texts), INPUTS, stopwatch)
+async def embed(body: EmbedRequest, embedding: TextEmbedding, stopwatch: Stopwatch) -> Response:
+    """Return the embeddings of texts, a list of lists."""
+    tokens = await _tokens_of(as_list(body.inputs), embedding, body)
+    rows = await embedding.write(await embedding.embed(tokens, INPUTS, stopwatch, body.dimensions))
+    return text_reply(embedding.reply(f"[{','.join(rows)}]", len(tokens), INPUTS, stopwatch))
+
+
+async def compare(body: SimilarityRequest, embedding: TextEmbedding, stopwatch: Stopwatch) -> Response:
+    """Return the cosines of a sentence and others, a list."""
+    texts = [body.inputs.source_sentence, *body.inputs.sentences]
+    tokens = await _tokens_of(texts, embedding, body.parameters or TruncationOptions())
+    source, *others = await embedding.embed(tokens, INPUTS, stopwatch)
+    cosines = [min(1.0, max(-1.0, float(other @ source))) for other in others]  # rounding can pass 1
+    return text_reply(embedding.reply(json_text(cosines), len(texts), INPUTS, stopwatch))
+
+
+async def tokenize(body: TokenizeRequest, embedding: TextEmbedding, stopwatch: Stopwatch) -> Response:
+    """Return the tokens of texts, each with its characters, a list of lists."""
+    texts = as_list(body.inputs)
+    refuse_texts(texts, embedding.settings, INPUTS)
+
+    def spell_all() -> str:
+        lists, count = [], 0
+        for text in texts:
+            pieces = embedding.embedder.encode(text, body.prompt_name or "")
+            lists.append(spell(*pieces, with_special=body.add_special_tokens))
+            count += len(lists[-1])
+            refuse_tokens(count, len(texts), embedding.settings, INPUTS)
+        return json_text(lists)
+
+    spelled = await embedding.executor.run(spell_all, is_long=True)
+    stopwatch.lap("tokenize")
+    return text_reply(embedding.reply(spelled, len(texts), INPUTS, stopwatch))
+
+
+async def _tokens_of(texts: list[str], embedding: TextEmbedding, options: TruncationOptions) -> list[TokenIds]:
+    tokens = await embedding.tokenize(texts, INPUTS, options.prompt_name or "")
+    if options.truncate is False:
+        refuse_truncated(tokens, INPUTS, str(embedding.embedder.model.max_tokens))
+    return tokens
+
+
+def _begin(request: Request) -> Stopwatch:
+    stopwatch = stopwatch_of(request)
+    stopwatch.lap("parse")
+    return stopwatch

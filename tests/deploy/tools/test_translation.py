@@ -97,12 +97,6 @@ def test_sam_gives_the_function_no_permission_that_is_not_written_out(
     assert (condition, otherwise) == ("HasNetwork", {"Ref": "AWS::NoValue"})
 
 
-def test_no_role_is_without_the_boundary(translate: Translate) -> None:
-    roles = of_type(translate("Canary=true"), "AWS::IAM::Role")
-    for name, role in roles.items():
-        assert role["Properties"]["PermissionsBoundary"]["Fn::If"][1] == {"Ref": "PermissionsBoundary"}, name
-
-
 def test_a_domain_leads_to_the_stage_that_sam_makes(translate: Translate) -> None:
     translated = translate()
     (stage,) = of_type(translated, "AWS::ApiGatewayV2::Stage")
@@ -153,18 +147,3 @@ def test_traffic_is_shifted_by_codedeploy_only_with_a_canary(translate: Translat
     assert set(alarms) <= of_type(translated, "AWS::CloudWatch::Alarm").keys()
     (alias,) = of_type(translated, "AWS::Lambda::Alias").values()
     assert "CodeDeployLambdaAliasUpdate" in alias["UpdatePolicy"]
-
-
-def test_a_canarys_alarms_watch_the_version_that_is_new(translate: Translate) -> None:
-    translated = translate("Canary=true")
-    (version,) = of_type(translated, "AWS::Lambda::Version")
-    alarm = of_type(translated, "AWS::CloudWatch::Alarm")["CanaryDurationAlarm"]["Properties"]
-    dimensions = {one["Name"]: one["Value"] for one in alarm["Dimensions"]}
-    assert dimensions["ExecutedVersion"] == {"Fn::GetAtt": [version, "Version"]}
-
-
-def test_a_snapshot_is_made_of_versions_if_it_is_asked_for(translate: Translate) -> None:
-    for parameters in ((), ("SnapStart=PublishedVersions",)):
-        (function,) = of_type(translate(*parameters), "AWS::Lambda::Function").values()
-        assert function["Properties"]["SnapStart"] == {"ApplyOn": {"Ref": "SnapStart"}}
-        assert function["Properties"]["PackageType"] == "Image"

@@ -42,9 +42,3 @@ def test_it_holds_both_packages_their_types_and_nothing_else(installed: Path) ->
 def test_its_commands_start_outside_of_the_checkout(installed: Path, tmp_path: Path, command: list[str]) -> None:
     printed = run(sys.executable, *command, folder=tmp_path, environment={"PYTHONPATH": str(installed)})
     assert "usage:" in printed
-
-
-def test_its_engine_is_the_one_that_is_imported(installed: Path, tmp_path: Path) -> None:
-    script = "import function.engine.loading as loading; print(loading.__file__)"
-    printed = run(sys.executable, "-c", script, folder=tmp_path, environment={"PYTHONPATH": str(installed)})
-    assert Path(printed.strip()).is_relative_to(installed)

@@ -3,8 +3,6 @@
 import inspect
 import json
 import math
-import subprocess
-import sys
 import sysconfig
 import zipfile
 from pathlib import Path
@@ -13,8 +11,8 @@ from typing import Any
 import pytest
 
 from export.corpus import Corpus, CorpusError
+from export.corpus.language import find_other_language
 from export.corpus.python_documentation import MOST_WORDS, python_documentation
-from export.model.language import find_other_language
 
 ROOT = Path(__file__).parents[3]
 
@@ -34,8 +32,9 @@ def test_there_are_some_six_thousand_passages_in_english_with_all_parts(document
     assert documentation.ids == sorted(set(documentation.ids))
     assert documentation.empty_texts == 0
     assert find_other_language(documentation.texts) is None
-    # what would depend on where an object lies in memory
+    # neither addresses in memory, which differ from run to run, nor private names
     assert not [entry for entry in [*documentation.texts, *documentation.metadata] if " at 0x" in entry]
+    assert not [name for name in documentation.ids if any(part.startswith("_") for part in name.split("."))]
 
 
 def test_a_text_is_the_qualified_name_and_the_first_paragraph(documentation: Corpus) -> None:
@@ -47,21 +46,14 @@ def test_metadata_has_kind_module_and_a_signature_that_python_agrees_with(docume
     expected = f"extractall{inspect.signature(zipfile.ZipFile.extractall)}"
     found = metadata(documentation, "zipfile.ZipFile.extractall")
     assert found == {"kind": "method", "module": "zipfile", "signature": expected}
-    assert metadata(documentation, "json")["kind"] == "module"
-    assert metadata(documentation, "textwrap.fill")["kind"] == "function"
-    assert metadata(documentation, "zipfile.ZipFile")["kind"] == "class"
-    assert metadata(documentation, "pathlib.PurePath.name")["kind"] == "property"
+    names = ("json", "textwrap.fill", "zipfile.ZipFile", "pathlib.PurePath.name")
+    kinds = [metadata(documentation, name)["kind"] for name in names]
+    assert kinds == ["module", "function", "class", "property"]
 
 
 def test_functions_and_methods_written_in_c_are_there(documentation: Corpus) -> None:
     assert text(documentation, "math.sqrt") == f"math.sqrt: {math.sqrt.__doc__}"
     assert metadata(documentation, "math.sqrt")["signature"] == "sqrt(x, /)"
-    assert "substrings" in text(documentation, "str.split")
-    assert metadata(documentation, "str.split") == {
-        "kind": "method",
-        "module": "builtins",
-        "signature": "split(self, /, sep=None, maxsplit=-1)",
-    }
     assert {"len", "open", "os.listdir", "collections.deque", "re.Pattern.match"} <= set(documentation.ids)
 
 
@@ -69,13 +61,9 @@ def test_functions_and_methods_written_in_c_are_there(documentation: Corpus) -> 
     ("public", "internal"),
     [
         ("asyncio.gather", "asyncio.tasks.gather"),
-        ("unittest.TestCase.assertEqual", "unittest.case.TestCase.assertEqual"),
-        ("concurrent.futures.Future", "concurrent.futures._base.Future"),
         ("collections.abc.Mapping", "os.Mapping"),
         ("datetime.datetime.strptime", "_pydatetime.datetime.strptime"),
-        ("decimal.Decimal.sqrt", "_pydecimal.Decimal.sqrt"),
         ("os.path.join", "posixpath.join"),
-        ("os.path.exists", "genericpath.exists"),
         ("pathlib.Path.read_text", "pathlib._local.Path.read_text"),
     ],
 )
@@ -84,36 +72,10 @@ def test_an_object_goes_by_the_name_its_users_write(documentation: Corpus, publi
     assert internal not in documentation.ids
 
 
-def test_private_names_and_tests_stay_out(documentation: Corpus) -> None:
-    parts = [name.split(".") for name in documentation.ids]
-    assert not [name for name in parts if any(part.startswith("_") for part in name)]
-    assert not [name for name in parts if {"test", "tests", "idlelib", "lib2to3", "distutils"} & set(name[:-1])]
-
-
 def test_a_text_is_one_line_of_at_most_sixty_words(documentation: Corpus) -> None:
     for passage in documentation.texts:
         assert passage == " ".join(passage.split())
         assert len(passage.partition(": ")[2].removesuffix(" …").split()) <= MOST_WORDS
-
-
-def test_a_leading_signature_gives_way_to_the_sentence_below(documentation: Corpus) -> None:
-    assert text(documentation, "max").startswith("max: With a single iterable argument")
-    assert text(documentation, "collections.deque").startswith("collections.deque: A list-like sequence")
-
-
-def test_reading_imports_neither_the_documented_modules_nor_polars(tmp_path: Path) -> None:
-    script = (
-        "import sys, sysconfig; sysconfig.get_path = lambda _name: sys.argv[1];"
-        " from export.corpus.python_documentation import python_documentation;"
-        " assert 'antigravity.open' in python_documentation().ids;"
-        " assert not {'antigravity', 'asyncio', 'polars'} & set(sys.modules)"
-    )
-    (tmp_path / "antigravity.py").write_text('def open():\n    """Fly away from here."""\n')
-    (tmp_path / "json").mkdir()
-    (tmp_path / "json" / "__init__.py").touch()
-    command = [sys.executable, "-W", "error", "-c", script, str(tmp_path)]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
 
 def test_without_the_library_sources_an_error_asks_for_a_corpus(
@@ -126,15 +88,3 @@ def test_without_the_library_sources_an_error_asks_for_a_corpus(
         f"{tmp_path}: found no sources of the standard library, expected files such as json/__init__.py;"
         " name a file of your own with --corpus"
     )
-
-
-def test_an_old_file_with_an_invalid_escape_is_read_without_a_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = 'PATTERN = "\\d"\nif PATTERN:\n    async def find(what, /):\n        """Find it."""\n'
-    (tmp_path / "json").mkdir()
-    (tmp_path / "json" / "__init__.py").write_text(source)
-    monkeypatch.setattr(sysconfig, "get_path", lambda _name: str(tmp_path))
-    documentation = python_documentation()
-    assert text(documentation, "json.find") == "json.find: Find it."
-    assert metadata(documentation, "json.find")["signature"] == "find(what, /)"

@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 
 from export.documents.html import read_html_text
-from export.documents.passages import Passage, divide
-from export.documents.splitter import Splitter
+from export.documents.passages import DocumentPassage, Splitter, divide
 
 WORDS = "one two three four five six seven eight nine ten eleven twelve"
 
 
 @pytest.fixture
-def passages(make_splitter: Callable[..., Splitter]) -> Callable[..., list[Passage]]:
+def passages(make_splitter: Callable[..., Splitter]) -> Callable[..., list[DocumentPassage]]:
     return lambda html, tokens=40: list(divide(read_html_text(html, Path("page.html")), make_splitter(tokens)))
 
 
@@ -57,12 +56,12 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_page_becomes_passages(case: str, passages: Callable[..., list[Passage]]) -> None:
+def test_a_page_becomes_passages(case: str, passages: Callable[..., list[DocumentPassage]]) -> None:
     html, expected = CASES[case]
     assert [(each.headings, each.anchor, each.text) for each in passages(html)] == expected
 
 
-def test_a_long_table_is_divided_at_rows(passages: Callable[..., list[Passage]]) -> None:
+def test_a_long_table_is_divided_at_rows(passages: Callable[..., list[DocumentPassage]]) -> None:
     rows = "".join(f"<tr><td>n{row}<td>one two three four five" for row in range(9))
     found = passages(f"<table><tr><th>name<th>use{rows}</table>", tokens=30)
     assert [each.table for each in found] == ["", *["name | use"] * (len(found) - 1)]
@@ -75,5 +74,5 @@ def test_the_title_is_the_first_heading_or_the_one_of_the_head() -> None:
     assert read_html_text("x", Path("p.html")).title == "p"
 
 
-def test_a_page_is_nested_as_deeply_as_it_likes(passages: Callable[..., list[Passage]]) -> None:
+def test_a_page_is_nested_as_deeply_as_it_likes(passages: Callable[..., list[DocumentPassage]]) -> None:
     assert [each.text for each in passages("<div>" * 20_000 + "deep")] == ["deep"]

@@ -5,17 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from export.documents.document import UnreadableError
 from export.documents.markdown import read_markdown
-from export.documents.passages import Passage, divide
-from export.documents.splitter import Splitter
+from export.documents.passages import DocumentPassage, Splitter, divide
 
 WORDS = "one two three four five six seven eight nine ten eleven twelve"  # not small
 
 
 @pytest.fixture
-def passages(make_splitter: Callable[..., Splitter], tmp_path: Path) -> Callable[..., list[Passage]]:
-    def read(text: str, tokens: int = 40, anchors: str = "github") -> list[Passage]:
+def passages(make_splitter: Callable[..., Splitter], tmp_path: Path) -> Callable[..., list[DocumentPassage]]:
+    def read(text: str, tokens: int = 40, anchors: str = "github") -> list[DocumentPassage]:
         (tmp_path / "page.md").write_bytes(text.encode())
         return list(divide(read_markdown(tmp_path / "page.md", anchors), make_splitter(tokens)))
 
@@ -59,32 +57,34 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_sections_become_passages(case: str, passages: Callable[..., list[Passage]]) -> None:
+def test_sections_become_passages(case: str, passages: Callable[..., list[DocumentPassage]]) -> None:
     text, expected = CASES[case]
     assert [(each.headings, each.anchor, each.text) for each in passages(text)] == expected
 
 
 @pytest.mark.parametrize(("anchors", "anchor"), [("github", "a-b--mine-"), ("mkdocs", "mine"), ("sphinx", "a-b-mine")])
 def test_an_anchor_of_the_authors_own_is_no_part_of_the_heading(
-    anchors: str, anchor: str, passages: Callable[..., list[Passage]]
+    anchors: str, anchor: str, passages: Callable[..., list[DocumentPassage]]
 ) -> None:
     (found,) = passages(f"# A b {{ #mine }}\n\n{WORDS}", anchors=anchors)
     assert (found.headings, found.anchor) == (("A b",), anchor)
 
 
-def test_paragraphs_share_a_passage_and_code_stays_whole(passages: Callable[..., list[Passage]]) -> None:
+def test_paragraphs_share_a_passage_and_code_stays_whole(passages: Callable[..., list[DocumentPassage]]) -> None:
     code = f"```\n{WORDS}\n\n{WORDS}\n```"
     found = passages(f"# A\n\n{WORDS}\n\n{WORDS}\n\n{code}\n\n{WORDS}", tokens=37)
     assert [each.text for each in found] == [f"{WORDS}\n\n{WORDS}", code, WORDS]
 
 
-def test_a_long_paragraph_is_divided_at_sentences(passages: Callable[..., list[Passage]]) -> None:
+def test_a_long_paragraph_is_divided_at_sentences(passages: Callable[..., list[DocumentPassage]]) -> None:
     sentences = [f"{WORDS} {number}." for number in range(6)]
     found = passages("# A\n" + " ".join(sentences), tokens=30)
     assert [each.text for each in found] == [" ".join(sentences[place : place + 2]) for place in (0, 2, 4)]
 
 
-def test_a_long_table_is_divided_at_rows_and_its_header_goes_along(passages: Callable[..., list[Passage]]) -> None:
+def test_a_long_table_is_divided_at_rows_and_its_header_goes_along(
+    passages: Callable[..., list[DocumentPassage]],
+) -> None:
     header = "| name | use |\n| --- | --- |\n"
     rows = [f"| n{row} | one two three four five |" for row in range(9)]
     found = passages(f"# A\n\n{header}" + "\n".join(rows), tokens=40)
@@ -108,18 +108,3 @@ def test_front_matter_becomes_fields(front: str, title: str, fields: dict[str, o
     (tmp_path / "page.md").write_bytes(f"{front}# Head\n\n{WORDS}\n".encode())
     document = read_markdown(tmp_path / "page.md", "github")
     assert (document.title, document.fields) == (title, fields)
-
-
-def test_a_page_that_is_not_utf_8_names_the_reason(tmp_path: Path) -> None:
-    (tmp_path / "page.md").write_bytes(b"caf\xe9")
-    with pytest.raises(UnreadableError, match=r"not UTF-8: .* at byte 3"):
-        read_markdown(tmp_path / "page.md", "github")
-
-
-def test_offsets_after_front_matter_are_those_of_the_file(
-    tmp_path: Path, make_splitter: Callable[..., Splitter]
-) -> None:
-    text = f"---\ntitle: é\n---\n# A\n\n{WORDS}"
-    (tmp_path / "page.md").write_text(text, "utf-8")
-    (found,) = divide(read_markdown(tmp_path / "page.md", "github"), make_splitter(40))
-    assert text[found.start : found.end] == found.text == WORDS

@@ -10,13 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from export.corpus.embedded import PREFIX_CHARACTERS, EmbeddedTexts, heading_prefix
-from export.documents.document import Heading
+from export.corpus.corpus import PREFIX_CHARACTERS, EmbeddedTexts, heading_prefix
+from export.documents.document import Heading, read_plain
 from export.documents.html import read_html_text
 from export.documents.markdown import read_markdown
-from export.documents.passages import divide
-from export.documents.plain import read_plain
-from export.documents.splitter import Splitter
+from export.documents.passages import Splitter, divide
 
 TOKENS = 24
 WORDS = st.sampled_from(["alpha", "beta.", "`gamma`", "Ωmega", "東京", "*d*", "<b>", "|", "1-2", "x" * 90])
@@ -27,12 +25,6 @@ PIECES = st.one_of(
     LINES.map("- {}\n- two".format),
     LINES.map("```\n{}\n\nb\n```".format),
     st.lists(LINES, max_size=9).map(lambda rows: "| a | b |\n| - | - |\n" + "\n".join(f"| {row} |" for row in rows)),
-)
-HTML_PIECES = st.sampled_from(
-    "<h1~id=a> </h1> <p> <li> <dl><dt~id=x> <dd> </dl> <pre> </pre> <table><tr><td> </table> <br> <nav> </nav> "
-    "<section~id=s> </section> alpha~beta. gamma~&amp;~delta".replace(" ", "\n")
-    .replace("~", " ")
-    .split("\n")
 )
 MARKDOWN = st.lists(PIECES, max_size=12).map("\n\n".join)
 # Pages that are well nested. Nothing but an element is between two words W, unless they are in an inline element.
@@ -94,15 +86,6 @@ def test_passages_of_plain_text(text: str, tokens: int, tmp_path: Path, make_spl
     found = list(divide(read_plain(tmp_path / "page.txt"), splitter))
     assert all(text[each.start : each.end] == each.text and splitter.count(each.text) <= tokens for each in found)
     assert "".join("".join(each.text for each in found).split()) == "".join(text.split())
-
-
-@given(html=st.lists(HTML_PIECES, max_size=60).map("".join))
-@THOROUGH
-def test_passages_of_html(html: str, make_splitter: Callable[..., Splitter]) -> None:
-    document = read_html_text(html, Path("page.html"))
-    (part,) = document.parts
-    found = list(divide(document, make_splitter(9)))
-    assert all(part.text[each.start : each.end] == each.text == each.text.strip() != "" for each in found)
 
 
 def test_overlap_repeats_the_end_of_the_passage_before(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:

@@ -9,9 +9,8 @@ import pytest
 
 from export.documents.document import UnreadableError
 from export.documents.docx import read_docx
-from export.documents.passages import divide
+from export.documents.passages import Splitter, divide
 from export.documents.pdf import read_pdf
-from export.documents.splitter import Splitter
 from tests.export.documents.files import paragraph, write_docx, write_pdf
 
 LINE = "This line is long enough to be a full line of its paragraph"
@@ -87,23 +86,8 @@ def test_a_pdf_that_is_opened_several_times_has_all_its_pages(tmp_path: Path, mo
     assert [(part.page, part.text[-1]) for part in document.parts] == [(1, "a"), (2, "b"), (3, "c"), (4, "d"), (5, "e")]
 
 
-def test_a_heading_of_a_pdf_is_found_on_two_lines(tmp_path: Path, make_splitter: Callable[..., Splitter]) -> None:
-    path = write_pdf(
-        tmp_path / "a.pdf", [["4.7 Permanent failures:", "Replicas", f"{LINE}."]], [("Permanent failures: Replicas", 0)]
-    )
-    (found,) = divide(read_pdf(path), make_splitter(40))
-    assert (found.headings, found.text) == (("Permanent failures: Replicas",), f"{LINE}.")
-
-
-def test_lines_of_a_column_are_joined_below_a_wide_figure(tmp_path: Path) -> None:
-    column = ["a short line of a column", "which goes on on the next one", "and once more until here."]
-    (part,) = read_pdf(write_pdf(tmp_path / "a.pdf", [[f"{LINE} {LINE}", *column]])).parts
-    assert part.text.endswith(" ".join(column))
-
-
-@pytest.mark.parametrize("title", ["paper.dvi", "Microsoft Word - Report.doc", "Untitled Document"])
-def test_a_title_that_a_program_made_is_none(title: str, tmp_path: Path) -> None:
-    assert read_pdf(write_pdf(tmp_path / "a.pdf", [[LINE]], title=title)).title == "a"
+def test_a_title_that_a_program_made_is_none(tmp_path: Path) -> None:
+    assert read_pdf(write_pdf(tmp_path / "a.pdf", [[LINE]], title="Microsoft Word - Report.doc")).title == "a"
 
 
 def test_a_pdf_that_cannot_be_read_names_the_reason(tmp_path: Path) -> None:
@@ -127,13 +111,9 @@ def test_a_docx_has_sections_lists_and_tables(tmp_path: Path, make_splitter: Cal
     assert found == [(("Guide",), "", LINE), (("Guide", "Setup"), "", f"{LINE}\n\na | b")]
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [(b"\xd0\xcf\x11\xe0 and so on", "^encrypted, or a .doc"), (b"nonsense", "^broken: "), (b"", "^broken: ")],
-)
-def test_a_docx_that_cannot_be_read_names_the_reason(content: bytes, reason: str, tmp_path: Path) -> None:
-    (tmp_path / "a.docx").write_bytes(content)
-    with pytest.raises(UnreadableError, match=reason):
+def test_an_encrypted_docx_names_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "a.docx").write_bytes(b"\xd0\xcf\x11\xe0 and so on")
+    with pytest.raises(UnreadableError, match=r"^encrypted, or a \.doc"):
         read_docx(tmp_path / "a.docx")
 
 
@@ -146,8 +126,3 @@ def test_a_docx_that_would_unpack_to_too_much_is_not_unpacked(tmp_path: Path) ->
         archive.writestr("word/main.bin", b"0" * 20_000_000)
     with pytest.raises(UnreadableError, match=r"^20,00\d,\d+ bytes unpacked, more than 10,000,000: divide it$"):
         read_docx(path)
-
-
-def test_a_docx_with_broken_xml_names_the_reason(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableError, match=r"^broken: "):
-        read_docx(write_docx(tmp_path / "a.docx", "<w:p>"))

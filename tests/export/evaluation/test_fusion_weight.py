@@ -1,11 +1,12 @@
 """The advice finds a known best weight, and does not take noise for a better one."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
-from export.evaluation.fusion_weight import Advice, advise, weights_with
-from export.evaluation.measures import measure
-from function.engine.arrays import Array
+from export.evaluation.measures import Advice, advise, figure, measure, randomization_test, weights_with
+from function.engine.tensors import Array
 
 
 def synthetic(
@@ -43,12 +44,6 @@ def test_the_best_weight_of_a_synthetic_set_is_found(best: float) -> None:
     assert advice.gain.value > 0.01
 
 
-def test_the_current_weight_is_kept_where_it_is_best() -> None:
-    advice = advice_of(0.65, questions=60, current=0.65)
-    assert (advice.best, advice.current) == (0.65, 0.65)
-    assert advice.is_noise
-
-
 def test_random_relevance_is_noise() -> None:
     verdicts = [advice_of(None, questions=40, current=0.6, seed=seed) for seed in range(40)]
     best_of_all = [advice.ndcg[advice.best] - advice.ndcg[0.6] for advice in verdicts]
@@ -61,3 +56,23 @@ def test_the_current_weight_is_compared_although_it_is_no_round_one() -> None:
     assert weights_with(0.65)[0] == 0.65
     assert sorted(weights_with(0.6)) == [step / 10 for step in range(11)]
     assert weights_with(None)[0] == 0.5
+
+
+def test_intervals_cover_the_true_mean() -> None:
+    random = np.random.default_rng(1)
+    figures = [figure(random.beta(2, 1, size=60)) for _ in range(300)]
+    covered = np.mean([one.low <= 2 / 3 <= one.high for one in figures])
+    assert 0.91 <= covered <= 0.98
+
+
+def test_the_p_of_the_test_is_that_of_all_signs() -> None:
+    random = np.random.default_rng(2)
+    for shift in (0.0, 0.1, 0.5):
+        differences = np.round(random.normal(shift, 0.4, size=12), 2)
+        sums = np.array([np.dot(signs, differences) for signs in product((-1, 1), repeat=12)])
+        exact = np.mean(np.abs(sums) >= abs(differences.sum()) - 1e-9)
+        assert abs(randomization_test(differences) - exact) < 0.015
+
+
+def test_equal_bundles_do_not_differ() -> None:
+    assert randomization_test(np.zeros(20)) == 1

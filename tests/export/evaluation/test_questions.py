@@ -1,6 +1,5 @@
 """Questions are read from JSON lines, BEIR folders and TREC files, and every fault says where it is and what to do."""
 
-import gzip
 import json
 from pathlib import Path
 
@@ -22,18 +21,6 @@ def write_beir(folder: Path, qrels: str = "qrels/test.tsv") -> Path:
     return folder
 
 
-TREC = """\
-<top>
-<num> Number: 301
-<title> International
-Organized Crime
-<desc> Description: Identify organizations.
-</top>
-
-<top><num>302</num><title>Polio</title></top>
-"""
-
-
 def test_json_lines_have_lists_or_grades(tmp_path: Path) -> None:
     lines = [
         {"query": "one", "relevant": ["a", 7]},
@@ -44,11 +31,6 @@ def test_json_lines_have_lists_or_grades(tmp_path: Path) -> None:
         [Question("1", "one", {"a": 1, "7": 1}), Question("second", "two", {"b": 2, "c": 0})],
         [],
     )
-
-
-def test_a_compressed_file_is_read(tmp_path: Path) -> None:
-    (tmp_path / "questions.jsonl.gz").write_bytes(gzip.compress(b'{"query": "one", "relevant": ["a"]}\n'))
-    assert read_questions(tmp_path / "questions.jsonl.gz")[0] == [Question("1", "one", {"a": 1})]
 
 
 @pytest.mark.parametrize("qrels", ["qrels/test.tsv", "qrels.tsv"])
@@ -65,23 +47,14 @@ def test_the_test_split_is_taken_unless_qrels_names_another(tmp_path: Path) -> N
     assert [question.id for question in read_questions(folder, dev)[0]] == ["q2"]
 
 
-def test_trec_topics_and_qrels(tmp_path: Path) -> None:
-    topics = write(tmp_path / "topics.txt", TREC)
+def test_lines_with_tabs_and_qrels_of_trec(tmp_path: Path) -> None:
+    topics = write(tmp_path / "topics.txt", "301\tInternational organized crime\n302\tPolio\n")
     qrels = write(tmp_path / "qrels.txt", "301 0 FR-1 1\n301 0 FR-2 0\n302 0 FR-3 0\n303 0 FR-4 1\n")
     questions, notes = read_questions(topics, qrels)
-    assert questions == [Question("301", "International Organized Crime", {"FR-1": 1, "FR-2": 0})]
+    assert questions == [Question("301", "International organized crime", {"FR-1": 1, "FR-2": 0})]
     assert notes == [
         "1 questions have no relevant text; left out",
         "1 questions of qrels.txt are not in topics.txt; left out",
-    ]
-
-
-def test_topics_of_lines_with_tabs(tmp_path: Path) -> None:
-    topics = write(tmp_path / "topics.tsv", "19\twhat is a robot\n20\tanother\n")
-    qrels = write(tmp_path / "qrels.txt", "19 Q0 d1 3\n20 Q0 d1 1\n20 Q0 d1 1\n")
-    assert read_questions(topics, qrels)[0] == [
-        Question("19", "what is a robot", {"d1": 3}),
-        Question("20", "another", {"d1": 1}),
     ]
 
 
@@ -89,21 +62,13 @@ def test_topics_of_lines_with_tabs(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("", "found no question, expected"),
+        ('{"query": 3, "relevant": "a"}\n', "line 1: found no question or no relevant ids, expected {"),
         (
-            '{"query": "one", "relevant": ["a"]}\n{"query": "two", "relevant": [',
-            "line 2: found JSONDecodeError",
+            '{"query": "one", "relevant": {"a": 0}}\n',
+            "line 1: found the grades [0], expected whole numbers of 0 or more",
         ),
-        ('{"query": 3, "relevant": "a"}\n', "line 1: found {'query': 'int', 'relevant': 'str'}, expected {"),
-        ('{"query": "one", "relevant": {"a": 0}}\n', "line 1: found only grades of 0 in relevant"),
-        (
-            '{"query": "one", "relevant": {"a": -1}}\n',
-            "line 1: found the grade '-1' of 'a', expected a whole number of 0",
-        ),
-        ('{"query": "one", "relevant": ["a"]}\n' * 2, "line 2: found the question of line 1 again ('one')"),
-        (
-            '{"query": "", "relevant": ["a"]}\n{"query": " ", "relevant": ["b"]}\n{"query": "x", "relevant": ["b"]}\n',
-            "line 1: found an empty query in 2 lines, expected a question; write one into each, or delete the lines",
-        ),
+        ('{"query": "one", "relevant": {"a": 1, "b": -1}}\n', "line 1: found the grades [1, -1], expected whole"),
+        ('{"query": "one", "relevant": ["a"], "id": "x"}\n' * 2, "line 2: found the id 'x' again"),
     ],
 )
 def test_faults_of_json_lines(tmp_path: Path, content: str, message: str) -> None:
@@ -121,8 +86,7 @@ def test_faults_of_json_lines(tmp_path: Path, content: str, message: str) -> Non
         ("1\tone\n", "1 0 a -1\n", "qrels.txt, line 1: found the grade '-1', expected a whole number of 0 or more"),
         ("1\tone\n", "1 0 a 1\n1 a\n", "qrels.txt, line 2: found 2 fields, expected query id, iteration"),
         ("1\tone\n", "2 0 a 1\n", "found no relevant text for any of 1 questions in"),
-        ("1\tone\n1\ttwo\n", "1 0 a 1\n", "topics.txt, line 2: found the id '1' again"),
-        ("<xml>", "1 0 a 1\n", "topics.txt: found no <top>"),
+        ("1\tone\n1\ttwo\n", "1 0 a 1\n", "topics.txt, line 2: found the id '1' and the question"),
     ],
 )
 def test_faults_of_topics_and_judgements(tmp_path: Path, topics: str, qrels: str, message: str) -> None:
@@ -134,25 +98,7 @@ def test_faults_of_topics_and_judgements(tmp_path: Path, topics: str, qrels: str
 
 def test_a_beir_folder_without_judgements(tmp_path: Path) -> None:
     (write_beir(tmp_path) / "qrels" / "test.tsv").unlink()
-    with pytest.raises(CorpusError, match=r"found no qrels, expected a BEIR folder with .*; name the file .* --qrels"):
-        read_questions(tmp_path)
     for name in ("dev", "train"):
         write(tmp_path / "qrels" / f"{name}.tsv", "q1\td1\t1\n")
-    with pytest.raises(CorpusError, match=r"found dev.tsv, train.tsv, expected test.tsv or one file; name one"):
+    with pytest.raises(CorpusError, match=r"found 2 files in qrels, expected qrels/test.tsv or one file; name one"):
         read_questions(tmp_path)
-
-
-def test_missing_files(tmp_path: Path) -> None:
-    for questions, qrels in (("none", None), ("none", "qrels.txt"), ("topics.txt", "none")):
-        write(tmp_path / "topics.txt", "1\tone\n")
-        write(tmp_path / "qrels.txt", "1 0 a 1\n")
-        with pytest.raises(CorpusError, match=r"none: found no file, expected .*; check the path"):
-            read_questions(tmp_path / questions, tmp_path / qrels if qrels else None)
-    with pytest.raises(CorpusError, match=r"queries.jsonl: found no file"):
-        read_questions(tmp_path, tmp_path / "qrels.txt")
-
-
-def test_bytes_that_are_not_utf_8(tmp_path: Path) -> None:
-    (tmp_path / "questions.jsonl").write_bytes(b'{"query": "caf\xe9", "relevant": ["a"]}\n')
-    with pytest.raises(CorpusError, match="found text in UTF-8 that cannot be read"):
-        read_questions(tmp_path / "questions.jsonl")

@@ -4,19 +4,15 @@ import errno
 import fcntl
 import os
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from export.files.replace import COMPLETE, PARTIAL, replacing
-from function.engine.bundle import MANIFEST, MODEL, TOKENIZER, BundleError, open_bundle, read_manifest
+from export.files import FINISHED, PARTIAL, finishing, replacing
+from function.engine.bundle import MANIFEST, MODEL, TOKENIZER, BundleError, check_bundle, read_manifest
 from tests.export.command_line import contents, names
-from tests.export.disks import mounted, small_disk
 
 ROOT = Path(__file__).parents[3]
 
@@ -67,7 +63,7 @@ def test_a_new_bundle_stands_under_its_name_when_all_is_written(new: Path, tmp_p
         assert fresh.parent == out  # the same file system, whatever is mounted where
         copy_into(fresh, new)
         with pytest.raises(BundleError, match=r"holds no manifest\.json"):
-            open_bundle(out)
+            check_bundle(out)
     assert holds(out, new)
     assert names(tmp_path) == ["not"]
 
@@ -77,21 +73,14 @@ def linked(link: Path, target: Path) -> Path:
     return link
 
 
-def empty(folder: Path) -> Path:
-    folder.mkdir()
-    return folder
-
-
 @pytest.mark.parametrize(
     "place",
     [
-        lambda bundle: bundle,
         lambda bundle: Path("bundle"),
         lambda bundle: linked(bundle.parent / "current", bundle),
         lambda bundle: linked(bundle.parent / "current", bundle.parent / "v1"),
-        lambda bundle: empty(bundle.parent / "empty"),
     ],
-    ids=["a bundle", "a relative path", "a link to a bundle", "a link to no folder yet", "an empty folder"],
+    ids=["a relative path", "a link to a bundle", "a link to no folder yet"],
 )
 def test_a_folder_is_replaced_where_it_is(
     place: Callable[[Path], Path], bundle_copy: Path, new: Path, monkeypatch: pytest.MonkeyPatch
@@ -109,13 +98,6 @@ def test_a_folder_is_replaced_where_it_is(
     assert set(names(bundle_copy.parent)) - others <= {"v1"}
 
 
-def test_the_working_folder_can_be_the_bundle(bundle_copy: Path, new: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(bundle_copy)
-    put(Path(), new)
-    assert Path.cwd() == bundle_copy.resolve()  # raises in a folder that was deleted
-    assert holds(Path(), new)
-
-
 def test_files_that_the_new_bundle_does_not_list_go(bundle_copy: Path, new_model: Path) -> None:
     put(bundle_copy, new_model)
     assert holds(bundle_copy, new_model)
@@ -130,15 +112,6 @@ def test_a_new_folder_can_be_read_by_everyone(new: Path, tmp_path: Path) -> None
     assert (tmp_path / "out").stat().st_mode & 0o777 == 0o755
 
 
-def test_a_mount_point_is_replaced_also_behind_a_link(bundle: Path, new: Path, tmp_path: Path) -> None:
-    with mounted(tmp_path / "volume", *small_disk(8_000)) as out:
-        (out / "lost+found").mkdir()  # as in the root of each ext4 file system
-        for place, files in ((out, bundle), (linked(tmp_path / "current", out), new)):
-            put(place, files)
-            assert contents(out) == contents(files)
-            assert names(out) == sorted([*names(files), "lost+found"])
-
-
 # What is not touched
 
 
@@ -150,9 +123,7 @@ def tree(folder: Path) -> dict[str, bytes | None]:
     ("files", "message"),
     [
         ({"holiday.jpg": "precious"}, "holds holiday.jpg, so it is not a bundle"),
-        ({"manifest.json": '{"start_url": "/"}', "index.html": ""}, "holds index.html, so it is not a bundle"),
         ({"manifest.json": '{"name": "My app"}'}, "holds manifest.json and no model.ort, so it is not a bundle"),
-        ({".partial/of-rsync": "", "holiday.jpg": "precious"}, "holds holiday.jpg, so it is not a bundle"),
     ],
 )
 def test_a_folder_that_is_not_a_bundle_is_not_touched(files: dict[str, str], message: str, tmp_path: Path) -> None:
@@ -190,13 +161,6 @@ def test_an_error_or_an_interruption_leaves_the_old_bundle_byte_for_byte(
     assert names(bundle_copy.parent) == ["bundle"]
 
 
-def test_an_error_leaves_nothing_where_nothing_was_but_an_empty_folder(tmp_path: Path) -> None:
-    stop_half_way(tmp_path / "not" / "there")
-    assert names(tmp_path) == []
-    stop_half_way(empty(tmp_path / "out"))
-    assert names(tmp_path / "out") == []
-
-
 @pytest.mark.parametrize(("moved", "stop"), [(1, KeyboardInterrupt()), (4, OSError(errno.EIO, "Input/output error"))])
 def test_after_a_stop_while_files_move_the_next_export_moves_the_rest(
     bundle_copy: Path, new: Path, moved: int, stop: BaseException, monkeypatch: pytest.MonkeyPatch
@@ -206,7 +170,7 @@ def test_after_a_stop_while_files_move_the_next_export_moves_the_rest(
         with pytest.raises(type(stop)):
             put(bundle_copy, new)
     with pytest.raises(BundleError, match=r"holds no manifest\.json"):
-        open_bundle(bundle_copy)
+        check_bundle(bundle_copy)
     stop_half_way(bundle_copy)
     assert holds(bundle_copy, new)
 
@@ -223,76 +187,7 @@ def stopping_after(count: int, stop: BaseException) -> Callable[[Path, Path], Pa
     return replace_or_stop
 
 
-def test_an_error_of_the_disk_while_it_stores_the_files_leaves_the_old_bundle(
-    bundle: Path, bundle_copy: Path, new: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(descriptor: int) -> None:
-        raise OSError(errno.EIO, "Input/output error")
-
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match="Input/output error"):
-        put(bundle_copy, new)
-    assert holds(bundle_copy, bundle)
-
-
 # Killed processes
-
-KILLED_HALF_WAY = """
-import os, signal, sys
-from pathlib import Path
-from export.files.replace import replacing
-with replacing(Path(sys.argv[1])) as fresh:
-    (fresh / "manifest.json").write_text("half")
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-KILLED_WHILE_MOVING = """
-import os, shutil, signal, sys
-from pathlib import Path
-from export.files.replace import replacing
-replace, left = Path.replace, int(sys.argv[3])
-def replace_or_die(self, target):
-    global left
-    if not left:
-        os.kill(os.getpid(), signal.SIGKILL)
-    left -= 1
-    return replace(self, target)
-Path.replace = replace_or_die
-with replacing(Path(sys.argv[1])) as fresh:
-    shutil.copytree(sys.argv[2], fresh, dirs_exist_ok=True)
-"""
-
-
-def run_killed(code: str, *arguments: object) -> None:
-    done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], cwd=ROOT, check=False)
-    assert done.returncode == -signal.SIGKILL
-
-
-def test_a_killed_process_leaves_the_old_bundle_and_the_next_export_removes_what_it_left(
-    bundle: Path, bundle_copy: Path
-) -> None:
-    run_killed(KILLED_HALF_WAY, bundle_copy)
-    assert names(bundle_copy) == sorted([*names(bundle), PARTIAL])
-    assert open_bundle(bundle_copy) == open_bundle(bundle)
-    stop_half_way(bundle_copy)
-    assert holds(bundle_copy, bundle)
-
-
-@pytest.mark.parametrize("moved", [0, 2])
-def test_a_bundle_whose_process_was_killed_while_files_moved_does_not_open_until_the_rest_has_moved(
-    bundle_copy: Path, new_model: Path, moved: int
-) -> None:
-    run_killed(KILLED_WHILE_MOVING, bundle_copy, new_model, moved)
-    with pytest.raises(BundleError, match=r"holds no manifest\.json"):
-        open_bundle(bundle_copy)
-    stop_half_way(bundle_copy)
-    assert holds(bundle_copy, new_model)
-
-
-def test_the_folder_of_an_export_killed_at_its_end_is_removed(bundle: Path, bundle_copy: Path) -> None:
-    (bundle_copy / PARTIAL).mkdir()
-    (bundle_copy / PARTIAL / COMPLETE).touch()
-    stop_half_way(bundle_copy)
-    assert holds(bundle_copy, bundle)
 
 
 # Two at once
@@ -322,3 +217,18 @@ def test_a_lock_on_a_file_that_another_export_has_removed_does_not_count(
     monkeypatch.setattr(fcntl, "flock", end_meanwhile)
     with pytest.raises(BundleError, match="another export is writing"):
         replacing(tmp_path / "out").__enter__()
+
+
+# Finished pieces
+
+
+def finish(fresh: Path, name: str) -> None:
+    with finishing(fresh, name) as path:
+        path.write_text(name)
+
+
+def test_a_piece_is_flushed_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[Path] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: flushed.append(Path(f"/proc/self/fd/{descriptor}").readlink()))
+    finish(tmp_path, "shard")
+    assert flushed == [tmp_path / "shard.unfinished", tmp_path / FINISHED]

@@ -11,13 +11,20 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from safetensors.numpy import save, save_file
 
-from export.files import tensor_file
-from export.files.tensor_file import BLOCK, map_file, save_tensors
+from export import files as tensor_file
+from export.files import COPIED_AT_ONCE, map_file, release, save_tensors
 from function.engine.tensors import DTYPES, map_tensors
 from tests.export.memory import peak_of
 
+STATUS = Path("/proc/self/status")
 dtypes = st.sampled_from(list(DTYPES.values())).map(np.dtype)
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
+
+
+def mapped_bytes() -> int:
+    """Return how many bytes of mapped files are in memory."""
+    (line,) = [line for line in STATUS.read_text().splitlines() if line.startswith("RssFile:")]
+    return int(line.split()[1]) * 1024
 
 
 @pytest.fixture(scope="module")
@@ -31,15 +38,9 @@ def test_the_bytes_are_those_that_the_library_writes(path: Path, tensors: dict[s
     assert path.read_bytes() == save(tensors)
 
 
-def test_each_dtype_of_a_bundle_is_in_the_librarys_order(path: Path) -> None:
-    tensors: dict[str, Any] = {name: np.arange(3).astype(dtype) for name, dtype in DTYPES.items()}
-    save_tensors(path, tensors)
-    assert path.read_bytes() == save(tensors)
-
-
 @pytest.mark.parametrize("block", [1, 40, 1000])
 def test_arrays_larger_than_a_block_are_whole(path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
-    monkeypatch.setattr(tensor_file, "BLOCK", block)
+    monkeypatch.setattr(tensor_file, "COPIED_AT_ONCE", block)
     tensors: dict[str, Any] = {
         "codes": np.arange(210, dtype=np.int8).reshape(30, 7),
         "scales": np.arange(101, dtype=np.float32),
@@ -53,13 +54,6 @@ def test_arrays_that_are_not_contiguous_are_written_in_the_order_of_their_rows(p
     for part in (whole.T, whole[::2], whole[:, 3], np.asfortranarray(whole)):
         save_tensors(path, {"part": part})
         np.testing.assert_array_equal(map_tensors(path)["part"], part)
-
-
-def test_a_mapped_tensor_goes_from_one_file_to_another(path: Path, tmp_path: Path) -> None:
-    tensors = {"codes": np.arange(210, dtype=np.int8).reshape(30, 7), "none": np.empty((0, 7), np.int8)}
-    save_file(tensors, tmp_path / "other.safetensors")
-    save_tensors(path, map_tensors(tmp_path / "other.safetensors"))
-    assert path.read_bytes() == save(tensors)
 
 
 def test_an_open_file_is_a_tensor_of_all_its_bytes(path: Path) -> None:
@@ -76,13 +70,27 @@ def test_a_dtype_that_no_bundle_has_is_refused_before_a_file_is_made(tmp_path: P
     assert list(tmp_path.iterdir()) == []
 
 
-def test_another_user_may_read_the_file(path: Path) -> None:
-    path.unlink(missing_ok=True)
-    save_tensors(path, {})
-    assert oct(path.stat().st_mode & 0o777) == "0o644"
-
-
 def test_an_array_that_is_not_contiguous_is_not_all_in_memory(path: Path) -> None:
-    columns = np.zeros((64, 10 * BLOCK // 64), np.int8)
-    assert peak_of(lambda: save_tensors(path, {"codes": columns.T})) < 3 * BLOCK
-    assert path.stat().st_size > 10 * BLOCK
+    columns = np.zeros((64, 10 * COPIED_AT_ONCE // 64), np.int8)
+    assert peak_of(lambda: save_tensors(path, {"codes": columns.T})) < 3 * COPIED_AT_ONCE
+    assert path.stat().st_size > 10 * COPIED_AT_ONCE
+
+
+@pytest.mark.skipif(not STATUS.exists(), reason="needs Linux's /proc")
+def test_released_pages_leave_memory_and_can_be_read_again(path: Path) -> None:
+    save_file({"codes": np.ones((1_000_000, 64), np.int8)}, path)
+    array = map_tensors(path)["codes"]
+    before = mapped_bytes()
+    total = int(array.sum(dtype=np.int64))
+    assert mapped_bytes() - before > array.nbytes / 2
+    release(array[5:])
+    assert mapped_bytes() - before < array.nbytes / 10
+    assert int(array.sum(dtype=np.int64)) == total
+
+
+def test_values_that_are_only_in_memory_stay(path: Path) -> None:
+    path.write_bytes(bytes(100))
+    copied_on_write = np.memmap(path, np.int8, "c")
+    copied_on_write[-1] = 7
+    release(copied_on_write)
+    assert copied_on_write[-1] == 7

@@ -1,23 +1,19 @@
 """A corpus is embedded in shards, and each text as if it were alone."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from export.corpus import Corpus
-from export.files.replace import FINISHED
+from export.corpus.corpus import digest_texts
+from export.files import FINISHED
 from export.index import embed
 from export.index.embed import embed_corpus
+from export.index.shards import read_shards, save_shard
 from function.engine.embedder import Embedder
-from function.engine.quantization import quantize
-
-
-def test_a_group_ends_with_its_texts_or_its_characters() -> None:
-    texts = ["a", "b", "c", "d", "e" * 9, "f", "g" * 30, "h", "i"]
-    groups = list(embed.group(texts, 3, 10, len))
-    assert groups == [["a", "b", "c"], ["d", "e" * 9], ["f"], ["g" * 30], ["h", "i"]]
-    assert list(embed.group([], 3, 10, len)) == []
+from function.engine.quantization import Codes, Scales, quantize
 
 
 def test_a_corpus_embeds_to_the_same_bits_as_its_texts_one_by_one(
@@ -61,32 +57,49 @@ def test_equal_texts_are_embedded_once_and_have_equal_rows(
     assert told[-1] == (1.0, 5)
 
 
-def test_the_documents_prompt_is_put_before_each_text(tiny_embedder: Embedder, tmp_path: Path) -> None:
-    rows = embed_corpus(tiny_embedder, ["the old sailor", "forty apples"], tmp_path, "tests")
-    plain = tiny_embedder.tokenize(["passage: the old sailor", "passage: forty apples"])
-    expected = quantize(tiny_embedder.embed(plain))
-    np.testing.assert_array_equal(rows.codes, expected[0])
-    np.testing.assert_array_equal(rows.scales, expected[1])
-
-
 @pytest.fixture
 def tiny_embedder(tiny_export: tuple[Path, object]) -> Embedder:
     return Embedder.open(*tiny_export)  # type: ignore[arg-type]
 
 
-def test_texts_whose_end_was_cut_off_are_marked(
-    embedder: Embedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(embed, "TEXTS_PER_SHARD", 2)  # one of them in each shard
-    room = embedder.model.max_tokens - 2
-    texts = ["the " * room, "the " * (room + 1), "the", "the " * 500]
-    assert embed_corpus(embedder, texts, tmp_path, "tests").is_truncated.tolist() == [False, True, False, True]
+def rows_of(texts: Sequence[str]) -> tuple[Codes, Scales]:
+    """Return rows that say which text they are of."""
+    numbers = np.array([int(text) for text in texts])
+    return np.repeat(numbers[:, np.newaxis], 3, axis=1).astype(np.int8), numbers.astype(np.float32)
 
 
-def test_progress_gets_the_number_of_texts_embedded_while_a_shard_is_embedded(
-    embedder: Embedder, corpus: Corpus, tmp_path: Path
-) -> None:
-    told: list[int] = []
-    embed_corpus(embedder, corpus.texts, tmp_path, "tests", on_progress=lambda step, share, texts=0: told.append(texts))
-    assert (told[0], told[-1]) == (0, 200)
-    assert max(np.diff(told)) < 32
+def save(fresh: Path, texts: Sequence[str], model: str = "model") -> None:
+    save_shard(fresh, model, digest_texts(texts), *rows_of(texts), np.array([text == "7" for text in texts]))
+
+
+def names(fresh: Path) -> set[str]:
+    return {path.name for path in (fresh / FINISHED).iterdir()}
+
+
+def test_shards_come_back_with_their_texts_and_rows(tmp_path: Path) -> None:
+    save(tmp_path, ["1", "2", "3"])
+    save(tmp_path, ["7", "8"])
+    known = read_shards(tmp_path, "model")
+    found = {rows.digests.tobytes(): rows for rows in known}
+    rows = found[digest_texts(["7", "8"]).tobytes()]
+    assert rows.is_truncated.tolist() == [True, False]
+    codes, scales = rows.read(np.array([1, 0]))
+    assert (codes.tolist(), scales.tolist()) == ([[8] * 3, [7] * 3], [8, 7])
+    assert len(known) == 2
+
+
+def test_shards_of_another_model_are_deleted(tmp_path: Path) -> None:
+    save(tmp_path, ["1", "2"])
+    mine = names(tmp_path)
+    save(tmp_path, ["1", "2"], model="other")
+    (rows,) = read_shards(tmp_path, "model")
+    assert rows.digests.tolist() == digest_texts(["1", "2"]).tolist()
+    assert names(tmp_path) == mine
+
+
+def test_a_damaged_shard_is_deleted(tmp_path: Path) -> None:
+    save(tmp_path, ["1", "2"])
+    (path,) = (tmp_path / FINISHED).iterdir()
+    path.write_bytes(path.read_bytes()[:-1])
+    assert read_shards(tmp_path, "model") == []
+    assert names(tmp_path) == set()

@@ -9,7 +9,7 @@ from safetensors.numpy import load_file
 
 from export.corpus import Corpus
 from export.index.indexer import take_model, write_index, write_model
-from export.index.recall import QUERIES, ROWS, sample_rows, search_exactly
+from export.index.recall import QUERIES, sample_rows
 from function.engine.bundle import (
     INDEX,
     MANIFEST,
@@ -21,13 +21,12 @@ from function.engine.bundle import (
     describe_file,
     read_manifest,
 )
-from function.engine.embedder import Embedder
 from function.engine.keyword.analyzer import find_stemmer, split_terms
 from function.engine.quantization import dequantize, quantize
 from function.engine.semantic.index import EXHAUSTIVE_ROWS, Index
-from tests.conftest import STORY_COLUMNS, embed
+from tests.bundle_files import write_passages
+from tests.conftest import STORY_COLUMNS
 from tests.export.conftest import clustered_rows
-from tests.passage_files import write_passages
 
 
 def test_the_model_alone_has_a_manifest_without_index(bundle_copy: Path, manifest: Manifest) -> None:
@@ -59,16 +58,13 @@ def test_the_manifest_says_of_the_index_what_is_in_the_files(bundle: Path, corpu
             "languages": [],
             "known_words": 0.9974,  # three words with accents are no tokens
         },
+        "vectors": None,
+        "heading_prefix": False,
+        "title": "",
+        "description": "",
+        "options": {},
     }
     assert manifest["files"].keys() == {path.name for path in bundle.iterdir()} - {"manifest.json"}
-
-
-def test_the_index_holds_the_rows_in_the_order_of_the_texts(bundle: Path, embedder: Embedder, corpus: Corpus) -> None:
-    codes, scales = embed(embedder, corpus.texts)
-    stored = load_file(bundle / INDEX)  # safetensors' own reader
-    np.testing.assert_array_equal(stored["codes"], codes)
-    np.testing.assert_array_equal(stored["scales"], scales)
-    assert stored.keys() == {"codes", "scales"}  # so few rows are all looked at
 
 
 @pytest.mark.parametrize("name", [MODEL, TOKENIZER])
@@ -92,15 +88,8 @@ def test_signs_are_stored_where_they_find_the_neighbours(
     codes, scales = quantize(clustered_rows(rows, offset))
     corpus = Corpus(["x"] * rows, ["x"] * rows, ["{}"] * rows, 0)
     write_passages(tmp_path / PASSAGES, corpus.texts, corpus.ids, corpus.metadata)
-    manifest = write_index(
-        tmp_path,
-        take_model(bundle, tmp_path),
-        corpus,
-        codes,
-        scales,
-        "x.csv",
-        {ROWS: search_exactly(sample_rows(codes, scales), codes, scales)},
-    )
+    spans = sample_rows(codes, scales)
+    manifest = write_index(tmp_path, take_model(bundle, tmp_path), corpus, (codes, scales), spans, "x.csv")
     assert manifest.index is not None
     assert (manifest.index.stages is not None) == has_bits
     assert manifest.index.recall["queries"] == QUERIES

@@ -1,16 +1,30 @@
 """Recall counts what exact search would have found."""
 
+from dataclasses import astuple
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from export.index.recall import QUERIES, SEARCHES_AT_ONCE, Recall, neighbour_recall, sample_spans, search_exactly
+from export.index.indexer import write_index_file
+from export.index.recall import (
+    LEAST,
+    QUERIES,
+    RESCORED,
+    ROWS,
+    SPANS,
+    ExactSearch,
+    Recall,
+    choose_stages,
+    sample_rows,
+    sample_spans,
+    search_exactly,
+)
 from function.engine.bundle import StagesInfo
-from function.engine.quantization import dequantize, quantize
-from function.engine.semantic.binary import signs
-from function.engine.semantic.index import Index
+from function.engine.quantization import Codes, Scales, dequantize, quantize
+from function.engine.semantic.index import Index, signs
 from tests.export.conftest import clustered_rows
 
 
@@ -36,7 +50,7 @@ def test_recall_is_the_share_of_the_best_ten_that_are_hits_and_of_the_first(miss
 
 
 def test_recall_equals_brute_force_where_the_signs_choose_the_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("export.index.recall.ROWS_AT_ONCE", 300)  # so that exact search goes in several parts
+    monkeypatch.setattr("export.index.recall.SEARCHED_AT_ONCE", 300)  # so that exact search goes in several parts
     rows = clustered_rows(2_000)
     codes, scales = quantize(rows)
     index = Index(codes, scales, signs(codes).T, StagesInfo(candidates=60, rescored=20))
@@ -62,24 +76,6 @@ def test_recall_of_fewer_than_ten_rows_counts_all_of_them() -> None:
     assert search_exactly(rows, codes, scales).recall_of(Index(codes, scales)) == Recall(1, 1)
 
 
-def test_neighbour_recall_counts_a_text_as_good_as_the_last_of_the_best() -> None:
-    exact = np.array([[0.9, 0.8, 0.8, 0.1], [0.4, 0.3, 0.2, 0.1]], np.float32)
-    found = np.array([[0.9, 0.1, 0.8, 0.2], [0.4, 0.1, 0.2, 0.3]], np.float32)
-    assert neighbour_recall(exact, found, 2) == 0.75  # 0 and 2 of 0, 1, 2; 0 and 3 of 0, 1
-    assert neighbour_recall(exact, exact, 2) == 1
-
-
-def test_pages_that_searches_read_are_released_all_along(monkeypatch: pytest.MonkeyPatch) -> None:
-    released: list[Any] = []
-    rows = clustered_rows(500)
-    codes, scales = quantize(rows)
-    exact = search_exactly(rows[:35], codes, scales)
-    monkeypatch.setattr("export.index.recall.release", released.append)
-    exact.recall_of(Index(codes, scales))
-    assert len(released) == 1 + 34 // SEARCHES_AT_ONCE
-    assert all(each is codes for each in released)
-
-
 def test_spans_are_three_to_eight_words_of_texts_that_are_evenly_spread() -> None:
     texts = [" ".join(f"w{row}x{word}" for word in range(20)) for row in range(2_000)]
     spans = sample_spans(texts)
@@ -100,3 +96,56 @@ def test_a_short_text_is_a_query_as_a_whole(text: str) -> None:
 
 def test_a_span_of_a_text_without_blanks_is_some_of_its_characters() -> None:
     assert 3 <= len(sample_spans(["東京タワーは港区にあります"])[0]) <= 8
+
+
+@pytest.fixture(scope="module")
+def clustered() -> tuple[Codes, Scales]:
+    return quantize(clustered_rows(10_000))
+
+
+@pytest.fixture(scope="module")
+def easy(clustered: tuple[Codes, Scales]) -> ExactSearch:
+    """Return the search for clustered of the corpus."""
+    return search_exactly(sample_rows(*clustered)[::5], *clustered)
+
+
+@pytest.fixture(scope="module")
+def hard(clustered: tuple[Codes, Scales]) -> ExactSearch:
+    """Return the search for queries that are hardly more like one row than like another."""
+    queries = clustered_rows(10_000, seed=8)[:100]
+    return search_exactly(queries, *clustered)
+
+
+def test_the_stages_are_the_narrowest_that_reach_the_recall(
+    clustered: tuple[Codes, Scales], easy: ExactSearch, tmp_path: Path
+) -> None:
+    path = tmp_path / "index.safetensors"
+    stages, found = write_index_file(path, *clustered, {ROWS: easy})
+    assert stages is not None
+    assert found == {ROWS: easy.recall_of(Index.open(path, stages))}
+    assert found[ROWS].reaches(LEAST)
+    narrower = max([width for width in RESCORED if width < stages.rescored], default=20)
+    assert not easy.recall_of(Index.open(path, StagesInfo(stages.candidates, narrower))).reaches(LEAST)
+
+
+@pytest.mark.parametrize("kinds", [(ROWS, SPANS), (SPANS, ROWS)])
+def test_the_worse_of_two_kinds_of_queries_decides(
+    clustered: tuple[Codes, Scales], easy: ExactSearch, hard: ExactSearch, kinds: tuple[str, str], tmp_path: Path
+) -> None:
+    path, least = tmp_path / "index.safetensors", Recall(0.8, 0.5)
+    write_index_file(path, *clustered, {ROWS: easy})
+    narrow = choose_stages(path, {ROWS: easy}, least)
+    stages = choose_stages(path, dict(zip(kinds, (easy, hard), strict=True)), least)
+    assert narrow is not None
+    assert stages is not None
+    assert astuple(stages) > astuple(narrow)
+    assert hard.recall_of(Index.open(path, stages)).reaches(least)
+
+
+def test_of_a_corpus_of_equal_rows_the_first_are_found(tmp_path: Path) -> None:
+    codes, scales = quantize(np.repeat(clustered_rows(1), 9_000, axis=0))
+    exact = {ROWS: search_exactly(clustered_rows(1), codes, scales)}
+    stages, found = write_index_file(tmp_path / "index.safetensors", codes, scales, exact)
+    assert found == {ROWS: Recall(1, 1)}
+    hits = Index.open(tmp_path / "index.safetensors", stages).search(clustered_rows(1)[0], 10)
+    assert [hit.row for hit in hits] == list(range(10))

@@ -1,5 +1,6 @@
 """--update takes over the rows of texts that a bundle has, and embeds only the others."""
 
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,12 +9,9 @@ from pathlib import Path
 import pytest
 
 from export.corpus import Corpus
-from export.index.update import open_older_rows
-from function.engine.bundle import INDEX, MANIFEST, MODEL, PASSAGES, BundleError, read_manifest
-from function.engine.embedder import Embedder
-from tests.conftest import embed
-from tests.export.command_line import Run, contents, error_line, export_texts, run, summary, write_csv, write_texts
-from tests.export.conftest import TINY_BERT
+from export.index.embed import open_older_rows
+from function.engine.bundle import INDEX, MANIFEST, MODEL, PASSAGES, TRUNCATED, BundleError, check_bundle, read_manifest
+from tests.export.command_line import Run, contents, error_line, export_texts, run, summary, write_csv
 
 
 @pytest.fixture
@@ -39,16 +37,6 @@ def test_an_update_embeds_new_texts_alone_and_ends_with_the_bytes_of_a_full_expo
     assert contents(bundle_copy) == full
 
 
-def test_an_update_into_another_folder_brings_the_model_and_leaves_the_older_bundle(
-    bundle: Path, changed: Path, full: dict[str, bytes], tmp_path: Path
-) -> None:
-    before = contents(bundle)
-    done = run("--corpus", changed, "--update", bundle, "--out", tmp_path / "new")
-    assert (done.code, done.err) == (0, "")
-    assert contents(tmp_path / "new") == full
-    assert contents(bundle) == before
-
-
 def test_an_update_into_another_folder_has_the_options_and_the_bytes_of_its_bundle(
     bundle_copy: Path, changed: Path, tmp_path: Path
 ) -> None:
@@ -64,55 +52,12 @@ def test_an_update_into_another_folder_has_the_options_and_the_bytes_of_its_bund
     assert index.options == {"id_column": "number", "stem": "none"}
 
 
-def test_an_update_without_new_texts_embeds_none(
-    bundle_copy: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    same = write_texts(tmp_path / "same.csv", list(corpus.texts))
-    monkeypatch.setattr("export.index.embed._collect", None)  # an error if it were called
-    done = export_texts(same, bundle_copy, "--update", bundle_copy)
-    assert summary(done, "embedded") == "0 texts, 200 rows taken over from the bundle of --update"
-
-
-def test_rows_are_those_of_the_older_bundle(bundle: Path, embedder: Embedder, corpus: Corpus, tmp_path: Path) -> None:
-    older = open_older_rows(bundle, read_manifest(bundle))
-    codes, scales = embed(embedder, corpus.texts)
-    found = older.read([3, 199, 0])  # type: ignore[arg-type] # a list does as well
-    assert found[0].tolist() == codes[[3, 199, 0]].tolist()
-    assert found[1].tolist() == scales[[3, 199, 0]].tolist()
-
-
 @pytest.mark.parametrize("change", [{"prompts": {"document": "passage: "}}, {"max_tokens": 12}])
 def test_rows_of_another_prompt_or_length_are_refused(bundle: Path, change: dict[str, object]) -> None:
     manifest = read_manifest(bundle)
     new = replace(manifest, model=replace(manifest.model, **change))  # type: ignore[arg-type]
     with pytest.raises(BundleError, match=r"was embedded by the model tests/mean-of-words .* expected the same model"):
         open_older_rows(bundle, new)
-
-
-def test_rows_of_another_model_are_refused_and_nothing_is_changed(bundle_copy: Path, changed: Path) -> None:
-    before = contents(bundle_copy)
-    calibration = ("--calibration", changed)
-    line = error_line(run(TINY_BERT, *calibration, "--corpus", changed, "--update", bundle_copy, "--out", bundle_copy))
-    assert f"{bundle_copy}: was embedded by the model tests/mean-of-words with sha256" in line
-    assert "leave MODEL out to go on with the bundle's, or leave --update out to embed all texts" in line
-    assert contents(bundle_copy) == before
-
-
-def test_a_new_row_whose_number_cannot_be_compared_exactly_leaves_the_older_bundle(
-    bundle_copy: Path, tmp_path: Path
-) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_text('{"text": "one", "n": 9007199254740993}\n')
-    export_texts(path, bundle_copy)
-    before = contents(bundle_copy)
-    with path.open("a") as file:
-        file.write('{"text": "two", "n": 0.5}\n')
-    command = ("corpus", "--corpus", path, "--update", bundle_copy, "--out", bundle_copy)
-    line = error_line(run(*command))
-    assert f"{path}, text 0 (from 0, id '0'): found 9007199254740993 in the column 'n', expected whole numbers" in line
-    assert contents(bundle_copy) == before
-    remedy = line.partition("compare the column as strings with ")[2].partition(",")[0].split()
-    assert run(*command, *remedy).code == 0
 
 
 @pytest.mark.parametrize("name", [INDEX, PASSAGES, MODEL])
@@ -134,7 +79,7 @@ def test_a_bundle_that_is_replaced_while_it_is_read_is_refused(
         other = replace(manifest, model=replace(manifest.model, name="other"))
         (bundle_copy / MANIFEST).write_text(other.to_json())
 
-    monkeypatch.setattr("export.index.update.digest_texts", replace_meanwhile)
+    monkeypatch.setattr("export.index.embed.digest_texts", replace_meanwhile)
     with pytest.raises(BundleError, match="was replaced while it was read"):
         open_older_rows(bundle_copy, manifest)
 
@@ -157,4 +102,43 @@ def test_an_update_of_no_bundle_is_an_error(
     make(model_alone[0], tmp_path / "older")
     line = error_line(run("--corpus", changed, "--update", tmp_path / "older", "--out", tmp_path / "new"))
     assert f"{tmp_path / 'older'}: {message}" in line
-    assert not (tmp_path / "new").exists()
+
+
+LONG = "the angry goose " * 30
+ROWS = [("short", "the goose"), ("a\nb", LONG), ("ü\u2028", f"{LONG} again"), ("twice", LONG)]
+
+
+def write_rows(path: Path, rows: list[tuple[str, str]]) -> Path:
+    lines = [json.dumps({"id": name, "text": text}) + "\n" for name, text in rows]
+    path.write_text("".join(lines))
+    return path
+
+
+def listed(bundle: Path) -> list[tuple[int, str]]:
+    lines = (bundle / TRUNCATED).read_bytes().decode().removesuffix("\n").split("\n")
+    return [(line["index"], line["id"]) for line in map(json.loads, lines)]
+
+
+def test_truncated_texts_are_listed_by_place_and_id_as_long_as_there_are_any(bundle_copy: Path, tmp_path: Path) -> None:
+    done = export_texts(write_rows(tmp_path / "a.jsonl", ROWS), bundle_copy)
+    assert listed(bundle_copy) == [(1, "a\nb"), (2, "ü\u2028"), (3, "twice")]
+    assert summary(done, "truncated") == f"3 texts longer than 24 tokens, listed in {bundle_copy / TRUNCATED}"
+    assert TRUNCATED in check_bundle(bundle_copy).files
+    assert f"checksum of {TRUNCATED}" in run("verify", bundle_copy).out
+    done = export_texts(write_rows(tmp_path / "a.jsonl", ROWS[:1]), bundle_copy)
+    assert summary(done, "truncated") == "0 texts longer than 24 tokens"
+    assert not (bundle_copy / TRUNCATED).exists()
+    assert TRUNCATED not in check_bundle(bundle_copy).files
+
+
+def test_an_update_lists_the_texts_that_it_takes_over_too(bundle_copy: Path, tmp_path: Path) -> None:
+    other, full = tmp_path / "other", Path(shutil.copytree(bundle_copy, tmp_path / "full"))
+    export_texts(write_rows(tmp_path / "a.jsonl", ROWS), bundle_copy)
+    changed = write_rows(tmp_path / "b.jsonl", [("first", f"{LONG} new"), *ROWS[::-1][:2], ("same", LONG), ROWS[0]])
+    export_texts(changed, full)
+    assert listed(full) == [(0, "first"), (1, "twice"), (2, "ü\u2028"), (3, "same")]
+    for out in (other, bundle_copy):
+        done = run("--corpus", changed, "--update", bundle_copy, "--out", out)
+        assert (done.code, done.err) == (0, "")
+        assert summary(done, "truncated") == f"4 texts longer than 24 tokens, listed in {out / TRUNCATED}"
+        assert contents(out) == contents(full)

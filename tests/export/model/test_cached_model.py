@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from export.corpus import Corpus
-from export.files.replace import FINISHED
+from export.files import FINISHED
 from export.model import cached_model
 from export.model.cached_model import make_model
-from export.model.calibration_texts import split_texts
-from export.model.source.source import Source, read_source
+from export.model.calibration import split_texts
+from export.model.source import Source, read_source
 from function.engine.bundle import MANIFEST, MODEL, TOKENIZER, ModelInfo, read_manifest
 from tests.export.conftest import edit_json
 

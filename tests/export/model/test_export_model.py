@@ -11,11 +11,11 @@ from onnx import ModelProto
 
 from export.corpus import Corpus
 from export.model import export_model as export_model_module
-from export.model.calibration_texts import ACCURACY_TEXTS, CALIBRATION_TEXTS, split_documentation, split_texts
+from export.model.calibration import ACCURACY_TEXTS, CALIBRATION_TEXTS, split_documentation, split_texts
 from export.model.export_model import compare, export_model
+from export.model.modules import ModelError
 from export.model.quantize import quantize_graph
-from export.model.source.model_files import ModelError
-from export.model.source.source import Source
+from export.model.source import Source
 from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
 from function.engine.embedder import Embedder
 from function.engine.quantization import Embeddings
@@ -61,18 +61,10 @@ def test_embeddings_are_close_to_those_of_transformers(tiny_export: tuple[Path, 
 def test_the_same_model_and_texts_give_the_same_bytes(
     tiny_export: tuple[Path, ModelInfo], tiny_source: Source, corpus: Corpus, tmp_path: Path
 ) -> None:
-    told: list[tuple[str, float]] = []
     texts = split_texts(corpus.texts)
-    assert export_model(tiny_source, texts, tmp_path, lambda *one: told.append(one)) == tiny_export[1]
+    assert export_model(tiny_source, texts, tmp_path) == tiny_export[1]
     for name in (MODEL, TOKENIZER):
         assert sha256(tmp_path / name) == sha256(tiny_export[0] / name)
-    # its progress
-    steps = ["export graph", "quantize", "compare with float32"]
-    assert list(dict.fromkeys(step for step, _ in told)) == steps
-    for step in steps:
-        shares = [share for name, share in told if name == step]
-        assert shares == sorted(shares)
-        assert shares[-1] == 1
 
 
 def test_an_export_that_strayed_from_float32_is_refused(
@@ -106,7 +98,7 @@ def test_too_few_different_texts_are_refused(texts: list[str], found: str) -> No
         split_texts(texts)
 
 
-@pytest.mark.parametrize("count", [64, 65, 200, 1024, 1025, 1511, 1512, 6_000, 100_000])
+@pytest.mark.parametrize("count", [64, 65, 1_511, 100_000])
 def test_calibration_and_measurement_share_no_text_and_spread_over_all(count: int) -> None:
     texts = [str(number) for number in range(count)]
     split = split_texts(texts)

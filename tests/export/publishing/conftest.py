@@ -6,7 +6,6 @@ from tests.stand_ins.fixtures import (
     bundles,
     endpoint,
     keys,
-    own_bundle,
     publish,
     published,
     quiet_server,

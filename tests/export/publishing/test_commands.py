@@ -1,6 +1,6 @@
 """The commands as users type them."""
 
-import sys
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +8,8 @@ import pytest
 
 from export.cli import main
 from export.publishing.bucket import Bucket
+from export.publishing.store import Store
+from tests.stand_ins.fixtures import Publish
 
 
 def test_publish_history_rollback_and_prune(
@@ -27,21 +29,6 @@ def test_publish_history_rollback_and_prune(
     assert f"{current} is the current version of" in capsys.readouterr().out
     assert main(["prune", *where, "--keep", "0"]) == 0
     assert "0 versions were deleted" in capsys.readouterr().out  # all of them are young
-
-
-def test_a_folder_that_is_no_bundle_ends_in_one_line(
-    where: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["publish", str(tmp_path), *where]) == 1
-    assert "holds no manifest.json" in capsys.readouterr().err
-
-
-def test_without_boto3_the_extra_is_named(
-    where: list[str], bundle: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "boto3", None)
-    assert main(["publish", str(bundle), *where]) == 1
-    assert "expected the extra `publish`; install it: pip install boto3" in capsys.readouterr().err
 
 
 def test_missing_credentials_end_in_one_line(
@@ -64,6 +51,41 @@ def test_an_interrupted_publish_says_how_to_go_on(
     assert "interrupted: run the command again" in capsys.readouterr().err
 
 
-def test_an_unknown_profile_ends_in_one_line(where: list[str], capsys: pytest.CaptureFixture[str], keys: Any) -> None:
-    assert main(["history", *where, "--profile", "nobody"]) == 1
-    assert "nobody" in capsys.readouterr().err
+def remove(store: Store, s3: Any, version: str, name: str, content: bytes | None = None) -> None:
+    """Delete an object of a version, or replace it by other content."""
+    bucket, _, prefix = store.url.removeprefix("s3://").partition("/")
+    key = f"{prefix}/bundles/{version}/{name}"
+    if content is None:
+        s3.delete_object(Bucket=bucket, Key=key)
+    else:
+        s3.put_object(Bucket=bucket, Key=key, Body=content)
+
+
+@pytest.mark.parametrize(("name", "content"), [("index.safetensors", None), ("manifest.json", b"short")])
+def test_rollback_to_a_version_in_pieces_is_refused(
+    store: Store,
+    s3: Any,
+    publish: Publish,
+    bundles: list[Path],
+    where: list[str],
+    name: str,
+    content: bytes | None,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    versions = [publish(bundle) for bundle in bundles[:2]]
+    pointer = store.pointer()
+    remove(store, s3, versions[0], name, content)
+    assert main(["rollback", *where]) == 1
+    assert f"{versions[0][:12]} is not whole: {name} " in " ".join(capsys.readouterr().err.split())
+    assert store.pointer() == pointer
+
+
+def test_rollback_to_the_format_of_another_release_is_refused(
+    store: Store, s3: Any, publish: Publish, bundle: Path, where: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    publish(bundle)
+    content = b'{"format_version": 3}'
+    version = hashlib.sha256(content).hexdigest()
+    remove(store, s3, version, "manifest.json", content)
+    assert main(["rollback", where[0], version, *where[1:]]) == 1
+    assert "format_version is 3, this code reads 5" in " ".join(capsys.readouterr().err.split())

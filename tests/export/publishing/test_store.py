@@ -1,7 +1,6 @@
 """Bundles in S3, on a server that keeps its conditions: what is sent, who wins, what is deleted."""
 
 import json
-import threading
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -9,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from export.publishing.bucket import Bucket
-from export.publishing.client import PublishError
+from export.publishing.bucket import Bucket, PublishError
 from export.publishing.store import Store
 from function.engine.bundle import BundleError
 
@@ -39,28 +37,28 @@ def test_a_file_that_is_there_is_not_sent_again(store: Store, s3: Any, url: str,
     assert store.send(bundle)[1] == 1
 
 
-def test_a_damaged_file_is_not_sent(store: Store, own_bundle: Path) -> None:
-    path = own_bundle / "index.safetensors"
+def test_a_damaged_file_is_not_sent(store: Store, bundle_copy: Path) -> None:
+    path = bundle_copy / "index.safetensors"
     content = path.read_bytes()
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     with pytest.raises(BundleError, match=r"index.safetensors: sha256 .* it is damaged"):
-        store.send(own_bundle)
+        store.send(bundle_copy)
     assert store.versions() == []
 
 
 def test_a_bundle_that_is_replaced_while_it_is_sent_is_not_published(
-    store: Store, own_bundle: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, bundle_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     send_file = Bucket.send_file
 
     def send_and_replace(*arguments: Any) -> None:
         send_file(*arguments)
-        manifest = own_bundle / "manifest.json"
+        manifest = bundle_copy / "manifest.json"
         manifest.write_text(manifest.read_text().replace("stories.csv", "others.csv"))
 
     monkeypatch.setattr(Bucket, "send_file", send_and_replace)
     with pytest.raises(BundleError, match="was replaced while it was published"):
-        store.send(own_bundle)
+        store.send(bundle_copy)
     assert store.versions() == []
 
 
@@ -97,42 +95,6 @@ def test_two_publishers_of_the_same_version_both_succeed(store: Store, bundle: P
     assert store.pointer().version == version
 
 
-def test_a_pointer_that_was_deleted_in_the_meantime_is_told(
-    store: Store, s3: Any, url: str, publish: Publish, bundle: Path
-) -> None:
-    version, before = publish(bundle), store.pointer()
-    bucket, _, prefix = url.removeprefix("s3://").partition("/")
-    s3.delete_object(Bucket=bucket, Key=f"{prefix}/current.json")
-    with pytest.raises(PublishError, match=r"current\.json: NoSuchKey"):
-        store.switch(version, before)
-
-
-def test_two_publishers_at_once_never_lose_or_mix_a_pointer(store: Store, s3: Any, bundles: list[Path]) -> None:
-    versions = [store.send(bundle)[0] for bundle in bundles[:2]]
-    for _ in range(50):
-        before = store.pointer()
-        won: list[str] = []
-        refused: list[str] = []
-        together = threading.Barrier(2)
-
-        def switch(version: str) -> None:
-            together.wait()  # noqa: B023
-            try:
-                store.switch(version, before)  # noqa: B023  the threads end within the round
-            except PublishError:
-                refused.append(version)  # noqa: B023
-            else:
-                won.append(version)  # noqa: B023
-
-        threads = [threading.Thread(target=switch, args=(version,)) for version in versions]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(won) == len(refused) == 1
-        assert store.pointer().version == won[0]
-
-
 def test_rollback_finds_the_version_that_was_served_before(store: Store, publish: Publish, bundles: list[Path]) -> None:
     versions = [publish(bundle) for bundle in bundles]
     pointer = store.pointer()
@@ -142,15 +104,10 @@ def test_rollback_finds_the_version_that_was_served_before(store: Store, publish
     assert store.find(versions[0][:6].upper(), pointer).name == versions[0]
 
 
-@pytest.mark.parametrize(
-    ("start", "message"), [("0000000", "0 versions begin with '0000000', expected one"), ("abc", "'abc' is too short")]
-)
-def test_a_version_that_is_not_there_or_too_short_is_refused(
-    store: Store, publish: Publish, bundle: Path, start: str, message: str
-) -> None:
+def test_a_version_that_is_not_there_is_refused(store: Store, publish: Publish, bundle: Path) -> None:
     publish(bundle)
-    with pytest.raises(PublishError, match=message):
-        store.find(start, store.pointer())
+    with pytest.raises(PublishError, match="0 versions begin with '0000000', expected one"):
+        store.find("0000000", store.pointer())
 
 
 def test_rollback_of_the_first_version_says_that_none_was_before(store: Store, publish: Publish, bundle: Path) -> None:
@@ -185,7 +142,7 @@ def test_an_unfinished_version_is_pruned(
     assert Store(s3, url, OLD).prune(3)[0] == [version]
 
 
-@pytest.mark.parametrize("url", ["bucket/prefix", "s3://", "https://bucket/prefix", "s3:///prefix", "s3://b/p?x=1"])
+@pytest.mark.parametrize("url", ["bucket/prefix", "s3:///prefix"])
 def test_what_is_no_prefix_of_a_bucket_is_refused(s3: Any, url: str) -> None:
     with pytest.raises(PublishError, match="expected s3://BUCKET/PREFIX"):
         Store(s3, url)

@@ -2,17 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
-import pytest
-from onnx import ModelProto, helper, numpy_helper
+from onnx import ModelProto, numpy_helper
 
 from export.corpus import Corpus
-from export.model.quantize import save_ort
 from export.site.browser_model import PRODUCT, make_browser_model
-from function.engine.bundle import MODEL, TOKENIZER, BundleError, ModelInfo
+from function.engine.bundle import MODEL, TOKENIZER, ModelInfo
 from function.engine.embedder import Embedder, open_session
 from function.engine.quantization import Embeddings
 from function.engine.tokenizer import read_tokenizer
@@ -50,20 +47,3 @@ def test_its_weights_are_the_bundles_bytes_and_no_activation_is_rounded(tiny_exp
 def test_the_same_bundle_makes_the_same_bytes(tiny_export: tuple[Path, ModelInfo]) -> None:
     first, second = (make_browser_model(tiny_export[0]).SerializeToString() for _ in range(2))
     assert first == second
-
-
-def test_a_model_with_another_product_of_integers_is_refused(tmp_path: Path) -> None:
-    nodes = [helper.make_node(PRODUCT, ["codes", "weights", "step", "scales"], ["result"], domain="com.microsoft")]
-    codes = helper.make_tensor_value_info("codes", onnx.TensorProto.UINT8, ["n", 4])
-    result = helper.make_tensor_value_info("result", onnx.TensorProto.FLOAT, ["n", 2])
-    constants: dict[str, np.ndarray[Any, Any]] = {
-        "weights": np.ones((4, 2), np.int8),
-        "step": np.array(0.5, np.float32),
-        "scales": np.ones(2, np.float32),
-    }
-    tensors = [numpy_helper.from_array(values, name) for name, values in constants.items()]
-    graph = helper.make_graph(nodes, "other", [codes], [result], tensors)
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    save_ort(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / MODEL)
-    with pytest.raises(BundleError, match="holds another MatMulIntegerToFloat than w8a14 has"):
-        make_browser_model(tmp_path)

@@ -11,8 +11,8 @@ import pytest
 
 from export.corpus import Corpus
 from export.index.keywords import KeywordOptions
-from export.site import packages
-from export.site.packages import RUNTIME, STEMMER, WASM
+from export.site import files as packages
+from export.site.files import RUNTIME, STEMMER, WASM
 from export.site.site import write_site
 from function.engine.bundle import BundleError
 from tests.conftest import write_bundle

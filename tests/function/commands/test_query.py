@@ -1,6 +1,5 @@
 """python -m function query: what /similar would find, on a terminal, in a pipe and as JSON."""
 
-import io
 import json
 import os
 import signal
@@ -15,8 +14,6 @@ import pytest
 
 from export.corpus import Corpus
 from function.commands.query import main
-from function.commands.terminal import UNSAFE
-from function.engine.bundle import PASSAGES
 from tests.conftest import write_bundle
 from tests.project import ROOT, run_in_a_shell
 
@@ -38,8 +35,6 @@ def ask(bundle: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     ("options", "body"),
     [
         ([], {}),
-        (["--num-results", "2"], {"num_results": 2}),
-        (["--mode", "keyword"], {"mode": "keyword"}),
         (["--mode", "hybrid", "--exact"], {"mode": "hybrid", "exact": True}),
         (["--filter", '{"chapter": {"$lt": 3}}'], {"filter": {"chapter": {"$lt": 3}}}),
     ],
@@ -74,12 +69,6 @@ def test_on_a_terminal_words_are_bold_and_lines_as_wide_as_it(ask: Callable[...,
     assert any(line.endswith("…") for line in plain)
 
 
-@pytest.mark.usefixtures("terminal")
-def test_no_color_leaves_words_unmarked(ask: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert "\x1b" not in ask(TEXT)
-
-
 def test_without_a_text_texts_are_listed_in_order_and_their_values_counted(ask: Callable[..., str]) -> None:
     options = ["--filter", '{"chapter": {"$exists": true}}', "--num-results", "4"]
     up = json.loads(ask(*options, "--sort", "chapter", "--json"))
@@ -96,11 +85,6 @@ def test_groups_are_indented_below_their_best_text(ask: Callable[..., str]) -> N
     reply = json.loads(ask(TEXT, "--group-by", "who", "--group-size", "2", "--num-results", "2", "--json"))
     shown = [hit["id"] for result in reply["results"] for hit in (result, *result["other_passages"])]
     assert [line.split()[1] for line in lines] == shown
-
-
-def test_texts_like_a_text_are_found_by_its_id(ask: Callable[..., str]) -> None:
-    (id,) = (hit["id"] for hit in json.loads(ask(TEXT, "--json", "--num-results", "1"))["results"])
-    assert id not in [hit["id"] for hit in json.loads(ask("--like", id, "--json"))["results"]]
 
 
 ODD_TEXT = (
@@ -134,21 +118,11 @@ def test_json_has_no_such_characters_either_and_null_for_what_json_has_not(
 ) -> None:
     assert main(["goose", "--json", "--bundle", str(odd_bundle)]) == 0
     (line,) = capsys.readouterr().out.splitlines()
-    assert not UNSAFE.search(line)
-    assert "żółć 🦆" in line
+    assert line.isascii()
+    assert line.isprintable()
     (hit,) = json.loads(line, parse_constant=pytest.fail)["results"]
     assert (hit["id"], hit["text"]) == ("id\x1b[2J\n1", ODD_TEXT)
     assert hit["metadata"] == json.loads(ODD_METADATA) | {"infinite": None}
-
-
-def test_a_stdout_of_any_encoding_takes_all_characters(odd_bundle: Path) -> None:
-    encoding = "latin-1"
-    environment = {"PYTHONIOENCODING": encoding}
-    table = run_module("query", "goose", "--bundle", str(odd_bundle), environment=environment)
-    expected = ODD_TEXT[:20].encode(encoding, "backslashreplace").decode(encoding)
-    assert expected in table.stdout.decode(encoding)
-    reply = run_module("query", "goose", "--json", "--bundle", str(odd_bundle), environment=environment)
-    assert json.loads(reply.stdout.decode("ascii"))["results"][0]["text"] == ODD_TEXT
 
 
 def test_each_line_of_a_file_is_a_query(ask: Callable[..., str], tmp_path: Path) -> None:
@@ -157,27 +131,6 @@ def test_each_line_of_a_file_is_a_query(ask: Callable[..., str], tmp_path: Path)
     assert [json.loads(line)["query"] for line in ask("--file", file, "--json").splitlines()] == [TEXT, "silver key"]
     first, second = ask("--file", file, "--num-results", "1").split("\n\n")
     assert [first.splitlines()[0], second.splitlines()[0]] == [TEXT, "silver key"]
-
-
-def test_only_line_feeds_end_the_lines_of_a_file(ask: Callable[..., str], tmp_path: Path) -> None:
-    lines = ["goose\u2028ferry", "silver\x0ckey", "joke\x85twice\rtold", "yellow\x1ckitchen"]
-    (tmp_path / "queries.txt").write_bytes("\r\n".join(lines).encode())
-    found = ask("--file", str(tmp_path / "queries.txt"), "--json").splitlines()
-    assert [json.loads(line)["query"] for line in found] == lines
-
-
-def test_a_line_that_is_longer_than_a_request_may_have_is_refused(
-    bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "queries.txt").write_text(f"goose\n\n{'q' * 65_537}\n")
-    assert main(["--file", str(tmp_path / "queries.txt"), "--bundle", str(bundle)]) == 1
-    expected = "queries.txt: line 3: found 65537 characters, expected at most 65536; split it\n"
-    assert capsys.readouterr().err.endswith(expected)
-
-
-def test_a_dash_reads_standard_input(ask: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"silver key\n")))
-    assert json.loads(ask("--file", "-", "--json"))["query"] == "silver key"
 
 
 def test_a_misspelled_word_is_shown_with_what_replaces_it(ask: Callable[..., str]) -> None:
@@ -191,70 +144,30 @@ def test_a_misspelled_word_is_shown_with_what_replaces_it(ask: Callable[..., str
     assert reply == {"query": "gooze", "results": [], "truncated": False}
 
 
-def test_a_weight_combines_the_scores_of_a_hybrid_search(ask: Callable[..., str]) -> None:
-    for weight in ("0", "1"):
-        (line,) = ask(
-            "goose", "--mode", "hybrid", "--fusion-weight", weight, "--num-results", "1", "--json"
-        ).splitlines()
-        (hit,) = json.loads(line)["results"]
-        assert hit["score"] == pytest.approx(hit["scores"]["semantic"] if weight == "1" else 1, abs=1e-5)
-
-
 def test_no_hit_and_a_text_that_was_cut_are_told(ask: Callable[..., str]) -> None:
     assert ask("zeppelin", "--mode", "keyword") == "no text was found\n"
     assert ask("goose " * 30).endswith("the text is longer than the search reads; its end was left out\n")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ([""], "error: text: expected words, found none"),
-        (["goose", "--filter", '{"where": 1}'], "found 'where'; the columns are: id (string), chapter (number)"),
-        (["g\udcffoose"], "error: text: byte 1 is not UTF-8; write it in UTF-8"),
-    ],
-)
-def test_what_cannot_be_searched_for_is_told(
-    bundle: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str
-) -> None:
-    assert main([*arguments, "--bundle", str(bundle)]) == 1
-    assert expected in capsys.readouterr().err
+def test_what_cannot_be_searched_for_is_told(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["goose", "--filter", '{"where": 1}', "--bundle", str(bundle)]) == 1
+    assert "found 'where'; the columns are: id (string), chapter (number)" in capsys.readouterr().err
 
 
-def test_a_file_that_is_not_utf_8_is_told(bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "queries.txt").write_bytes(b"caf\xe9\n")
-    assert main(["--file", str(tmp_path / "queries.txt"), "--bundle", str(bundle)]) == 1
-    assert "byte 3 is not UTF-8; write it in UTF-8" in capsys.readouterr().err
-
-
-def test_a_bundle_in_s3_is_refused_with_what_to_do_instead(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bundle_in_s3_is_refused_with_what_to_do_instead(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["goose", "--bundle", "s3://tests/prefix"]) == 1
     expected = "error: --bundle: found s3://tests/prefix, expected a folder, because a query reads nothing from S3; "
     found = capsys.readouterr().err
     assert found.startswith(expected)
     assert "`python -m function --bundle s3://tests/prefix`" in found
-    monkeypatch.setenv("BUNDLE_DIR", "s3://tests/prefix")
-    assert main(["goose"]) == 1
-    assert capsys.readouterr().err == found.replace("--bundle: found", "BUNDLE_DIR: found")
-
-
-def test_a_bundle_without_keywords_is_told(tmp_path: Path, corpus: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    bundle = write_bundle(tmp_path / "bundle", corpus, keywords=None)
-    assert main(["goose", "--mode", "keyword", "--bundle", str(bundle)]) == 1
-    assert "this bundle has no keywords" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
         ([], "expected one text, --file or --like"),
-        (["goose", "--file", "-"], "expected one text, --file or --like"),
-        (["goose", "--num-results", "0"], "'0', expected a whole number from 1 to 100"),
         (["goose", "--num-results", "101"], "expected a whole number from 1 to 100"),
         (["goose", "--filter", "{"], "argument --filter: not JSON"),
-        (["goose", "--filter", "5"], "expected an object of JSON"),
-        (["goose", "--mode", "magic"], "invalid choice: 'magic'"),
     ],
 )
 def test_unusable_arguments_end_it_with_2(
@@ -312,21 +225,12 @@ def test_a_reader_that_stops_early_ends_it_silently_as_sigpipe_does(bundle: Path
     [
         ("query goose --bundle {} >/dev/full", (1, "", "error: standard output: No space left on device\n")),
         ("query --file /none.txt --bundle {}", (1, "", "error: /none.txt: No such file or directory\n")),
-        ("query --file - --bundle {} <&-", (1, "", "error: standard input: expected words, found none\n")),
-        ("query goose --bundle {} >&- 2>&-", (0, "", "")),
     ],
 )
 def test_a_file_or_a_stream_that_cannot_be_used_is_an_error_in_one_line(
     bundle: Path, command: str, expected: tuple[int, str, str]
 ) -> None:
     assert run_query_in_a_shell(command.format(bundle)) == expected
-
-
-def test_a_file_of_the_bundle_that_cannot_be_opened_is_named(bundle_copy: Path) -> None:
-    (bundle_copy / PASSAGES).unlink()
-    (bundle_copy / PASSAGES).symlink_to(PASSAGES)  # a loop
-    found = run_module("query", "goose", "--bundle", str(bundle_copy), code=1).stderr.decode()
-    assert found == f"error: {bundle_copy / PASSAGES}: Too many levels of symbolic links\n"
 
 
 def test_ctrl_c_ends_it_without_a_trace(bundle: Path, tmp_path: Path) -> None:

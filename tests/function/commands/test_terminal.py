@@ -50,7 +50,7 @@ def test_a_server_needs_no_standard_output_and_writes_its_log_in_utf_8(bundle: P
         try:
             assert server.stderr is not None
             address = next(found[1] for line in server.stderr if (found := RUNNING.search(line.decode())))
-            assert httpx.get(f"{address}/żółw").status_code == 404
+            assert httpx.get(f"{address}/żółw", timeout=60).status_code == 404
             server.send_signal(signal.SIGINT)
             out, err = server.communicate(timeout=60)
         finally:

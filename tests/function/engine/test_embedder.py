@@ -3,7 +3,6 @@
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from export.corpus import Corpus
 from function.engine.bundle import MODEL, TOKENIZER, Manifest
 from function.engine.embedder import TOKENS_PER_BATCH, Embedder, TokenIds, open_session, plan_batches
 from function.engine.quantization import Embeddings
@@ -44,13 +42,6 @@ def test_embeddings_have_unit_length(embedder: Embedder, texts: list[str]) -> No
     np.testing.assert_allclose(np.linalg.norm(embeddings.astype(np.float64), axis=1), 1, atol=1e-6)
 
 
-@given(texts=texts_of_words, seed=st.integers(0, 1 << 16))
-def test_embeddings_come_in_the_order_of_the_texts(embedder: Embedder, texts: list[str], seed: int) -> None:
-    order = np.random.default_rng(seed).permutation(len(texts))
-    shuffled = embed(embedder, [texts[i] for i in order])
-    np.testing.assert_allclose(shuffled, embed(embedder, texts)[order], atol=1e-6)
-
-
 def test_an_embedding_is_the_unit_sum_of_its_tokens_vectors(bundle: Path, embedder: Embedder) -> None:
     tokenizer = read_tokenizer(bundle / TOKENIZER)
     ids = [tokenizer.token_to_id(token) for token in ("[CLS]", "an", "angry", "goose", "goose", "[UNK]", "[SEP]")]
@@ -59,31 +50,15 @@ def test_an_embedding_is_the_unit_sum_of_its_tokens_vectors(bundle: Path, embedd
     np.testing.assert_allclose(embedding, total / np.linalg.norm(total), atol=1e-6)
 
 
-def test_no_texts_give_no_embeddings(embedder: Embedder) -> None:
-    assert embed(embedder, []).shape == (0, embedder.model.dim)
-
-
-def test_an_executor_gives_the_embeddings_that_map_gives(embedder: Embedder, corpus: Corpus) -> None:
-    tokens = embedder.tokenize(corpus.texts)
-    with ThreadPoolExecutor(4) as pool:
-        np.testing.assert_array_equal(embedder.embed(tokens, pool.map), embedder.embed(tokens))
-
-
-@pytest.mark.parametrize(("words", "is_truncated"), [(1, False), (21, False), (22, False), (23, True), (500, True)])
-@pytest.mark.parametrize("others", [0, 3])
+@pytest.mark.parametrize(("words", "is_truncated"), [(22, False), (23, True)])
 def test_a_text_is_truncated_when_it_has_more_tokens_than_the_model_reads(
-    embedder: Embedder, words: int, is_truncated: bool, others: int
+    embedder: Embedder, words: int, is_truncated: bool
 ) -> None:
     assert embedder.model.max_tokens == 24  # [CLS] and [SEP] leave 22 words
     text = " ".join(["goose"] * words)
-    tokens = embedder.tokenize([text, *["baker"] * others])[0]
+    tokens = embedder.tokenize([text])[0]
     assert tokens.is_truncated is is_truncated
     assert len(tokens.ids) == min(words + 2, 24)
-
-
-def test_text_beyond_max_tokens_changes_nothing(embedder: Embedder) -> None:
-    first, second = embed(embedder, ["goose " * 22 + "baker", "goose " * 22 + "ferry " * 100])
-    np.testing.assert_allclose(first, second, atol=1e-6)
 
 
 @given(lengths=st.lists(st.integers(1, 300), max_size=80))
@@ -94,12 +69,6 @@ def test_every_row_is_in_one_batch_of_texts_of_its_length_and_the_longest_come_f
     for batch in batches:
         assert sum(lengths[row] for row in batch) <= TOKENS_PER_BATCH or len(batch) == 1
     assert [lengths[row] for batch in batches for row in batch] == sorted(lengths, reverse=True)
-
-
-@given(length=st.integers(1, TOKENS_PER_BATCH), count=st.integers(1, 400))
-def test_texts_of_one_length_fill_their_batches(length: int, count: int) -> None:
-    full = TOKENS_PER_BATCH // length
-    assert len(plan_batches([length] * count)) == -(-count // full)
 
 
 @pytest.mark.parametrize(("role", "prompt"), [("query", "goose ferry "), ("document", "yellow "), ("", "")])

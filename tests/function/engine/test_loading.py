@@ -20,12 +20,6 @@ def test_the_parts_of_a_bundle_answer_together(bundle: Path, manifest: Manifest,
     assert loaded.passages[hit.row].text == corpus.texts[123]
 
 
-def test_a_folder_may_be_named_by_a_string(bundle: Path, manifest: Manifest) -> None:
-    loaded = load_bundle(f"{bundle}/")
-    assert loaded.manifest == manifest
-    assert loaded.folder == bundle
-
-
 def test_a_bundle_that_is_not_whole_is_not_loaded(bundle_copy: Path) -> None:
     (bundle_copy / PASSAGES).unlink()
     with pytest.raises(BundleError, match=r"passages\.safetensors: is missing"):
@@ -53,23 +47,10 @@ def test_a_damaged_model_or_tokenizer_of_the_right_length_is_refused_by_name_and
     assert str(refused.value) == f"{path}: {reason}; run `python -m export` again"
 
 
-@pytest.mark.parametrize(
-    ("part", "change"),
-    [
-        ("model", {"dim": 64}),
-        ("model", {"dim": -1}),
-        ("model", {"max_tokens": 0}),
-        ("model", {"prompts": ["query: "]}),
-        ("model", {"prompts": {"query": 5}}),
-        ("index", {"rows": 7}),
-    ],
-)
-def test_a_manifest_that_does_not_fit_the_files_is_refused(
-    bundle_copy: Path, part: str, change: dict[str, object]
-) -> None:
+def test_a_manifest_that_does_not_fit_the_files_is_refused(bundle_copy: Path) -> None:
     path = bundle_copy / "manifest.json"
     content = json.loads(path.read_text())
-    content[part] |= change
+    content["index"]["rows"] = 7
     path.write_text(json.dumps(content))
     with pytest.raises(BundleError, match="run `python -m export` again"):
         load_bundle(bundle_copy)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from function.engine.ranking import Find, find_groups, find_page
 from function.engine.semantic.index import Hit, Mask
-from tests.column_files import column_of
+from tests.bundle_files import column_of
 
 MOST_ROWS = 40
 
@@ -96,9 +96,3 @@ def test_a_group_with_most_rows_takes_few_searches() -> None:
     groups = find_groups(ranking.find, column, None, 0, 100, 20)
     assert [len(group.hits) for group in groups] == [20] + [1] * 99
     assert ranking.searches < 30
-
-
-def test_a_deep_page_takes_few_searches() -> None:
-    ranking = Ranking(range(12_000, 0, -1))
-    assert [hit.row for hit in find_page(ranking.find, 10_000, 1)] == [10_000]
-    assert ranking.searches < 20

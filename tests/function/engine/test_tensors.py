@@ -121,10 +121,6 @@ def test_a_tensor_is_read_ahead_and_the_others_are_not(cold: Path) -> None:
     assert np.count_nonzero(cached_pages(cold)[:3_900]) == 1  # the header
 
 
-def test_an_array_that_is_not_mapped_is_left_alone() -> None:
-    read_ahead(np.zeros(3))
-
-
 def test_tensors_stay_readable_after_the_file_is_deleted(tmp_path: Path) -> None:
     path = write(tmp_path / "gone.safetensors", {"a": entry()}, b"ab")
     array = map_tensors(path)["a"]
@@ -132,53 +128,22 @@ def test_tensors_stay_readable_after_the_file_is_deleted(tmp_path: Path) -> None
     assert array.tobytes() == b"ab"
 
 
-WHOLE = "expected a whole safetensors file"
-# bytes, or the arguments of `write`; and what the error says
-BROKEN: dict[str, tuple[bytes | tuple[object, bytes], str]] = {
-    "an empty file": (b"", "0 bytes, expected at least the 8 of a safetensors file"),
-    "seven bytes": (b"1234567", "7 bytes, expected at least the 8 of a safetensors file"),
-    "text": (b"this is a text file\n", WHOLE),
-    "a header longer than the file": ((50).to_bytes(8, "little") + b"{}", "header of 50 bytes in a file of 10"),
-    "a header over the format's limit": ((100_000_001).to_bytes(8, "little") + b"{}", "header of 100000001 bytes"),
-    "a header nested beyond reading": ((100_000).to_bytes(8, "little") + b"[" * 100_000, WHOLE),
-    "a header that is not JSON": ((b"{nonsense}", b""), WHOLE),
-    "a header that is not UTF-8": ((b'{"\xff": 1}', b""), WHOLE),
-    "a header that is a list": (([1, 2], b""), WHOLE),
-    "an entry that is a number": (({"a": 5}, b""), WHOLE),
-    "an entry without shape": (({"a": {"dtype": "U8", "data_offsets": [0, 2]}}, b"ab"), "'shape'"),
-    "a dtype no bundle has": (
-        ({"a": entry("BF16", [4], [0, 8])}, bytes(8)),
-        "dtype BF16, expected one of I8, U8, U16, U32, U64, I64, F32, F64",
-    ),
-    "data cut short": (({"a": entry()}, b"a"), "bytes 0 to 2 of 1 for shape [2] of U8"),
-    "offsets before the data": (({"a": entry("U8", [4], [-2, 2])}, b"abcd"), "bytes -2 to 2 of 4"),
-    "offsets that run backwards": (({"a": entry("U8", [2], [2, 0])}, b"ab"), "bytes 2 to 0 of 2"),
-    "offsets of another length": (({"a": entry("F32", [2], [0, 4])}, bytes(8)), "bytes 0 to 4 of 8 for shape [2]"),
-    "a negative shape": (({"a": entry("U8", [-1, -2], [0, 2])}, b"ab"), WHOLE),
-    "a shape whose product overflows": (({"a": entry("U8", [1 << 32, 1 << 32], [0, 0])}, b""), WHOLE),
-    "a shape beyond counting": (({"a": entry("U8", [2**70])}, b"ab"), WHOLE),
-    "a shape in words": (({"a": entry("U8", ["2"], [0, 2])}, b"ab"), WHOLE),
-    "three offsets": (({"a": entry("U8", [2], [0, 1, 2])}, b"ab"), WHOLE),
-}
-
-
-@pytest.mark.parametrize("kind", BROKEN)
-def test_a_broken_file_is_refused_by_name_with_what_was_found(kind: str, tmp_path: Path) -> None:
-    content, found = BROKEN[kind]
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"this is a text file\n", b"\x02" + bytes(7) + b"[]", b"\x10\x27" + bytes(6) + b"[" * 10_000],
+    ids=["an empty file", "text", "a header that is a list", "a header nested beyond reading"],
+)
+def test_a_broken_file_is_refused_by_name(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "broken.safetensors"
-    if isinstance(content, bytes):
-        path.write_bytes(content)
-    else:
-        write(path, *content)
-    with pytest.raises(TensorsError) as caught:
+    path.write_bytes(content)
+    with pytest.raises(TensorsError, match=rf"^{path}: .*; expected a whole safetensors file; run `python -m export`"):
         map_tensors(path)
-    assert str(caught.value).startswith(f"{path}: ")
-    assert found in str(caught.value)
 
 
-def test_a_missing_file_is_an_error_of_the_system(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        map_tensors(tmp_path / "none.safetensors")
+def test_an_entry_that_the_data_do_not_have_is_refused(tmp_path: Path) -> None:
+    for wrong in (entry("BF16", [1]), entry("F32", [2], [0, 4]), entry("U8", [9], [0, 9])):
+        with pytest.raises(TensorsError, match="expected a whole safetensors file"):
+            map_tensors(write(tmp_path / "broken.safetensors", {"a": wrong}, bytes(8)))
 
 
 @pytest.fixture(scope="module")
@@ -193,28 +158,3 @@ def test_a_file_cut_anywhere_is_refused(scratch: Path, data: st.DataObject) -> N
     scratch.write_bytes(whole[: data.draw(st.integers(0, len(whole) - 1))])
     with pytest.raises(TensorsError):
         map_tensors(scratch)
-
-
-@given(st.binary(max_size=200))
-def test_random_bytes_are_never_read_as_tensors(scratch: Path, content: bytes) -> None:
-    scratch.write_bytes(content)
-    try:
-        tensors = map_tensors(scratch)
-    except TensorsError:
-        return
-    assert tensors == {}  # "{}" is a header too
-
-
-@given(st.dictionaries(st.text(max_size=3), st.lists(st.integers(0, 255), min_size=1, max_size=30), max_size=5))
-def test_any_names_and_bytes_come_back(scratch: Path, columns: dict[str, list[int]]) -> None:
-    header, data = {}, b""
-    for name, values in columns.items():
-        header[name] = entry("U8", [len(values)], [len(data), len(data) + len(values)])
-        data += bytes(values)
-    tensors = map_tensors(write(scratch, header, data))
-    assert {name: tensor.tolist() for name, tensor in tensors.items()} == columns
-
-
-def test_an_array_without_elements_cannot_be_written_either(tmp_path: Path) -> None:
-    path = write(tmp_path / "none.safetensors", {"a": entry(shape=[0], data_offsets=(0, 0))})
-    assert not map_tensors(path)["a"].flags.writeable

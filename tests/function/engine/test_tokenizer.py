@@ -55,15 +55,6 @@ def test_the_same_tokenizer_has_the_same_bytes_in_every_process(tmp_path: Path) 
     assert len({(tmp_path / seed).read_bytes() for seed in "123"}) == 1
 
 
-def test_the_file_is_json_in_one_line_and_a_token_in_each_other(tmp_path: Path) -> None:
-    tokenizer = wordpiece({word: number for number, word in enumerate(WORDS)})
-    save_tokenizer(tokenizer, tmp_path / "tokenizer.txt")
-    first, *tokens = (tmp_path / "tokenizer.txt").read_text(encoding="utf-8").split("\n")
-    assert tokens == WORDS
-    assert '"vocab":{' in first
-    assert "goose" not in first
-
-
 @pytest.mark.parametrize(
     "vocabulary",
     [

@@ -122,8 +122,6 @@ def test_several_values_of_one_name_are_all_received(
     [
         *((path, "prod", "/", "/similar") for path in ("/prod/similar", "/similar", "/pr%6fd/similar")),
         *((path, "similar", "/", "/") for path in ("/similar", "/similar/", "", "/")),
-        ("/prod/prod/similar", "prod", "/", "/prod/similar"),
-        ("/similar/similar", "similar", "/", "/similar"),
         ("/production/similar", "prod", "/", "/production/similar"),
         ("/similar", "$default", "/", "/similar"),
         ("/$default/similar", "$default", "/", "/$default/similar"),
@@ -136,24 +134,12 @@ def test_the_stage_of_an_http_api_is_removed_before_the_base_path(
     assert see(changed(http_api("GET", path, None), "requestContext.stage", stage), base_path)["path"] == expected
 
 
-def test_the_paths_of_a_rest_api_do_not_contain_its_stage(see: See) -> None:
-    event = rest_api("GET", "/prod/similar", None)
-    assert event["requestContext"]["stage"] == "prod"
-    assert see(event)["path"] == "/prod/similar"
-
-
 @pytest.mark.parametrize(
     ("path", "base_path", "expected"),
     [
         *(("/base/similar", base_path, "/similar") for base_path in ("/base", "/base/")),
-        ("/base/similar", "/", "/base/similar"),
-        ("/my/base/similar", "/my/base", "/similar"),
-        *((path, "/similar", "/similar") for path in ("/similar/similar", "/similar")),
-        ("/similar", "/base", "/similar"),
         ("/predict", "/p", "/predict"),
         ("/basement/similar", "/base", "/basement/similar"),
-        ("/base/base/similar", "/base", "/base/similar"),
-        ("/base", "/base", "/base"),
         ("/base/", "/base", "/"),
     ],
 )
@@ -176,26 +162,14 @@ def test_a_binary_reply_and_its_cookies_have_the_form_that_the_source_reads(answ
 
 
 JSON = {"content-type": "application/json"}
-HOSTS = ("x:abc", "[::1]:443", "[::1]", "[", "x:", ":", "x:99999999999", "localhost:3000", "")
-PORTS = ("443,80", "443, 80", "", "https", "9" * 5000, "٣")
-ODD_HEADERS = [*(("Host", host) for host in HOSTS), *(("x-forwarded-port", port) for port in PORTS)]
 SERVED: list[tuple[Maker, str, object]] = [
-    *((make, "headers", JSON | {name: value}) for make in (http_api, rest_api) for name, value in ODD_HEADERS),
+    *((make, "headers", JSON | {"x-forwarded-port": "443,80", "host": "["}) for make in (http_api, rest_api)),
     (http_api, "headers", JSON | {"accept": None, "ż": "ó"}),
-    (http_api, "headers", {"CONTENT-TYPE": JSON["content-type"]}),
-    *((http_api, "rawQueryString", value) for value in (None, MISSING, "a=b&a=%ff&żółć")),
-    (http_api, "cookies", None),
-    (http_api, "requestContext.stage", None),
+    *((http_api, "rawQueryString", value) for value in (None, "a=b&a=%ff&żółć")),
     (http_api, "requestContext.http.sourceIp", MISSING),
-    (http_api, "isBase64Encoded", None),
-    (rest_api, "isBase64Encoded", MISSING),
-    *((rest_api, "requestContext.identity", value) for value in (None, MISSING)),
-    (rest_api, "multiValueHeaders", None),
+    (rest_api, "requestContext.identity", None),
     (rest_api, "headers", None),
-    (rest_api, "multiValueHeaders", {"content-type": [JSON["content-type"]], "accept": None}),
-    (rest_api, "multiValueQueryStringParameters", {"a": ["b", "c"], "d": None}),
     (rest_api, "queryStringParameters", {"a": None, "b": "c"}),
-    (load_balancer, "queryStringParameters", None),
     (load_balancer, "multiValueHeaders", None),
     (load_balancer_with_lists, "multiValueQueryStringParameters", None),
 ]
@@ -210,35 +184,10 @@ def test_an_odd_field_that_no_route_needs_does_not_matter(
     assert (found["statusCode"], found["body"], found.keys()) == (200, expected["body"], expected.keys())
 
 
-@every_event
-@pytest.mark.parametrize("nothing", [None, {}])
-def test_an_event_without_headers_is_a_request_without_headers(answer: Answer, make: Maker, nothing: object) -> None:
-    event = make("GET", "/health", None) | dict.fromkeys(("headers", "multiValueHeaders"), nothing)
-    assert answer(event)["statusCode"] == 200
-
-
-@every_event
-@pytest.mark.parametrize(("path", "status"), [("/nothing", 404), ("/similar", 405)])
-def test_the_host_and_the_scheme_do_not_matter_to_an_error(answer: Answer, make: Maker, path: str, status: int) -> None:
-    odd = {"host": "[", "x-forwarded-proto": "ftp"}
-    lists = {"headers": None, "multiValueHeaders": {name: [value] for name, value in odd.items()}}
-    for headers in ({"headers": odd}, lists):
-        assert answer(make("GET", path, None) | headers)["statusCode"] == status
-
-
 REFUSED: list[tuple[Maker, str, object]] = [
-    (http_api, "headers.accept", 5),
-    (http_api, "rawQueryString", "\udfff"),
-    (http_api, "body", {"text": "goose"}),
-    (http_api, "body", "\ud800"),
-    (http_api, "requestContext", None),
     (http_api, "requestContext.http.path", MISSING),
-    (http_api, "requestContext.http.method", 5),
+    (http_api, "body", {"text": "goose"}),
     (rest_api, "path", "\ud800"),
-    (rest_api, "httpMethod", None),
-    (rest_api, "queryStringParameters", {"\ud800": "a"}),
-    (load_balancer, "queryStringParameters.a", 5),
-    (load_balancer_with_lists, "multiValueHeaders.a", [None]),
     *((make, "body", "%%%") for make in MAKERS),
 ]
 
@@ -252,15 +201,6 @@ def test_an_event_with_a_field_of_the_wrong_type_is_refused(
     assert found.startswith("event: found an object with ")
     assert "expected an HTTP request from API Gateway" in found
     assert len(found) < 500
-
-
-@every_event
-def test_a_refusal_has_the_form_of_every_reply_to_its_source(answer: Answer, make: Maker) -> None:
-    event = make("POST", "/similar", QUESTION)
-    served, refused = answer(event), answer(event | {"body": 5})
-    assert (refused["statusCode"], refused.keys()) == (400, served.keys())
-    headers = "multiValueHeaders" if make is load_balancer_with_lists else "headers"
-    assert refused[headers].keys() == served[headers].keys()
 
 
 def test_a_refused_event_is_logged_in_one_line_without_its_values(

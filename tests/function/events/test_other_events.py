@@ -8,7 +8,6 @@ from typing import Any
 import httpx
 import pytest
 
-from function.events import make_handler
 from tests.function.events.event_makers import Event
 
 Answer = Callable[[object], dict[str, Any]]
@@ -30,13 +29,11 @@ def only_line(caplog: pytest.LogCaptureFixture) -> dict[str, Any]:
 PINGS = [
     {"source": "serverless-plugin-warmup"},
     {"warmer": True, "concurrency": 3},
-    {"warmer": True, "concurrency": 3, "__WARMER_INVOCATION__": 2},
     {"warmup": True},
     {"keepWarm": True},
     "#warmup",
     "#warmup wait=200",
     {"version": "0", "detail-type": "Scheduled Event", "source": "aws.events", "resources": ["arn"], "detail": {}},
-    {"version": "0", "detail-type": "Scheduled Event", "source": "aws.scheduler", "detail": "{}"},
 ]
 
 
@@ -57,35 +54,15 @@ def test_an_event_that_only_resembles_a_ping_is_refused(answer: Answer, event: o
     assert answer(event)["statusCode"] == 400
 
 
-def test_a_ping_as_the_first_event_reports_the_cold_start(
-    make_app: Callable[..., Any], answer: Answer, caplog: pytest.LogCaptureFixture
-) -> None:
-    context: Any = None
-    make_handler(make_app(), base_path="/")({"warmer": True}, context)
-    assert [record.message for record in caplog.records if record.name == "tests"] == ["cold start", "ping"]
-
-
 DIRECT: list[tuple[Event, tuple[str, str, str]]] = [
     *(
         (event, ("POST", "/similar", json.dumps(event)))
-        for event in (
-            {"text": "goose"},
-            {"text": "goose", "num_results": 2},
-            {"text": "goose", "num_results": 0},
-            {"text": "goose", "top_k": 5},
-            {"text": "\ud800"},
-            {"text": "żółć 🦆"},
-        )
+        for event in ({"text": "goose", "num_results": 2}, {"text": "goose", "num_results": 0}, {"text": "żółć 🦆"})
     ),
     ({"path": "/predict", "body": {"text": ["goose"]}}, ("POST", "/predict", '{"text": ["goose"]}')),
     ({"path": "/predict", "body": '{"text": "goose"}'}, ("POST", "/predict", '{"text": "goose"}')),
-    ({"path": "/predict", "body": ["goose"]}, ("POST", "/predict", '["goose"]')),
-    ({"path": "/predict", "method": "post", "body": {}}, ("POST", "/predict", "{}")),
     ({"path": "/health"}, ("GET", "/health", "")),
-    ({"path": "/info", "method": None, "body": None}, ("GET", "/info", "")),
     ({"path": "/similar", "method": "PUT"}, ("PUT", "/similar", "")),
-    ({"path": "/simlar", "body": {"text": "goose"}}, ("POST", "/simlar", '{"text": "goose"}')),
-    ({"path": "/similar", "body": "goose"}, ("POST", "/similar", "goose")),
 ]
 
 
@@ -107,16 +84,11 @@ for _ in range(100_000):
     nested = [nested]
 
 OTHERS: list[tuple[str, object]] = [
-    ("an empty object", {}),
-    ("null", None),
-    ("a list", [{"text": "goose"}]),
-    ("a string", "goose"),
-    ("an object with Records", {"Records": [{"eventSource": "aws:sqs"}]}),
+    ("an object with no fields", {}),
+    ("no object (NoneType)", None),
     ("an object with type, authorizationToken, methodArn", {"type": 1, "authorizationToken": "secret", "methodArn": 1}),
-    ("an object with a, b, c, d, …", dict.fromkeys("abcde", "secret")),
+    ("an object with a, b, c, d", dict.fromkeys("abcde", "secret")),
     ("an object with httpMethod, path, requestContext", {"httpMethod": "GET", "path": "/health", "requestContext": {}}),
-    ("an object with path", {"path": 5}),
-    ("an object with path, body", {"path": "/similar", "body": "\ud800"}),
     ("an object with text", {"text": nested}),
 ]
 
@@ -133,9 +105,3 @@ def test_any_other_event_is_refused_with_its_fields_and_the_expected_events(
     assert "secret" not in message
     line = only_line(caplog)
     assert (line["message"], line["status"], line["error"]) == ("event refused", 400, message)
-
-
-@pytest.mark.parametrize("event", [{"text": "some words"}, {"path": "/predict", "body": {"text": "some words"}}])
-def test_the_direct_invocations_that_a_refusal_shows_are_served(answer: Answer, event: Event) -> None:
-    assert json.dumps(event) in json.loads(answer({})["body"])["error"]
-    assert answer(event)["statusCode"] == 200

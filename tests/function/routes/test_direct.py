@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from function.app import App
-from function.middleware import HeadRequests, RequestLimits, RequestLog
+from function.middleware import RequestLimits, RequestLog, answer_head
 from function.settings import Settings
 from function.startup import ColdStart
 from tests.conftest import InProcess
@@ -38,7 +38,7 @@ def both(make_app: Callable[..., App]) -> tuple[App, App]:
     app, logger = make_app(), logging.getLogger("tests")
     limits = partial(RequestLimits, max_body_bytes=Settings().max_body_bytes)
     log = partial(RequestLog, logger=logger, cold_start=ColdStart(lambda phases: None))
-    return app, App((), lambda: app.fastapi, [limits, HeadRequests, log])
+    return app, App((), lambda: app.fastapi, [limits, answer_head, log])
 
 
 def post(body: object, path: str = "/similar", content_type: str | None = JSON) -> Request:
@@ -123,6 +123,7 @@ requests: st.SearchStrategy[Request] = st.one_of(
 def test_any_request_gets_the_bytes_that_fastapi_would_send(both: tuple[App, App], request: Request) -> None:
     found, expected = (ask(app, request) for app in both)
     assert found == expected
+    assert found[0] < 500
 
 
 @pytest.mark.parametrize(
@@ -130,12 +131,10 @@ def test_any_request_gets_the_bytes_that_fastapi_would_send(both: tuple[App, App
     [
         (post({"text": "goose"}), 200),
         (post({"text": "goose: 1:2"}, content_type="application/json; charset=utf-8"), 200),
-        (post({"text": "goose", "filter": {"chapter": {"$gte": 1, "$lte": 5}}}), 200),
         (post({"text": ["goose: a", "key: b"] * 60}, "/predict"), 200),
         (post({"id": "none"}), 404),
         (post({"text": "goose", "filter": {"none": 1}}), 422),
         (post({"text": "a" * 200_000}, "/predict"), 413),
-        (("GET", "/health", None, b""), 200),
         (("HEAD", "/health", None, b""), 200),
         (post(b" " * 7_000_000), 413),
     ],

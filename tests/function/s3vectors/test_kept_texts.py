@@ -10,10 +10,9 @@ import httpx
 import pytest
 
 from export.corpus import Corpus
-from export.publishing.client import PublishError
-from export.publishing.sending import Sent
-from function.engine.bundle import BundleError, read_manifest
-from function.engine.loading import load
+from export.publishing.bucket import PublishError
+from export.publishing.s3vectors import Sent
+from function.engine.bundle import read_manifest
 from tests.conftest import STORY_COLUMNS, WHAT, WHO, story_metadata, write_bundle
 from tests.function.s3vectors.conftest import connect_app
 from tests.stand_ins.s3vectors import StandIn
@@ -22,7 +21,7 @@ ROWS = 1_500  # more than the candidates of both searches, so that they have to 
 MODES = ("semantic", "keyword", "hybrid")
 
 Ask = Callable[..., Any]
-REMOTE = "function.engine.semantic.remote_index."
+REMOTE = "function.s3vectors.index."
 
 SENT_FILTERS: list[dict[str, Any]] = [  # S3 Vectors can apply them
     {"chapter": {"$gte": 30}},
@@ -131,19 +130,9 @@ def test_the_same_ten_hits_as_the_whole_bundle_for_200_queries_half_of_them_filt
     assert bool(StandIn.queries) == (mode != "keyword")
 
 
-def test_vectors_of_keyword_hits_are_fetched_only_if_they_can_be_among_the_results(both: Ask) -> None:
-    for text in queries(9):
-        assert_equal(*both(text=text, num_results=10, mode="hybrid"))
-    assert len(StandIn.queries) == 18  # 200 rows in pages of 100
-    assert 0 < sum(StandIn.get_calls) < 9 * 60
-
-
 @pytest.mark.parametrize("condition", OWN_FILTERS)
-@pytest.mark.parametrize("mode", ["semantic", "hybrid"])
-def test_a_filter_that_the_service_cannot_apply_is_applied_here(
-    both: Ask, condition: dict[str, Any], mode: str
-) -> None:
-    assert_equal(*both(text="the baker sold apples", filter=condition, mode=mode, num_results=20))
+def test_a_filter_that_the_service_cannot_apply_is_applied_here(both: Ask, condition: dict[str, Any]) -> None:
+    assert_equal(*both(text="the baker sold apples", filter=condition, mode="semantic", num_results=20))
     assert not any(query["filter"] for query in StandIn.queries)
 
 
@@ -174,34 +163,6 @@ REQUESTS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("request_", REQUESTS, ids=str)
 def test_every_field_works_as_over_the_whole_bundle(both: Ask, request_: dict[str, Any]) -> None:
     assert_equal(*both(**request_))
-
-
-def test_ranks_are_fused_as_over_the_whole_bundle(send: Callable[..., Sent], stories: Path, tmp_path: Path) -> None:
-    bundle = tmp_path / "rrf"
-    bundle.mkdir()
-    for path in stories.iterdir():
-        (bundle / path.name).write_bytes(path.read_bytes())
-    manifest = (bundle / "manifest.json").read_text()
-    (bundle / "manifest.json").write_text(manifest.replace('"fusion": "convex"', '"fusion": "rrf"'))
-    send(bundle, "rrf", tmp_path / "out", keeps_texts=True)
-    here, there = connect_app(bundle), connect_app(tmp_path / "out")
-    for text in queries(10):
-        request = {"text": text, "mode": "hybrid", "num_results": 10}
-        assert_equal(here.post("/similar", json=request), there.post("/similar", json=request))
-
-
-@pytest.mark.parametrize("path", ["/passages/story-0042", "/passages/nothing", "/openapi.json"])
-def test_texts_are_read_without_the_service(clients: tuple[httpx.Client, httpx.Client], path: str) -> None:
-    here, there = (client.get(path) for client in clients)
-    assert (there.status_code, there.content) == (here.status_code, here.content)
-
-
-def test_the_tools_of_mcp_are_those_of_the_whole_bundle(clients: tuple[httpx.Client, httpx.Client]) -> None:
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    headers = {"accept": "application/json, text/event-stream"}
-    here, there = (client.post("/mcp", json=body, headers=headers).json() for client in clients)
-    assert [tool["name"] for tool in there["result"]["tools"]][1:] == ["search", "fetch"]
-    assert here == there
 
 
 @pytest.mark.parametrize(
@@ -241,36 +202,9 @@ def test_the_bundle_keeps_its_texts_and_the_service_gets_none(kept: Path, storie
     assert (index.keywords, index.columns) == (before.keywords, before.columns)
 
 
-def test_a_kept_file_that_is_missing_is_named(kept: Path, tmp_path: Path) -> None:
-    for path in kept.iterdir():
-        if path.name != "keywords.safetensors":
-            (tmp_path / path.name).symlink_to(path)
-    with pytest.raises(BundleError, match=r"keywords\.safetensors: is missing"):
-        load(tmp_path)
-
-
 def test_it_is_published_again_over_itself_but_not_as_a_bundle_that_sends_its_texts(
     kept: Path, stories: Path, send: Callable[..., Sent]
 ) -> None:
     assert send(stories, "kept", kept, keeps_texts=True).there == ROWS
     with pytest.raises(PublishError, match="holds vectors of another bundle"):
         send(stories, "kept", kept)
-
-
-def test_a_row_that_the_index_has_lost_is_named(both: Ask, server: str) -> None:
-    from export.publishing.client import connect
-
-    client = connect("s3vectors")
-    where = {"vectorBucketName": "tests-bucket", "indexName": "kept"}
-    key = next(
-        each["key"]
-        for page in client.get_paginator("list_vectors").paginate(**where)
-        for each in page["vectors"]
-        if each["key"].endswith("-11")
-    )
-    (vector,) = client.get_vectors(**where, keys=[key], returnData=True, returnMetadata=True)["vectors"]
-    client.delete_vectors(**where, keys=[key])
-    _, reply = both(id="story-0011")
-    client.put_vectors(**where, vectors=[vector])
-    assert reply.status_code == 424
-    assert "kept: has no vector of row 11; publish the bundle again" in reply.json()["error"]

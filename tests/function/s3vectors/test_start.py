@@ -7,18 +7,11 @@ from typing import Any
 
 import pytest
 
-from export.publishing.sending import Sent
-from function.startup import warm_up
+from export.publishing.s3vectors import Sent
 from tests.function.events.event_makers import http_api
 from tests.stand_ins.s3vectors import StandIn
 
-OURS = {
-    "function.s3vectors",
-    "function.aws",
-    "function.engine.semantic.s3_vectors",
-    "function.engine.metadata.vector_filters",
-}
-KEPT = {"function.search.kept_texts", "function.engine.semantic.remote_index"}
+OURS = {"function.s3vectors", "function.s3vectors.client", "function.s3vectors.index", "function.aws"}
 SCRIPT = f"""
 import json, sys
 import function.handler
@@ -38,14 +31,13 @@ def start(server: str, in_a_new_process: Callable[..., dict[str, Any]]) -> Start
 
 
 def test_a_start_without_s3_vectors_imports_nothing_of_it(start: Start, bundle: Path) -> None:
-    assert not (OURS | KEPT) & set(start(bundle)["modules"])
+    assert not OURS & set(start(bundle)["modules"])
 
 
 def test_a_start_with_it_imports_no_boto3_and_its_first_request_nothing(start: Start, published: Path) -> None:
     seen = start(published)
     assert (seen["status"], len(json.loads(seen["body"])["results"])) == (200, 5)
-    assert OURS - {"function.engine.metadata.vector_filters"} <= set(seen["modules"])
-    assert not KEPT & set(seen["modules"])
+    assert set(seen["modules"]) >= OURS
     assert not {"boto3", "botocore", "urllib3", "requests", "urllib.request"} & set(seen["modules"])
     assert seen["later"] == []
     assert len(StandIn.queries) == 2  # one of them while starting, so that the connection is there
@@ -57,7 +49,6 @@ def test_a_start_that_keeps_its_texts_connects_and_its_first_request_imports_not
     send(bundle, "kept-stories", tmp_path / "kept", keeps_texts=True)
     seen = start(tmp_path / "kept")
     assert (seen["status"], len(json.loads(seen["body"])["results"])) == (200, 5)
-    assert set(seen["modules"]) >= KEPT
     assert seen["later"] == []
     pages = -(-200 // StandIn.page)  # hybrid search ranks all of the 200 texts
     assert len(StandIn.queries) == 2 * pages
@@ -66,10 +57,3 @@ def test_a_start_that_keeps_its_texts_connects_and_its_first_request_imports_not
 def test_a_start_while_s3_vectors_is_busy_answers_the_routes_that_do_not_ask_it(start: Start, published: Path) -> None:
     StandIn.busy = 1
     assert start(published)["status"] == 200
-
-
-@pytest.mark.parametrize("status", [424, 429])
-def test_a_warm_up_is_enough_if_only_the_backend_failed(status: int) -> None:
-    warm_up(lambda event, context: {"statusCode": status, "headers": {}, "body": ""})
-    with pytest.raises(RuntimeError, match="answered 500"):
-        warm_up(lambda event, context: {"statusCode": 500, "headers": {}, "body": ""})

@@ -1,17 +1,35 @@
-"""A search without a server."""
+"""Searches without a server."""
 
-from function.engine.loading import Loaded
-from function.executor import InlineExecutor
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from function.engine.embedder import Embedder
+from function.engine.loading import Loaded, load
+from function.executor import InlineExecutor, Returned, finish
 from function.search.query import Found, Query
 from function.search.search import make_search
+
+Run = Callable[[Query], Coroutine[Any, Any, Found]]
 
 
 def find(bundle: Loaded, query: Query) -> Found:
     """Return what a query finds in a bundle."""
-    coroutine = make_search(bundle, InlineExecutor(bundle.embedder))(query, lambda phase: None)
-    try:
-        coroutine.__await__().send(None)
-    except StopIteration as finished:
-        found: Found = finished.value
-        return found
-    raise AssertionError("an InlineExecutor does not wait")
+    return finish(make_search(bundle, InlineExecutor(bundle.embedder))(query, lambda phase: None))
+
+
+def watched_search(bundle: Path, embedder: Embedder) -> tuple[Run, list[bool]]:
+    """Return a search, and a list to which it adds whether each piece of its work is long."""
+    was_long: list[bool] = []
+
+    class Watched(InlineExecutor):
+        async def run(self, work: Callable[[], Returned], *, is_long: bool = False) -> Returned:
+            was_long.append(is_long)
+            return await super().run(work, is_long=is_long)
+
+    search = make_search(load(bundle, embedder), Watched(embedder))
+
+    async def run(query: Query) -> Found:
+        return await search(query, lambda phase: None)
+
+    return run, was_long

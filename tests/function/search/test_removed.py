@@ -7,7 +7,7 @@ import pytest
 
 from function.engine.bundle import BundleError
 from function.engine.loading import LoadedBundle
-from function.s3.removed import without_rows
+from function.s3.reloader import without_rows
 from function.search.query import Query, UnknownIdError
 from tests.function.search.searching import find
 from tests.function.search.test_refinements import MODES, world
@@ -51,14 +51,6 @@ def test_no_mode_finds_or_counts_a_removed_row(mode: str, fields: dict[str, Any]
         condition = {"$and": [query.filter, condition]}
     assert find(without, query) == find(whole, replace(query, filter=condition))
     assert find(without, query) != find(whole, query)
-
-
-def test_a_list_of_all_texts_leaves_removed_ones_out() -> None:
-    _, without = parts()
-    found = find(without, Query(num_results=90, facets=["who"], sort={"told": "asc"}))
-    assert found.total == 90 - len(REMOVED)
-    assert not {result["index"] for result in found.results} & {*REMOVED}
-    assert len(found.results) == 90 - len(REMOVED)
 
 
 def test_the_id_of_a_removed_row_is_unknown() -> None:

@@ -103,22 +103,6 @@ def test_pages_continue_each_other(search: Search, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_candidates_do_not_depend_on_the_number_of_results(search: Search, mode: str) -> None:
-    few, many = (search(Query(TEXT, count, mode, rerank=CANDIDATES)).results for count in (1, 50))
-    assert few == many[:1]
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_groups_are_in_the_order_of_their_best_texts(search: Search, mode: str) -> None:
-    found = search(Query(TEXT, 4, mode, rerank=CANDIDATES, group_by="who", filter={"who": {"$exists": True}})).results
-    wanted = search(Query(TEXT, EVERY, mode, rerank=CANDIDATES, filter={"who": {"$exists": True}})).results
-    first: dict[Any, int] = {}
-    for result in wanted:
-        first.setdefault(result["metadata"]["who"], result["index"])
-    assert [(result["group"], result["index"]) for result in found] == list(first.items())[:4]
-
-
-@pytest.mark.parametrize("mode", MODES)
 def test_min_score_is_compared_with_the_score_of_the_mode(search: Search, mode: str) -> None:
     plain = search(Query(TEXT, EVERY, mode)).results
     least = plain[11]["score"]
@@ -128,37 +112,10 @@ def test_min_score_is_compared_with_the_score_of_the_mode(search: Search, mode: 
     assert_same(found, expected(kept, mode))
 
 
-def test_a_min_score_that_no_text_reaches_finds_nothing(search: Search) -> None:
-    assert search(Query(TEXT, 5, rerank=CANDIDATES, min_score=2.0)).results == []
-
-
-def test_facets_highlights_and_what_is_included_are_as_without_rerank(search: Search) -> None:
-    query = Query(TEXT, 10, "hybrid", facets=("who",), highlights=True, include=())
-    plain, found = search(query), search(replace(query, rerank=10))
-    assert (found.facets, found.total) == (plain.facets, plain.total)
-    parts = ("highlights", "snippet", "id")
-    by_row = {result["index"]: [result[name] for name in parts] for result in plain.results}
-    assert {result["index"]: [result[name] for name in parts] for result in found.results} == by_row
-    assert not {"text", "metadata"} & found.results[0].keys()
-
-
 def test_the_text_of_an_id_is_the_query(search: Search, corpus: Corpus) -> None:
     plain = search(Query(num_results=EVERY, id="story-042")).results
     found = search(Query(num_results=40, id="story-042", rerank=CANDIDATES)).results
     assert_same(found, expected(plain, "semantic", corpus.texts[42])[:40])
-
-
-def test_one_candidate_keeps_the_order(search: Search) -> None:
-    rows = [result["index"] for result in search(Query(TEXT, 9)).results]
-    found = search(Query(TEXT, 9, rerank=1)).results
-    assert [result["index"] for result in found] == rows
-    assert (found[0]["score"], "rerank" in found[1]["scores"]) == (1.0, False)
-
-
-def test_the_rerank_is_a_phase(reranked: LoadedBundle) -> None:
-    phases: list[str] = []
-    run(reranked, Query(TEXT, rerank=5), phases.append)
-    assert phases == ["keyword", "embed", "search", "rerank", "search"]
 
 
 @pytest.mark.parametrize(

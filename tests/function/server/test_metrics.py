@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from function.server.asgi import Batching, ServerApp, make_app
+from function.server.workers import Batching, ServerApp, make_app
 from function.settings import Settings
 from tests.conftest import InProcess
 from tests.function.server.running import counted
@@ -37,14 +37,6 @@ def test_requests_phases_and_batches_are_counted(client: httpx.Client) -> None:
     assert samples["batch_tokens_sum",] == 3 + 5 + 3
     assert samples["queued_tokens",] == 0
     assert samples["request_seconds_sum", "/predict"] > 0
-
-
-def test_the_reply_says_that_it_is_prometheus_text(client: httpx.Client) -> None:
-    reply = client.get("/metrics")
-    assert reply.headers["content-type"].startswith("text/plain; version=")
-    assert client.get("/openapi.json").json()["paths"]["/metrics"]["get"]["responses"]["200"]["content"] == {
-        "text/plain": {"schema": {"type": "string"}}
-    }
 
 
 def test_paths_of_no_route_are_counted_together_and_so_are_those_with_a_name_in_them(client: httpx.Client) -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from function.server.workers import bind
 from tests.function.server.running import WAIT, address_of, drain, eventually, metrics_of, started
 
 GOOSE = b'{"text": "goose"}'
@@ -45,32 +44,6 @@ def is_running(process: int) -> bool:
     return stat.exists() and stat.read_text().rsplit(")", 1)[1].split()[0] != "Z"
 
 
-def test_workers_count_together(server: subprocess.Popen[str]) -> None:
-    address = address_of(server)
-    drain(server)
-    for _ in range(30):  # each on a connection of its own, which the kernel gives to one of the workers
-        assert httpx.post(f"{address}/predict", json={"text": "an angry goose"}, trust_env=False).status_code == 200
-    assert eventually(lambda: predicted(address) == 30)
-    samples = metrics_of(address)
-    assert samples["batch_texts_sum",] == 30
-    assert samples["queued_tokens",] == 0
-
-
-def test_connections_are_spread_over_the_workers(server: subprocess.Popen[str]) -> None:
-    address = httpx.URL(address_of(server))
-    with ExitStack() as stack:
-        for _ in range(60):
-            stack.enter_context(socket.create_connection((address.host, address.port)))
-        assert eventually(lambda: sum(map(sockets, workers_of(server))) >= 60)
-        assert all(sockets(worker) >= 10 for worker in workers_of(server))
-
-
-def sockets(process: int) -> int:
-    """Return how many sockets a process has open."""
-    files = Path(f"/proc/{process}/fd").iterdir()
-    return sum(str(file.readlink()).startswith("socket:") for file in files)
-
-
 def test_workers_that_die_are_replaced_their_counts_stay_and_no_connection_is_refused(
     server: subprocess.Popen[str],
 ) -> None:
@@ -78,7 +51,10 @@ def test_workers_that_die_are_replaced_their_counts_stay_and_no_connection_is_re
     drain(server)
     former = set(workers_of(server))
     assert len(former) == 2
-    assert httpx.post(f"{address}/predict", json={"text": "an angry goose"}, trust_env=False).status_code == 200
+    assert (
+        httpx.post(f"{address}/predict", json={"text": "an angry goose"}, trust_env=False, timeout=WAIT).status_code
+        == 200
+    )
     assert eventually(lambda: predicted(str(address)) == 1)  # a request is counted after its reply
     for worker in former:
         os.kill(worker, signal.SIGKILL)
@@ -89,11 +65,10 @@ def test_workers_that_die_are_replaced_their_counts_stay_and_no_connection_is_re
     assert eventually(lambda: predicted(str(address)) == 2)
 
 
-@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_all_of_them_without_a_trace(server: subprocess.Popen[str], stop: signal.Signals) -> None:
+def test_a_signal_stops_all_of_them_without_a_trace(server: subprocess.Popen[str]) -> None:
     address_of(server)
     workers = workers_of(server)
-    server.send_signal(stop)
+    server.send_signal(signal.SIGTERM)
     output, _ = server.communicate(timeout=WAIT)
     assert server.returncode == 0
     assert "Traceback" not in output
@@ -121,9 +96,8 @@ def test_a_caller_that_hangs_up_is_dropped_and_counted(bundle: Path) -> None:
         assert eventually(is_counted_after_hanging_up)
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_sigterm_under_load_finishes_what_was_accepted_and_ends_with_0(bundle: Path, workers: str) -> None:
-    with started(bundle, "--workers", workers) as server:
+def test_sigterm_under_load_finishes_what_was_accepted_and_ends_with_0(bundle: Path) -> None:
+    with started(bundle, "--workers", "2") as server:
         address = address_of(server)
         drain(server)
         statuses: list[int] = []
@@ -162,22 +136,3 @@ def test_requests_on_connections_that_wait_to_be_accepted_are_answered_when_it_s
         replies = [caller.recv(100) for caller in callers]
     assert [reply[:15] for reply in replies] == [b"HTTP/1.1 200 OK"] * 60
     assert server.wait(timeout=WAIT) == 0
-
-
-def test_a_server_that_was_stopped_can_start_again_at_once(bundle: Path) -> None:
-    with started(bundle, "--workers", "2") as server:
-        address = httpx.URL(address_of(server))
-        for _ in range(20):  # the server closes these first, so that the system keeps their ports for a minute
-            httpx.get(f"{address}/health", headers={"connection": "close"}, trust_env=False)
-        server.send_signal(signal.SIGTERM)
-        assert server.wait(WAIT) == 0
-    with started(bundle, "--workers", "2", "--port", str(address.port)) as server:
-        assert httpx.URL(address_of(server)) == address
-
-
-def test_two_servers_do_not_share_a_port_although_neither_listens_yet() -> None:
-    with ExitStack() as stack:
-        (first, _) = (stack.enter_context(listener) for listener in bind("127.0.0.1", 0, 2))
-        for count in (1, 2):
-            with pytest.raises(OSError, match="Address already in use"):
-                bind("127.0.0.1", first.getsockname()[1], count)

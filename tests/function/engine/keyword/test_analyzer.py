@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from function.engine.keyword.analyzer import (
     LONGEST_STEMMED,
     MOST_MARKS,
-    WORD,
     find_stemmer,
-    fold_accents,
     quoted_parts,
     split_terms,
 )
@@ -63,13 +61,6 @@ def test_every_term_of_a_query_is_one_of_the_text(text: str) -> None:
     assert set(split_terms(text, is_query=True)) <= set(split_terms(text))
 
 
-@given(st.text(st.characters(codec="utf-8")))
-def test_the_folded_terms_of_a_text_are_found_without_accents(text: str) -> None:
-    for word in re.findall(WORD, normalize("NFKC", text).casefold()):
-        folded = fold_accents(word)
-        assert not folded or set(split_terms(folded)) <= {*split_terms(word), *split_terms(text)}
-
-
 def test_letters_are_stemmed_and_codes_are_not() -> None:
     stem = find_stemmer("english")
     assert split_terms("searching the searches of AB-1234s a4s", stem) == [
@@ -77,11 +68,6 @@ def test_letters_are_stemmed_and_codes_are_not() -> None:
     ]
     assert split_terms("Häuser", find_stemmer("german")) == split_terms("Haus", find_stemmer("german"))
     assert find_stemmer(None) is None
-
-
-def test_a_language_without_a_stemmer_is_refused() -> None:
-    with pytest.raises(KeyError, match="klingon"):
-        find_stemmer("klingon")
 
 
 texts = st.text(st.characters(codec="utf-8"))
@@ -100,19 +86,9 @@ def test_capitals_change_no_term_and_each_letter_and_digit_is_in_a_term(text: st
     assert "".join(words) == re.sub("[^a-z0-9]", "", text.lower())
 
 
-@given(texts, texts)
-def test_a_blank_separates(left: str, right: str) -> None:
-    assert split_terms(f"{left} {right}") == split_terms(left) + split_terms(right)
-
-
 @given(texts)
 def test_a_text_has_the_terms_of_its_words(text: str) -> None:
     assert split_terms(text) == [term for word in text.split() for term in split_terms(word)]
-
-
-@pytest.mark.parametrize("blank", [chr(code) for code in range(sys.maxunicode + 1) if chr(code).isspace()], ids=ascii)
-def test_every_kind_of_blank_separates(blank: str) -> None:
-    assert split_terms(f"AB-{blank}-1e{blank}\u0301+") == ["ab", "1e", "\u0301+", "\u0301"]
 
 
 def test_quoted_parts_are_what_stands_between_quotation_marks() -> None:
@@ -146,19 +122,6 @@ def test_a_long_run_of_marks_is_cut_before_it_is_normalized(run: str, monkeypatc
     assert [before, after] == ["goose", "ferry"]
     assert all(longest_run(normalize("NFKD", text)) <= 2 * MOST_MARKS for text in normalized)
     assert sum(map(len, marked)) <= 3 * MOST_MARKS
-
-
-@pytest.mark.parametrize("place", range(10))
-def test_as_many_marks_as_unicode_allows_stay(place: int) -> None:
-    allowed = normalize("NFKC", "é" * place + "q" + "\u0316\u0301" * (MOST_MARKS // 2))
-    terms = split_terms(allowed)
-    assert terms[0] == allowed
-    assert split_terms(allowed + "\u0301") == terms
-
-
-@pytest.mark.parametrize(("character", "terms"), [("🦆", []), ("…", []), ("㎏", ["kg" * 100]), ("①", ["1" * 100])])
-def test_a_long_run_of_other_characters_loses_none(character: str, terms: list[str]) -> None:
-    assert split_terms(f"żółw {character * 100} goose") == ["żółw", "zolw", *terms, "goose"]
 
 
 def test_only_words_of_a_possible_length_are_stemmed() -> None:

@@ -1,7 +1,6 @@
 """A word that no text has is replaced by the nearest words of the texts, unless it is a correct one."""
 
 import random
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,11 +13,10 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from export.index.keywords import KeywordOptions, keyword_tensors
-from function.engine.arrays import AnyArray
 from function.engine.keyword import corrections
 from function.engine.keyword.corrections import MOST_COMPARED, MOST_CORRECTED, MOST_NEAREST
-from function.engine.keyword.highlights import TermsOfWords, highlight
 from function.engine.keyword.keywords import Keywords
+from function.engine.tensors import AnyArray
 
 Make = Callable[..., Keywords]
 
@@ -87,22 +85,12 @@ def edits(word: str, letter: str) -> set[str]:
     )
 
 
-@pytest.mark.parametrize(
-    ("word", "letter"), [("four", "x"), ("ferry", "x"), ("ferryboat", "q"), ("медведь", "ш"), ("żółwica", "ę")]
-)
+@pytest.mark.parametrize(("word", "letter"), [("ferry", "x"), ("żółwica", "ę")])
 def test_a_word_with_one_error_anywhere_is_found(make: Make, word: str, letter: str) -> None:
     keywords = make([word, "goose", "angry", "лебедь"])
     for wrong in edits(word, letter) - {word}:
         assert corrected(keywords, wrong) == ({wrong: [word]} if len(wrong) >= 4 else {})
         assert [hit.row for hit in keywords.match(f"zebra {wrong}").best(10)] == ([0] if len(wrong) >= 4 else [])
-
-
-@pytest.mark.parametrize("text", ["searching", "a library", "classification of searches"])
-def test_a_word_with_one_error_anywhere_finds_texts_with_its_stem(make: Make, text: str) -> None:
-    keywords = make([text, "goose and ferry", "zebra"], "english")
-    word = text.split()[-1]
-    for wrong in (word[:place] + "x" + word[place + 1 :] for place in range(len(word))):
-        assert 0 in [hit.row for hit in keywords.match(wrong).best(10)], wrong
 
 
 def test_a_reply_shows_words_of_the_texts(make: Make) -> None:
@@ -147,10 +135,7 @@ def test_a_word_that_the_tokenizer_knows_is_no_misspelling(make: Make, word: str
     ("word", "other"),
     [
         ("organise", "organize"),
-        ("organizing", "organising"),
-        ("analysed", "analyzed"),
         ("colour", "color"),
-        ("color", "colour"),
         ("centres", "centers"),
         ("licence", "license"),
     ],
@@ -194,37 +179,12 @@ def test_short_words_codes_numbers_and_quoted_words_stay(make: Make, text: str) 
     assert corrected(make(["goose ferry", "order ab-1234", "python 3.11", "goose7"]), text) == {}
 
 
-def test_a_code_with_one_error_does_not_hide_a_word_with_two(make: Make) -> None:
-    assert corrected(make(["ferrybxat1", "ferryboats", "goose"]), "ferrybxaty") == {"ferrybxaty": ["ferryboats"]}
-
-
-def test_a_word_is_not_replaced_by_a_code(make: Make) -> None:
-    assert corrected(make(["word1 wor-d", "goose"]), "wordz") == {}
-
-
-def test_quoted_words_must_occur_beside_a_misspelled_one(make: Make) -> None:
-    keywords = make(["angry goose", "goose ferry", "ferry"])
-    assert [hit.row for hit in keywords.match('"goose" fery').best(10)] == [1, 0]
-    assert corrected(keywords, '"goose" fery') == {"fery": ["ferry"]}
-
-
 def test_a_misspelled_word_counts_as_often_as_it_should_and_only_in_allowed_rows(make: Make) -> None:
     keywords = make(["angry goose", "goose ferry", "ferry"])
     allowed = np.array([False, True, True])
     half = keywords.match("goose", allowed).scores / 2
     np.testing.assert_array_equal(keywords.match("gooze", allowed).scores, half)
     np.testing.assert_array_equal(keywords.match("gooze gooze", allowed).scores, 2 * half)
-
-
-def test_queries_without_an_unknown_word_or_with_correct_false_do_not_load_the_module(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    keywords = make(["angry goose", "goose ferry"])
-    monkeypatch.setitem(sys.modules, "function.engine.keyword.corrections", None)  # an import raises
-    assert len(keywords.match('goose "angry" "zebra"').scores) == 2
-    assert not keywords.match("gooze", correct=False).scores.any()
-    with pytest.raises(ImportError):
-        keywords.match("gooze")
 
 
 @pytest.fixture
@@ -246,17 +206,11 @@ def random_words(count: int, seed: int) -> list[str]:
     return ["".join(choose.choices("abcdefgh", k=choose.randint(5, 9))) for _ in range(count)]
 
 
-def test_a_thousand_unknown_words_are_compared_with_a_bounded_number_of_terms(
-    make: Make, compared: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_thousand_unknown_words_are_compared_with_a_bounded_number_of_terms(make: Make, compared: list[int]) -> None:
     keywords = make([" ".join(random_words(20_000, 1)), "goose"])
     keywords.match(" ".join(random_words(1_000, 2)))
     assert len(compared) == MOST_CORRECTED
     assert sum(compared) <= MOST_COMPARED
-    compared.clear()
-    monkeypatch.setattr(corrections, "MOST_COMPARED", 3_000)
-    keywords.match(" ".join(random_words(1_000, 2)))
-    assert sum(compared) == 3_000
 
 
 def test_an_accent_is_no_misspelling_but_its_word_can_be_misspelled(make: Make) -> None:
@@ -268,11 +222,3 @@ def test_an_accent_is_no_misspelling_but_its_word_can_be_misspelled(make: Make) 
         "mxálaga": ["málaga"],
         "éoose": ["goose"],
     }
-
-
-def test_highlights_mark_the_corrected_word() -> None:
-    texts = ["They went. The angry goose slept."]
-    (found,) = highlight(texts, TermsOfWords("gooze", [None], {"goose"}), marks_words=True)
-    assert [texts[0][start:end] for start, end in found.ranges] == ["goose"]
-    (found,) = highlight(texts, TermsOfWords("gooze", [None], {"goose"}), marks_words=False)
-    assert [texts[0][start:end] for start, end in found.ranges] == ["The angry goose slept."]

@@ -2,14 +2,11 @@
 
 import gc
 import math
-import os
 import random
-import sqlite3
 import weakref
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import bm25s
 import numpy as np
@@ -18,20 +15,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
-from bench.texts import ndcg, read_scifact
 from export.index.keywords import KeywordOptions, keyword_tensors
-from function.engine.arrays import AnyArray
 from function.engine.bundle import KeywordsInfo
-from function.engine.keyword import keywords as keywords_module
-from function.engine.keyword.analyzer import LONGEST_QUERY, find_stemmer, split_terms
-from function.engine.keyword.keywords import LONGEST_KNOWN, MOST_TERMS, Keywords
-from function.engine.tensors import TensorsError
+from function.engine.keyword.analyzer import LONGEST_QUERY, split_terms
+from function.engine.keyword.highlights import TermsOfWords, highlight
+from function.engine.keyword.keywords import MOST_COMPLETIONS, MOST_TERMS, Keywords
 
 UNSTEMMED = KeywordOptions(stemming=None)
 
 
-def make(path: Path, texts: list[str], options: KeywordOptions = UNSTEMMED) -> Keywords:
-    tensors, info = keyword_tensors(texts, options)
+def make(
+    path: Path, texts: list[str], options: KeywordOptions = UNSTEMMED, languages: Sequence[str | None] | None = None
+) -> Keywords:
+    tensors, info = keyword_tensors(texts, options, None, languages)
     assert info is not None
     save_file(tensors, path)
     return Keywords(path, info, len(texts))
@@ -40,6 +36,10 @@ def make(path: Path, texts: list[str], options: KeywordOptions = UNSTEMMED) -> K
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("keywords") / "keywords.safetensors"
+
+
+def best_rows(keywords: Keywords, query: str) -> list[int]:
+    return [hit.row for hit in keywords.match(query).best(10)]
 
 
 def exact_scores(texts: list[list[str]], query: list[str]) -> list[float]:
@@ -99,19 +99,6 @@ def test_rows_of_equal_score_are_in_the_order_of_the_corpus_and_few_hits_begin_a
         assert keywords.match("ferry goose").best(top_k) == keywords.match("ferry goose").best(10)[:top_k]
 
 
-def test_many_rows_of_equal_score_are_in_the_order_of_the_corpus(file: Path) -> None:
-    keywords = make(file, ["goose", *["ferry", "old ferry"] * 500])
-    assert [hit.row for hit in keywords.match("ferry").best(100)] == list(range(1, 200, 2))
-    assert [hit.row for hit in keywords.match("ferry").best(1_000)] == [*range(1, 1_000, 2), *range(2, 1_001, 2)]
-
-
-def test_a_text_without_a_word_of_the_query_is_no_hit(file: Path) -> None:
-    keywords = make(file, ["goose", "ferry"])
-    assert [hit.row for hit in keywords.match("goose").best(10)] == [0]
-    assert keywords.match("zebra 🦆").best(10) == []
-    assert keywords.match("🦆").best(10) == []
-
-
 @given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1), min_size=1, max_size=20))
 def test_each_text_is_found_by_each_of_its_terms(file: Path, texts: list[str]) -> None:
     terms = [split_terms(text) for text in texts]
@@ -142,17 +129,6 @@ def test_quoted_words_must_occur(file: Path) -> None:
     assert keywords.match('"zebra" goose').best(10) == []
 
 
-def test_only_allowed_rows_are_found_and_they_keep_their_scores(file: Path) -> None:
-    texts = random_texts(1, 200)
-    keywords = make(file, [" ".join(text) for text in texts])
-    allowed = np.random.default_rng(1).random(200) < 0.1
-    scores, all_scores = keywords.match("w1 w2", allowed).scores, keywords.match("w1 w2").scores
-    np.testing.assert_array_equal(scores, np.where(allowed, all_scores, 0))
-    assert {hit.row for hit in keywords.match("w1 w2", allowed).best(100)} == set(np.flatnonzero(scores))
-    hits = keywords.match('"w1"', allowed).best(100)
-    assert {hit.row for hit in hits} == {row for row in np.flatnonzero(allowed) if "w1" in texts[row]}
-
-
 def test_a_query_of_very_many_words_is_cut_and_says_so(file: Path) -> None:
     keywords = make(file, ["goose", "ferry", "word0"])
     words = " ".join(f"word{number}" for number in range(MOST_TERMS))
@@ -167,35 +143,6 @@ def test_quoted_words_need_not_occur_for_a_long_text_that_was_pasted(file: Path)
     query = '"zebra" goose'
     assert [hit.row for hit in keywords.match(query.ljust(LONGEST_QUERY)).best(2)] == []
     assert [hit.row for hit in keywords.match(query.ljust(LONGEST_QUERY + 1)).best(2)] == [0]
-
-
-# Damaged files
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda tensors: tensors.pop("rows"),
-        lambda tensors: tensors.pop("terms"),
-        lambda tensors: tensors.update(more=tensors["rows"]),
-        lambda tensors: tensors.update(rows=tensors["rows"][:-1]),
-        lambda tensors: tensors.update(impacts=tensors["impacts"].astype(np.int8)),
-        lambda tensors: tensors.update(scales=tensors["scales"].reshape(1, -1)),
-        lambda tensors: tensors.update(terms=tensors["terms"][:-1]),
-        lambda tensors: tensors.update({"terms.offsets": tensors["terms.offsets"] + np.uint64(1)}),
-        lambda tensors: tensors.update({"postings.offsets": tensors["postings.offsets"][::-1].copy()}),
-    ],
-)
-def test_a_file_that_holds_something_else_is_refused(
-    tmp_path: Path, change: Callable[[dict[str, AnyArray]], Any]
-) -> None:
-    path = tmp_path / "keywords.safetensors"
-    tensors, info = keyword_tensors(["angry goose", "old ferry"], UNSTEMMED)
-    change(tensors)
-    save_file(tensors, path)
-    assert info is not None
-    with pytest.raises(TensorsError, match=rf"^{path}: .* expected .*; run `python -m export` again$"):
-        Keywords(path, info, 2)
 
 
 # The export
@@ -216,59 +163,6 @@ def test_the_postings_are_sorted_described_and_the_same_each_time(file: Path) ->
     assert load_file(file).keys() == tensors.keys()
 
 
-# SciFact
-
-
-@pytest.mark.skipif("BENCH_DATA" not in os.environ, reason="BENCH_DATA is not set: it names the folder of SciFact")
-def test_scifacts_ndcg_is_that_of_sqlites_full_text_search(file: Path) -> None:
-    test = read_scifact(Path(os.environ["BENCH_DATA"]))
-    texts = list(test.documents.values())
-    keywords = make(file, texts, KeywordOptions())
-    stem = find_stemmer("english")
-
-    def encode(text: str) -> list[str]:  # SQLite splits words in its own way, and takes no hyphen within one
-        return [f"t{term.encode().hex()}" for term in split_terms(text, stem)]
-
-    database = sqlite3.connect(":memory:")
-    database.execute("CREATE VIRTUAL TABLE texts USING fts5(text, tokenize='ascii')")
-    database.executemany(
-        "INSERT INTO texts (rowid, text) VALUES (?, ?)",
-        [(row, " ".join(encode(text))) for row, text in enumerate(texts)],
-    )
-    best = "SELECT rowid FROM texts WHERE text MATCH ? ORDER BY bm25(texts), rowid LIMIT 10"
-    theirs = [
-        [row for (row,) in database.execute(best, (" OR ".join(encode(query)),))] for query in test.queries.values()
-    ]
-    database.close()
-    ours = [[hit.row for hit in keywords.match(query).best(10)] for query in test.queries.values()]
-    assert ndcg(ours, test) == pytest.approx(ndcg(theirs, test), abs=0.005)
-    assert ndcg(ours, test) > 0.67
-
-
-def test_a_term_of_an_earlier_query_is_not_searched_again(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    searched = []
-
-    def find(terms: memoryview, offsets: memoryview, term: str) -> int | None:
-        searched.append(term)
-        return find_term(terms, offsets, term)
-
-    find_term = keywords_module._find_term
-    monkeypatch.setattr(keywords_module, "_find_term", find)
-    keywords = make(file, ["goose ferry", "river goose"])
-    first = keywords.match("goose river zebra").best(5)
-    assert sorted(searched) == ["goose", "river", "zebra"]
-    assert keywords.match("river goose zebra ferry").best(5)[0].row == 0
-    assert keywords.match("goose river zebra").best(5) == first
-    assert sorted(searched) == ["ferry", "goose", "river", "zebra"]
-
-
-def test_a_long_term_is_found_but_not_kept(file: Path) -> None:
-    long = "g" * (LONGEST_KNOWN + 1)
-    keywords = make(file, ["goose", long])
-    assert [hit.row for hit in keywords.match(long).best(5)] == [1]
-    assert keywords._find.cache_info().currsize == 0
-
-
 def test_keywords_that_nobody_uses_release_their_file_at_once(file: Path) -> None:
     keywords = make(file, ["goose ferry"])
     keywords.match("goose").best(1)
@@ -279,3 +173,143 @@ def test_keywords_that_nobody_uses_release_their_file_at_once(file: Path) -> Non
         assert released() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [("Zürich", [1, 0]), ("zurich", [0, 1]), ('"Zürich"', [1]), ('"zurich"', [0, 1]), ("ZU\u0308RICH", [1, 0])],
+)
+def test_a_word_is_found_in_spite_of_accents_and_its_own_spelling_first(
+    file: Path, query: str, rows: list[int]
+) -> None:
+    assert best_rows(make(file, ["by Zurich", "by Zürich", "goose"]), query) == rows
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "query"),
+    [
+        ("french", "les élèves étudiaient", "eleve etudier"),
+        ("none", "Łódź", "lodz"),
+        ("none", "Æsir", "aesir"),
+        ("russian", "ёлка", "елка"),
+        ("none", "café-au-lait", "cafe-au-lait"),
+    ],
+)
+def test_a_word_is_found_without_accents_in_each_language(file: Path, language: str, text: str, query: str) -> None:
+    assert best_rows(
+        make(file, ["goose", text], KeywordOptions(stemming=None if language == "none" else language)), query
+    ) == [1]
+
+
+JAPANESE = ["東京都の公園", "京都の寺", "東の都", "大阪"]
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("東京", [0]),
+        ("京都", [1, 0]),
+        ("都", [2, 1, 0]),
+        ('"東京" 京都', [0]),
+        ("奈良", []),
+    ],
+)
+def test_pairs_find_words_and_a_character_alone_finds_itself(file: Path, query: str, rows: list[int]) -> None:
+    assert best_rows(make(file, JAPANESE), query) == rows
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "marked"),
+    [
+        ("zurich", "To Zürich and Zurich.", ["Zürich", "Zurich"]),
+        ("Zürich", "To Zürich and Zurich.", ["Zürich", "Zurich"]),
+        ("京都", "東京都と京都。京の都", ["京都", "京都"]),
+        ("東京都", "東京都と京都。京の都", ["東京都", "京都"]),
+        ("都", "東京都と京都。京の都", ["都", "都", "都"]),
+    ],
+)
+def test_highlights_mark_folded_words_and_pairs(query: str, text: str, marked: list[str]) -> None:
+    (parts,) = highlight([text], TermsOfWords(query, [None]), marks_words=True)
+    assert [text[start:end] for start, end in parts.ranges] == marked
+
+
+PREFIX_TEXTS = [
+    "Emir Kusturica at the river",
+    "car by the river",
+    "carpet and carpenters",
+    "a carpenter by the river",
+    "order AB-1234 for Zürich",
+    "order AB-77 for Bern",
+    "libraries",
+    "must and just",
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("kust", [0]),
+        ("kusturica", [0]),
+        ("librari", [6]),  # the term of "libraries"
+        ("car", [1, 2, 3]),
+        ("carp", [2, 3]),
+        ("AB-12", [4, 5]),  # both have "ab"
+        ("AB-1", [4, 5]),
+        ("zur", [4]),
+        ("züri", [4]),
+        ("order ab-7", [5, 4]),
+        ("c", []),  # too short
+    ],
+)
+def test_texts_with_longer_words_are_found_after_those_with_the_word(file: Path, text: str, rows: list[int]) -> None:
+    matches = make(file, PREFIX_TEXTS, KeywordOptions()).match(text, prefix=True)
+    found = [hit.row for hit in matches.best(8)]
+    assert (found[: len(rows)], len(found)) == (rows, len(rows))
+    assert not matches.corrected
+
+
+def test_a_word_that_is_complete_finds_no_longer_one(file: Path) -> None:
+    keywords = make(file, PREFIX_TEXTS, KeywordOptions())
+    for text in ("car ", "car?"):
+        assert [hit.row for hit in keywords.match(text, prefix=True).best(8)] == [1]
+    assert [hit.row for hit in keywords.match("car").best(8)] == [1]
+
+
+def test_a_longer_word_counts_half_and_no_more_than_half_of_the_word(file: Path) -> None:
+    keywords = make(file, PREFIX_TEXTS, KeywordOptions(stemming=None))
+    whole = keywords.match("kusturica").scores
+    np.testing.assert_allclose(keywords.match("kust", prefix=True).scores, whole / 2, rtol=1e-6)
+    frequent = make(file, ["car", "car", "car", "carpet"])
+    scores = frequent.match("car", prefix=True).scores
+    assert frequent.match("carpet").scores[3] > scores[0] > scores[3] * 1.99
+
+
+def test_the_most_frequent_words_complete_a_beginning(file: Path) -> None:
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = [f"car{one}{other}" for one in letters for other in letters][: 2 * MOST_COMPLETIONS]
+    texts = [word for number, word in enumerate(words) for _ in range(1 + (number % 2))]
+    keywords = make(file, texts, KeywordOptions(stemming=None))
+    assert keywords.match("car", prefix=True).completed == frozenset(words[1::2])
+
+
+def test_a_code_completes_a_code_and_no_word(file: Path) -> None:
+    keywords = make(file, PREFIX_TEXTS, KeywordOptions())
+    assert keywords.match("ab", prefix=True).completed == frozenset()
+    assert keywords.match("ab-1", prefix=True).completed == {"ab-1234"}
+
+
+def test_a_beginning_of_a_word_of_the_corpus_is_no_misspelling(file: Path) -> None:
+    keywords = make(file, [*PREFIX_TEXTS, "must"], KeywordOptions())  # a correction occurs in several texts
+    assert keywords.match("kust").corrected
+    assert not keywords.match("kust", prefix=True).corrected
+    assert keywords.match("kust river", prefix=True).corrected  # not the last word
+
+
+def test_the_attainable_score_is_that_of_the_language_with_the_most(file: Path) -> None:
+    """A word has a stem in each language of the corpus, and a text has only one of them."""
+    texts = ["searching the river", "suchen am Fluss", "the sea", "searching"]
+    keywords = make(file, texts, KeywordOptions(), ["english", "german", "english", "german"])
+    assert len(keywords.match("searching").terms) == 2
+    one, other = (max(hit.score for hit in keywords.match(text).best(4)) for text in ("searched", "searching"))
+    assert keywords.match("searching").attainable == pytest.approx(max(one, other), abs=1e-5)
+    assert keywords.match("searching the river xyzzyq").attainable > 1.5 * np.log1p(4.5 / 0.5)

@@ -7,11 +7,11 @@ import pytest
 from safetensors.numpy import save_file
 
 from export.index.keywords import KeywordOptions, keyword_tensors
-from function.engine.arrays import Array
 from function.engine.keyword import matches as module
 from function.engine.keyword.keywords import Keywords
-from function.engine.keyword.matches import Matches, Term
+from function.engine.keyword.matches import Matches
 from function.engine.semantic.index import DECIMALS, Hit, Mask
+from function.engine.tensors import Array
 
 ROWS = 4_000
 WORDS = [f"w{'abcdefghij'[number // 10]}{'abcdefghij'[number % 10]}x" for number in range(60)]
@@ -54,20 +54,6 @@ def eager(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(module, "ROWS_PER_CHECK", 1_000_000 if request.param == "each term" else 4)
 
 
-@pytest.fixture
-def added(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return the numbers of postings of the terms that are read in full."""
-    sizes: list[int] = []
-    add_to = Term.add_to
-
-    def count(self: Term, scores: Array[np.float32]) -> None:
-        sizes.append(len(self))
-        add_to(self, scores)
-
-    monkeypatch.setattr(Term, "add_to", count)
-    return sizes
-
-
 def masks() -> list[Mask | None]:
     chance = np.random.default_rng(3).random(ROWS)
     return [None, chance < 0.5, chance < 0.03, chance < 0.001, np.zeros(ROWS, np.bool_)]
@@ -105,43 +91,3 @@ def test_the_best_are_those_of_reading_all_postings_bit_for_bit(keywords: Keywor
             np.testing.assert_array_equal(matches.scores_of(rows), scores[rows])
             if allowed is not None and '"' not in query:  # quoted words limit the rows too
                 assert keywords.match(query).best(top_k, allowed) == expected[:top_k]
-
-
-@pytest.mark.usefixtures("eager")
-def test_a_search_among_some_rows_is_the_same_after_all_scores_were_computed(keywords: Keywords) -> None:
-    (allowed,) = masks()[1:2]
-    assert allowed is not None
-    matches = keywords.match(QUERIES[4])
-    before = matches.best(20, allowed), matches.best(20)
-    assert matches.scores.any()
-    assert (matches.best(20, allowed), matches.best(20)) == before
-
-
-def test_a_frequent_term_is_not_read_in_full_if_rare_ones_decide(
-    keywords: Keywords, added: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "FEW_POSTINGS", 0)
-    monkeypatch.setattr(module, "FIRST_ESTIMATE", 1)
-    monkeypatch.setattr(module, "ROWS_PER_CANDIDATE", 1)
-    monkeypatch.setattr(module, "POSTINGS_PER_LOOKUP", 1)
-    matches = keywords.match("waax wfjx wfix wfhx wfgx")
-    hits = matches.best(10)
-    frequent = len(keywords.rows_of("waax"))
-    assert frequent > ROWS / 2
-    assert 0 < sum(added) < frequent
-    assert frequent not in added
-    assert hits == sorted_hits(matches.scores)[:10]
-    assert frequent in added
-
-
-def test_few_allowed_rows_are_looked_up_and_no_term_is_read(
-    keywords: Keywords, added: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "FEW_POSTINGS", 0)
-    allowed = np.zeros(ROWS, np.bool_)
-    allowed[[5, 17, 2005]] = True
-    query = " ".join(WORDS)
-    matches = keywords.match(query, allowed)
-    hits = matches.best(10)
-    assert added == []
-    assert hits == sorted_hits(summed(matches))

@@ -5,13 +5,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from function.engine.metadata.columns import Column
-from function.engine.metadata.facets import MOST_VALUES, count_values, sort_rows
-from tests.column_files import column_of
+from function.engine.metadata.facets import MOST_FACET_VALUES, count_values, sort_rows
+from tests.bundle_files import column_of
 
 DATES = ["1969-12-31", "2024-02-29", "2024-02-29T00:00:01Z", "2024-02-29T01:00:00+01:00", "2024-03-01T12:00:00.000001"]
 EDGES = ["0001-01-01T00:00:00+02:00", "9999-12-31T23:59:59-02:00"]  # not in the years that UTC has in Python
@@ -70,15 +69,6 @@ def key_of(kind: str, value: Any) -> Any:
     return value.encode() if kind in ("string", "list") else stored(kind, value)
 
 
-@given(rows=rows_of())
-def test_a_filter_for_the_value_of_a_facet_keeps_as_many_rows_as_it_counts(rows: Rows) -> None:
-    kind, values, _ = rows
-    column = column_of(values, kind)
-    for value, count in count_values(column, None):
-        operand = value.encode() if kind in ("string", "list") else stored(kind, value)
-        assert np.count_nonzero(column.equals_any([operand])) == count
-
-
 def test_dates_without_a_time_are_written_without_one() -> None:
     column = column_of(["2024-02-29", "2024-03-01T12:00:00Z"], "date")
     assert count_values(column, None) == [("2024-02-29", 1), ("2024-03-01T12:00:00Z", 1)]
@@ -87,7 +77,7 @@ def test_dates_without_a_time_are_written_without_one() -> None:
 def test_only_the_most_frequent_values_are_returned() -> None:
     column = column_of([str(number) for number in range(150)] + ["149"], "string")
     found = count_values(column, None)
-    assert len(found) == MOST_VALUES
+    assert len(found) == MOST_FACET_VALUES
     assert found[0] == ("149", 2)
 
 
@@ -115,8 +105,3 @@ def test_the_second_column_orders_rows_with_equal_values_in_the_first(
         key=lambda row: (pairs[row][0] is None, -(pairs[row][0] or 0), pairs[row][1] is None, pairs[row][1] or ""),
     )
     assert sort_rows(np.arange(len(pairs)), columns).tolist() == expected
-
-
-@pytest.mark.parametrize("rows", [[], [2, 0]])
-def test_without_columns_the_order_stays(rows: list[int]) -> None:
-    assert sort_rows(np.array(rows, np.intp), []).tolist() == rows

@@ -2,22 +2,31 @@
 
 from mmap import PAGESIZE
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
 from export.corpus import Corpus
 from function.engine.bundle import INDEX, StagesInfo
 from function.engine.embedder import Embedder
 from function.engine.quantization import Codes, Embeddings, Scales, dequantize, quantize
-from function.engine.semantic.binary import signs
-from function.engine.semantic.index import EXHAUSTIVE_ROWS, FEW_HITS, MOST_HITS, Hit, Index
-from function.engine.tensors import TensorsError
+from function.engine.semantic.index import (
+    COUNTED_AT_ONCE,
+    EXHAUSTIVE_ROWS,
+    FEW_HITS,
+    MOST_HITS,
+    SAMPLE,
+    Hit,
+    Index,
+    count_differing,
+    largest,
+    signs,
+    unpack_signs,
+)
+from function.engine.tensors import AnyArray
 from tests.page_cache import cached_pages, forget
 
 STAGES = StagesInfo(candidates=2_000, rescored=300)
@@ -60,13 +69,6 @@ def test_hits_are_those_of_brute_force(rows: int, dim: int, top_k: int, seed: in
     assert len({hit.row for hit in hits}) == len(hits) == min(top_k, rows)
 
 
-def test_the_order_of_the_rows_is_that_of_brute_force() -> None:
-    embeddings = unit_rows(2000, AWKWARD_DIM, seed=11)
-    index = index_of(embeddings)
-    for query in unit_rows(20, AWKWARD_DIM, seed=12):
-        assert [hit.row for hit in index.search(query, 10)] == [hit.row for hit in brute_force(embeddings, query, 10)]
-
-
 def test_the_rows_of_a_bundle_are_found_as_brute_force_over_its_embeddings_finds_them(
     bundle: Path, embedder: Embedder, corpus: Corpus
 ) -> None:
@@ -94,36 +96,6 @@ def test_recall_at_10_of_clustered_embeddings_is_99_of_100(rows: int) -> None:
     assert np.mean([len(a & set(b)) / 10 for a, b in zip(found, exact.tolist(), strict=True)]) >= 0.99
 
 
-@pytest.mark.parametrize("rows", [EXHAUSTIVE_ROWS, EXHAUSTIVE_ROWS + 1])
-@pytest.mark.parametrize("dim", [AWKWARD_DIM, 64])
-def test_a_stored_row_finds_itself_with_and_without_the_scan_of_signs(rows: int, dim: int) -> None:
-    embeddings = unit_rows(rows, dim, seed=20)
-    index = index_of(embeddings)
-    for row in (0, 4321, rows - 1):
-        assert index.search(embeddings[row], 3)[0].row == row
-
-
-def test_scores_found_by_way_of_the_signs_are_those_of_brute_force() -> None:
-    embeddings = unit_rows(EXHAUSTIVE_ROWS + 500, AWKWARD_DIM, seed=21)
-    query = unit_rows(1, AWKWARD_DIM, seed=22)[0]
-    scores = {hit.row: hit.score for hit in brute_force(embeddings, query, len(embeddings))}
-    hits = index_of(embeddings).search(query, 10)
-    np.testing.assert_allclose([hit.score for hit in hits], [scores[hit.row] for hit in hits], atol=1e-5)
-
-
-def test_rescoring_corrects_the_order_of_the_scan() -> None:
-    # one large value makes the query's steps coarse: its other values, which decide, have code 0 in the scan
-    dim = 64
-    query = np.full(dim, 0.003, np.float32)
-    query[0] = np.sqrt(1 - (dim - 1) * 0.003**2)
-    assert not quantize(query[np.newaxis])[0][0, 1:].any()
-    corpus = unit_rows(108, dim, seed=14)
-    corpus[:8, 0] = 1  # alike in the only value that the scan sees, so that these are its eight candidates
-    corpus[8:, 0] = -1
-    expected = brute_force(corpus, query, 2)
-    assert [hit.row for hit in index_of(corpus).search(query, 2)] == [hit.row for hit in expected]
-
-
 def test_an_empty_index_has_no_hits() -> None:
     assert index_of(np.empty((0, 8), np.float32)).search(unit_rows(1, 8, seed=17)[0], 3) == []
 
@@ -137,51 +109,10 @@ def test_scores_fall_and_stay_within_1(seed: int, dim: int) -> None:
     assert -1 <= scores[-1] <= scores[0] <= 1
 
 
-@pytest.mark.parametrize("top_k", [0, -1])
-def test_fewer_than_one_result_is_refused(top_k: int) -> None:
+def test_fewer_than_one_result_is_refused() -> None:
     embeddings = unit_rows(3, 8, seed=18)
-    with pytest.raises(ValueError, match=f"top_k {top_k}.*expected at least 1"):
-        index_of(embeddings).search(embeddings[0], top_k)
-
-
-@pytest.mark.parametrize("shape", [(7,), (9,), (1, 8), ()])
-def test_a_query_of_another_dim_is_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match=r"expected at least 1 and \(8,\)"):
-        index_of(unit_rows(3, 8, seed=19)).search(np.ones(shape, np.float32), 1)
-
-
-WHOLE: dict[str, NDArray[Any]] = {
-    "codes": np.ones((3, 12), np.int8),
-    "scales": np.ones(3, np.float32),
-    "bits": np.ones((1, 3), np.uint64),
-}
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"codes": None},
-        {"scales": None},
-        {"scales": np.ones(4, np.float32)},
-        {"scales": np.ones((3, 1), np.float32)},
-        {"bits": np.ones((3, 2), np.uint8)},
-        {"bits": np.ones((3, 1), np.uint64)},
-        {"colours": np.ones(3, np.uint8)},
-        {"codes": np.ones(12, np.int8)},
-        {"codes": np.ones((3, 12), np.uint8)},
-        {"scales": np.ones(3, np.uint8)},
-        {"codes": np.ones((0, 8), np.int8), "scales": np.ones(0, np.float32), "bits": np.ones((1, 0), np.uint64)},
-    ],
-    ids=str,
-)
-def test_a_file_of_something_else_is_refused(tmp_path: Path, changes: dict[str, NDArray[Any] | None]) -> None:
-    path = tmp_path / "other.safetensors"
-    save_file(WHOLE, path)
-    assert len(Index.open(path, STAGES)) == 3
-    save_file({name: tensor for name, tensor in (WHOLE | changes).items() if tensor is not None}, path)
-    with pytest.raises(TensorsError, match=r"expected .*; run `python -m export` again") as caught:
-        Index.open(path, STAGES)
-    assert str(caught.value).startswith(f"{path}: holds ")
+    with pytest.raises(ValueError, match=r"top_k 0.*expected at least 1"):
+        index_of(embeddings).search(embeddings[0], 0)
 
 
 @pytest.mark.parametrize("rows", [100, EXHAUSTIVE_ROWS, EXHAUSTIVE_ROWS + 1_000])
@@ -257,24 +188,6 @@ def test_hits_among_allowed_rows_are_those_of_brute_force(
     np.testing.assert_allclose([hit.score for hit in hits], [scores[hit.row] for hit in hits], atol=1e-5)
 
 
-@pytest.mark.parametrize("has_bits", [True, False])
-@pytest.mark.parametrize("share", [0.9, 0.5, 0.1, 0.01, 0.0001])
-def test_a_search_among_some_rows_finds_what_an_index_of_these_rows_finds(share: float, has_bits: bool) -> None:
-    rng = np.random.default_rng(seed=30)
-    embeddings = unit_rows(2_000, AWKWARD_DIM, seed=31)[rng.integers(0, 2_000, 20_000)]
-    allowed = rng.random(20_000) < share
-    codes, scales = quantize(embeddings)
-    kept = np.flatnonzero(allowed)
-    index = index_of_codes(codes, scales) if has_bits else Index(codes, scales)
-    part = index_of_codes(codes[kept], scales[kept]) if has_bits else Index(codes[kept], scales[kept])
-    for query in unit_rows(5, AWKWARD_DIM, seed=32):
-        most = index.search(query, FEW_HITS, allowed)
-        found = [part.search(query, FEW_HITS), part.search(query, FEW_HITS, exact=True)]
-        assert most in [[Hit(int(kept[hit.row]), hit.score) for hit in hits] for hits in found]
-        for top_k in (1, 7, 24):
-            assert index.search(query, top_k, allowed) == most[:top_k]
-
-
 @pytest.mark.parametrize("excluded", [100, 2_000])
 def test_without_the_rows_most_like_the_query_the_next_ones_are_found(excluded: int) -> None:
     rng = np.random.default_rng(34)
@@ -291,19 +204,55 @@ def test_without_the_rows_most_like_the_query_the_next_ones_are_found(excluded: 
         assert index.search(query, 10, allowed) == index.search(query, 10, allowed, exact=True)
 
 
-@pytest.mark.parametrize("top_k", [1, 6_000, 20_000])
-def test_as_many_hits_come_as_rows_are_allowed(top_k: int) -> None:
-    embeddings = unit_rows(20_000, 8, seed=33)
-    allowed = np.arange(20_000) % 2 == 0
-    hits = index_of(embeddings).search(embeddings[0], top_k, allowed)
-    assert len({hit.row for hit in hits if allowed[hit.row]}) == len(hits) == min(top_k, 10_000)
+def test_eight_signs_are_a_byte_the_first_one_its_highest_bit() -> None:
+    values = np.array([[0.5, -0.5, 0.0, 1e-9, -1e-9, 2.0, -3.0, 4.0, 5.0, -6.0]], np.float32)
+    assert signs(values).view(np.uint8).tolist() == [[0b10010101, 0b10000000, 0, 0, 0, 0, 0, 0]]
 
 
-def test_no_allowed_row_gives_no_hit() -> None:
-    embeddings = unit_rows(50, 8, seed=34)
-    assert index_of(embeddings).search(embeddings[0], 5, np.zeros(50, np.bool_)) == []
+@pytest.mark.parametrize("dim", [1, 37, 64, 384, 1024])
+def test_differing_signs_are_counted(dim: int) -> None:
+    values = np.random.default_rng(seed=dim).standard_normal((300, dim))
+    values[8] = -values[7]
+    expected = ((values > 0) != (values[7] > 0)).sum(axis=1)
+    words = signs(values)
+    assert words.shape == (300, -(-dim // 64))
+    np.testing.assert_array_equal(count_differing(words[7:8], words.T), expected)
+    np.testing.assert_array_equal(unpack_signs(words, dim), values > 0)
+    np.testing.assert_array_equal(unpack_signs(words.T[:, 3:5].T, dim), values[3:5] > 0)
 
 
-def test_a_mask_of_another_length_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"allowed \(49,\); expected \(50,\)"):
-        index_of(unit_rows(50, 8, seed=35)).search(unit_rows(1, 8, seed=36)[0], 5, np.ones(49, np.bool_))
+def test_more_rows_are_counted_than_are_compared_at_once() -> None:
+    words = np.random.default_rng(seed=3).integers(0, 1 << 63, (2, COUNTED_AT_ONCE + 5), np.uint64)
+    expected = np.bitwise_count(words ^ words[:, -1:]).sum(axis=0)
+    np.testing.assert_array_equal(count_differing(words[:, -1:].T, words), expected)
+
+
+def first_of_sorted(values: AnyArray, count: int) -> list[int]:
+    """Return the places of the largest values, of equal ones the first."""
+    return sorted(np.lexsort((np.arange(len(values)), -values.astype(np.float64)))[:count].tolist())
+
+
+@given(
+    rows=st.integers(1, 20_000),
+    share=st.floats(0, 1),
+    levels=st.sampled_from([1, 2, 40, 100_000]),
+    dtype=st.sampled_from([np.uint16, np.float32]),
+    seed=st.integers(0, 1 << 16),
+)
+def test_the_largest_values_are_those_of_sorting(
+    rows: int, share: float, levels: int, dtype: type[np.generic], seed: int
+) -> None:
+    values = np.random.default_rng(seed).integers(0, levels, rows).astype(dtype)
+    count = max(1, int(share * rows))
+    assert largest(values, count).tolist() == first_of_sorted(values, count)
+
+
+@pytest.mark.parametrize("count", [10, 500])
+def test_values_that_the_sample_misses_are_found(count: int) -> None:
+    values = np.zeros(SAMPLE * 20, np.uint16)
+    values[::20] = 7  # all that is sampled
+    values[1 : 20 * count : 20] = 9
+    assert largest(values, count).tolist() == first_of_sorted(values, count)
+    falling = np.arange(SAMPLE * 20, 0, -1).astype(np.float32)
+    falling[::20] += 1e6  # nearly nothing passes a threshold from these
+    assert largest(falling, SAMPLE + count).tolist() == first_of_sorted(falling, SAMPLE + count)

@@ -1,1 +1,0 @@
-"""Write files so that an interrupted export loses nothing."""

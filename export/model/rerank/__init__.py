@@ -1,1 +1,0 @@
-"""A cross-encoder becomes the reranker of a bundle."""

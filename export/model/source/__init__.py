@@ -1,1 +1,0 @@
-"""The files of a sentence-transformer, checked before they are used."""

@@ -1,0 +1,223 @@
+"""The files of a static site: its page, its data, the corpus's files and the JavaScript packages."""
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from html import escape
+from pathlib import Path
+from tempfile import NamedTemporaryFile, TemporaryDirectory
+
+import numpy as np
+
+import function
+from export.errors import PackagesError
+from export.files import save_tensors
+from function.engine.bundle import COLUMNS, INDEX, KEYWORDS, PASSAGES, IndexInfo
+from function.engine.metadata.columns import PARTS
+from function.engine.passages import Passages
+from function.engine.tensors import AnyArray, map_tensors
+
+PAGE_FOLDER = Path(function.__file__).parent / "page"
+BROWSER = Path(__file__).parent / "browser"
+SERVICE_WORKER, OWN_STYLE, SERVER = "service-worker.js", "site.css", "server.js"
+CODE, WORKER = "code", "worker"
+POLICY = {
+    "default-src": "'none'",
+    "script-src": "'self' 'wasm-unsafe-eval'",  # onnxruntime-web compiles WebAssembly
+    "worker-src": "'self'",
+    "style-src": "'self'",
+    "img-src": "data:",  # the icon
+    "connect-src": "'self'",
+    "base-uri": "'none'",
+    "form-action": "'none'",
+    "require-trusted-types-for": "'script'",
+    "trusted-types": "site",
+}
+NAMED = re.compile(r'(<link rel="stylesheet" href="|<script src=")([\w.-]+)"')
+HEAD = '<meta name="color-scheme"'
+TITLE = "Semantic search"
+NO_SCRIPT = re.compile(r"(This page needs JavaScript\.)[^<]*(<code>.*?</code>[^<]*)?")
+
+
+def write_page(site: Path, title: str, described: dict[str, object], libraries: Mapping[str, str]) -> None:
+    """Write index.html, the service worker and the folder with the code, which is named by the hash of its files.
+
+    title is that of the corpus, "" if it has none. described is the content of site.json, to which the names of the
+    files of code are added. libraries are the sources of further modules by their names.
+    """
+    contents = {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for folder in (PAGE_FOLDER, BROWSER)
+        for path in _files(folder)
+    }
+    page, service_worker = contents.pop("index.html").decode(), contents.pop(SERVICE_WORKER)
+    contents["page.css"] += contents.pop(OWN_STYLE)
+    contents |= {f"{WORKER}/{name}": source.encode() for name, source in libraries.items()}
+    contents["site.json"] = json.dumps(described | {"code": sorted([*contents, "site.json"])}).encode()
+    digest = hashlib.sha256()
+    for name, content in sorted(contents.items()):
+        digest.update(f"{name} {len(content)} ".encode() + content)
+    folder = f"{CODE}/{digest.hexdigest()[:HASH]}"
+    (site / folder / WORKER).mkdir(parents=True)
+    for name, content in contents.items():
+        (site / folder / name).write_bytes(content)
+    (site / SERVICE_WORKER).write_bytes(service_worker)
+    (site / "index.html").write_text(_own_page(page, folder).replace(TITLE, escape(title or TITLE)), encoding="utf-8")
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _own_page(page: str, folder: str) -> str:
+    policy = "; ".join(f"{name} {value}" for name, value in POLICY.items())
+    page = NAMED.sub(rf'\1{folder}/\2"', page)
+    page = NO_SCRIPT.sub(r"\1", page)
+    return page.replace(HEAD, f'<meta http-equiv="content-security-policy" content="{policy}">\n{HEAD}', 1)
+
+
+FOLDER = "data"
+GZIP = 16 + zlib.MAX_WBITS  # selects zlib's gzip format, without a time in the header: the same bytes each time
+HASH = 16  # hexadecimal digits of a hash in a name
+
+
+class DataFiles:
+    """The data files of one site; `listed` has the path, the bytes and the SHA-256 of each by its name."""
+
+    def __init__(self, site: Path) -> None:
+        """Take the site's folder."""
+        self._site = site
+        self.listed: dict[str, dict[str, str | int]] = {}
+        (site / FOLDER).mkdir()
+
+    def add(self, name: str, content: bytes, level: int = 9) -> None:
+        """Write one file."""
+        packer = zlib.compressobj(level, zlib.DEFLATED, GZIP)
+        packed = packer.compress(content) + packer.flush()
+        digest = hashlib.sha256(packed).hexdigest()
+        path = f"{FOLDER}/{name}-{digest[:HASH]}.bin"
+        (self._site / path).write_bytes(packed)
+        self.listed[name] = {"path": path, "bytes": len(packed), "sha256": digest}
+
+    def add_tensors(self, name: str, tensors: dict[str, AnyArray]) -> None:
+        """Write tensors as one safetensors file. Offsets become 32 bit, which JavaScript reads as numbers."""
+        narrow = {
+            key: tensor.astype(np.uint32) if _is_offset(key, tensor) else tensor for key, tensor in tensors.items()
+        }
+        with NamedTemporaryFile() as file:
+            save_tensors(Path(file.name), narrow)
+            self.add(name, Path(file.name).read_bytes())
+
+    def bytes_of(self, *names: str) -> int:
+        """Return the bytes of some files together."""
+        return sum(int(self.listed[name]["bytes"]) for name in names)
+
+
+def _is_offset(name: str, tensor: AnyArray) -> bool:
+    return tensor.dtype == np.uint64 and name.endswith("offsets")
+
+
+SHARD = 1 << 18  # bytes of texts, ids and metadata of a shard, before they are gzipped
+
+
+def add_corpus(files: DataFiles, bundle: Path, index: IndexInfo) -> list[int]:
+    """Write the data files of the corpus; return the first row of each shard of passages."""
+    tensors = map_tensors(bundle / INDEX)
+    files.add_tensors("index", {name: tensor for name, tensor in tensors.items() if name != "bits"})
+    if index.keywords is not None:
+        _add_keywords(files, bundle / KEYWORDS)
+    if index.columns:
+        columns = map_tensors(bundle / COLUMNS)
+        for number, name in enumerate(index.columns):
+            parts = {part: columns[key] for part in PARTS if (key := f"{name}.{part}") in columns}
+            files.add_tensors(f"column-{number}", parts)
+    return _add_passages(files, Passages(bundle / PASSAGES))
+
+
+def _add_keywords(files: DataFiles, path: Path) -> None:
+    """Write the postings. The terms become one text with a line for each, which a browser reads at once.
+
+    The words are another file, which only a misspelled word needs.
+    """
+    tensors = map_tensors(path)
+    content, offsets = tensors["terms"], tensors["terms.offsets"].astype(np.intp)
+    terms = np.insert(content, offsets[1:-1], ord("\n"))
+    kept = {name: tensors[name] for name in ("postings.offsets", "rows", "impacts", "scales")}
+    files.add_tensors("keywords", {"terms": terms} | kept)
+    files.add("words", tensors["words"].tobytes().rstrip(b"\n"))
+
+
+def _add_passages(files: DataFiles, passages: Passages) -> list[int]:
+    starts: list[int] = []
+    shard: list[str] = []
+    size = 0
+    for row in range(len(passages) + 1):
+        if row == len(passages) or size >= SHARD:
+            files.add(f"passages-{len(starts)}", f"[{','.join(shard)}]".encode())
+            starts.append(row - len(shard))
+            shard, size = [], 0
+        if row < len(passages):
+            passage = passages[row]
+            shard.append(json.dumps([passage.id, passage.text, passage.metadata], ensure_ascii=False))
+            size += len(shard[-1])
+    ids = [passages.id(row) for row in range(len(passages))]
+    files.add("ids", json.dumps(ids, ensure_ascii=False).encode())
+    return starts
+
+
+HERE = Path(__file__).parent
+PACKAGE_FILES = ("package.json", "package-lock.json")
+INSTALL = ("ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund")
+RUNTIME = "onnxruntime-web/dist/ort.wasm.bundle.min.mjs"
+WASM = "onnxruntime-web/dist/ort-wasm-simd-threaded.wasm"  # runs with one thread where a page is not isolated
+STEMMER = "porter2/dist/index.js"
+
+
+def find_program(name: str) -> str:
+    """Return the path of node or npm. Raises PackagesError if it is not installed."""
+    path = shutil.which(name)
+    if path is None:
+        raise PackagesError(
+            f"{name}: is not installed; a site has onnxruntime-web and a stemmer from npm: install Node.js 20 or newer "
+            "(https://nodejs.org), or run this command on a machine that has it"
+        )
+    return path
+
+
+@contextmanager
+def installed_packages(folder: Path | None) -> Iterator[Path]:
+    """Yield the folder node_modules with the packages: that of `folder`, or a temporary one that npm fills.
+
+    Raises PackagesError if npm is missing or fails, or if the folder lacks the packages.
+    """
+    if folder is not None:
+        yield _checked(folder / "node_modules")
+        return
+    npm = find_program("npm")
+    with TemporaryDirectory() as temporary:
+        for name in PACKAGE_FILES:
+            shutil.copy(HERE / name, temporary)
+        done = subprocess.run([npm, *INSTALL], cwd=temporary, capture_output=True, text=True, check=False)  # noqa: S603
+        if done.returncode:
+            said = next((line for line in done.stderr.splitlines() if " error " in line), "no reason")
+            raise PackagesError(
+                f"npm ci: exit {done.returncode} ({said}); expected the packages of {HERE / PACKAGE_FILES[1]}; "
+                f"check that this "
+                "machine reaches npm's registry (`npm ping`)"
+            )
+        yield _checked(Path(temporary) / "node_modules")
+
+
+def _checked(modules: Path) -> Path:
+    for name in (RUNTIME, WASM, STEMMER):
+        if not (modules / name).is_file():
+            raise PackagesError(
+                f"{modules / name}: is missing; run `npm ci` with the package-lock.json of {HERE}, or leave out "
+                "--packages"
+            )
+    return modules

@@ -1,0 +1,29 @@
+"""Files of a bundle from lists: passages.safetensors and columns.safetensors."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from safetensors.numpy import save_file
+
+from export.corpus.passages import writing_passages
+from export.index.columns import column_tensors
+from function.engine.metadata.columns import Column, Columns
+
+
+def column_of(values: Sequence[Any], kind: str) -> Column:
+    """Return a column of these values, None for a row without one."""
+    rows: list[Mapping[str, Any]] = [{} if value is None else {"c": value} for value in values]
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "columns.safetensors"
+        save_file(column_tensors(rows, {"c": kind}), path)
+        column = Columns(path, {"c": kind}, len(rows))["c"]
+    assert isinstance(column, Column)
+    return column
+
+
+def write_passages(path: Path, texts: Sequence[str], ids: Sequence[str], metadata: Sequence[str]) -> None:
+    with writing_passages(path) as append:
+        for row in zip(texts, ids, metadata, strict=True):
+            append(*row)
