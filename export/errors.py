@@ -1,7 +1,8 @@
 """Errors in one line: of libraries, and of packages and clusters that a command needs."""
 
-import shlex
 from importlib.util import find_spec
+
+from function.commands.options import install_command
 
 QUOTED_CHARACTERS = 40  # maximum characters of a wrong value in a message
 # the packages of each extra, by the module that is imported
@@ -40,10 +41,8 @@ def require_packages(where: str, extra: str, *modules: str) -> None:
     """Raise PackagesError unless the packages of an extra are installed, or those of some of its modules."""
     packages = EXTRAS[extra]
     if missing := [module for module in modules or packages if find_spec(module) is None]:
-        install = shlex.join(["pip", "install", *dict.fromkeys(packages[module] for module in missing)])
-        raise PackagesError(
-            f"{where}: the package {missing[0]} is not installed, expected the extra `{extra}`; install it: {install}"
-        )
+        found = f"the package {packages[missing[0]]} is not installed"
+        raise PackagesError(f"{where}: {found}, expected the extra `{extra}`; install it: {install_command(extra)}")
 
 
 def explain_import(error: ImportError) -> str:

@@ -1,0 +1,50 @@
+"""Make a bundle of rows that a program has, or of files."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from semsearch.places import MODULE
+
+
+def index(data: Any, *, text: str | None = None, id: str | None = None, out: str | Path, **options: Any) -> None:
+    """Make a bundle in the folder `out`, or update it.
+
+    data is a path, as `semsearch index` takes it, a pandas or polars DataFrame, an Arrow table or a sequence of mappings.
+    text and id name the columns of the text and of the id. Other options are those of `semsearch index`, with
+    underscores: `title="Coats"` is `--title Coats`, True is an option without a value, and a list repeats it.
+    Progress is shown as by the command, which runs in a process of its own.
+    Raises RuntimeError with the command's error.
+
+    >>> index([{"name": "parka", "about": "a warm coat"}], text="about", id="name", out="bundle/")  # doctest: +SKIP
+    """
+    options = {"text_column": text, "id_column": id, **options}
+    words = []
+    for name, value in options.items():
+        for each in value if isinstance(value, list) else [value]:
+            if each is not None and each is not False:
+                words += [f"--{name.replace('_', '-')}", *([] if each is True else [str(each)])]
+    with TemporaryDirectory() as folder:
+        if not isinstance(data, str | Path):
+            _write(data, file := Path(folder) / "rows.jsonl")
+            data = file
+        command = [*MODULE, "semsearch", "index", str(data), "--out", str(out), *words]
+        done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)  # noqa: S603  our own command
+    sys.stderr.write(done.stderr)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip().rpartition("\n")[2].removeprefix("error: "))
+
+
+def _write(data: Any, file: Path) -> None:
+    """Write rows as JSON lines."""
+    if hasattr(data, "write_ndjson"):  # polars
+        data.write_ndjson(file)
+    elif hasattr(data, "to_json"):  # pandas
+        data.to_json(file, orient="records", lines=True, date_format="iso", force_ascii=False)
+    else:
+        rows = data.to_pylist() if hasattr(data, "to_pylist") else data  # Arrow
+        with file.open("w", encoding="utf-8") as lines:
+            lines.writelines(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
