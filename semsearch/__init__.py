@@ -1,8 +1,6 @@
-"""Search your own texts: the console script `semsearch`, and `from semsearch import Search, index`.
+"""Search your own texts: the console script `semsearch`, and `from semsearch import Search, index`."""
 
-The search itself is in function/, and making an index in export/. What a program does not use is not imported.
-"""
-
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,9 +10,7 @@ if TYPE_CHECKING:
 __all__ = ["Hit", "Hits", "Search", "index"]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module("semsearch.tables" if name == "index" else "semsearch.search"), name)
+def __getattr__(name: str) -> Any:  # so that the command and `Search` import only what they use
+    if name in __all__:
+        return getattr(import_module("semsearch.tables" if name == "index" else "semsearch.search"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

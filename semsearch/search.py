@@ -20,16 +20,7 @@ if TYPE_CHECKING:
     import pandas
 
 SECONDS = 60.0  # that a request waits for an answer
-
-Post = Callable[[str, Mapping[str, Any]], Any]  # sends JSON to a path, and returns the JSON of the reply
-
-
-class RemoteError(RuntimeError):
-    """A function or server refused a request. `status` is the HTTP status, and the message is the server's."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+Post = Callable[[str, Mapping[str, Any]], Any]  # sends JSON to a route, and returns the JSON of its reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,36 +51,27 @@ class Hits(list[Hit]):
         self.corrected: dict[str, list[str]] = reply.get("corrected") or {}
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """Return a row for each hit: id, score, text, and a column for each field of the metadata."""
+        """Return a row for each hit: the columns of its metadata, id, score and text."""
         import pandas
 
         return pandas.DataFrame([{**hit.metadata, "id": hit.id, "score": hit.score, "text": hit.text} for hit in self])
 
 
 def _hit(result: Mapping[str, Any]) -> Hit:
-    others = [_hit(other) for other in result.get("other_passages", ())]
-    return Hit(**{**result, "other_passages": others})
+    return Hit(**{**result, "other_passages": [_hit(other) for other in result.get("other_passages", ())]})
 
 
 class Search:
-    """Search a bundle's folder in this process, or a function or server by its URL. Both return the same objects.
-
-    >>> search = Search("bundle/")  # doctest: +SKIP
-    >>> search.search("warm coat", filter={"price": {"$lt": 100}}, top_k=3)[0].text  # doctest: +SKIP
-    """
+    """Search a bundle's folder in this process, or a function or server by its URL. Both return the same objects."""
 
     def __init__(self, place: str | Path, *, key: str | None = None, region: str | None = None) -> None:
         """Open a folder, or take an address that begins with http:// or https://.
 
-        key is an API key of the function. With region, requests are signed with the credentials of the environment
-        variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, as a function needs whose
-        authorization is IAM. Raises BundleError or TensorsError if the folder cannot be used.
+        key is an API key. With an AWS region, requests are signed with the credentials of the environment variables, as
+        a function needs whose authorization is IAM. Raises BundleError or TensorsError if the folder cannot be used.
         """
-        self._post: Post
-        if str(place).startswith(("http://", "https://")):
-            self._post = _Remote(str(place).rstrip("/"), key, region).post
-        else:
-            self._post = _Local(Path(place)).post
+        is_url = str(place).startswith(("http://", "https://"))
+        self._post = _remote(str(place).rstrip("/"), key, region) if is_url else _local(Path(place))
 
     def search(
         self,
@@ -115,14 +97,12 @@ class Search:
     ) -> Hits:
         """Return the texts that are closest to a text, or to the text with an id; with neither, list texts.
 
-        top_k is `num_results` of /similar, and rerank the number of its candidates; docs/api.md explains each argument.
-        Raises ValueError for an argument that this bundle or any other cannot use, and RemoteError for any other
-        error of a server.
+        top_k is `num_results` of /similar, and rerank its number of candidates; docs/api.md explains each argument.
+        Raises ValueError for an argument that the bundle cannot use, and OSError for any other error of a server.
         """
-        stated = {name: value for name, value in locals().items() if name not in ("self", "top_k", "rerank")}
-        body = {name: value for name, value in stated.items() if value is not None}
-        body |= {"num_results": top_k} | ({} if rerank is None else {"rerank": {"candidates": rerank}})
-        return Hits(self._post("/similar", body))
+        named = {name: value for name, value in locals().items() if name not in ("self", "top_k", "rerank")}
+        candidates = None if rerank is None else {"candidates": rerank}
+        return Hits(self._post("/similar", {**named, "num_results": top_k, "rerank": candidates}))
 
     def similar_to(self, id: str, **arguments: Any) -> Hits:
         """Return the texts that are similar to the text with this id; the arguments are those of `search`."""
@@ -134,43 +114,35 @@ class Search:
         return np.array(reply["embeddings"], np.float32)
 
     async def asearch(self, text: str | None = None, **arguments: Any) -> Hits:
-        """Return what `search` returns, from a thread, so that the event loop continues."""
+        """Return what `search` returns; it runs in a thread."""
         return await asyncio.to_thread(self.search, text, **arguments)
 
 
-class _Local:
-    """Answers /similar and /predict from an open bundle, with the checks and the JSON of the function's own routes."""
+def _local(folder: Path) -> Post:
+    """Return what answers from an open bundle, as the function's own routes do."""
+    from pydantic import ValidationError
 
-    def __init__(self, folder: Path) -> None:
-        from function.engine.loading import load_bundle
-        from function.executor import InlineExecutor
-        from function.routes.direct import DirectRoute
-        from function.routes.predict import TextEmbedding, predict_route
-        from function.routes.similar import similar_route
-        from function.search.search import make_search
-        from function.settings import Settings
+    from function.engine.loading import load_bundle
+    from function.errors import describe_errors
+    from function.executor import InlineExecutor, finish
+    from function.http import HttpError
+    from function.routes.predict import TextEmbedding, predict_route
+    from function.routes.similar import similar_route
+    from function.search.search import make_search
+    from function.settings import Settings
+    from function.telemetry import Stopwatch
 
-        bundle = load_bundle(folder)
-        bundle.open_all()  # several threads can search, and an export can replace the folder
-        executor, settings = InlineExecutor(bundle.embedder), Settings()
-        routes = (
-            similar_route(make_search(bundle, executor), settings),
-            predict_route(TextEmbedding(bundle.embedder, executor, settings)),
-        )
-        self._routes: dict[str, DirectRoute] = {route.path: route for route in routes}
+    bundle = load_bundle(folder)
+    bundle.open_all()  # several threads can search, and an export can replace the folder
+    executor, settings = InlineExecutor(bundle.embedder), Settings()
+    similar = similar_route(make_search(bundle, executor), settings)
+    routes = {"/similar": similar, "/predict": predict_route(TextEmbedding(bundle.embedder, executor, settings))}
 
-    def post(self, path: str, body: Mapping[str, Any]) -> Any:
-        from pydantic import ValidationError
-
-        from function.errors import describe_errors
-        from function.executor import finish
-        from function.http import HttpError
-        from function.telemetry import Stopwatch
-
-        route = self._routes[path]
+    def post(path: str, body: Mapping[str, Any]) -> Any:
+        route = routes[path]
         assert route.model is not None
         try:
-            # as JSON, as the function reads it: a tuple is not a list
+            # as JSON, as the function reads it: a tuple is a list there
             request = route.model.model_validate_json(json.dumps(body))
             return json.loads(finish(route.answer(request, Stopwatch())))
         except ValidationError as error:
@@ -178,36 +150,30 @@ class _Local:
         except HttpError as error:
             raise ValueError(error.detail) from None
 
+    return post
 
-class _Remote:
-    """Sends requests to a function or server."""
 
-    def __init__(self, url: str, key: str | None, region: str | None) -> None:
-        self._url, self._key, self._region = url, key, region
+def _remote(url: str, key: str | None, region: str | None) -> Post:
+    """Return what sends requests to a function or server."""
+    from function.aws import CredentialSource, sign
 
-    def post(self, path: str, body: Mapping[str, Any]) -> Any:
-        content = json.dumps(body).encode()
-        headers = {"content-type": "application/json"}
-        if self._key is not None:
-            headers["authorization"] = f"Bearer {self._key}"
-        if self._region is not None:
-            headers = self._sign(path, headers, content)
+    address, credentials = urlsplit(url), CredentialSource(os.environ)
+    service = "lambda" if ".lambda-url." in address.netloc else "execute-api"
+
+    def post(path: str, body: Mapping[str, Any]) -> Any:
+        content, headers = json.dumps(body).encode(), {"content-type": "application/json"}
+        if region is not None:
+            now, whole = datetime.now(UTC), address.path + path
+            found = credentials.get(now)
+            headers = sign("POST", address.netloc, whole, headers, content, found, region, service, now)
+        if key is not None:
+            headers["authorization"] = f"Bearer {key}"
         try:
-            with urlopen(Request(self._url + path, content, headers), timeout=SECONDS) as reply:  # noqa: S310
+            with urlopen(Request(url + path, content, headers), timeout=SECONDS) as reply:  # noqa: S310  the user's URL
                 return json.load(reply)
         except HTTPError as error:
-            message = f"{self._url}{path}: {error.code}: {error.read(1_000).decode(errors='replace')}"
-            raise (ValueError(message) if error.code in (404, 413, 422) else RemoteError(error.code, message)) from None
+            if error.code not in (404, 413, 422):
+                raise
+            raise ValueError(json.load(error)["error"]) from None
 
-    def _sign(self, path: str, headers: dict[str, str], content: bytes) -> dict[str, str]:
-        from function.aws import Credentials, sign
-
-        names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
-        if missing := [name for name in names if not os.environ.get(name)]:
-            raise ValueError(f"{missing[0]}: not set, expected the credentials that sign requests; set it")
-        found = Credentials(*(os.environ[name] for name in names), os.environ.get("AWS_SESSION_TOKEN"))
-        url = urlsplit(self._url)
-        service = "lambda" if ".lambda-url." in url.netloc else "execute-api"
-        assert self._region is not None
-        path = url.path + path
-        return sign("POST", url.netloc, path, headers, content, found, self._region, service, datetime.now(UTC))
+    return post

@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 
 from function.commands.terminal import fail
+from function.engine.bundle import BundleError
+from function.engine.tensors import TensorsError
 from function.executor import InlineExecutor
 from function.reloading import FolderReloader
 from function.routes.clients.mcp import RpcError, answer, check_version, error_content, read_message
@@ -21,7 +23,6 @@ from semsearch.places import bundle_of, is_bundle
 from semsearch.watching import start
 
 SECONDS_TO_WAIT = 45.0  # of a call for the first index; clients wait for a minute
-CHANGED = {"method": "notifications/tools/list_changed"}
 
 
 def serve(path: Path, *, watch: bool) -> int:
@@ -51,39 +52,39 @@ class _Server:
         while line := await asyncio.to_thread(sys.stdin.buffer.readline):
             tasks.add(task := asyncio.create_task(self._reply(line, opening)))
             task.add_done_callback(tasks.discard)
-        await asyncio.gather(*tasks)
+        await asyncio.gather(*tasks - {opening})
 
     async def _open(self) -> None:
-        """Open the index when it is there. Raises BundleError or TensorsError."""
+        """Open the index when it is there."""
         is_new = not is_bundle(self._bundle)
         while not is_bundle(self._bundle):
             if self._process is not None and self._process.poll() is not None:
-                assert self._process.stdout is not None
-                self._error = self._process.stdout.read().decode(errors="replace") or "the index could not be made"
+                self._error = self._process.communicate()[0].decode(errors="replace") or "the index could not be made"
                 return
             await asyncio.sleep(0.2)
         reloader = FolderReloader(self._bundle)
-        executor = InlineExecutor(reloader.load().embedder)
+        try:
+            executor = InlineExecutor(reloader.load().embedder)
+        except (BundleError, TensorsError) as error:
+            self._error = str(error)
+            return
         reloader.connect(executor, logging.getLogger("semsearch"))
         self._tools = Tools(lambda: reloader.of_request().bundle, reloader.search, executor, Settings())
         reloader.poll_forever()
         if is_new:
-            _send(CHANGED)
+            _send({"method": "notifications/tools/list_changed"})
 
     async def _reply(self, line: bytes, opening: "asyncio.Task[None]") -> None:
         message = None
         try:
             message = read_message(line)
             is_modern = check_version(message, None)
-            if message.is_notification():
-                return
             if message.method == "tools/call" and self._tools is None:
                 await asyncio.wait([opening], timeout=SECONDS_TO_WAIT)
             if message.method == "tools/call" and self._tools is None:
-                result: Object = failed(self._error)
-            else:
-                result = await answer(message, self._tools, is_modern, changes=True)
-            _send({"id": message.id, "result": result})
+                _send({"id": message.id, "result": failed(self._error)})
+            elif not message.is_notification():
+                _send({"id": message.id, "result": await answer(message, self._tools, is_modern, changes=True)})
         except RpcError as error:
             _send(error_content(message, error))
 

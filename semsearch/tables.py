@@ -11,21 +11,16 @@ from semsearch.places import MODULE
 
 
 def index(data: Any, *, text: str | None = None, id: str | None = None, out: str | Path, **options: Any) -> None:
-    """Make a bundle in the folder `out`, or update it.
+    """Make a bundle in the folder `out`, or update it, by `semsearch index` in a process of its own.
 
-    data is a path, as `semsearch index` takes it, a pandas or polars DataFrame, an Arrow table or a sequence of mappings.
-    text and id name the columns of the text and of the id. Other options are those of `semsearch index`, with
-    underscores: `title="Coats"` is `--title Coats`, True is an option without a value, and a list repeats it.
-    Progress is shown as by the command, which runs in a process of its own.
-    Raises RuntimeError with the command's error.
-
-    >>> index([{"name": "parka", "about": "a warm coat"}], text="about", id="name", out="bundle/")  # doctest: +SKIP
+    data is a path, a pandas or polars DataFrame, an Arrow table or a sequence of mappings. text and id name columns.
+    Other options are those of the command: `title="Coats"` is `--title Coats`, True is an option without a value, and a
+    list repeats it. Raises RuntimeError with the command's error.
     """
-    options = {"text_column": text, "id_column": id, **options}
     words = []
-    for name, value in options.items():
+    for name, value in {"text_column": text, "id_column": id, **options}.items():
         for each in value if isinstance(value, list) else [value]:
-            if each is not None and each is not False:
+            if each not in (None, False):
                 words += [f"--{name.replace('_', '-')}", *([] if each is True else [str(each)])]
     with TemporaryDirectory() as folder:
         if not isinstance(data, str | Path):
@@ -46,5 +41,4 @@ def _write(data: Any, file: Path) -> None:
         data.to_json(file, orient="records", lines=True, date_format="iso", force_ascii=False)
     else:
         rows = data.to_pylist() if hasattr(data, "to_pylist") else data  # Arrow
-        with file.open("w", encoding="utf-8") as lines:
-            lines.writelines(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
+        file.write_text("".join(json.dumps(row, default=str) + "\n" for row in rows), encoding="utf-8")

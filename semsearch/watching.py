@@ -1,7 +1,7 @@
 """Make the index of a folder in child processes: once, or again each time that its files change.
 
-`python -P -m semsearch.watching FOLDER BUNDLE [--watch]` ends when its standard input is closed, and so with the process
-that started it. A running server notices by itself that its bundle was replaced (function/reloading.py).
+`python -P -m semsearch.watching FOLDER BUNDLE [--watch]` ends when its standard input is closed, and so with the
+process that started it. A running server notices by itself that its bundle was replaced (function/reloading.py).
 """
 
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from semsearch.places import MODULE, index_command
 
-SECONDS = 1.0  # between two looks at the folder
+SECONDS_BETWEEN_SCANS = 1.0
 SECONDS_TO_SETTLE = 0.3  # without a change, before files are read that are being written
 
 
@@ -23,18 +23,17 @@ def start(path: Path, bundle: Path, *, watch: bool) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603  our own command
 
 
-def states(path: Path) -> dict[str, tuple[int, int]]:
+def file_states(path: Path) -> dict[str, tuple[int, int]]:
     """Return size and time of the last change of each file that an index is made of."""
     found = {}
-    walked = os.walk(path) if path.is_dir() else [(str(path.parent), [], [path.name])]
-    for folder, folders, files in walked:
+    for folder, folders, files in os.walk(path) if path.is_dir() else [(str(path.parent), [], [path.name])]:
         folders[:] = [name for name in folders if name[0] not in "._"]
-        for name in files:
+        for file in (f"{folder}/{name}" for name in files if name[0] not in "._"):
             try:
-                status = os.stat(os.path.join(folder, name))  # noqa: PTH116, PTH118  a folder can have 100,000 files
+                status = os.stat(file)  # noqa: PTH116  a folder can have 100,000 files
+                found[file] = status.st_size, status.st_mtime_ns
             except FileNotFoundError:  # it has just been removed
                 continue
-            found[os.path.join(folder, name)] = status.st_size, status.st_mtime_ns  # noqa: PTH118
     return found
 
 
@@ -42,9 +41,9 @@ def main(path: Path, bundle: Path, *, watch: bool) -> int:
     """Make the index, and if watch is true, make it again after each change. Return 1 if the first one fails."""
     seen = None
     while True:
-        while (found := states(path)) != seen:
+        if (found := file_states(path)) != seen:
             time.sleep(SECONDS_TO_SETTLE)
-            if states(path) != found:
+            if file_states(path) != found:
                 continue
             is_first, seen = seen is None, found
             command = index_command(path, bundle)
@@ -53,7 +52,7 @@ def main(path: Path, bundle: Path, *, watch: bool) -> int:
             if done.returncode and is_first:
                 sys.stdout.buffer.write(done.stderr.strip().rpartition(b"\n")[2])
                 return 1
-        if not watch or select.select([sys.stdin], [], [], SECONDS)[0]:
+        if not watch or select.select([sys.stdin], [], [], SECONDS_BETWEEN_SCANS)[0]:
             return 0
 
 

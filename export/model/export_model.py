@@ -18,9 +18,9 @@ from export.index.verify import Check
 from export.model.calibration import CalibrationTexts, split_documentation
 from export.model.graph import export_graph, write_exact
 from export.model.modules import ModelError
-from export.model.quantize import RECIPE, quantize_graph, save_ort
+from export.model.quantize import quantize_graph, save_ort
 from export.model.reference import check_agreement, run_original
-from export.model.source import Source, find_model, read_source, write_tokenizer
+from export.model.source import RECIPE, Source, find_model, read_source, write_tokenizer
 from export.progress import OnProgress, no_progress
 from export.subprocess_call import in_own_process
 from function.engine.bundle import MODEL, TOKENIZER, ModelInfo, read_manifest

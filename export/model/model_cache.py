@@ -1,11 +1,12 @@
 """Converted models in the user's cache: a model is converted once on a machine, or only on another one, with PyTorch.
 
-A cached model is a folder with the model part of a bundle. Its name has a digest of everything that it depends on. Where
-PyTorch is not installed, that cannot be computed, and a cached model is found by its name and options. Models that were
-calibrated with other texts than Python's own documentation are not kept.
+A cached model is a folder with the model part of a bundle. Its name has a digest of everything that it depends on.
+Where PyTorch is not installed, that cannot be computed, and a cached model is found by its name and options. Models
+that were calibrated with other texts than Python's own documentation are not kept.
 """
 
 import argparse
+import errno
 import hashlib
 import json
 import shutil
@@ -19,7 +20,7 @@ from tempfile import TemporaryDirectory
 from export.errors import EXTRAS
 from export.files import FINISHED, flush
 from export.index.indexer import check_checksum, take_model
-from export.model.source import DEFAULT_MODEL, Source
+from export.model.source import DEFAULT_MODEL, RECIPE, Source
 from export.terminal import python_module
 from function.commands.options import cache_folder
 from function.engine.bundle import MANIFEST, BundleError, Manifest, read_manifest
@@ -60,14 +61,13 @@ def can_convert() -> bool:
 
 
 def find_cached(options: argparse.Namespace) -> Path | None:
-    """Return the newest cached model that has the name and the options of a command line, None if there is none."""
-    stated = {"revision": options.revision, "pooling": options.pooling, "dim": options.dimensions}
+    """Return a cached model that has the name and the options of a command line, None if there is none."""
+    stated = {"name": options.model or DEFAULT_MODEL, "revision": options.revision, "pooling": options.pooling}
+    stated |= {"dim": options.dimensions, "quantization": RECIPE}
     prompts = {"query": options.query_prompt, "document": options.document_prompt}
-    manifests = models_folder().glob(f"*/{MANIFEST}")
-    for path in sorted(manifests, key=lambda path: path.stat().st_mtime, reverse=True):
+    for path in models_folder().glob(f"*/{MANIFEST}"):
         model = read_manifest(path.parent).model
-        is_it = model.name == (options.model or DEFAULT_MODEL)
-        is_it &= all(value in (None, getattr(model, name)) for name, value in stated.items())
+        is_it = all(value in (None, getattr(model, name)) for name, value in stated.items())
         if is_it and all(text in (None, model.prompts.get(role, "")) for role, text in prompts.items()):
             return path.parent
     return None
@@ -97,33 +97,21 @@ def keep_model(fresh: Path, folder: Path) -> None:
         copy.rename(folder)
 
 
-def pack(file: Path) -> str:
-    """Write all cached models into a tar file, and return what was done. Raises BundleError if there are none."""
-    folders = sorted(models_folder().glob(f"*/{MANIFEST}"))
-    if not folders:
-        raise BundleError(f"{models_folder()}: found no model, expected one; run `semsearch index` where PyTorch is")
+def pack(file: Path) -> None:
+    """Write all cached models into a tar file."""
+    if not list(models_folder().glob("*")):
+        raise FileNotFoundError(errno.ENOENT, "there is no model; run `semsearch index` first", str(models_folder()))
     with tarfile.open(file, "w") as archive:
-        for path in folders:
-            archive.add(path.parent, path.parent.name)
-    return f"{file}: {len(folders)} models, {file.stat().st_size / 1e6:.1f} MB"
+        archive.add(models_folder(), ".")
 
 
-def unpack(file: Path) -> str:
-    """Add the models of a tar file to the cache, and return what was done. Raises BundleError if one is damaged."""
-    models_folder().mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=models_folder(), prefix=".") as scratch:
-        try:
-            with tarfile.open(file) as archive:
-                archive.extractall(scratch, filter="data")
-        except tarfile.TarError as error:
-            raise BundleError(f"{file}: {error}; expected a file of `semsearch model pack`") from error
-        folders = [path.parent for path in Path(scratch).glob(f"*/{MANIFEST}")]
-        for folder in folders:
-            for name in (manifest := read_manifest(folder)).files:
-                check_checksum(folder, name, manifest)
-            shutil.rmtree(models_folder() / folder.name, ignore_errors=True)
-            folder.rename(models_folder() / folder.name)
-    return f"{models_folder()}: {len(folders)} models added"
+def unpack(file: Path) -> None:
+    """Add the models of a tar file to the cache. Each is checked against its manifest when it is used."""
+    try:
+        with tarfile.open(file) as archive:
+            archive.extractall(models_folder(), filter="data")
+    except tarfile.TarError as error:
+        raise BundleError(f"{file}: {error}, expected a file that `semsearch model pack` has written") from error
 
 
 def find_documents_model(fresh: Path, manifest: Manifest) -> tuple[Path, Manifest]:

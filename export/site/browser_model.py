@@ -20,7 +20,8 @@ import onnxruntime as ort
 from onnx import ModelProto, NodeProto, TensorProto
 
 from export.model.graph import DOMAIN, add_node
-from export.model.quantize import RECIPE, drop_unused, sort_nodes
+from export.model.quantize import drop_unused, sort_nodes
+from export.model.source import RECIPE
 from export.site.files import find_program
 from function.engine.bundle import MODEL, TOKENIZER, BundleError
 from function.engine.keyword.analyzer import find_codes, find_stemmer

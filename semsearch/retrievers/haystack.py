@@ -16,7 +16,7 @@ class HaystackRetriever:
         self.place, self.key, self.arguments = place, key, arguments
         self._search = Search(place, key=key)
 
-    @component.output_types(documents=list[Document])
+    @component.output_types(documents=list[Document])  # type: ignore[untyped-decorator]
     def run(self, query: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the documents for a query; these arguments replace those of the constructor."""
         hits = self._search.search(query, **(self.arguments or {}) | (arguments or {}))

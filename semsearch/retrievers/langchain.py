@@ -8,11 +8,11 @@ from langchain_core.retrievers import BaseRetriever
 from semsearch.search import Hits
 
 
-class LangChainRetriever(BaseRetriever):
+class LangChainRetriever(BaseRetriever):  # type: ignore[misc]  # its types are not installed
     """Returns documents with their id, their metadata and the score in it, for a Search and arguments of its search."""
 
     searcher: Any  # a Search
-    arguments: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}  # noqa: RUF012  pydantic copies it
 
     def _get_relevant_documents(self, query: str, *, run_manager: Any, **arguments: Any) -> list[Document]:
         return _documents(self.searcher.search(query, **self.arguments | arguments))

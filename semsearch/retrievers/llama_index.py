@@ -8,7 +8,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from semsearch.search import Hits, Search
 
 
-class LlamaIndexRetriever(BaseRetriever):
+class LlamaIndexRetriever(BaseRetriever):  # type: ignore[misc]  # its types are not installed
     """Returns nodes with their id, metadata and score, for a Search and arguments of its search."""
 
     def __init__(self, searcher: Search, **arguments: Any) -> None:

@@ -120,7 +120,7 @@ async def answer(
 ) -> Object:
     """Return the result of a method. Raises RpcError if there is no such method or its parameters are wrong.
 
-    tools is None while the texts are being read: then they cannot be called. `changes` means that their list can change.
+    tools is None while the texts are being read: then they cannot be called. `changes`: their list can change.
     """
     params, capabilities = message.params, Object(tools={"listChanged": True} if changes else {})
     server = {"name": "semsearch" if tools is None else tools.settings.powertools_service_name, "version": VERSION}

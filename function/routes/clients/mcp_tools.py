@@ -39,11 +39,12 @@ LONGEST_TITLE = 80  # characters of a text that serve as its title if it has non
 LONGEST_TEXT = 50_000  # characters of a document that `fetch` returns; of a longer one, the part around the passage
 SUFFIX = re.compile(r"(\.[a-z]{1,7}){1,2}$")  # such as ".csv" or ".jsonl.gz"
 DOCUMENTS_OF_PAGE = 100  # documents of one reply of `list_documents`
-OFFSETS = ("start", "end", "passage", "table")  # columns of documents that are places in them
+# columns of documents that no caller chooses by: places in them and free text
+UNLISTED = ("start", "end", "passage", "table", "url", "title", "headings")
 OFFERED = ("text", "num_results", "mode", "filter", "id", "offset", "group_by", "sort", "facets", "rerank")
 FILTER = (
-    'Return only texts whose columns match, such as {"COLUMN": "value"} or {"COLUMN": {"$gte": 5}}. Operators: $eq, $ne, '
-    "$gt, $gte, $lt, $lte, $in, $nin, $exists, $startsWith; $and and $or take lists of filters."
+    'Return only texts whose columns match, such as {"COLUMN": "value"} or {"COLUMN": {"$gte": 5}}. Operators: $eq, '
+    "$ne, $gt, $gte, $lt, $lte, $in, $nin, $exists, $startsWith; $and and $or take lists of filters."
 )
 READS = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
 
@@ -192,7 +193,7 @@ def describe_corpus(bundle: Loaded) -> str:
     for name, kind in info.columns.items():
         values = _frequent_values(bundle, name, kind)
         is_free_text = kind in STRING_TYPES and not values and name != PATH and isinstance(bundle, LoadedTexts)
-        if not (is_free_text or (_has_documents(bundle) and name in OFFSETS)):
+        if not (is_free_text or (_has_documents(bundle) and name in UNLISTED)):
             columns.append(f"{name} ({kind}{values})")
     if columns:
         about += f" Each text has these columns, by which a filter can choose: {'; '.join(columns)}."
@@ -229,7 +230,8 @@ def _brief(schema: Object) -> Object:
     kept = ("type", "enum", "items", "minimum", "maximum", "additionalProperties")
     if "$ref" in found:
         found = {"type": "object"}
-    return {name: found[name] for name in kept if name in found} | {"description": schema["description"]}
+    brief = {name: found[name] for name in kept if name in found} | {"description": schema["description"]}
+    return brief | ({"items": {"type": "string"}} if "items" in brief else {})
 
 
 def _reference(id: str, text: str, metadata: Mapping[str, Any]) -> Object:
