@@ -14,9 +14,12 @@ SNIPPETS = dict(re.findall(r"^## ([^\n]+)\n.*?^```python\n(.*?)^```$", PAGE, re.
 
 def test_the_page_shows_each_client() -> None:
     assert list(SNIPPETS) == [
-        "openai",
         "LangChain",
         "LlamaIndex",
+        "Haystack",
+        "openai",
+        "LangChain's embeddings",
+        "LlamaIndex's embeddings",
         "huggingface_hub",
         "Cohere, Jina and TEI: rerank",
         "MCP",
