@@ -316,7 +316,7 @@ def _write_corpus(
     from export.index.keywords import FUSION_WEIGHT, STEMMING, KeywordOptions
     from export.index.recall import sample_spans
     from export.index.shards import name_model
-    from export.index.verify import VERIFIED_OF_UPDATE, VERIFIED_PASSAGES, verify
+    from export.index.verify import LEAST_VERIFIED, VERIFIED_PASSAGES, VERIFIED_SHARE, verify
     from export.model.model_cache import find_documents_model
     from function.engine.embedder import Embedder
 
@@ -354,7 +354,7 @@ def _write_corpus(
         on_progress("write the index", 1)
 
     def checks(on_progress: OnProgress) -> "Iterator[Check]":
-        verified = VERIFIED_PASSAGES if older is None else VERIFIED_OF_UPDATE + rows.embedded
+        verified = max(LEAST_VERIFIED, rows.embedded // VERIFIED_SHARE)
         return verify(fresh, on_progress, embedder, min(verified, VERIFIED_PASSAGES))
 
     if not print_checks(console, checks):

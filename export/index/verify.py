@@ -25,7 +25,8 @@ from function.engine.semantic.index import Index
 from function.engine.tensors import map_tensors
 
 VERIFIED_PASSAGES = 256  # passages that are embedded again
-VERIFIED_OF_UPDATE = 16  # the same after an update, beside as many as it has embedded; the rest was verified before
+LEAST_VERIFIED = 16  # the same at the end of an export
+VERIFIED_SHARE = 8  # an export embeds one in this number of its new passages again
 LEAST_STORED_COSINE = 0.999  # between a stored row and its text embedded again; the row's 8 bit alone loses much less
 OTHER_PROCESSOR = 0.005  # the recall differs by less if another kind of processor embeds the spans
 SEED = 7

@@ -24,7 +24,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder, whose modules must not be imported."""
     (tmp_path / "export").mkdir()
     for file in ("export/__init__.py", "function.py"):
-        (tmp_path / file).write_text("raise SystemExit('a module of the current folder was imported')", encoding="utf-8")
+        (tmp_path / file).write_text(
+            "raise SystemExit('a module of the current folder was imported')", encoding="utf-8"
+        )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path

@@ -43,8 +43,8 @@ DOCUMENTS_OF_PAGE = 100  # documents of one reply of `list_documents`
 UNLISTED = ("start", "end", "passage", "table", "url", "title", "headings")
 OFFERED = ("text", "num_results", "mode", "filter", "id", "offset", "group_by", "sort", "facets", "rerank")
 FILTER = (
-    'Return only texts whose columns match, such as {"COLUMN": "value"} or {"COLUMN": {"$gte": 5}}. Operators: $eq, '
-    "$ne, $gt, $gte, $lt, $lte, $in, $nin, $exists, $startsWith; $and and $or take lists of filters."
+    'Only texts whose columns match, such as {"COLUMN": "value"} or {"COLUMN": {"$gte": 5}}. Operators: $eq, '
+    "$ne, $gt, $gte, $lt, $lte, $in, $nin, $exists, $startsWith; $and, $or: lists of filters."
 )
 READS = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
 
