@@ -33,7 +33,7 @@ from function.engine.quantization import Embeddings
 from function.engine.rerank.reranker import Logits, Reranker
 from function.engine.semantic.index import MOST_HITS, Hit
 from function.engine.tensors import Array
-from function.executor import InlineExecutor, finish
+from function.executor import Executor, finish
 from function.search.query import Query, Search
 from function.search.search import make_search
 
@@ -225,7 +225,7 @@ def _ndcg(opened: OpenBundle, question: Question, search: Search, query: Query) 
     return float(measure(list(_rank(opened, search, query)), question.relevant)[0])
 
 
-class _OnceExecutor(InlineExecutor):
+class _OnceExecutor(Executor):
     """Embeds the text of a question and scores its pairs once for all of its searches."""
 
     def __init__(self, embedder: Embedder) -> None:

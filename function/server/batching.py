@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count, groupby
 from time import monotonic
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from function.engine.embedder import Embedder, TokenIds
 from function.engine.quantization import Embeddings
 from function.engine.tensors import Array
 from function.errors import reply_to
+from function.executor import Executor, Returned
 from function.http import ASGIApp, HttpError, Message, Receive, Scope, Send, header
 from function.middleware import discard_body
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from function.engine.rerank.reranker import Logits, Reranker
     from function.server.metrics import Metrics
 
-Returned = TypeVar("Returned")
 Outputs = Array[np.float32]  # a row for each text: (n, dim) embeddings, or (n,) logits
 RunBatch = Callable[[Sequence[TokenIds]], Outputs]  # runs a model on one batch; equal functions share batches
 
@@ -63,7 +63,7 @@ class Waiting:
     row: int
 
 
-class BatchingExecutor:
+class BatchingExecutor(Executor):
     """Embeds the texts of many requests together, in `threads` threads, and searches large corpora in threads too."""
 
     def __init__(
@@ -73,7 +73,7 @@ class BatchingExecutor:
 
         A text that has more tokens than a batch is a batch of its own.
         """
-        self._embedder = embedder
+        super().__init__(embedder)
         self._metrics = metrics
         self._model_threads = ThreadPoolExecutor(threads, "model")
         self._other_threads = ThreadPoolExecutor(max(threads, OTHER_THREADS), "search")
@@ -83,7 +83,6 @@ class BatchingExecutor:
         self._queue: dict[tuple[RunBatch, int], list[Waiting]] = {}  # by model and number of tokens, never empty
         self._numbers = count()
         self._tokens = 0  # in the queue
-        self.embedded_at = monotonic()  # load has just embedded a text
 
     async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
         """Return what Embedder.tokenize returns."""

@@ -24,7 +24,7 @@ from function.engine.hybrid import fuse
 from function.engine.keyword.matches import Matches
 from function.engine.loading import LoadedBundle, load_bundle
 from function.engine.quantization import Embeddings
-from function.executor import InlineExecutor
+from function.executor import Executor
 from function.search.query import Found, Query, Search
 from function.search.search import make_search
 from tests.conftest import WHAT, WHO, make_stories, write_bundle
@@ -325,7 +325,7 @@ def test_each_mode_is_measured_with_the_reranker_too(bundle: Path, reranked: Pat
         own = []
         for question in QUESTIONS:
             query = Query(question["query"], 100, mode, rerank=20)
-            search = make_search(loaded, InlineExecutor(loaded.embedder))
+            search = make_search(loaded, Executor(loaded.embedder))
             results = asyncio.run(_found(search, query)).results
             names = rank({result["id"]: result["score"] for result in results})
             own.append(measure(names, question["relevant"])[0])
