@@ -27,7 +27,7 @@ from function.routes.fields import (
 )
 from function.routes.predict import TextEmbedding
 from function.routes.replies import json_text, text_reply
-from function.telemetry import Stopwatch, stopwatch_of
+from function.telemetry import stopwatch_of
 
 EMBED, SIMILARITY = union_tag("embed"), union_tag("similarity")
 INPUTS = "inputs"  # the field whose limits are passed
@@ -103,14 +103,14 @@ def add_tei(app: FastAPI, embedding: TextEmbedding) -> None:
 
     @post("/embed", summary="Embeddings, as text-embeddings-inference returns them")
     async def embed(body: EmbedRequest, request: Request) -> Response:
-        stopwatch = _begin(request)
+        stopwatch = stopwatch_of(request)
         tokens = await tokens_of(as_list(body.inputs), body)
         rows = await embedding.write(await embedding.embed(tokens, INPUTS, stopwatch, body.dimensions))
         return text_reply(embedding.reply(f"[{','.join(rows)}]", len(tokens), INPUTS, stopwatch))
 
     @post("/similarity", summary="How alike a sentence is to others")
     async def compare(body: SimilarityRequest, request: Request) -> Response:
-        stopwatch = _begin(request)
+        stopwatch = stopwatch_of(request)
         texts = [body.inputs.source_sentence, *body.inputs.sentences]
         tokens = await tokens_of(texts, body.parameters or TruncationOptions())
         source, *others = await embedding.embed(tokens, INPUTS, stopwatch)
@@ -125,7 +125,7 @@ def add_tei(app: FastAPI, embedding: TextEmbedding) -> None:
 
     @post("/tokenize", summary="The tokens of one or several texts, all of them")
     async def tokenize(body: TokenizeRequest, request: Request) -> Response:
-        stopwatch, texts = _begin(request), as_list(body.inputs)
+        stopwatch, texts = stopwatch_of(request), as_list(body.inputs)
         refuse_texts(texts, settings, INPUTS)
 
         def spell_all() -> str:
@@ -140,9 +140,3 @@ def add_tei(app: FastAPI, embedding: TextEmbedding) -> None:
         spelled = await embedding.executor.run(spell_all, is_long=True)
         stopwatch.lap("tokenize")
         return text_reply(embedding.reply(spelled, len(texts), INPUTS, stopwatch))
-
-
-def _begin(request: Request) -> Stopwatch:
-    stopwatch = stopwatch_of(request)
-    stopwatch.lap("parse")
-    return stopwatch
