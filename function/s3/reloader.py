@@ -27,10 +27,10 @@ from function.engine.loading import Loaded, LoadedTexts, load
 from function.engine.tensors import TensorsError
 from function.executor import Executor
 from function.http import ASGIApp, Message, Receive, Scope, Send
-from function.s3.fetch import RefusedError, fetch, parse_published
+from function.s3.fetch import fetch
 from function.s3.folders import SharedFolder, closed_if_failed, open_shared, own_folder, remove_unused
-from function.s3.objects import TIMEOUT, Objects
-from function.s3.published import POINTER, Pointer
+from function.s3.objects import TIMEOUT, Objects, RemoteError
+from function.s3.published import POINTER, Pointer, parse_pointer
 from function.search.query import Found, Lap, Query, Search
 from function.search.search import make_search
 from function.settings import Settings
@@ -107,7 +107,7 @@ class BundleReloader:
             answer = self._objects.read(POINTER)
             assert answer is not None  # only a conditional request returns None
             content, self._etag = answer
-            pointer = parse_published(content, self._objects.url)
+            pointer = parse_pointer(content, f"{self._objects.url}/{POINTER}")
 
             def fill(folder: Path) -> None:
                 nonlocal embedder
@@ -204,8 +204,10 @@ class BundleReloader:
             else:
                 self._refused, (content, etag) = None, answer
                 try:
-                    self._switch(parse_published(content, self._objects.url))
-                except (RefusedError, TensorsError) as error:  # the next poll would find the same
+                    self._switch(parse_pointer(content, f"{self._objects.url}/{POINTER}"))
+                except RemoteError:
+                    raise
+                except (BundleError, TensorsError) as error:  # the next poll would find the same
                     self._refused = str(error)
                     self._fail(error)
                 self._etag = etag
@@ -243,12 +245,9 @@ class BundleReloader:
             fetch(self._objects, pointer.version, folder, current.folder, AT_ONCE_BESIDE)
 
         folder = open_shared(self._own_folder / pointer.version, fill)
-        try:
-            with closed_if_failed(folder):
-                self._check(read_manifest(folder.path))
-            return self._open(pointer, folder, current.embedder)
-        except BundleError as error:  # the files are those that were published: fetching again would not help
-            raise RefusedError(str(error)) from error
+        with closed_if_failed(folder):
+            self._check(read_manifest(folder.path))
+        return self._open(pointer, folder, current.embedder)
 
     def _open(self, pointer: Pointer, folder: SharedFolder, embedder: Embedder | None) -> ActiveBundle:
         """Open a fetched bundle without its removed rows, with its search once there is an executor.
@@ -267,16 +266,14 @@ class BundleReloader:
         return active
 
     def _check(self, manifest: Manifest) -> None:
-        """Raise RefusedError unless the bundle has the model that is open, and texts."""
+        """Raise BundleError unless the bundle has the model that is open."""
         open_now = self.served.bundle.manifest
-        if manifest.index is None:
-            raise RefusedError(f"{self._objects.url}: the bundle holds a model and no texts; publish one with texts")
         same = [manifest.files.get(name) == open_now.files[name] for name in (MODEL, TOKENIZER)]
         if manifest.model != open_now.model or not all(same):
             found = f"the bundle's model is {manifest.model.name} or was exported otherwise"
             expected = f"expected {open_now.model.name} as it is open here"
             advice = "roll back, and publish another model under another prefix"
-            raise RefusedError(f"{self._objects.url}: {found}, {expected}; {advice}")
+            raise BundleError(f"{self._objects.url}: {found}, {expected}; {advice}")
 
     def _fail(self, error: Exception) -> None:
         is_foreseen = isinstance(error, BundleError | TensorsError | OSError)
