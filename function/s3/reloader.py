@@ -150,7 +150,6 @@ class BundleReloader:
         return answer
 
     def _begin_request(self) -> ActiveBundle:
-        """Return the current bundle, and start a poll in a thread if requests start them and one is due."""
         is_due = monotonic() - self._last_poll >= self._settings.bundle_poll_seconds
         if self._by_requests and is_due and not self._polling.locked():
             self._last_poll = monotonic()
@@ -220,7 +219,6 @@ class BundleReloader:
             self._polling.release()
 
     def _switch(self, pointer: Pointer) -> None:
-        """Serve another version, or the same one with other removed rows."""
         served = self.served.pointer
         if (pointer.version, pointer.removed_rows) != (served.version, served.removed_rows):
             began = perf_counter()
@@ -232,13 +230,11 @@ class BundleReloader:
         self.status.error = None
 
     def _note(self, pointer: Pointer, began: float) -> None:
-        """Note in the status what is served now, and the milliseconds since `began`."""
         self.status.version = pointer.version
         self.status.fetch_milliseconds = round((perf_counter() - began) * 1e3, 2)
         self.status.removed = len(pointer.removed_rows)
 
     def _open_beside(self, pointer: Pointer) -> ActiveBundle:
-        """Open another bundle, or the same one again, with the model that is open already."""
         current = self.served.bundle
 
         def fill(folder: Path) -> None:
@@ -320,6 +316,5 @@ def _leave_nothing(unused: deque[SharedFolder], own_folder: Path) -> None:
 
 
 def _remove_all(unused: deque[SharedFolder]) -> None:
-    """Remove the folders that nothing in this process uses any more."""
     while unused:
         unused.popleft().close()

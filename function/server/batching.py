@@ -130,7 +130,6 @@ class BatchingExecutor(Executor):
         return embeddings
 
     async def _run_queued(self, tokens: Sequence[TokenIds], run: RunBatch, results: Outputs) -> Outputs:
-        """Queue texts, let `run` compute their batches, and return the results."""
         loop = asyncio.get_running_loop()
         for rows in self._split(tokens):
             piece = Piece(tokens, rows, results, loop.create_future(), len(rows))
@@ -158,11 +157,9 @@ class BatchingExecutor(Executor):
             yield [row for batch in batches[start : start + size] for row in batch]
 
     def _room(self, length: int) -> int:
-        """Return how many texts with this number of tokens a batch takes."""
         return max(1, self._tokens_per_batch // length)
 
     def _start_batches(self) -> None:
-        """Start a batch in every idle thread, as long as texts wait."""
         while self._idle and self._queue:
             run, length = key = min(self._queue, key=lambda key: self._queue[key][0].number)
             texts = self._queue.pop(key)
@@ -195,7 +192,6 @@ class BatchingExecutor(Executor):
                 piece.done.set_result(None)
 
     def _remove(self, piece: Piece) -> None:
-        """Remove the texts of a piece that still wait, if any."""
         for key, texts in list(self._queue.items()):
             kept = [text for text in texts if text.piece is not piece]
             self._tokens -= key[1] * (len(texts) - len(kept))

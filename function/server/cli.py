@@ -123,7 +123,6 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
 
 
 def _serve(options: argparse.Namespace, listeners: Sequence[socket.socket]) -> int:
-    """Load the bundle, and serve it on these sockets, with a worker for each."""
     from function.api_keys import check_listener
     from function.server.workers import Workers, make_app
 
