@@ -224,9 +224,6 @@ class Admission:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
 
         async def delayed_send(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] == 429:
