@@ -18,6 +18,7 @@ import numpy as np
 
 from export.corpus import Corpus, CorpusError
 from export.corpus.columns import EXACT_FLOATS, require_column
+from export.corpus.corpus import corpus_error
 from export.errors import QUOTED_CHARACTERS
 from function.engine.metadata.columns import EXPECTED_VALUES, Stored, stored_value
 from function.engine.tensors import AnyArray
@@ -81,12 +82,10 @@ def choose_types(corpus: Corpus, requested: Mapping[str, str], source: Path) -> 
             elif stored_values(kind, value) is not None:
                 fitting = frozenset([kind])
             else:
-                raise CorpusError(
-                    f"{source}, text {row} (from 0, id {corpus.ids[row]!r}): found {_shown(value)} in the column "
-                    f"{name!r}, expected {LIST_OF_STRINGS if kind == 'list' else EXPECTED_VALUES[kind]}; "
-                    f"correct it, or "
-                    f"choose another type with --column {name}=TYPE"
-                )
+                place = f"text {row} (from 0, id {corpus.ids[row]!r})"
+                expected = LIST_OF_STRINGS if kind == "list" else EXPECTED_VALUES[kind]
+                remedy = f"correct it, or choose another type with --column {name}=TYPE"
+                raise corpus_error(source, place, f"{_shown(value)} in the column {name!r}", expected, remedy)
             kinds[name] = kinds.get(name, fitting) & fitting
             if kinds[name] == NUMBER_TYPE:
                 ranges.setdefault(name, NumberRange()).add(*stored_values("number", value) or ())
@@ -96,10 +95,7 @@ def choose_types(corpus: Corpus, requested: Mapping[str, str], source: Path) -> 
     for name, kind in types.items():
         left_out = f"leave it out of filters with --column {quote(f'{name}={NONE}')}"
         if kind != NONE and name.startswith("$"):
-            raise CorpusError(
-                f"{source}: found the column {name!r}, expected no $ at the beginning of a name, because $and and the "
-                f"like are operators of filters; rename it, or {left_out}"
-            )
+            raise CorpusError(f"{source}: found the column {name!r}, expected no $ first; rename it, or {left_out}")
         if kind == "number" and ranges[name].dtype is None:
             raise CorpusError(
                 f"{source}: found {_shown(ranges[name].rounded)} in the column {name!r}, expected whole numbers that "

@@ -69,9 +69,7 @@ def read_wordpiece(bundle: Path, max_tokens: int) -> tuple[dict[str, Any], list[
     for part, expected in BERT.items():
         found = (described[part] or {}).get("type")
         if found != expected:
-            raise BundleError(
-                f"{path}: its {part} is {found}, expected {expected}, the one a browser can use; {MODELS}"
-            )
+            raise BundleError(f"{path}: its {part} is {found}, expected {expected}; {MODELS}")
     if not vocabulary:
         raise BundleError(f"{path}: ids of its tokens are not consecutive, expected 0, 1, 2 and so on; {MODELS}")
     added = described["added_tokens"]

@@ -205,11 +205,8 @@ def installed_packages(folder: Path | None) -> Iterator[Path]:
         done = subprocess.run([npm, *INSTALL], cwd=temporary, capture_output=True, text=True, check=False)  # noqa: S603
         if done.returncode:
             said = next((line for line in done.stderr.splitlines() if " error " in line), "no reason")
-            raise PackagesError(
-                f"npm ci: exit {done.returncode} ({said}); expected the packages of {HERE / PACKAGE_FILES[1]}; "
-                f"check that this "
-                "machine reaches npm's registry (`npm ping`)"
-            )
+            expected = f"the packages of {HERE / PACKAGE_FILES[1]}"
+            raise PackagesError(f"npm ci: exit {done.returncode} ({said}); expected {expected}; try `npm ping`")
         yield _checked(Path(temporary) / "node_modules")
 
 

@@ -130,7 +130,7 @@ def test_a_corpus_that_is_too_large_is_refused_with_its_sizes_unless_the_limit_i
 
 
 def test_a_model_with_another_tokenizer_is_refused_with_that_reason(bundle: Path, npm: Path, tmp_path: Path) -> None:
-    with pytest.raises(BundleError, match="its model is WordLevel, expected WordPiece, the one a browser can use"):
+    with pytest.raises(BundleError, match="its model is WordLevel, expected WordPiece; use a BERT model"):
         write_site(bundle, tmp_path / "site", packages=npm)
 
 
@@ -138,13 +138,13 @@ def test_stems_of_several_languages_are_refused(npm: Path, tmp_path: Path) -> No
     metadata = ['{"lang": "en"}', '{"lang": "de"}']
     corpus = Corpus(["a goose", "eine Gans"], ["a", "b"], metadata, 0, columns={"lang": "string"})
     bundle = write_bundle(tmp_path / "bundle", corpus, KeywordOptions(language_column="lang"))
-    with pytest.raises(BundleError, match="its keywords have the stems of a language for each text"):
+    with pytest.raises(BundleError, match="has stems of a language for each text"):
         write_site(bundle, tmp_path / "site", packages=npm)
 
 
 def test_stems_of_another_language_are_refused(corpus: Corpus, npm: Path, tmp_path: Path) -> None:
     german = write_bundle(tmp_path / "bundle", corpus, KeywordOptions(stemming="german"))
-    with pytest.raises(BundleError, match="its keywords have german stems, expected english ones"):
+    with pytest.raises(BundleError, match="has german stems, expected english ones"):
         write_site(german, tmp_path / "site", packages=npm)
 
 
