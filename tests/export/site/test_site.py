@@ -169,7 +169,7 @@ def test_an_error_of_npm_is_shown(site_bundle: Path, tmp_path: Path, monkeypatch
 
 def test_a_folder_without_the_packages_is_refused(site_bundle: Path, tmp_path: Path) -> None:
     done = run("site", site_bundle, "--out", tmp_path / "site", "--packages", tmp_path)
-    assert "ort.wasm.bundle.min.mjs: is missing; run `npm ci`" in error_line(done)
+    assert ": No such file or directory" in error_line(done)
 
 
 def test_the_lock_has_a_hash_for_each_package_and_no_address() -> None:
