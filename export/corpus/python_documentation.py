@@ -221,7 +221,6 @@ _RULE = re.compile(r"[-=~*#]{3,}")  # a line under a heading
 
 
 def _from_c() -> Iterator[Documented]:
-    """Yield the functions and classes that the modules of IN_C implement in C."""
     for module in IN_C:
         inside = {module, f"_{module}", os.name if module == "os" else module}
         for name, value in sorted(vars(importlib.import_module(module)).items()):

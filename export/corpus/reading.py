@@ -142,8 +142,6 @@ def read_texts(path: Path, text_column: str | None, text_option: str) -> list[st
 
 @dataclass(slots=True)
 class _Found:
-    """What was found in the files of a corpus so far: see `Corpus`."""
-
     rows: int = 0
     passages: int = 0
     blank_ids: int = 0

@@ -108,7 +108,6 @@ def _decode(content: bytes) -> tuple[str, str]:
 
 
 def _stated(content: bytes) -> Iterator[str]:
-    """Yield the labels of encodings in a page: those of its meta elements, then that of its XML declaration."""
     from selectolax.lexbor import LexborHTMLParser
 
     for meta in LexborHTMLParser(content[:STATED_WITHIN]).css("meta[charset], meta[http-equiv=content-type i]"):
@@ -119,7 +118,6 @@ def _stated(content: bytes) -> Iterator[str]:
 
 
 def _find_codec(label: str) -> str | None:
-    """Return the name of Python's codec for a label of the standard, None for any other label."""
     try:
         known = codecs.lookup(label.strip()).name
     except (LookupError, ValueError):  # an unknown one; a NUL
