@@ -121,11 +121,8 @@ def choose_modes(opened: OpenBundle, named: Sequence[str]) -> list[str]:
         has += tuple(RERANKED[mode] for mode in has)
     for mode in named:
         if mode not in has:
-            if mode in RERANKED.values() and opened.reranked is None:
-                remedy = "name another --mode, or export the bundle again with --rerank MODEL"
-                raise BundleError(f"{opened.folder}: found no reranker, expected one for the mode {mode!r}; {remedy}")
-            remedy = "name another --mode, or export the texts again without --no-keywords"
-            raise BundleError(f"{opened.folder}: found no keywords, expected them for the mode {mode!r}; {remedy}")
+            expected = f"one of its modes {', '.join(has)}; name one, or export the bundle with what {mode} needs"
+            raise BundleError(f"{opened.folder}: found the mode {mode!r}, expected {expected}")
     return [mode for mode in MEASURED_MODES if mode in (named or has)]
 
 
