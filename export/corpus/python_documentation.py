@@ -186,7 +186,7 @@ def python_documentation() -> Corpus:
     folder = Path(sysconfig.get_path("stdlib"))
     trees = dict(parse_modules(folder))
     if "json" not in trees:
-        raise CorpusError(f"{folder}: found no sources of the library, expected its *.py; name texts with --corpus")
+        raise CorpusError(f"{folder}: has no sources of the library, expected json/__init__.py; name --corpus")
     entries: dict[str, Documented] = {}
     for entry in [*entries_from_source(trees), *_from_c()]:
         if entry.doc.strip():

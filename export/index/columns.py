@@ -95,7 +95,9 @@ def choose_types(corpus: Corpus, requested: Mapping[str, str], source: Path) -> 
     for name, kind in types.items():
         left_out = f"leave it out of filters with --column {quote(f'{name}={NONE}')}"
         if kind != NONE and name.startswith("$"):
-            raise CorpusError(f"{source}: found the column {name!r}, expected no $ first; rename it, or {left_out}")
+            raise CorpusError(
+                f"{source}: found the column {name!r}, expected no $ at its beginning; rename it, or {left_out}"
+            )
         if kind == "number" and ranges[name].dtype is None:
             found = f"{reprlib.repr(ranges[name].rounded)} in the column {name!r}"
             expected = "numbers that 64 bits hold exactly"

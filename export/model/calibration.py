@@ -54,7 +54,7 @@ def split_documentation(documentation: Corpus) -> CalibrationTexts:
 def split_texts(texts: Sequence[str]) -> CalibrationTexts:
     """Split the user's own texts; both parts are spread over all of them. Raises ModelError if they are too few."""
     if len(texts) < LEAST_TEXTS:
-        raise ModelError(f"--calibration: found {len(texts)} texts, expected at least {LEAST_TEXTS}; add some")
+        raise ModelError(f"--calibration: found {len(texts)} texts, expected at least {LEAST_TEXTS}; add more")
     spread = texts[:: max(1, len(texts) // (CALIBRATION_TEXTS + ACCURACY_TEXTS))]
     count = min(CALIBRATION_TEXTS, len(spread) // 2)
     return _hold_out(spread[:: len(spread) // count][:count], spread)
@@ -65,7 +65,8 @@ def _hold_out(calibration: Sequence[str], others: Sequence[str]) -> CalibrationT
     others = [text for text in others if text not in taken]
     held_out = others[:: max(1, len(others) // ACCURACY_TEXTS)][:ACCURACY_TEXTS]
     if len(held_out) <= TOP_K:
-        raise ModelError(f"--calibration: found {len(held_out)} other texts, expected over {TOP_K}; add some")
+        found, expected = f"{len(held_out)} texts unlike the others", f"more than {TOP_K}"
+        raise ModelError(f"--calibration: found {found}, expected {expected}; add more texts")
     return CalibrationTexts(calibration, held_out)
 
 

@@ -123,8 +123,8 @@ def test_a_column_whose_name_filters_take_for_an_operator_is_refused() -> None:
         with pytest.raises(CorpusError) as caught:
             choose_types(corpus, {}, SOURCE)
         assert str(caught.value) == (
-            f"stories.jsonl: found the column '{name}', expected no $ first; rename it, or leave it out of filters "
-            f"with --column '{name}=none'"
+            f"stories.jsonl: found the column '{name}', expected no $ at its beginning; rename it, or leave it out of "
+            f"filters with --column '{name}=none'"
         )
         assert choose_types(corpus, {name: "none"}, SOURCE) == {name: "none", "a": "number"}
     assert choose_types(corpus_of({"$x": 1}, {"$x": "mixed"}), {}, SOURCE) == {"$x": "none"}

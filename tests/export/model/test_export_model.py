@@ -90,7 +90,7 @@ def test_an_export_that_strayed_from_float32_is_refused(
     ("texts", "found"),
     [
         (list(map(str, range(63))), "--calibration: found 63 texts, expected at least 64"),
-        (["the same"] * 64, "--calibration: found 0 other texts, expected over 10"),
+        (["the same"] * 64, "--calibration: found 0 texts unlike the others, expected more than 10"),
     ],
 )
 def test_too_few_different_texts_are_refused(texts: list[str], found: str) -> None:
