@@ -124,7 +124,7 @@ def _local(folder: Path) -> Post:
 
     from function.engine.loading import load_bundle
     from function.errors import describe_errors
-    from function.executor import InlineExecutor, finish
+    from function.executor import Executor, finish
     from function.http import HttpError
     from function.routes.predict import TextEmbedding, predict_route
     from function.routes.similar import similar_route
@@ -134,7 +134,7 @@ def _local(folder: Path) -> Post:
 
     bundle = load_bundle(folder)
     bundle.open_all()  # several threads can search, and an export can replace the folder
-    executor, settings = InlineExecutor(bundle.embedder), Settings()
+    executor, settings = Executor(bundle.embedder), Settings()
     similar = similar_route(make_search(bundle, executor), settings)
     routes = {"/similar": similar, "/predict": predict_route(TextEmbedding(bundle.embedder, executor, settings))}
 

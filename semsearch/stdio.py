@@ -14,7 +14,7 @@ from pathlib import Path
 from function.commands.terminal import fail
 from function.engine.bundle import BundleError
 from function.engine.tensors import TensorsError
-from function.executor import InlineExecutor
+from function.executor import Executor
 from function.reloading import FolderReloader
 from function.routes.clients.mcp import RpcError, answer, check_version, error_content, read_message
 from function.routes.clients.mcp_tools import Object, Tools, failed
@@ -64,7 +64,7 @@ class _Server:
             await asyncio.sleep(0.2)
         reloader = FolderReloader(self._bundle)
         try:
-            executor = InlineExecutor(reloader.load().embedder)
+            executor = Executor(reloader.load().embedder)
         except (BundleError, TensorsError) as error:
             self._error = str(error)
             return

@@ -9,7 +9,7 @@ import pytest
 
 from export.corpus import Corpus
 from function.engine.bundle import MANIFEST, read_manifest
-from function.executor import InlineExecutor, finish
+from function.executor import Executor, finish
 from function.reloading import FolderReloader, bundle_of_request
 from function.search.query import Query
 from tests.conftest import write_bundle
@@ -23,7 +23,7 @@ def newer(tmp_path: Path) -> Path:
 @pytest.fixture
 def reloader(bundle_copy: Path) -> FolderReloader:
     reloader = FolderReloader(bundle_copy)
-    reloader.connect(InlineExecutor(reloader.load().embedder), logging.getLogger("tests"))
+    reloader.connect(Executor(reloader.load().embedder), logging.getLogger("tests"))
     return reloader
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
 
 import numpy as np
@@ -28,7 +29,7 @@ def local(bundle: Path) -> Search:
 
 
 def test_a_folder_and_a_url_return_the_same(local: Search, remote: Search) -> None:
-    fields = {"filter": {"chapter": {"$lt": 19}}, "facets": ["places"], "top_k": 3, "highlights": True}
+    fields: dict[str, Any] = {"filter": {"chapter": {"$lt": 19}}, "facets": ["places"], "top_k": 3, "highlights": True}
     found, expected = (each.search("the baker", **fields) for each in (local, remote))
     assert found == expected
     assert (len(found), found.total, found.facets) == (3, expected.total, expected.facets)
