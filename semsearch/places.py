@@ -25,6 +25,7 @@ def bundle_of(path: Path) -> Path:
 
 
 def index_command(path: Path, bundle: Path) -> list[str]:
-    """Return the command that makes or updates the index of documents, whose addresses are those of the files."""
+    """Return the command that makes or updates an index of documents; in a new one, their addresses are the files'."""
     folder = path if path.is_dir() else path.parent
-    return [*MODULE, "semsearch", "index", str(path), "--out", str(bundle), "--base-url", folder.resolve().as_uri()]
+    address = [] if is_bundle(bundle) else ["--base-url", folder.resolve().as_uri()]
+    return [*MODULE, "semsearch", "index", str(path), "--out", str(bundle), *address]

@@ -22,6 +22,7 @@ from function.settings import Settings
 from semsearch.places import bundle_of, is_bundle
 from semsearch.watching import start
 
+LONGEST_MESSAGE = 2**20  # bytes
 SECONDS_TO_WAIT = 45.0  # of a call for the first index; clients wait for a minute
 
 
@@ -49,7 +50,10 @@ class _Server:
         opening = asyncio.create_task(self._open())
         await asyncio.sleep(0)  # an index that is there is opened before the first message
         tasks = {opening}
-        while line := await asyncio.to_thread(sys.stdin.buffer.readline):
+        reader = asyncio.StreamReader(limit=LONGEST_MESSAGE)  # a thread that waits for a line could not be stopped
+        protocol = asyncio.StreamReaderProtocol(reader)
+        await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, sys.stdin)
+        while line := await reader.readline():
             tasks.add(task := asyncio.create_task(self._reply(line, opening)))
             task.add_done_callback(tasks.discard)
         await asyncio.gather(*tasks - {opening})

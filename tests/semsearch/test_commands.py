@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from semsearch.cli import USAGE, dispatch
-from semsearch.places import bundle_of
+from semsearch.places import bundle_of, index_command
 from semsearch.watching import file_states
 
 SEMSEARCH = (sys.executable, "-m", "semsearch")
@@ -106,8 +106,12 @@ def test_an_agent_searches_the_documents_as_they_are_now(folder: Path, bundle: P
             assert time.monotonic() < ends, found
             time.sleep(0.2)
         (result,) = json.loads(found)["results"]
-        assert result["url"] == f"{(documents / 'a.md').as_uri()}#goose"
+        assert result["url"] == "a.md#goose"  # the bundle was made without --base-url
     assert agent.end() == 0
+
+
+def test_a_new_index_of_a_folder_has_the_addresses_of_its_files(folder: Path) -> None:
+    assert index_command(folder, folder / "b")[-2:] == ["--base-url", folder.as_uri()]
 
 
 def test_an_index_that_cannot_be_made_is_the_error_of_each_call(folder: Path) -> None:
@@ -118,6 +122,14 @@ def test_an_index_that_cannot_be_made_is_the_error_of_each_call(folder: Path) ->
     assert "found a folder without files" in agent.search("goose")
     assert agent.ask("resources/list")["error"]["code"] == -32601
     assert agent.end() == 0
+
+
+def test_an_agent_that_is_terminated_ends_at_once(folder: Path, bundle: Path) -> None:
+    agent = Agent(str(bundle))
+    assert len(agent.ask("tools/list")["tools"]) == 3
+    agent.process.terminate()
+    assert agent.process.wait(timeout=30) == 143
+    agent.end()
 
 
 def test_the_files_of_a_folder_are_those_that_an_index_is_made_of(tmp_path: Path) -> None:

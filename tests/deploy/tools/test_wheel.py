@@ -1,4 +1,4 @@
-"""The wheel: built and installed on its own, it holds both packages with their types, and both start."""
+"""The wheel: built and installed on its own, it holds the packages with their types, and all of them start."""
 
 import subprocess
 import sys
@@ -27,9 +27,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "installed"
 
 
-def test_it_holds_both_packages_their_types_and_nothing_else(installed: Path) -> None:
+def test_it_holds_the_packages_their_types_and_nothing_else(installed: Path) -> None:
     folders = {path.name for path in installed.iterdir() if path.suffix != ".dist-info"}
-    assert folders == {"function", "export"}
+    assert folders == {"function", "export", "semsearch", "bin"}
+    folders.remove("bin")  # the console script
     for folder in folders:
         assert (installed / folder / "py.typed").is_file()
         sources = {path.relative_to(ROOT) for path in (ROOT / folder).rglob("*.py")}
@@ -42,3 +43,12 @@ def test_it_holds_both_packages_their_types_and_nothing_else(installed: Path) ->
 def test_its_commands_start_outside_of_the_checkout(installed: Path, tmp_path: Path, command: list[str]) -> None:
     printed = run(sys.executable, *command, folder=tmp_path, environment={"PYTHONPATH": str(installed)})
     assert "usage:" in printed
+
+
+def test_semsearch_imports_nothing_from_the_current_folder(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "export").mkdir()
+    for file in ("export/__init__.py", "function.py"):
+        (tmp_path / file).write_text("raise SystemExit('a module of the current folder was imported')")
+    for command in ([sys.executable, "-m", "semsearch"], [installed / "bin" / "semsearch"]):
+        for words in (["--help"], ["evaluate", "--help"]):
+            assert "semsearch" in run(*command, *words, folder=tmp_path, environment={"PYTHONPATH": str(installed)})
