@@ -1,5 +1,6 @@
 """Executors run the work of requests. Routes await them, and work with any of them."""
 
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -16,7 +17,8 @@ Returned = TypeVar("Returned")
 class Executor(Protocol):
     """How routes use the model and the processor."""
 
-    embedded_at: float  # time.monotonic when texts were last embedded without an error; /health reads it
+    # time.monotonic when texts were last embedded without an error, inf until the model is open; /health reads it
+    embedded_at: float
 
     async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
         """Return what Embedder.tokenize returns."""
@@ -39,7 +41,7 @@ class InlineExecutor:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self.embedded_at = monotonic()  # load has just embedded a text
+        self.embedded_at = monotonic() if embedder.is_open else math.inf  # load has just embedded a text
 
     async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
         """Return what Embedder.tokenize returns."""

@@ -83,7 +83,7 @@ class BatchingExecutor:
         self._queue: dict[tuple[RunBatch, int], list[Waiting]] = {}  # by model and number of tokens, never empty
         self._numbers = count()
         self._tokens = 0  # in the queue
-        self.embedded_at = monotonic()  # load has just embedded a text
+        self.embedded_at = monotonic()  # the server has just opened the model
 
     async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
         """Return what Embedder.tokenize returns."""
