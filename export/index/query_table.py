@@ -57,7 +57,7 @@ def write_table(
     """
     vectors, info = learn_table(folder, manifest, embedder, questions, on_progress)
     save_tensors(folder / QUERY_TABLE, {VECTORS: vectors})
-    return _write(folder, manifest, info)
+    return write_queries(folder, manifest, info)
 
 
 def keep_table(bundle: Path, folder: Path, manifest: Manifest, new_rows: int) -> Manifest | None:
@@ -70,10 +70,11 @@ def keep_table(bundle: Path, folder: Path, manifest: Manifest, new_rows: int) ->
     if older.queries is None or (new := older.queries.new_rows + new_rows) > MOST_NEW * manifest.corpus.rows:
         return None
     take(bundle, older, QUERY_TABLE, folder / QUERY_TABLE)
-    return _write(folder, manifest, replace(older.queries, new_rows=new))
+    return write_queries(folder, manifest, replace(older.queries, new_rows=new))
 
 
-def _write(folder: Path, manifest: Manifest, info: QueriesInfo) -> Manifest:
+def write_queries(folder: Path, manifest: Manifest, info: QueriesInfo) -> Manifest:
+    """Write the manifest of a folder that has a query table, and return it."""
     files = manifest.files | {QUERY_TABLE: describe_file(folder / QUERY_TABLE)}
     manifest = replace(manifest, queries=info, files=files)
     write_manifest(folder, manifest)

@@ -22,7 +22,7 @@ from onnx import ModelProto, NodeProto, TensorProto
 from export.model.graph import DOMAIN, add_node
 from export.model.quantize import RECIPE, drop_unused, sort_nodes
 from export.site.files import find_program
-from function.engine.bundle import MODEL, TOKENIZER, BundleError
+from function.engine.bundle import MODEL, TOKENIZER, BundleError, ModelInfo
 from function.engine.keyword.analyzer import find_codes, find_stemmer
 from function.engine.tokenizer import read_tokenizer
 
@@ -58,7 +58,7 @@ MODELS = "use a BERT model with a WordPiece tokenizer, such as all-MiniLM-L6-v2,
 BERT = {"model": "WordPiece", "normalizer": "BertNormalizer", "pre_tokenizer": "BertPreTokenizer"}
 
 
-def read_wordpiece(bundle: Path, max_tokens: int) -> tuple[dict[str, Any], list[str]]:
+def read_wordpiece(bundle: Path, model: ModelInfo) -> tuple[dict[str, Any], list[str]]:
     """Return the options of the bundle's tokenizer for the browser, and its tokens in the order of their ids.
 
     Raises BundleError if the tokenizer is not BERT's kind of WordPiece.
@@ -93,7 +93,8 @@ def read_wordpiece(bundle: Path, max_tokens: int) -> tuple[dict[str, Any], list[
         "added": {token["content"]: token["id"] for token in added},
         "before": encoding.ids[:plain],
         "after": encoding.ids[plain + 1 :],
-        "max_tokens": max_tokens,
+        "max_tokens": model.max_tokens,
+        "prompt": model.prompts.get("query", ""),
     }
     return options, vocabulary
 

@@ -58,7 +58,7 @@ def write_site(
     manifest = check_bundle(bundle)
     index = manifest.corpus
     _check(bundle, manifest, out)
-    options, vocabulary = read_wordpiece(bundle, manifest.model.max_tokens)
+    options, vocabulary = read_wordpiece(bundle, manifest.model)
     out.mkdir(parents=True, exist_ok=True)
     with installed_packages(packages) as modules, TemporaryDirectory(dir=out, prefix=".site-") as temporary:
         site = Path(temporary)

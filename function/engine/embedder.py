@@ -48,13 +48,21 @@ class TokenIds:
     types: Sequence[int] = ()  # token types of a pair: 0 in the first text, 1 in the second; empty for one text
 
 
+class UnreadModel(FileIO):
+    """The file of a model that no text needed yet. It can be read even if an update has removed its name meanwhile."""
+
+    def __del__(self) -> None:
+        """Close the file, without a warning: many functions never need it."""
+        self.close()
+
+
 class Embedder:
     """An open model: `tokenize`, then `embed`."""
 
-    def __init__(self, tokenizer: Tokenizer, session: "ort.InferenceSession | FileIO", model: ModelInfo) -> None:
+    def __init__(self, tokenizer: Tokenizer, session: "ort.InferenceSession | UnreadModel", model: ModelInfo) -> None:
         """Take an open tokenizer and session, and let the tokenizer truncate at the model's max_tokens.
 
-        Instead of a session it takes the open file of a graph: the first text that is embedded opens the session.
+        The first text that is embedded opens the session of a model that is unread.
         """
         tokenizer.no_padding()
         tokenizer.enable_truncation(model.max_tokens)
@@ -71,7 +79,7 @@ class Embedder:
         Raises BundleError if one of them is damaged.
         """
         tokenizer = open_part(read_tokenizer, bundle / TOKENIZER)
-        return cls(tokenizer, open_part(FileIO if is_lazy else open_session, bundle / MODEL), model)
+        return cls(tokenizer, open_part(UnreadModel if is_lazy else open_session, bundle / MODEL), model)
 
     @property
     def vocabulary_size(self) -> int:
@@ -81,13 +89,12 @@ class Embedder:
     @property
     def is_open(self) -> bool:
         """Return whether the session is open."""
-        return not isinstance(self._session, FileIO)
+        return not isinstance(self._session, UnreadModel)
 
     def open_session(self) -> "ort.InferenceSession":
         """Return the session, which is opened now if it was not. Raises BundleError if the model is damaged."""
         with self._opening:
-            if isinstance(self._session, FileIO):
-                # the file that was opened is read, even if an update or a switch has removed its name meanwhile
+            if isinstance(self._session, UnreadModel):
                 with self._session as file:
                     self._session = open_part(open_session, Path(f"/proc/self/fd/{file.fileno()}"))
             return self._session
