@@ -2,6 +2,7 @@
 
 import logging
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -60,11 +61,12 @@ def test_the_table_embeds_queries_and_the_model_those_that_ask_for_it(
 ) -> None:
     assert loaded.table is not None
     tokens = loaded.embedder.tokenize([QUESTION], role="query")
-    for fields, name, embed in (
+    asked: list[tuple[dict[str, object], str, Callable[..., Embeddings]]] = [
         ({}, "table", loaded.table.embed),
         ({"queries": "model"}, "model", loaded.embedder.embed),
-    ):
-        for more in ({}, {"offset": 0, "highlights": True}):  # plain, and a refined query
+    ]
+    for fields, name, embed in asked:
+        for more in dict[str, object](), {"highlights": True}:  # plain, and a refined query
             found = semantic(client, **fields, **more)
             assert found["queries"] == name
             assert [hit["score"] for hit in found["results"]] == scores(loaded, embed(tokens)[0])

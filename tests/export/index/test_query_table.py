@@ -17,3 +17,31 @@ def test_a_table_learns_what_a_model_that_adds_the_vectors_of_words_does(bundle:
     assert info.accuracy["recall_at_10"] > 0.9
     again, _ = learn_table(bundle, manifest, embedder)
     np.testing.assert_array_equal(first, again)  # the same input, the same bytes
+
+
+def test_spans_have_all_lengths_and_come_from_texts_and_headings(tmp_path: Path) -> None:
+    texts = [" ".join(f"w{row}-{place}" for place in range(120)) for row in range(50)]
+    metadata = [json.dumps({"title": f"Title {row}", "headings": ["One", "Two"]}) for row in range(50)]
+    write_passages(tmp_path / PASSAGES, texts, [str(row) for row in range(50)], metadata)
+    spans = draw_spans(Passages(tmp_path / PASSAGES), 2_000)
+    headings = [span for span in spans if span.startswith("Title ")]
+    assert 100 < len(headings) < 300
+    assert headings[0].endswith("> One > Two")
+    others = [span for span in spans if not span.startswith("Title ")]
+    assert all(any(span in text for text in texts) for span in others)
+    lengths = [len(span.split()) for span in others]
+    assert min(lengths) <= 2
+    assert max(lengths) > 30
+
+
+def test_an_update_keeps_the_table_until_a_tenth_of_the_passages_are_newer(bundle_copy: Path, tmp_path: Path) -> None:
+    add_table(bundle_copy)
+    older, fresh = check_bundle(bundle_copy), tmp_path / "fresh"
+    fresh.mkdir()
+    without = replace(older, queries=None)
+    kept = keep_table(bundle_copy, fresh, without, new_rows=15)
+    assert kept is not None
+    assert kept.queries == QueriesInfo(spans=0, new_rows=15)
+    assert (fresh / QUERY_TABLE).read_bytes() == (bundle_copy / QUERY_TABLE).read_bytes()
+    write_queries(bundle_copy, without, QueriesInfo(spans=0, new_rows=15))
+    assert keep_table(bundle_copy, fresh, without, new_rows=6) is None  # 21 of 200
