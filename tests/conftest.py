@@ -50,7 +50,7 @@ from function.engine.embedder import Embedder
 from function.engine.loading import LoadedBundle
 from function.engine.passages import Passages
 from function.engine.quantization import Codes, Embeddings, Scales
-from function.engine.query_table import VECTORS
+from function.engine.query_table import VECTORS, QueryTable
 from function.engine.semantic.index import Index
 from function.engine.tokenizer import read_tokenizer, save_tokenizer
 from function.settings import Settings
@@ -151,7 +151,8 @@ def make_app(bundle: Path, embedder: Embedder) -> Callable[..., App]:
         if cold_start is None:
             cold_start = ColdStart(lambda phases: logger.info("cold start", extra={"milliseconds": dict(phases)}))
             cold_start.end({"imports": 1.0, "model": 2.345678})
-        loaded = LoadedBundle(manifest, embedder, bundle, passages, index)
+        table = None if manifest.queries is None else QueryTable.open(bundle / QUERY_TABLE)
+        loaded = LoadedBundle(manifest, embedder, bundle, passages, index, table=table)
         return create_app(loaded, settings or Settings(), logger, cold_start)
 
     return make

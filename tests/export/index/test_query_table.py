@@ -1,12 +1,17 @@
 """Learning a query table: how close it comes, on what, and when an update learns it again."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from export.index.query_table import learn_table
-from function.engine.bundle import check_bundle
+from export.index.query_table import draw_spans, keep_table, learn_table, write_queries
+from function.engine.bundle import PASSAGES, QUERY_TABLE, QueriesInfo, check_bundle
 from function.engine.embedder import Embedder
+from function.engine.passages import Passages
+from tests.bundle_files import write_passages
+from tests.conftest import add_table
 
 
 def test_a_table_learns_what_a_model_that_adds_the_vectors_of_words_does(bundle: Path) -> None:
