@@ -78,14 +78,14 @@ def read_wordpiece(bundle: Path, model: ModelInfo) -> tuple[dict[str, Any], list
     for token in added:
         if token["single_word"] or token["normalized"]:
             raise BundleError(f"{path}: the added token {token['content']!r} depends on the text around it; {MODELS}")
-    model, normalizer = described["model"], described["normalizer"]
+    pieces, normalizer = described["model"], described["normalizer"]
     encoding = read_tokenizer(path).encode("a")
     plain = encoding.special_tokens_mask.index(0)
     strip_accents = normalizer["strip_accents"]
     options = {
-        "unknown": model["unk_token"],
-        "prefix": model["continuing_subword_prefix"],
-        "longest": model["max_input_chars_per_word"],
+        "unknown": pieces["unk_token"],
+        "prefix": pieces["continuing_subword_prefix"],
+        "longest": pieces["max_input_chars_per_word"],
         "cleans": normalizer["clean_text"],
         "splits_chinese": normalizer["handle_chinese_chars"],
         "strips_accents": normalizer["lowercase"] if strip_accents is None else strip_accents,
