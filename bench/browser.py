@@ -1,7 +1,8 @@
 """A static site in Chromium: bytes, time to search by words and by meaning, and equality with the function.
 
-Both embed queries with the same table, which is learned now if the bundle has none. The network is limited by the server: its replies share 10 or 50 Mbit/s, and each comes 20 ms later. Half of the
-requests that are compared have a filter.
+Both embed queries with the same table, which is learned now if the bundle has none. The network is limited by the
+server: its replies share 10 or 50 Mbit/s, and each comes 20 ms later. Half of the requests that are compared have a
+filter.
 """
 
 import argparse

@@ -32,12 +32,13 @@ from function.engine.query_table import VECTORS, QueryTable
 from function.engine.semantic.index import Index
 
 FITTED_SPANS = 40_000  # texts to fit to: twice as many gain less than 0.005 nDCG@10 on SciFact
+SPANS_PER_PASSAGE = 20  # at most
 MOST_NEW = 0.1  # share of the passages that an update can add before the table is learned again
 UNSEEN_SPANS = 500  # spans to measure with
 FITTED_WORDS = (2, 96)  # words of the shortest and of the longest span: long questions need long spans
 TITLE_SHARE = 0.1  # share of the spans that are the titles and headings of passages, where there are some
 HALVING_SHARE = 0.001  # share of a corpus's tokens at which a token's vector starts with half of its length
-EPOCHS, TEXTS_PER_STEP, LEARNING_RATE = 5, 512, 0.002  # of Adam; the rate falls to 0
+STEPS, TEXTS_PER_STEP, LEARNING_RATE = 400, 512, 0.002  # of Adam: five epochs; the rate falls to 0
 STEPS_PER_DEVIATION = 1.5  # steps of rounding in the standard deviation of a value
 SEED = 7
 EMBEDDED_AT_ONCE = 2_048  # texts between two reports of the progress
@@ -90,7 +91,7 @@ def learn_table(
 ) -> tuple[Codes, QueriesInfo]:
     """Return the vectors of all tokens, (tokens, dim) int8, for a bundle in a folder, and how close they come."""
     passages = Passages(bundle / PASSAGES)
-    drawn = draw_spans(passages, FITTED_SPANS + UNSEEN_SPANS)
+    drawn = draw_spans(passages, min(FITTED_SPANS, SPANS_PER_PASSAGE * len(passages)) + UNSEEN_SPANS)
     tokens = embedder.tokenize([*drawn, *questions], role="query")
     counts = np.bincount(np.concatenate([text.ids for text in tokens]), minlength=embedder.vocabulary_size)
     special = embedder.tokenize([""])[0].ids
@@ -152,11 +153,11 @@ def fit(start: Embeddings, texts: Sequence[TokenIds], wanted: Embeddings, on_pro
     used, ids = np.unique(np.concatenate([text.ids for text in texts]), return_inverse=True)
     vectors = torch.from_numpy(start[used]).requires_grad_()
     pieces, targets = torch.from_numpy(ids).split(lengths.tolist()), torch.from_numpy(wanted)
-    steps = EPOCHS * max(1, len(texts) // TEXTS_PER_STEP)
     optimizer = torch.optim.Adam([vectors], LEARNING_RATE)
-    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1, 0, steps)
-    order = torch.cat([torch.randperm(len(texts)) for _ in range(EPOCHS)]).tensor_split(steps)
-    for step, rows in enumerate(order):
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1, 0, STEPS)
+    epochs = -(-STEPS * TEXTS_PER_STEP // len(texts))
+    order = torch.cat([torch.randperm(len(texts)) for _ in range(epochs)])
+    for step, rows in enumerate(order[: STEPS * TEXTS_PER_STEP].split(TEXTS_PER_STEP)):
         bags = [pieces[row] for row in rows.tolist()]
         offsets = lengths[rows].cumsum(0) - lengths[rows]
         sums = embedding_bag(torch.cat(bags), vectors, offsets, mode="sum")
@@ -165,7 +166,7 @@ def fit(start: Embeddings, texts: Sequence[TokenIds], wanted: Embeddings, on_pro
         loss.backward()
         optimizer.step()
         schedule.step()
-        on_progress(LEARNING, 0.8 + 0.19 * step / steps)
+        on_progress(LEARNING, 0.8 + 0.19 * step / STEPS)
     fitted = start.copy()
     fitted[used] = vectors.detach().numpy()
     return fitted

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
+from export.corpus import Corpus
 from export.index.query_table import draw_spans, keep_table, learn_table, write_queries
 from function.engine.bundle import PASSAGES, QUERY_TABLE, QueriesInfo, check_bundle
 from function.engine.embedder import Embedder
 from function.engine.passages import Passages
 from tests.bundle_files import write_passages
 from tests.conftest import add_table
+from tests.export.command_line import export_texts, run, summary, write_csv
 
 
 def test_a_table_learns_what_a_model_that_adds_the_vectors_of_words_does(bundle: Path) -> None:
@@ -50,3 +52,19 @@ def test_an_update_keeps_the_table_until_a_tenth_of_the_passages_are_newer(bundl
     assert (fresh / QUERY_TABLE).read_bytes() == (bundle_copy / QUERY_TABLE).read_bytes()
     write_queries(bundle_copy, without, QueriesInfo(spans=0, new_rows=15))
     assert keep_table(bundle_copy, fresh, without, new_rows=6) is None  # 21 of 200
+
+
+def test_the_command_learns_a_table_and_an_update_keeps_it(bundle_copy: Path, corpus: Corpus, tmp_path: Path) -> None:
+    stories = write_csv(tmp_path / "stories.csv", [{"text": text} for text in corpus.texts])
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text('{"query": "who lost a key?", "relevant": ["1"]}\n')
+    done = export_texts(stories, bundle_copy, "--queries", "table", "--questions", questions)
+    assert summary(done, "queries").startswith("by a table learned from 4,001 spans: cosine to the model 0.9")
+    learned = (bundle_copy / QUERY_TABLE).read_bytes()
+    export_texts(stories, bundle_copy, "--update", bundle_copy)
+    assert (bundle_copy / QUERY_TABLE).read_bytes() == learned
+    export_texts(stories, bundle_copy, "--update", bundle_copy, "--learn")  # now without the question
+    again = check_bundle(bundle_copy).queries
+    assert again is not None
+    assert again.spans == 4_000
+    assert run("--queries", "model", "--learn", "--out", bundle_copy).code == 2
