@@ -26,7 +26,8 @@ class RequestLog:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. `scope["log_as"]` is the message of its log line, by default "request"."""
         stopwatch = scope["stopwatch"] = Stopwatch()
-        request_id = _request_id(scope)
+        # Lambda's id of the invocation, or a random id for a warm-up or on a server
+        request_id = getattr(scope.get("aws.context"), "aws_request_id", None) or os.urandom(16).hex()
         start = self._cold_start.take()
         status = payload_bytes = 0
 
@@ -71,11 +72,6 @@ class RequestLog:
         if scope.get("refusal"):
             fields["error"] = scope["refusal"]
         self._logger.info(scope.get("log_as", "request"), extra=fields)
-
-
-def _request_id(scope: Scope) -> str:
-    """Return Lambda's id of the invocation, or a random id for a warm-up or on a server."""
-    return getattr(scope.get("aws.context"), "aws_request_id", None) or os.urandom(16).hex()
 
 
 class RequestLimits:
