@@ -26,6 +26,7 @@ from export.subprocess_call import in_own_process
 from export.summary import SummaryRows, corpus_rows, print_checks, print_summary
 from export.terminal import TerminalConsole, python_module
 from function.engine.bundle import (
+    BY_TABLE,
     CONVEX,
     NO_STEMS,
     PASSAGES,
@@ -40,6 +41,7 @@ from function.engine.tokenizer import read_tokenizer
 if TYPE_CHECKING:
     from export.index.verify import Check
     from export.model.calibration import CalibrationTexts
+    from function.engine.embedder import Embedder
 
 CHANGE_NO_BUNDLE = ("verify", "evaluate", "site", *PUBLISHING)
 
@@ -338,6 +340,8 @@ def _write_corpus(
         spans = embed_texts(own, sample_spans(corpus.texts), role="query")
         manifest = write_index(fresh, manifest, corpus, (rows.codes, rows.scales), spans, name, keywords)
         on_progress("write the index", 1)
+        if options.queries == BY_TABLE:
+            manifest = _write_queries(options, fresh, manifest, own, len(corpus.texts) - rows.updated, on_progress)
 
     def checks(on_progress: OnProgress) -> "Iterator[Check]":
         return verify(fresh, on_progress, embedder)
@@ -347,3 +351,23 @@ def _write_corpus(
         raise BundleError(f"{options.out}: the new bundle failed a check above; what was there before stays as it was")
     on_cluster = [] if cluster is None else [("cluster", cluster.describe())]
     return manifest, [*corpus_rows(options.out, manifest, corpus, rows, seconds), *on_cluster]
+
+
+def _write_queries(
+    options: argparse.Namespace,
+    fresh: Path,
+    manifest: Manifest,
+    embedder: "Embedder",
+    new_rows: int,
+    on_progress: OnProgress,
+) -> Manifest:
+    """Write the query table, or keep that of the bundle of --update, which lacks new_rows of the passages."""
+    from export.evaluation.questions import read_questions
+    from export.index.query_table import keep_table, write_table
+
+    if options.update is not None and not options.learn and options.questions is None:
+        kept = keep_table(options.update, fresh, manifest, new_rows)
+        if kept is not None:
+            return kept
+    questions = [] if options.questions is None else [each.text for each in read_questions(options.questions)[0]]
+    return write_table(fresh, manifest, embedder, questions, on_progress)
