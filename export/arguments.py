@@ -35,7 +35,7 @@ REQUIRED_OPTIONS = {  # an option, and the one without which it has no effect
 KEYWORD_OPTIONS = ("stem", "title_column", "language_column", "fusion", "fusion_weight")
 # The manifest records all other options, and an update uses them. These are not recorded:
 RUN_OPTIONS = (
-    *("command", "out", "update", "ray", "strict", "remove_corpus", "learn"),  # how one command runs
+    *("command", "out", "update", "ray", "strict", "remove_corpus", "learn", "no_cache"),  # how one command runs
     *("corpus", "calibration", "calibration_column", "questions"),  # places; an update has texts of its own
     *("model", "rerank", "rerank_revision", "rerank_weight"),  # an update takes both models from the bundle
 )
@@ -86,7 +86,7 @@ Check a bundle: the checksum of each file, some of its texts embedded again, and
 """
 
 
-def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
+def parse_arguments(words: Sequence[str], prog: str | None = None) -> argparse.Namespace:
     """Return the options of a command line; their attribute `command` is "export" or in COMMANDS.
 
     With --update, options that are not in the line are those that the bundle was exported with.
@@ -94,6 +94,7 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
     """
     command, rest = (words[0], words[1:]) if words and words[0] in COMMANDS else ("export", words)
     parser = _parser(command)
+    parser.prog = prog or parser.prog
     # intermixed: options can stand between a bundle and its URL
     options = parser.parse_intermixed_args(rest)
     _check_given(parser, options)
@@ -214,6 +215,7 @@ def _add_reranker(parser: argparse.ArgumentParser) -> None:
     weight = "share of the reranker's score in the order of results, from 0 to 1 (default: 0.5, or the bundle's)"
     add("--rerank-weight", type=share, metavar="WEIGHT", help=weight)
     typical = "typical texts, used to choose the 8-bit steps (default: Python's own documentation)"
+    add("--no-cache", action="store_true", help="convert the model again, and do not keep it in the cache")
     add("--calibration", type=Path, metavar="FILE", help=typical)
     add("--calibration-column", help="default: the column text, or the only one")
 

@@ -21,7 +21,8 @@ from onnx import ModelProto, NodeProto, TensorProto
 from onnxruntime.transformers.onnx_model import OnnxModel
 
 from export.model.graph import DOMAIN, add_node
-from export.model.quantize import RECIPE, sort_nodes
+from export.model.quantize import sort_nodes
+from export.model.source import RECIPE
 from export.site.files import find_program
 from function.engine.bundle import MODEL, TOKENIZER, BundleError, ModelInfo
 from function.engine.keyword.analyzer import find_codes, find_stemmer
