@@ -24,8 +24,13 @@ class RequestLog:
         self._cold_start = cold_start
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request. `scope["log_as"]` is the message of its log line, by default "request"."""
+        """Answer one request.
+
+        `scope["log_as"]` is the message of its log line, by default "request". Layers inside can add fields to
+        `scope["log_fields"]`.
+        """
         stopwatch = scope["stopwatch"] = Stopwatch()
+        log_fields: dict[str, object] = scope.setdefault("log_fields", {})
         request_id = _request_id(scope)
         start = self._cold_start.take()
         status = payload_bytes = 0
@@ -67,6 +72,7 @@ class RequestLog:
             "phases": {phase: round(milliseconds, 3) for phase, milliseconds in stopwatch.phases.items()},
             "cold_start": bool(start),
             "request_id": request_id,
+            **log_fields,
         }
         if scope.get("refusal"):
             fields["error"] = scope["refusal"]

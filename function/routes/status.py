@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from function.archive import archive_status
-from function.engine.bundle import Manifest, ModelInfo
+from function.engine.bundle import ModelInfo
+from function.engine.loading import Loaded, LoadedTexts
 from function.errors import ErrorReply, Replies
 from function.executor import Executor
 from function.http import HttpError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
 UNHEALTHY: Replies = {503: {"model": ErrorReply, "description": "unhealthy"}}
+SHOWN_OF_VIEWS = ("corpus", "title", "description", "columns", "vectors", "heading_prefix")  # fields of the index
 REPORTED = ("onnxruntime", "tokenizers", "numpy", "simsimd", "fastapi", "mangum")
 
 
@@ -52,7 +54,7 @@ def health_route(executor: Executor, logger: Log) -> DirectRoute:
 
 def add_info(
     app: "FastAPI",
-    manifest: Callable[[], Manifest],
+    current: Callable[[], Loaded],
     settings: Settings,
     cold_start: ColdStart,
     published: Callable[[], Mapping[str, object]] | None,
@@ -74,14 +76,23 @@ def add_info(
         from importlib.metadata import version  # not needed to start
 
         versions = {"python": platform.python_version()} | {name: version(name) for name in REPORTED}
-        content: dict[str, Any] = asdict(manifest()) | _as_tei_says(manifest().model, limits["texts"])
+        bundle = current()
+        content: dict[str, Any] = asdict(bundle.manifest) | _as_tei_says(bundle.manifest.model, limits["texts"])
+        is_view = isinstance(bundle, LoadedTexts) and bundle.whole is not None
+        if is_view:  # no figure of the whole corpus
+            keywords = content["index"]["keywords"]
+            content["index"] = {name: content["index"][name] for name in SHOWN_OF_VIEWS} | {
+                "rows": bundle.rows,
+                "keywords": keywords and {name: keywords[name] for name in ("stemming", "fusion", "fusion_weight")},
+            }
+            del content["files"]
         content |= {
             "limits": limits,
             "versions": versions,
             "archive": archive_status(),
             "cold_start_milliseconds": {phase: round(ms, 2) for phase, ms in cold_start.phases.items()},
         }
-        if published is not None:
+        if published is not None and not is_view:
             content["bundle"] = published()
         return json_reply(content)
 
