@@ -13,7 +13,7 @@ from function.routes.predict import TextEmbedding, predict_route
 from function.routes.similar import similar_route
 from function.routes.status import health_route
 from function.search.query import Search
-from function.search.search import make_search
+from function.search.search import log_queries, make_search
 from function.settings import Settings, SettingsError
 from function.startup import ColdStart
 from function.telemetry import Log
@@ -110,6 +110,8 @@ def create_app(
 
         views = Views(current, search, executor)
         current, search = views.current, views.search  # from here on, nothing has the whole bundle
+    if settings.log_queries:
+        search = log_queries(search, logger)
     embedding = TextEmbedding(bundle.embedder, executor, settings)
     routes = [similar_route(search, settings), predict_route(embedding), health_route(executor, logger)]
 

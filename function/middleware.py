@@ -5,12 +5,15 @@ CORS origins, and `per_request` of function/s3/reloader.py, if the bundle is in 
 """
 
 import os
+import re
 
 from function.errors import error_reply
 from function.http import ASGIApp, Message, Receive, Reply, Scope, Send, header, replay
 from function.startup import ColdStart
 from function.telemetry import Log, Stopwatch, server_timing
 
+# https://www.w3.org/TR/trace-context/#traceparent-header, as far as this and later versions agree
+TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 MOST_DISCARDED = 100_000_000  # bytes of a refused body
 
 
@@ -32,6 +35,9 @@ class RequestLog:
         stopwatch = scope["stopwatch"] = Stopwatch()
         log_fields: dict[str, object] = scope.setdefault("log_fields", {})
         request_id = _request_id(scope)
+        trace = header(scope, b"traceparent")
+        if TRACEPARENT.fullmatch(trace):
+            log_fields["traceparent"] = trace.decode()
         start = self._cold_start.take()
         status = payload_bytes = 0
 
@@ -48,6 +54,7 @@ class RequestLog:
                 phases = {f"init-{phase}": milliseconds for phase, milliseconds in start.items()} | stopwatch.phases
                 timing = server_timing(phases, stopwatch.total())
                 ours = [(b"x-request-id", request_id.encode()), (b"server-timing", timing.encode())]
+                ours += [(b"traceparent", trace)] if "traceparent" in log_fields else []
                 message["headers"] = [*message["headers"], *ours]
             await send(message)
 

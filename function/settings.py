@@ -75,6 +75,7 @@ class Settings:
     # s3://BUCKET/PREFIX if BUNDLE_DIR is such an address. Then bundle_dir is LOCAL_BUNDLE_DIR, whose model is linked
     # instead of fetched if it is the same.
     bundle_url: str = ""
+    log_queries: bool = False  # whether the log has the text of each query
     bundle_poll_seconds: int = DEFAULT_POLL_SECONDS
 
     @property
@@ -127,6 +128,7 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         api_keys=_api_keys(environment),
         api_keys_arn=environment.get("API_KEYS_ARN") or "",
         jwt_filter=_jwt_filter(environment),
+        log_queries=environment.get("LOG_QUERIES") == "1",
     )
 
 

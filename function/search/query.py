@@ -62,6 +62,7 @@ class Query:
     fusion_weight: float | None = None
     prefix: bool = False
     correct: bool = True
+    boost: dict[str, Any] | None = None  # None: the default boost of the bundle; {}: none
     rerank: int | None = None  # number of candidates: the best texts, which the bundle's reranker scores again
     rerank_weight: float | None = None  # of the reranker's score, instead of the bundle's own weight; no request has it
 
