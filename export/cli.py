@@ -6,9 +6,10 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
@@ -53,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0: done, 1: bad input or a failed check, 2: unusable arguments, 130: interrupted. Raises SystemExit with 141 if the
     reader of standard output has ended, and with 143 after SIGTERM.
     """
-    options = parse_arguments(sys.argv[1:] if arguments is None else arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    options = parse_arguments(words)
     try:
         if options.ray is not None:
             require_packages("--ray", "cluster", "ray")
@@ -72,6 +74,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 from export.publishing.commands import run
 
                 return run(options, console)
+            case _ if isinstance(options.update, str):
+                with TemporaryDirectory() as folder:
+                    _fetch_published(options.update, Path(folder))
+                    return _export(parse_arguments(words, Path(folder)))
             case _:
                 return _export(options)
     except (ClusterError, CorpusError, ModelError, BundleError, PackagesError, TensorsError, OSError) as error:
@@ -91,6 +97,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _describe_kept(options: argparse.Namespace) -> str:
     kept = None if options.command in CHANGE_NO_BUNDLE else find_kept(options.out)
     return f"{kept} keeps what is finished for the next export" if kept else ""
+
+
+def _fetch_published(url: str, folder: Path) -> None:
+    require_packages("--update s3://…", "publish", "boto3")
+    from export.publishing.bucket import connect
+    from export.publishing.store import Store
+
+    with closing(connect("s3")) as client, showing_progress(console) as on_progress:
+        Store(client, url).fetch(folder, on_progress)
 
 
 def _export(options: argparse.Namespace) -> int:
