@@ -14,8 +14,6 @@ from rich.markup import escape
 from bench.emulator import Context, sample_event
 from bench.report import make_provenance, write_result
 from export.terminal import python_module
-from function.engine.bundle import BundleError
-from function.engine.tensors import TensorsError
 
 QUESTIONS = (
     "unpack all files of an archive",
@@ -43,10 +41,8 @@ def run(options: argparse.Namespace) -> int:
     os.environ.setdefault("POWERTOOLS_LOG_LEVEL", "WARNING")  # no log line for each request
     os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"  # Lambda reads the cold start's metrics from standard output
     begin = time.perf_counter()
-    try:
-        from function.handler import handler
-    except (BundleError, TensorsError) as error:
-        raise SystemExit(f"error: {error}") from error
+    from function.handler import handler
+
     loaded = (time.perf_counter() - begin) * 1e3
     info = json.loads(handle(handler, "/info"))
     model, index = info["model"], info["index"]

@@ -29,14 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows", type=int, default=30_000, help="texts in the index")
     parser.add_argument("--starts", type=int, default=5, help="cold starts of each size")
     parser.add_argument("--requests", type=int, default=300, help="warm requests of each size")
-    parser.add_argument("--words", type=int, default=4, help="words in a query")
 
 
 def run(options: argparse.Namespace) -> int:
     """Measure and report."""
     require_docker()
     texts = read_texts(options.data, options.rows)
-    queries = short_queries(options.data, options.words, 1_000)
+    queries = short_queries(options.data, 1_000)
     build_image(options.work, make_bundle(options.work, texts))
     rows, details = [], {}
     for size in SIZES:

@@ -25,6 +25,7 @@ ARXIV = ("arxiv.jsonl.gz", "arxiv-extra-70k.jsonl.gz")
 TOP_K = 10  # documents that nDCG counts for a query
 SEED = 7
 FIRST_HELD_OUT = 190_000  # headlines from this row on are in no measured index
+QUERY_WORDS = 4  # words of a short query
 HELD_OUT = 1_000  # texts of the documentation that are in no measured index
 
 
@@ -130,7 +131,7 @@ def read_texts(data: Path, count: int) -> Texts:
     return Texts("texts of Python's own documentation", "documentation", documentation()[:-HELD_OUT][:count])
 
 
-def short_queries(data: Path, words: int, count: int) -> list[str]:
+def short_queries(data: Path, count: int) -> list[str]:
     """Return the first words of `count` texts that `read_texts` leaves out; the documentation has at most HELD_OUT.
 
     Raises Missing if the file of headlines is too short to leave any out.
@@ -142,7 +143,7 @@ def short_queries(data: Path, words: int, count: int) -> list[str]:
             raise Missing(f"{data / HEADLINES}: {found}; use the file of docs/benchmarks.md, or none")
     else:
         texts = documentation()[-HELD_OUT:][:count]
-    return [" ".join(text.split()[:words]) for text in texts]
+    return [" ".join(text.split()[:QUERY_WORDS]) for text in texts]
 
 
 @cache

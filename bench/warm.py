@@ -29,14 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data_argument(parser)
     parser.add_argument("--rows", type=int, default=30_000, help="texts in the index")
     parser.add_argument("--requests", type=int, default=1_000)
-    parser.add_argument("--words", type=int, default=4, help="words in a query")
 
 
 def run(options: argparse.Namespace) -> int:
     """Measure and report."""
     texts = read_texts(options.data, options.rows)
     bundle = make_bundle(options.work, texts)
-    queries = short_queries(options.data, options.words, 1_000)
+    queries = short_queries(options.data, 1_000)
     phases = in_process(bundle, queries, options.requests)
     medians = {name: statistics.median(found) for name, found in phases.items()}
     bare = medians["bare session.run"] + medians["bare scan"]
@@ -45,13 +44,7 @@ def run(options: argparse.Namespace) -> int:
     rows = [(name, *(f"{np.percentile(found, share):.2f}" for share in (50, 90, 99))) for name, found in phases.items()]
     rows.append(("whole handler / bare work", f"{ratio:.2f}", "", ""))
     rows.append(("whole handler / (bare session.run + its own search)", f"{own:.2f}", "", ""))
-    details = {
-        "rows": len(texts.texts),
-        "requests": options.requests,
-        "words": options.words,
-        "p50": medians,
-        "ratio": ratio,
-    }
+    details = {"rows": len(texts.texts), "requests": options.requests, "p50": medians, "ratio": ratio}
     report("warm", ("", "p50 ms", "p90 ms", "p99 ms"), rows, details, make_provenance(texts.description()))
     return 0
 

@@ -41,14 +41,12 @@ def compile_base(root: Path) -> int:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """Yield the sources in a folder, without tests and tools."""
     for source in sorted(folder.rglob("*.py")):
         if not UNUSED.intersection(source.relative_to(folder).parts):
             yield source
 
 
 def _runtime() -> Iterator[Path]:
-    """Yield the sources of the packages of Lambda's runtime interface."""
     before = set(sys.modules)
     sys.path.append(os.environ.get("LAMBDA_RUNTIME_DIR", "/var/runtime"))
     import awslambdaric.bootstrap  # noqa: F401
@@ -62,7 +60,6 @@ def _runtime() -> Iterator[Path]:
 
 
 def _has_bytecode(source: Path) -> bool:
-    """Return whether the interpreter would load this source's bytecode as it is."""
     bytecode = Path(importlib.util.cache_from_source(str(source)))
     if not bytecode.exists():
         return False

@@ -1,4 +1,4 @@
-"""Delete parts of installed packages that the function never imports, and print how much that saved.
+"""Delete parts of installed packages that the function never imports, and print how much that saves.
 
 These are whole parts that their packages import on demand or never: tests, headers, types for checkers, command line
 tools. If the function needs one of them after all, `make test-image` fails.
@@ -30,27 +30,22 @@ LEFT_OUT = {
 }
 
 
-def trim(packages: Path) -> dict[str, int]:
-    """Delete the files that LEFT_OUT matches and return the bytes that each of its patterns saved.
+def trim(packages: Path) -> int:
+    """Delete the files that LEFT_OUT matches and return the bytes that this saves.
 
     Raises SystemExit if a pattern matches nothing, because then a new version has moved its files and keeps them.
     """
-    saved = {}
+    before = _size(packages)
     for pattern in LEFT_OUT:
         found = sorted(packages.glob(pattern))
         if not found:
-            raise SystemExit(
-                f"error: {packages}: nothing matches {pattern} ({LEFT_OUT[pattern]}), expected at least one file; "
-                "find it in the new version of the package and correct LEFT_OUT in deploy/trim.py"
-            )
-        before = _size(packages)
+            raise SystemExit(f"error: {packages}: nothing matches {pattern}, expected a file; correct deploy/trim.py")
         for path in found:
             if path.is_dir():
                 shutil.rmtree(path)
             else:
                 path.unlink(missing_ok=True)  # it can have been deleted with a folder above it
-        saved[pattern] = before - _size(packages)
-    return saved
+    return before - _size(packages)
 
 
 def _size(folder: Path) -> int:
@@ -58,7 +53,4 @@ def _size(folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    by_pattern = trim(Path(sys.argv[1]))
-    for name, bytes_saved in by_pattern.items():
-        print(f"{bytes_saved / 1e6:6.2f} MB  {name}: {LEFT_OUT[name]}")
-    print(f"{sum(by_pattern.values()) / 1e6:6.2f} MB less")
+    print(f"{trim(Path(sys.argv[1])) / 1e6:.2f} MB less")

@@ -116,10 +116,8 @@ def _connect(address: str) -> None:
         _check_answer(where)
         ray.init(address or None, runtime_env={"py_modules": packages, "env_vars": ENVIRONMENT})
     except (OSError, ValueError, RuntimeError) as error:
-        raise ClusterError(
-            f"--ray: no cluster at {where} ({error}), expected a running one; `ray status` shows it, and "
-            "docs/cluster.md says how to start one"
-        ) from None  # an OSError as the cause would count as an error of the disk
+        # an OSError as the cause would count as an error of the disk
+        raise ClusterError(f"--ray: no cluster at {where} ({error}), expected one; see docs/cluster.md") from None
 
 
 def _check_answer(address: str) -> None:

@@ -4,28 +4,14 @@ import shlex
 from importlib.util import find_spec
 
 QUOTED_CHARACTERS = 40  # maximum characters of a wrong value in a message
-# the packages of each extra, by the module that is imported
-EXTRAS = {
-    "export": {
-        "optimum": "optimum-onnx",
-        "transformers": "transformers",
-        "onnx": "onnx",
-        "flatbuffers": "flatbuffers",
-        "torch": "torch",
-        "polars": "polars",
-        "rich": "rich",
-    },
-    "documents": {
-        "markdown_it": "markdown-it-py",
-        "selectolax": "selectolax",
-        "pypdfium2": "pypdfium2",
-        "mammoth": "mammoth",
-        "semchunk": "semchunk",
-        "yaml": "PyYAML",
-    },
-    "cluster": {"ray": "ray[data]", "pyarrow": "ray[data]"},
-    "publish": {"boto3": "boto3"},
+EXTRAS = {  # the modules that each extra is for
+    "export": ("optimum", "transformers", "onnx", "flatbuffers", "torch", "polars", "rich"),
+    "documents": ("markdown_it", "selectolax", "pypdfium2", "mammoth", "semchunk", "yaml"),
+    "cluster": ("ray", "pyarrow"),
+    "publish": ("boto3",),
 }
+PACKAGES = {"optimum": "optimum-onnx", "markdown_it": "markdown-it-py", "yaml": "PyYAML"}  # of other names
+PACKAGES |= dict.fromkeys(EXTRAS["cluster"], "ray[data]")
 
 
 class ClusterError(RuntimeError):
@@ -38,9 +24,8 @@ class PackagesError(RuntimeError):
 
 def require_packages(where: str, extra: str, *modules: str) -> None:
     """Raise PackagesError unless the packages of an extra are installed, or those of some of its modules."""
-    packages = EXTRAS[extra]
-    if missing := [module for module in modules or packages if find_spec(module) is None]:
-        install = shlex.join(["pip", "install", *dict.fromkeys(packages[module] for module in missing)])
+    if missing := [module for module in modules or EXTRAS[extra] if find_spec(module) is None]:
+        install = shlex.join(["pip", "install", *dict.fromkeys(PACKAGES.get(module, module) for module in missing)])
         raise PackagesError(
             f"{where}: the package {missing[0]} is not installed, expected the extra `{extra}`; install it: {install}"
         )
@@ -49,8 +34,8 @@ def require_packages(where: str, extra: str, *modules: str) -> None:
 def explain_import(error: ImportError) -> str:
     """Return the message of an import that failed because an extra is not installed. Raises any other error again."""
     module = (error.name or "").partition(".")[0]
-    for extra, packages in EXTRAS.items():
-        if module in packages:
+    for extra, modules in EXTRAS.items():
+        if module in modules:
             try:
                 require_packages("python -m export", extra)
             except PackagesError as missing:

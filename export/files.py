@@ -128,10 +128,7 @@ def _locking(out: Path) -> Iterator[Path]:
         except (BlockingIOError, FileNotFoundError):  # FileNotFoundError: the other export has just removed the file
             is_locked = False
         if not is_locked:
-            raise BundleError(
-                f"{out}: another export is writing into this folder; expected to be the only one; wait until it ends, "
-                "or choose another folder with --out"
-            )
+            raise BundleError(f"{out}: another export writes into it, expected none; wait, or name another --out")
         try:
             yield partial
         finally:

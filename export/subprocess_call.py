@@ -11,8 +11,8 @@ import signal
 import sys
 import traceback
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -119,38 +119,28 @@ def in_workers(
 
 
 def _answer(connection: Connection, function: Callable[..., object], common: tuple[object, ...]) -> None:
-    """Call the function in the worker's process until the caller has closed the connection."""
     while True:
         try:
             arguments, limits = connection.recv()
         except EOFError:
             return
         try:
-            with _limited(limits):
-                answer = function(*common, *arguments)
+            if limits is not None:
+                _limit(limits)
+            answer = function(*common, *arguments)
         except Exception as error:  # noqa: BLE001  the caller raises it again
             error.add_note(traceback.format_exc())  # the trace itself cannot be sent
             answer = error
         connection.send(answer)
 
 
-@contextmanager
-def _limited(limits: Limits | None) -> Iterator[None]:
-    """Limit this process during the block. Exceeded time ends it by SIGXCPU, without a core file."""
-    if limits is None:
-        yield
-        return
+def _limit(limits: Limits) -> None:
+    """Limit this process until its next call. Exceeded time ends it by SIGXCPU, without a core file."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     wanted = {resource.RLIMIT_CPU: math.ceil(used.ru_utime + used.ru_stime) + limits.seconds, resource.RLIMIT_CORE: 0}
     if sys.platform == "linux":
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         wanted[resource.RLIMIT_AS] = pages * resource.getpagesize() + limits.memory
-    former = {kind: resource.getrlimit(kind) for kind in wanted}
     for kind, value in wanted.items():
-        hard = former[kind][1]
+        hard = resource.getrlimit(kind)[1]
         resource.setrlimit(kind, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
-    try:
-        yield
-    finally:
-        for kind, values in former.items():
-            resource.setrlimit(kind, values)

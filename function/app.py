@@ -5,7 +5,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from function.engine.loading import Loaded
-from function.executor import Executor, InlineExecutor
+from function.executor import Executor
 from function.http import ASGIApp, Receive, Scope, Send
 from function.middleware import RequestLimits, RequestLog, answer_head
 from function.routes.direct import DirectRoute, DirectRoutes
@@ -67,7 +67,7 @@ def create_app(
     Raises SettingsError if MAX_TOKENS is less than the maximum tokens of one text, or if the keys of API_KEYS_ARN
     cannot be read or a bound filter does not fit the bundle.
     """
-    executor = executor or InlineExecutor(bundle.embedder)
+    executor = executor or Executor(bundle.embedder)
     most = bundle.embedder.model.max_tokens
     if settings.max_tokens < most:
         found = f"{settings.max_tokens}, expected {most} or more, since the model reads {most} tokens of one text"

@@ -28,10 +28,6 @@ ArchivedModules = dict[str, tuple[int, int, str, bool]]
 Snippets = dict[str, tuple[int, int]]
 
 
-class ArchiveError(ValueError):
-    """An archive that cannot be used here. The message has the reason."""
-
-
 class _Loader(SourceFileLoader):
     """Loads a module's code from the archive, and everything else (source, data files) from the library's folder."""
 
@@ -52,18 +48,15 @@ class Archive:
     """Finds the modules in an archive. Python's other finders find all other modules."""
 
     def __init__(self, content: memoryview) -> None:
-        """Read the head. Raises ArchiveError if the archive is damaged or was made for other packages."""
-        try:
-            begin = 8 + int.from_bytes(content[:8], "little")
-            head = marshal.loads(content[8:begin])  # noqa: S302  like a .pyc
-            version, packages, distributions, self.modules, self.snippets = head
-        except (ValueError, EOFError, TypeError) as error:
-            raise ArchiveError("damaged") from error
+        """Read the head. Raises an error if the archive is damaged, ValueError if it was made for other packages."""
+        begin = 8 + int.from_bytes(content[:8], "little")
+        head = marshal.loads(content[8:begin])  # noqa: S302  like a .pyc
+        version, packages, distributions, self.modules, self.snippets = head
         self._code = content[begin:]
         if version != sys.version:
-            raise ArchiveError(f"made by Python {version.split()[0]}, this is {sys.version.split()[0]}")
+            raise ValueError(f"made by Python {version.split()[0]}, this is {sys.version.split()[0]}")
         if packages not in map(os.path.abspath, sys.path) or not distributions.issubset(os.listdir(packages)):  # noqa: PTH208
-            raise ArchiveError("made for other packages")
+            raise ValueError("made for other packages")
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -100,7 +93,7 @@ def use_archive(file: str = ARCHIVE) -> None:
         _status = "used"
     except FileNotFoundError:
         _status = "not there"
-    except (OSError, ValueError) as error:  # ValueError also for an empty file, which cannot be mapped
+    except (OSError, ValueError, EOFError, TypeError) as error:  # the last two from a head that was cut off
         _status = f"not used: {error}"
 
 

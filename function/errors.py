@@ -116,7 +116,6 @@ def describe_errors(errors: Sequence[Any], whole: str = "body") -> str:
 
 
 def _describe(error: dict[str, Any], whole: str) -> str:
-    """Return a description of one of pydantic's errors: the wrong field, what was expected and what was found."""
     place = error["loc"][1:] if whole == "body" else error["loc"]  # FastAPI puts "body" or "query" before it
     parts = [str(part) for part in place]
     field = truncate(".".join(part for part in parts if part != union_tag(part[1:-1]))) or whole

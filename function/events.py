@@ -8,6 +8,7 @@ no values, because an event contains its caller's secrets.
 """
 
 import json
+import reprlib
 from base64 import b64decode
 from collections.abc import Callable
 from typing import Any
@@ -25,9 +26,7 @@ Headers = dict[str, str]
 PING_FLAGS = ("warmer", "warmup", "keepWarm")
 PING_SOURCES = ("serverless-plugin-warmup", "serverless-plugin-lambda-warmup")
 SCHEDULE = "Scheduled Event"
-THUNDRA_PING = "#warmup"  # the first characters of a string; options can follow
 DIRECT_FIELDS = {"path", "method", "body"}
-NAMES_SHOWN, LONGEST_NAME = 4, 40  # maximum names of an unknown event's fields in an error, and their characters
 EXPECTED_EVENT = (
     'expected an HTTP request from API Gateway, a function URL or a load balancer, or {"text": "some words"}, '
     'or {"path": "/predict", "body": {"text": "some words"}}; remove this function from the event\'s source, or '
@@ -64,7 +63,9 @@ class EventReader:
             self.body = b64decode(body, validate=True) if is_base64 else body.encode()
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             self.scope = self._make_scope("", "", {})
-            refusal = f"event: found {_describe(event)} ({type(error).__name__} while it was read), {EXPECTED_EVENT}"
+            # names of fields but no values, which can be secrets
+            found = reprlib.repr([*event]) if isinstance(event, dict) else type(event).__name__
+            refusal = f"event: found {found} ({type(error).__name__} while it was read), {EXPECTED_EVENT}"
             self.scope |= {"refusal": refusal, "log_as": "event refused", "is_direct": True}
 
     @classmethod
@@ -137,8 +138,6 @@ class LoadBalancer(EventReader, ALB):
     """An Application Load Balancer. Mangum replies with lists of headers if the event has such lists."""
 
     def _read(self) -> dict[str, Any]:
-        if self.event.get("multiValueHeaders", {}) is None:  # Mangum tests only whether the key is there
-            self.event = {name: value for name, value in self.event.items() if value is not None}
         headers, query = _headers(self.event), encode_query_string_for_alb(_query(self.event))
         source_ip = headers.get("x-forwarded-for", "")
         return self._make_scope(self.event["httpMethod"], self.event["path"], headers, query, source_ip)
@@ -149,10 +148,8 @@ class OtherEvent(EventReader, HTTPGateway):
 
     def _read(self) -> dict[str, Any]:
         event, self.event = self.event, {"version": "2.0"}  # Mangum reads the format of the reply here
-        is_flagged = isinstance(event, dict) and any(event.get(flag) is True for flag in PING_FLAGS)
-        if is_flagged or (isinstance(event, str) and event.startswith(THUNDRA_PING)):
-            return self._make_scope("GET", "/health", {}) | {"log_as": "ping", "is_direct": True}
-        if event.get("source") in PING_SOURCES or event.get("detail-type") == SCHEDULE:
+        is_flagged = any(event.get(flag) is True for flag in PING_FLAGS)
+        if is_flagged or event.get("source") in PING_SOURCES or event.get("detail-type") == SCHEDULE:
             return self._make_scope("GET", "/health", {}) | {"log_as": "ping", "is_direct": True}
         if "path" in event and event.keys() <= DIRECT_FIELDS:
             path, body = event["path"], event.get("body")
@@ -194,14 +191,5 @@ def _headers(event: Event) -> Headers:
     """Return the headers by name in lower case. Several values of one name are joined by commas, as in HTTP."""
     headers = {name.lower(): value for name, value in (event.get("headers") or {}).items() if value is not None}
     for name, values in (event.get("multiValueHeaders") or {}).items():
-        if values is not None:
-            headers[name.lower()] = ", ".join(values)
+        headers[name.lower()] = ", ".join(values)
     return headers
-
-
-def _describe(event: object) -> str:
-    """Return the type of an event, or the names of its first fields, in ASCII and on one line."""
-    if not isinstance(event, dict):
-        return f"no object ({type(event).__name__})"
-    names = [ascii(name)[1:-1][:LONGEST_NAME] for name in event]
-    return f"an object with {', '.join(names[:NAMES_SHOWN]) or 'no fields'}"

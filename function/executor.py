@@ -1,8 +1,8 @@
-"""Executors run the work of requests. Routes await them, and work with any of them."""
+"""The executor runs the work of requests. Routes await it, and work with any subclass."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from function.engine.embedder import Embedder, TokenIds
 from function.engine.quantization import Embeddings
@@ -13,40 +13,22 @@ if TYPE_CHECKING:
 Returned = TypeVar("Returned")
 
 
-class Executor(Protocol):
-    """How routes use the model and the processor."""
+class Executor:
+    """How routes use the model and the processor: here, all work is done at once in the calling thread.
 
-    embedded_at: float  # time.monotonic when texts were last embedded without an error; /health reads it
-
-    async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
-        """Return what Embedder.tokenize returns."""
-
-    async def embed(self, tokens: Sequence[TokenIds], *, is_check: bool = False) -> Embeddings:
-        """Return what Embedder.embed returns, (n, dim) float32. A check of the model is never refused."""
-
-    async def score(self, reranker: "Reranker", pairs: Sequence[TokenIds]) -> "Logits":
-        """Return what Reranker.score returns, (n,) float32."""
-
-    async def run(self, work: Callable[[], Returned], *, is_long: bool = False) -> Returned:
-        """Return what `work` returns. is_long means that it can take more than about a millisecond."""
-
-    async def wait(self, work: Callable[[], Returned]) -> Returned:
-        """Return what `work` returns; it spends its time waiting for another machine."""
-
-
-class InlineExecutor:
-    """Does all work at once, in the calling thread. In Lambda, a process has one request at a time."""
+    That is enough in Lambda, where a process has one request at a time.
+    """
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self.embedded_at = monotonic()  # load has just embedded a text
+        self.embedded_at = monotonic()  # when texts were last embedded without an error: load has just done so
 
     async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
         """Return what Embedder.tokenize returns."""
         return self._embedder.tokenize(texts, role)
 
     async def embed(self, tokens: Sequence[TokenIds], *, is_check: bool = False) -> Embeddings:
-        """Return what Embedder.embed returns, (n, dim) float32."""
+        """Return what Embedder.embed returns, (n, dim) float32. A check of the model is never refused."""
         embeddings = self._embedder.embed(tokens)
         self.embedded_at = monotonic()
         return embeddings
@@ -56,19 +38,19 @@ class InlineExecutor:
         return reranker.score(pairs)
 
     async def run(self, work: Callable[[], Returned], *, is_long: bool = False) -> Returned:
-        """Return what `work` returns."""
+        """Return what `work` returns. is_long means that it can take more than about a millisecond."""
         return work()
 
     async def wait(self, work: Callable[[], Returned]) -> Returned:
-        """Return what `work` returns."""
+        """Return what `work` returns; it spends its time waiting for another machine."""
         return work()
 
 
 def finish(work: Awaitable[Returned]) -> Returned:
-    """Return the result of work that never waits, as with InlineExecutor, without importing an event loop."""
+    """Return the result of work that never waits, as with Executor itself, without importing an event loop."""
     try:
         next(iter(work.__await__()))
     except StopIteration as finished:
         result: Returned = finished.value
         return result
-    raise AssertionError("an InlineExecutor does not wait")
+    raise AssertionError("an Executor does not wait")

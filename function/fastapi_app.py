@@ -97,7 +97,6 @@ def _openapi_document(app: FastAPI, bundle: Loaded, *, has_keys: bool) -> dict[s
 
 
 def _add_error_replies(app: FastAPI) -> None:
-    """Add handlers to the app that answer every error in our format, also wrong paths and methods."""
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Reply:

@@ -34,10 +34,11 @@ class RequestLog:
         """
         stopwatch = scope["stopwatch"] = Stopwatch()
         log_fields: dict[str, object] = scope.setdefault("log_fields", {})
-        request_id = _request_id(scope)
         trace = header(scope, b"traceparent")
         if TRACEPARENT.fullmatch(trace):
             log_fields["traceparent"] = trace.decode()
+        # Lambda's id of the invocation, or a random id for a warm-up or on a server
+        request_id = getattr(scope.get("aws.context"), "aws_request_id", None) or os.urandom(16).hex()
         start = self._cold_start.take()
         status = payload_bytes = 0
 
@@ -84,11 +85,6 @@ class RequestLog:
         if scope.get("refusal"):
             fields["error"] = scope["refusal"]
         self._logger.info(scope.get("log_as", "request"), extra=fields)
-
-
-def _request_id(scope: Scope) -> str:
-    """Return Lambda's id of the invocation, or a random id for a warm-up or on a server."""
-    return getattr(scope.get("aws.context"), "aws_request_id", None) or os.urandom(16).hex()
 
 
 class RequestLimits:

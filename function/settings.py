@@ -92,8 +92,7 @@ class Settings:
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     """Return the settings of an environment. In Lambda the default limits are smaller, because time is limited.
 
-    Raises SettingsError if a number is wrong or out of range, if a path does not start with a slash, if an origin is
-    not valid, or if an API key is too short.
+    Raises SettingsError if a number is wrong or out of range, if an origin is not valid, or if an API key is too short.
     """
     reply_limit, tokens, origins = SERVER_REPLY_LIMIT, DEFAULT_TOKENS, ""
     cors_origins: tuple[str, ...] = ()
@@ -119,7 +118,7 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         max_reply_bytes=_whole_number(environment, "MAX_REPLY_BYTES", reply_limit, reply_limit),
         max_texts=_whole_number(environment, "MAX_TEXTS", DEFAULT_TEXTS, 10_000),
         max_tokens=_whole_number(environment, "MAX_TOKENS", tokens, 1_000_000),
-        api_base_path=_base_path(environment),
+        api_base_path="/" + (environment.get("API_BASE_PATH") or "").strip("/"),
         mcp_origins=(*(environment.get("MCP_ORIGINS") or origins).replace(",", " ").split(), *cors_origins),
         cors_origins=cors_origins,
         powertools_service_name=environment.get("POWERTOOLS_SERVICE_NAME") or DEFAULT_SERVICE,
@@ -144,13 +143,6 @@ def _whole_number(environment: Mapping[str, str], name: str, default: int, large
         return whole_number(environment.get(name) or str(default), 1, largest)
     except ValueError as error:
         raise SettingsError(f"{name}: {error}") from error
-
-
-def _base_path(environment: Mapping[str, str]) -> str:
-    found = environment.get("API_BASE_PATH") or "/"
-    if not found.startswith("/"):
-        raise SettingsError(f"API_BASE_PATH: {found!r}, expected a path that starts with a slash; set {'/' + found!r}")
-    return found
 
 
 def _origins(text: str) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import overload
@@ -13,7 +12,7 @@ import numpy as np
 from export.corpus.corpus import Append
 from export.files import map_file, save_tensors
 from function.engine.passages import PASSAGE_COLUMNS
-from function.engine.tensors import AnyArray, map_tensors
+from function.engine.tensors import AnyArray, Strings, map_tensors
 
 STRINGS_AT_ONCE = 4096  # strings in memory while a column is read from its first row to its last
 
@@ -62,20 +61,15 @@ class StoredColumn(Sequence[str]):
     @overload
     def __getitem__(self, rows: slice) -> list[str]: ...
     def __getitem__(self, rows: int | slice) -> str | list[str]:
+        tensors = map_tensors(self._path)
+        strings = Strings(tensors[self._column], tensors[f"{self._column}.offsets"])
         if isinstance(rows, int):
-            return self._read(range(self._rows)[rows], 1)[0]
-        begin, end, step = rows.indices(self._rows)
-        return self._read(begin, max(0, end - begin))[::step] if step > 0 else list(self)[rows]
+            return strings[range(self._rows)[rows]].decode()
+        return [strings[row].decode() for row in range(self._rows)[rows]]
 
     def __iter__(self) -> Iterator[str]:
         for begin in range(0, self._rows, STRINGS_AT_ONCE):
             yield from self[begin : begin + STRINGS_AT_ONCE]
-
-    def _read(self, begin: int, count: int) -> list[str]:
-        tensors = map_tensors(self._path)
-        offsets = tensors[f"{self._column}.offsets"][begin : begin + count + 1].tolist()
-        content = tensors[self._column][offsets[0] : offsets[-1]].tobytes()
-        return [content[first - offsets[0] : last - offsets[0]].decode() for first, last in pairwise(offsets)]
 
 
 def stored_columns(path: Path) -> tuple[StoredColumn, StoredColumn, StoredColumn]:

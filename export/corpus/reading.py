@@ -121,10 +121,7 @@ def _append_passages(append: Append, ranges: list[tuple[int, int]], text: str, i
     """
     others = json.loads(metadata)
     if taken := [name for name in SPLIT_COLUMNS if name in others]:
-        raise CorpusError(
-            f"--split: found a column {taken[0]!r}, expected none of that name, since --split adds the columns "
-            f"{', '.join(SPLIT_COLUMNS)}; rename it in the file"
-        )
+        raise CorpusError(f"--split: found a column {taken[0]!r}, expected none, since --split adds it; rename it")
     for number, (start, end) in enumerate(ranges):
         name = id if len(ranges) == 1 else f"{id}:{number + 1}"
         added = dict(zip(SPLIT_COLUMNS, (id, start, end, number), strict=True))
@@ -145,8 +142,6 @@ def read_texts(path: Path, text_column: str | None, text_option: str) -> list[st
 
 @dataclass(slots=True)
 class _Found:
-    """What was found in the files of a corpus so far: see `Corpus`."""
-
     rows: int = 0
     passages: int = 0
     blank_ids: int = 0

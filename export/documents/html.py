@@ -1,5 +1,7 @@
 """HTML: the text of a page without navigation and other boilerplate, a line for each row of a table.
 
+A DOCX is read as the HTML that mammoth makes of it.
+
 The text is extracted, so offsets count characters of the text and not of the file.
 """
 
@@ -7,10 +9,11 @@ import codecs
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from export.documents.document import Block, Document, DocumentPart, Heading
+from export.documents.document import Block, Document, DocumentPart, Heading, UnreadableError
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -63,6 +66,25 @@ def read_html(path: Path) -> Document:
     return replace(read_html_text(content, path), problem=problem)
 
 
+BREAKS = "br[type='page'] => br\nbr[type='column'] => br"  # mammoth leaves them out, and no blank in their place
+OLE = b"\xd0\xcf\x11\xe0"  # first bytes of an encrypted file, and of files of Word before 2007
+
+
+def read_docx(path: Path) -> Document:
+    """Return a DOCX file as a document, without images.
+
+    Raises UnreadableError for an encrypted file, and what mammoth raises for a broken one.
+    """
+    import mammoth
+
+    content = path.read_bytes()
+    if content.startswith(OLE):
+        raise UnreadableError("encrypted, or a .doc of an older Word")
+    without_images = mammoth.images.img_element(lambda image: {})
+    html = mammoth.convert_to_html(BytesIO(content), style_map=BREAKS, convert_image=without_images).value
+    return read_html_text(html, path, has_anchors=False)
+
+
 def _decode(content: bytes) -> tuple[str, str]:
     """Return the text of a page and what of it could not be read.
 
@@ -86,7 +108,6 @@ def _decode(content: bytes) -> tuple[str, str]:
 
 
 def _stated(content: bytes) -> Iterator[str]:
-    """Yield the labels of encodings in a page: those of its meta elements, then that of its XML declaration."""
     from selectolax.lexbor import LexborHTMLParser
 
     for meta in LexborHTMLParser(content[:STATED_WITHIN]).css("meta[charset], meta[http-equiv=content-type i]"):
@@ -97,7 +118,6 @@ def _stated(content: bytes) -> Iterator[str]:
 
 
 def _find_codec(label: str) -> str | None:
-    """Return the name of Python's codec for a label of the standard, None for any other label."""
     try:
         known = codecs.lookup(label.strip()).name
     except (LookupError, ValueError):  # an unknown one; a NUL

@@ -14,8 +14,7 @@ from export.corpus.folder import as_text, find_files, refusing_changes
 from export.corpus.formats import compact_json
 from export.corpus.passages import stored_columns, writing_passages
 from export.documents.document import HTML, MARKDOWN, Document, UnreadableError, page_address, read_plain
-from export.documents.docx import read_docx
-from export.documents.html import read_html
+from export.documents.html import read_docx, read_html
 from export.documents.markdown import read_markdown
 from export.documents.passages import Splitter, divide
 from export.documents.pdf import read_pdf

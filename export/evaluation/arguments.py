@@ -50,12 +50,8 @@ def add_evaluation_options(parser: argparse.ArgumentParser) -> None:
         help="with --make-questions: draw the questions of a log (LOG_QUERIES=1)",
     )
     add("--qrels", type=Path, metavar="FILE", help="judgements of TREC topics, or another split of a BEIR folder")
-    add(
-        "--mode",
-        choices=MEASURED_MODES,
-        action="append",
-        help="only this mode; may be repeated (default: all of the bundle)",
-    )
+    modes = "only this mode; may be repeated (default: all of the bundle)"
+    add("--mode", choices=MEASURED_MODES, action="append", help=modes)
     scored = "texts that the reranker scores in the modes with rerank, if the bundle has one (default: 20)"
     add("--candidates", type=number_option(1, 100), default=20, metavar="N", help=scored)
     add("--no-correct", action="store_true", help="search for misspelled words as they are, instead of similar ones")

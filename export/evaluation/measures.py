@@ -5,7 +5,7 @@ not a power of 2. Hits with equal scores are in descending order of their ids, a
 does trec_eval, and a run that it reads from a file has the same figures. Source: https://github.com/usnistgov/trec_eval
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,7 @@ SEED = 7
 CONFIDENCE = 0.95
 RESAMPLES = 2_000  # resamples of the bootstrap
 PERMUTATIONS = 10_000  # permutations of the randomization test
-NUMBERS_AT_ONCE = 2_000_000  # drawn together: 16 MB
+ROUNDS_AT_ONCE = 100  # divides both numbers; rounds that are drawn together
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,8 @@ def figure(values: Array[np.float64]) -> Figure:
     """Return the mean of (n,) values, and the percentile bootstrap interval of it (Efron and Tibshirani, 1993)."""
     count = len(values)
     random = np.random.default_rng(SEED)
-    means = np.concatenate([values[random.integers(count, size=(n, count))].mean(1) for n in _parts(RESAMPLES, count)])
+    rounds = range(RESAMPLES // ROUNDS_AT_ONCE)
+    means = np.concatenate([values[random.integers(count, size=(ROUNDS_AT_ONCE, count))].mean(1) for _ in rounds])
     low, high = np.quantile(means, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return Figure(float(values.mean()), float(low), float(high))
 
@@ -46,17 +47,10 @@ def randomization_test(differences: Array[np.float64]) -> float:
     random = np.random.default_rng(SEED)
     observed = abs(differences.sum()) - 1e-9  # sums of the same numbers in another order differ in their last bits
     reached = 0
-    for n in _parts(PERMUTATIONS, count):
-        sums = (random.integers(2, size=(n, count)) * 2 - 1) @ differences
+    for _ in range(PERMUTATIONS // ROUNDS_AT_ONCE):
+        sums = (random.integers(2, size=(ROUNDS_AT_ONCE, count)) * 2 - 1) @ differences
         reached += int(np.count_nonzero(np.abs(sums) >= observed))
     return (reached + 1) / (PERMUTATIONS + 1)
-
-
-def _parts(rounds: int, count: int) -> Iterator[int]:
-    """Yield numbers of rounds that can be drawn at once, each with this many numbers."""
-    size = max(1, NUMBERS_AT_ONCE // count)
-    for begin in range(0, rounds, size):
-        yield min(size, rounds - begin)
 
 
 FUSION_WEIGHTS = tuple(step / 10 for step in range(11))

@@ -77,7 +77,6 @@ def _id(path: Path, place: str, value: object) -> str:
 
 
 def _find_qrels(folder: Path) -> Path:
-    """Return the judgements of a BEIR folder: those of its test, or the only ones."""
     for place in (folder / "qrels" / "test.tsv", folder / "qrels.tsv"):
         if place.is_file():
             return place

@@ -33,7 +33,7 @@ from function.engine.quantization import Embeddings
 from function.engine.rerank.reranker import Logits, Reranker
 from function.engine.semantic.index import MOST_HITS, Hit
 from function.engine.tensors import Array
-from function.executor import InlineExecutor, finish
+from function.executor import Executor, finish
 from function.search.query import Query, Search
 from function.search.search import make_search
 
@@ -121,11 +121,8 @@ def choose_modes(opened: OpenBundle, named: Sequence[str]) -> list[str]:
         has += tuple(RERANKED[mode] for mode in has)
     for mode in named:
         if mode not in has:
-            if mode in RERANKED.values() and opened.reranked is None:
-                remedy = "name another --mode, or export the bundle again with --rerank MODEL"
-                raise BundleError(f"{opened.folder}: found no reranker, expected one for the mode {mode!r}; {remedy}")
-            remedy = "name another --mode, or export the texts again without --no-keywords"
-            raise BundleError(f"{opened.folder}: found no keywords, expected them for the mode {mode!r}; {remedy}")
+            expected = f"one of its modes {', '.join(has)}; name one, or export the bundle with what {mode} needs"
+            raise BundleError(f"{opened.folder}: found the mode {mode!r}, expected {expected}")
     return [mode for mode in MEASURED_MODES if mode in (named or has)]
 
 
@@ -226,7 +223,7 @@ def _ndcg(opened: OpenBundle, question: Question, search: Search, query: Query) 
     return float(measure(list(_rank(opened, search, query)), question.relevant)[0])
 
 
-class _OnceExecutor(InlineExecutor):
+class _OnceExecutor(Executor):
     """Embeds the text of a question and scores its pairs once for all of its searches."""
 
     def __init__(self, embedder: Embedder) -> None:

@@ -8,6 +8,7 @@ rows. `function/engine/metadata/columns.py` reads the tensors and describes them
 
 import json
 import re
+import reprlib
 import sys
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +19,7 @@ import numpy as np
 
 from export.corpus import Corpus, CorpusError
 from export.corpus.columns import EXACT_FLOATS, require_column
-from export.errors import QUOTED_CHARACTERS
+from export.corpus.corpus import corpus_error
 from function.engine.metadata.columns import EXPECTED_VALUES, Stored, stored_value
 from function.engine.tensors import AnyArray
 
@@ -81,12 +82,10 @@ def choose_types(corpus: Corpus, requested: Mapping[str, str], source: Path) -> 
             elif stored_values(kind, value) is not None:
                 fitting = frozenset([kind])
             else:
-                raise CorpusError(
-                    f"{source}, text {row} (from 0, id {corpus.ids[row]!r}): found {_shown(value)} in the column "
-                    f"{name!r}, expected {LIST_OF_STRINGS if kind == 'list' else EXPECTED_VALUES[kind]}; "
-                    f"correct it, or "
-                    f"choose another type with --column {name}=TYPE"
-                )
+                place = f"text {row} (from 0, id {corpus.ids[row]!r})"
+                expected = LIST_OF_STRINGS if kind == "list" else EXPECTED_VALUES[kind]
+                remedy = f"correct it, or choose another type with --column {name}=TYPE"
+                raise corpus_error(source, place, f"{reprlib.repr(value)} in the column {name!r}", expected, remedy)
             kinds[name] = kinds.get(name, fitting) & fitting
             if kinds[name] == NUMBER_TYPE:
                 ranges.setdefault(name, NumberRange()).add(*stored_values("number", value) or ())
@@ -97,15 +96,13 @@ def choose_types(corpus: Corpus, requested: Mapping[str, str], source: Path) -> 
         left_out = f"leave it out of filters with --column {quote(f'{name}={NONE}')}"
         if kind != NONE and name.startswith("$"):
             raise CorpusError(
-                f"{source}: found the column {name!r}, expected no $ at the beginning of a name, because $and and the "
-                f"like are operators of filters; rename it, or {left_out}"
+                f"{source}: found the column {name!r}, expected no $ at its beginning; rename it, or {left_out}"
             )
         if kind == "number" and ranges[name].dtype is None:
-            raise CorpusError(
-                f"{source}: found {_shown(ranges[name].rounded)} in the column {name!r}, expected whole numbers that "
-                "all fit into 64 bits, or numbers that float64 holds exactly, so that filters can distinguish it from "
-                f"its neighbours; compare the column as strings with --column {quote(f'{name}=string')}, or {left_out}"
-            )
+            found = f"{reprlib.repr(ranges[name].rounded)} in the column {name!r}"
+            expected = "numbers that 64 bits hold exactly"
+            remedy = f"compare the column as strings with --column {quote(f'{name}=string')}, or {left_out}"
+            raise corpus_error(source, None, found, expected, remedy)
     return types
 
 
@@ -121,15 +118,9 @@ def numeric_strings(corpus: Corpus, types: Mapping[str, str]) -> list[str]:
 
 
 def _types_of(value: object) -> frozenset[str]:
-    """Return the types that fit a value: a date is a string too."""
     if isinstance(value, str) and not DATE_PATTERN.match(value):
         return frozenset(["string"])
     return frozenset(kind for kind in TYPES_OF_JSON.get(type(value), ()) if stored_values(kind, value) is not None)
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= QUOTED_CHARACTERS else f"{text[:QUOTED_CHARACTERS]}..."
 
 
 def stored_values(kind: str, value: object) -> list[Stored] | None:
@@ -219,7 +210,7 @@ def column_tensors(metadata: Iterable[Mapping[str, object]], types: Mapping[str,
         for name in columns.keys() & values.keys():
             stored = stored_values(types[name], values[name])
             if stored is None:
-                raise ValueError(f"row {count - 1}: {_shown(values[name])} in the column {name!r}")
+                raise ValueError(f"row {count - 1}: {reprlib.repr(values[name])} in the column {name!r}")
             columns[name].add(count - 1, stored)
     tensors: dict[str, AnyArray] = {}
     for name in types:

@@ -5,6 +5,7 @@ function/engine/keyword/keywords.py describes the tensors and the formula.
 
 import json
 import re
+import reprlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
-from export.corpus import Corpus, CorpusError
-from export.errors import QUOTED_CHARACTERS
+from export.corpus import Corpus
+from export.corpus.corpus import corpus_error
 from function.engine.bundle import CONVEX, NO_STEMS, KeywordsInfo
 from function.engine.keyword.analyzer import Stem, find_stemmer, split_terms
 from function.engine.keyword.keywords import K1, B
@@ -47,12 +48,11 @@ def row_languages(corpus: Corpus, column: str, default: str | None, source: Path
         try:
             yield default if value is None or value == "" else _find_stemmer(value)
         except (KeyError, TypeError, AttributeError):
-            raise CorpusError(
-                f"{source}, text {row} (from 0, id {corpus.ids[row]!r}): found "
-                f"{repr(value)[:QUOTED_CHARACTERS]} in the column "
-                f"{column!r}, expected a language such as german, de or de-AT, or {NO_STEMS}; correct it, or name "
-                "another column with --language-column"
-            ) from None
+            place = f"text {row} (from 0, id {corpus.ids[row]!r})"
+            found = f"{reprlib.repr(value)} in the column {column!r}"
+            expected = f"a language such as german, de or de-AT, or {NO_STEMS}"
+            remedy = "correct it, or name another column with --language-column"
+            raise corpus_error(source, place, found, expected, remedy) from None
 
 
 @cache

@@ -101,7 +101,6 @@ def verify(bundle: Path, on_progress: OnProgress = no_progress, embedder: Embedd
 
 
 def _check_columns(bundle: Path, columns: Mapping[str, str], passages: Passages) -> Check:
-    """Compare the columns with those that the metadata of all passages makes again."""
     metadata = (passages.metadata(row) for row in range(len(passages)))
     again, written = column_tensors(metadata, columns), map_tensors(bundle / layout.COLUMNS)
     different = {name for name in again if name in written and not np.array_equal(again[name], written[name])}

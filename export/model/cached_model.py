@@ -28,13 +28,12 @@ from function.engine.bundle import (
     BundleError,
     Manifest,
     RerankInfo,
-    describe_file,
     read_manifest,
 )
 
 PACKAGES = ("numpy", "onnx", "onnxruntime", "optimum-onnx", "tokenizers", "torch", "transformers")
 MODEL_CODE = ("export", "function/engine")
-CACHED_ENTRY = "rerank.json"  # in a cached reranker: its entry of the manifest, and the checksums of its files
+CACHED_ENTRY = "rerank.json"  # in a cached reranker: its entry of the manifest
 
 
 def make_model(
@@ -80,28 +79,18 @@ def make_reranker(
     """
     name = _name("rerank", source, texts, fresh)
     kept = fresh / FINISHED / name
-    if not _is_whole(kept):
-        shutil.rmtree(kept, ignore_errors=True)
+    if not kept.is_dir():
         with finishing(fresh, name) as folder:
             folder.mkdir()
             info = export_reranker(source, texts, folder, on_progress)
-            files = {path.name: describe_file(path).sha256 for path in folder.iterdir()}
-            (folder / CACHED_ENTRY).write_text(json.dumps({"rerank": asdict(info), "files": files}), encoding="utf-8")
+            (folder / CACHED_ENTRY).write_text(json.dumps(asdict(info)), encoding="utf-8")
     shutil.copyfile(kept / RERANK, fresh / RERANK)
     own, shared = (kept / RERANK_TOKENIZER).read_bytes(), (fresh / TOKENIZER).read_bytes()
     (fresh / RERANK_TOKENIZER).unlink(missing_ok=True)
     if own != shared:
         (fresh / RERANK_TOKENIZER).write_bytes(own)
-    info = RerankInfo(**json.loads((kept / CACHED_ENTRY).read_bytes())["rerank"])
+    info = RerankInfo(**json.loads((kept / CACHED_ENTRY).read_bytes()))
     return write_model(fresh, read_manifest(fresh).model, info)
-
-
-def _is_whole(kept: Path) -> bool:
-    try:
-        files = json.loads((kept / CACHED_ENTRY).read_bytes())["files"]
-        return all(describe_file(kept / name).sha256 == sha256 for name, sha256 in files.items())
-    except (OSError, ValueError):
-        return False
 
 
 def _name(kind: str, source: Source, texts: CalibrationTexts, fresh: Path) -> str:

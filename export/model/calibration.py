@@ -54,10 +54,7 @@ def split_documentation(documentation: Corpus) -> CalibrationTexts:
 def split_texts(texts: Sequence[str]) -> CalibrationTexts:
     """Split the user's own texts; both parts are spread over all of them. Raises ModelError if they are too few."""
     if len(texts) < LEAST_TEXTS:
-        raise ModelError(
-            f"{len(texts)} calibration texts; expected at least {LEAST_TEXTS}, better {CALIBRATION_TEXTS}; name a file "
-            "with more texts: --calibration FILE"
-        )
+        raise ModelError(f"--calibration: found {len(texts)} texts, expected at least {LEAST_TEXTS}; add more")
     spread = texts[:: max(1, len(texts) // (CALIBRATION_TEXTS + ACCURACY_TEXTS))]
     count = min(CALIBRATION_TEXTS, len(spread) // 2)
     return _hold_out(spread[:: len(spread) // count][:count], spread)
@@ -68,10 +65,8 @@ def _hold_out(calibration: Sequence[str], others: Sequence[str]) -> CalibrationT
     others = [text for text in others if text not in taken]
     held_out = others[:: max(1, len(others) // ACCURACY_TEXTS)][:ACCURACY_TEXTS]
     if len(held_out) <= TOP_K:
-        raise ModelError(
-            f"{len(held_out)} calibration texts unlike the others; expected more than {TOP_K}; name a file with more "
-            "texts: --calibration FILE"
-        )
+        found, expected = f"{len(held_out)} texts unlike the others", f"more than {TOP_K}"
+        raise ModelError(f"--calibration: found {found}, expected {expected}; add more texts")
     return CalibrationTexts(calibration, held_out)
 
 

@@ -73,10 +73,8 @@ def check_closeness(bundle: Path, model: str) -> Check:
     folder, name, revision = find_model(model, None)
     source = read_source(folder, name, revision, info.pooling, info.dim)
     if source.weights_sha256 != info.source_sha256:
-        raise ModelError(
-            f"{folder}: weights with sha256 {source.weights_sha256[:12]}, those of the bundle's model have "
-            f"{info.source_sha256[:12]}; name the model that it was exported from"
-        )
+        found, expected = source.weights_sha256[:12], info.source_sha256[:12]
+        raise ModelError(f"{folder}: weights with sha256 {found}, expected {expected}; name the bundle's own model")
     texts = split_documentation(python_documentation()).held_out
     with TemporaryDirectory() as scratch:
         _, exact = _export_exact(source, bundle / TOKENIZER, Path(scratch))

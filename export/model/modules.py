@@ -90,11 +90,7 @@ def weight_files(folder: Path) -> list[Path]:
     if (folder / WEIGHTS_FILE).is_file():
         return [folder / WEIGHTS_FILE]
     if not (folder / SHARDS).is_file():
-        raise ModelError(
-            f"{folder}: has no {WEIGHTS_FILE}; expected weights in safetensors, which run no code when they are "
-            f"read; save "
-            "the model again with save_pretrained(folder, safe_serialization=True)"
-        )
+        raise ModelError(f"{folder}: has no {WEIGHTS_FILE}, expected one; save the model with safe_serialization=True")
     return [folder / name for name in sorted(set(read_json(folder / SHARDS)["weight_map"].values()))]
 
 

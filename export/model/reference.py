@@ -65,10 +65,8 @@ def load_original(source: Source) -> "tuple[PreTrainedModel, Any]":
             str(source.folder), use_fast=True, local_files_only=True, trust_remote_code=False
         )
     if missing := sorted(name for name in loading["missing_keys"] if not name.startswith(POOLER)):
-        raise ModelError(
-            f"{source.folder}: the weights lack {len(missing)} tensors, such as {missing[0]}; expected those of the "
-            f"{source.family} model that config.json describes; download the model again"
-        )
+        found = f"lacks {len(missing)} tensors of a {source.family} model, such as {missing[0]}"
+        raise ModelError(f"{source.folder}: {found}, expected all; download the model again")
     return cast("PreTrainedModel", model.eval()), tokenizer
 
 

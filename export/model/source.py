@@ -110,9 +110,7 @@ def find_model(name: str | None, revision: str | None) -> tuple[Path, str, str |
     if Path(name).is_dir() and revision is None:
         return Path(name), Path(name).resolve().name, None
     if Path(name).is_dir() or name.count("/") > 1 or name.startswith((".", "/", "~")):
-        raise ModelError(
-            f"{name}: expected a folder, or a name on the hub (owner/model) and perhaps its --revision; check the path"
-        )
+        raise ModelError(f"{name}: expected a folder, or a name on the hub and perhaps --revision; check the path")
     from huggingface_hub import snapshot_download
 
     patterns = ["*.json", "*.txt", "*.model", "*.safetensors", "*/config.json"]
@@ -145,10 +143,8 @@ def read_source(
         stated = read_prompts(folder) | {role: text for role, text in (prompts or {}).items() if text is not None}
         sources = [read_route(folder, name, revision, routes.get(route), pooling) for route in routes or ROUTES[:1]]
     if dimensions is not None and dimensions > sources[0].full_dim:
-        raise ModelError(
-            f"--dimensions: found {dimensions}, expected at most {sources[0].full_dim}, the values of the embeddings "
-            f"of {name}; choose a smaller number, or leave it out"
-        )
+        most = f"{sources[0].full_dim}, the values of an embedding of {name}"
+        raise ModelError(f"--dimensions: found {dimensions}, expected at most {most}; choose a smaller number")
     stated = {role: text for role, text in stated.items() if text}
     sources = [replace(source, dim=dimensions or source.full_dim) for source in sources]
     if len(sources) == 1:
@@ -235,10 +231,8 @@ def write_tokenizer(source: Source, path: Path) -> None:
     tokenizer.no_padding()
     tokenizer.no_truncation()
     if (largest := max(tokenizer.get_vocab(with_added_tokens=True).values())) >= source.vocabulary_size:
-        raise ModelError(
-            f"{file}: has ids up to {largest}; expected ids below {source.vocabulary_size}, the model's embeddings; "
-            "save the model again with its own fast tokenizer"
-        )
+        expected = f"below {source.vocabulary_size}, the model's embeddings"
+        raise ModelError(f"{file}: has ids up to {largest}, expected {expected}; save its own fast tokenizer again")
     if source.lower_case:
         steps = [normalizers.Lowercase(), *([tokenizer.normalizer] if tokenizer.normalizer else [])]
         tokenizer.normalizer = normalizers.Sequence(steps)

@@ -288,9 +288,7 @@ def _make_index(client: Any, info: VectorsInfo, dim: int) -> None:
     if found_kind != kind or set(keys) != set(NOT_FILTERED):
         shown, expected = f"{found_kind}, not filtered: {keys}", f"{kind}, not filtered: {list(NOT_FILTERED)}"
         place = f"{info.bucket}/{info.index}"
-        raise PublishError(
-            f"S3 Vectors {place}: is of {shown}, expected {expected}; name an index that is not there yet"
-        )
+        raise PublishError(f"S3 Vectors {place}: is of {shown}, expected {expected}; name a new index")
 
 
 def _rows_there(client: Any, info: VectorsInfo, rows: int, on_progress: OnProgress) -> set[int]:

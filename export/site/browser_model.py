@@ -18,9 +18,10 @@ from typing import Any
 import onnx
 import onnxruntime as ort
 from onnx import ModelProto, NodeProto, TensorProto
+from onnxruntime.transformers.onnx_model import OnnxModel
 
 from export.model.graph import DOMAIN, add_node
-from export.model.quantize import RECIPE, drop_unused, sort_nodes
+from export.model.quantize import RECIPE, sort_nodes
 from export.site.files import find_program
 from function.engine.bundle import MODEL, TOKENIZER, BundleError
 from function.engine.keyword.analyzer import find_codes, find_stemmer
@@ -69,9 +70,7 @@ def read_wordpiece(bundle: Path, max_tokens: int) -> tuple[dict[str, Any], list[
     for part, expected in BERT.items():
         found = (described[part] or {}).get("type")
         if found != expected:
-            raise BundleError(
-                f"{path}: its {part} is {found}, expected {expected}, the one a browser can use; {MODELS}"
-            )
+            raise BundleError(f"{path}: its {part} is {found}, expected {expected}; {MODELS}")
     if not vocabulary:
         raise BundleError(f"{path}: ids of its tokens are not consecutive, expected 0, 1, 2 and so on; {MODELS}")
     added = described["added_tokens"]
@@ -114,8 +113,7 @@ def make_browser_model(bundle: Path) -> ModelProto:
     for total in [node for node in sums if node.op_type == "Add"]:
         _replace_sum(model, total, makers)
     sort_nodes(model)
-    _drop_unread(model)
-    drop_unused(model)
+    OnnxModel(model).prune_graph()
     if any(node.op_type == PRODUCT for node in graph.node):
         raise BundleError(f"{bundle / MODEL}: holds another {PRODUCT} than {RECIPE} has; run `python -m export` again")
     return model
@@ -151,13 +149,3 @@ def _replace_sum(model: ModelProto, total: NodeProto, makers: dict[str, NodeProt
     product = add_node(model, "MatMul", [activation, weights], f"{result}/product" if bias else result)
     if bias:
         add_node(model, "Add", [product, bias], result)
-
-
-def _drop_unread(model: ModelProto) -> None:
-    graph = model.graph
-    read = {value.name for value in graph.output}
-    for node in reversed(list(graph.node)):
-        if not read.isdisjoint(node.output):
-            read.update(node.input)
-    for node in [node for node in graph.node if read.isdisjoint(node.output)]:
-        graph.node.remove(node)

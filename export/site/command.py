@@ -23,19 +23,13 @@ onnxruntime-web and a stemmer come from npm, which is part of Node.js 20 or newe
 
 def add_site_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument(
-        "bundle", nargs="?", type=Path, default=Path("bundle"), help="the bundle's folder (default: bundle/)"
-    )
-    parser.add_argument("--out", type=Path, default=Path("site"), help="the site's folder (default: site/)")
+    add = parser.add_argument
+    add("bundle", nargs="?", type=Path, default=Path("bundle"), help="the bundle's folder (default: bundle/)")
+    add("--out", type=Path, default=Path("site"), help="the site's folder (default: site/)")
     limit = f"refuse a site that loads more than this until it can search by meaning (default: {MOST_MEGABYTES})"
-    parser.add_argument("--most-megabytes", type=float, default=MOST_MEGABYTES, metavar="N", help=limit)
-    parser.add_argument(
-        "--packages",
-        type=Path,
-        metavar="FOLDER",
-        help="where `npm ci` has installed the packages of export/site/package-lock.json (default: npm installs them "
-        "into a temporary folder)",
-    )
+    add("--most-megabytes", type=float, default=MOST_MEGABYTES, metavar="N", help=limit)
+    packages = "where `npm ci` installed export/site/package-lock.json (default: npm fills a temporary folder)"
+    add("--packages", type=Path, metavar="FOLDER", help=packages)
 
 
 WHEN = {

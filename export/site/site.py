@@ -96,25 +96,16 @@ def _different_stems(bundle: Path, vocabulary: list[str], modules: Path) -> dict
 def _check(bundle: Path, manifest: Manifest, out: Path) -> None:
     index = manifest.corpus
     if index.vectors is not None:
-        raise BundleError(
-            f"{bundle}: its texts are in S3 Vectors, expected texts of its own; serve it with the function"
-        )
+        raise BundleError(f"{bundle}: its texts are in S3 Vectors, expected in the bundle; serve it with the function")
     stemming = None if index.keywords is None else index.keywords.stemming
     if stemming not in (None, "english"):
-        raise BundleError(
-            f"{bundle}: its keywords have {stemming} stems, expected english ones, which the browser's stemmer knows; "
-            "export the texts with --stem none"
-        )
+        raise BundleError(f"{bundle}: has {stemming} stems, expected english ones; export the texts with --stem none")
     if index.keywords is not None and index.keywords.languages:
-        raise BundleError(
-            f"{bundle}: its keywords have the stems of a language for each text, expected one language for all; export "
-            "the texts without --language-column"
-        )
+        found = "has stems of a language for each text, expected of one for all"
+        raise BundleError(f"{bundle}: {found}; export the texts without --language-column")
     others = sorted(path.name for path in out.iterdir() if path.name not in OWN) if out.is_dir() else []
     if others and not (out / "index.html").is_file():
-        raise BundleError(
-            f"{out}: holds {others[0]}, expected a new folder or an older site; choose another with --out"
-        )
+        raise BundleError(f"{out}: holds {others[0]}, expected a new folder or an older site; name another --out")
 
 
 def _check_size(bundle: Path, files: DataFiles, most_megabytes: float) -> None:

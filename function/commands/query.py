@@ -15,7 +15,7 @@ from function.engine.bundle import BundleError
 from function.engine.loading import Loaded, load
 from function.engine.semantic.index import MOST_HITS
 from function.engine.tensors import TensorsError
-from function.executor import InlineExecutor, finish
+from function.executor import Executor, finish
 from function.search.query import MOST_CANDIDATES, MOST_IN_GROUP, MOST_OFFSET, BackendError, Found, Query, SearchError
 from function.search.search import make_search
 from function.settings import SettingsError, read_settings
@@ -161,7 +161,7 @@ def _texts(options: argparse.Namespace) -> list[str]:
 
 
 def _search_all(options: argparse.Namespace, bundle: Loaded, texts: Iterable[str | None]) -> None:
-    search = make_search(bundle, InlineExecutor(bundle.embedder))
+    search = make_search(bundle, Executor(bundle.embedder))
     printed_before = False
     for text in texts:
         query = Query(

@@ -199,14 +199,4 @@ def describe_app(app: FastAPI, kinds: Mapping[str, str], *, has_reranker: bool) 
     options = [{"$ref": "#/components/schemas/RerankOptions"}] if has_reranker else []
     properties["rerank"]["anyOf"] = [*options, {"type": "null"}]
     schemas["SimilarRequest"] |= TOGETHER
-    for methods in document["paths"].values():
-        if "get" in methods:
-            methods.setdefault("head", _without_bodies(methods["get"]))
     return document
-
-
-def _without_bodies(operation: dict[str, Any]) -> dict[str, Any]:
-    """Return the description of HEAD: that of GET, whose replies have no body."""
-    responses = {status: {"description": reply["description"]} for status, reply in operation["responses"].items()}
-    name = operation["operationId"].removesuffix("_get") + "_head"
-    return operation | {"operationId": name, "responses": responses}

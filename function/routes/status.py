@@ -98,7 +98,6 @@ def add_info(
 
 
 def _as_tei_says(model: ModelInfo, max_texts: int) -> dict[str, Any]:
-    """Return what clients of text-embeddings-inference read of its GET /info."""
     return {
         "model_id": model.name,
         "model_sha": model.revision,

@@ -21,26 +21,14 @@ from function.engine.bundle import (
     read_manifest,
 )
 from function.engine.embedder import Embedder
-from function.s3.objects import Objects
-from function.s3.published import BUNDLES, POINTER, Pointer, parse_pointer
+from function.s3.objects import Objects, RemoteError
+from function.s3.published import BUNDLES
 
 PART_BYTES = 8 * 1024 * 1024  # bytes that one request fetches
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")  # no path, and nothing that a URL or a folder changes
 MODEL_FILES = (MODEL, TOKENIZER)  # linked instead of fetched if a local bundle has the same
 
 OpenModel = Callable[[Path, ModelInfo], Embedder]
-
-
-class RefusedError(BundleError):
-    """A published bundle that this process cannot serve, for the reason in the message. Trying again would not help."""
-
-
-def parse_published(content: bytes, where: str) -> Pointer:
-    """Return the pointer of the prefix `where`. Raises RefusedError if the content is not a pointer."""
-    try:
-        return parse_pointer(content, f"{where}/{POINTER}")
-    except BundleError as error:
-        raise RefusedError(str(error)) from error
 
 
 def fetch(
@@ -51,8 +39,7 @@ def fetch(
     `at_once` is the maximum number of simultaneous requests. If `local`, another bundle, has the same model files, they
     are linked. The model is fetched first, and opened with `open_model` while the rest is fetched; the result is what
     that returns.
-    Raises RefusedError if the version is damaged, BundleError if the disk is too small, RemoteError if S3 does not
-    answer.
+    Raises BundleError if the version is damaged, RemoteError if S3 does not answer or the disk is full.
     """
     where = f"{objects.url}/{BUNDLES}/{version[:12]}"
     manifest = _fetch_manifest(objects, version, folder, where)
@@ -82,7 +69,7 @@ def fetch(
             _check(objects, folder / name, info)
         return None if opening is None else opening.result()
     except OSError as error:
-        raise BundleError(f"{where}: {error.strerror} while writing to {folder.parent}; make room there") from error
+        raise RemoteError(f"{where}: {error.strerror} while writing to {folder.parent}; make room there") from error
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -92,15 +79,12 @@ def _fetch_manifest(objects: Objects, version: str, folder: Path, where: str) ->
     assert answer is not None  # only a conditional request returns None
     content, _ = answer
     if hashlib.sha256(content).hexdigest() != version:
-        raise RefusedError(f"{where}/{MANIFEST}: is damaged, its SHA-256 is not its folder's name; publish it again")
+        raise BundleError(f"{where}/{MANIFEST}: is damaged, its SHA-256 is not its folder's name; publish it again")
     (folder / MANIFEST).write_bytes(content)
-    try:
-        manifest = parse_manifest(content, f"{where}/{MANIFEST}")
-    except BundleError as error:
-        raise RefusedError(str(error)) from error
+    manifest = parse_manifest(content, f"{where}/{MANIFEST}")
     for name in manifest.files:
         if not FILE_NAME.fullmatch(name) or name == MANIFEST:
-            raise RefusedError(f"{where}/{MANIFEST}: lists {name!r}, expected the name of a file; publish it again")
+            raise BundleError(f"{where}/{MANIFEST}: lists {name!r}, expected the name of a file; publish it again")
     return manifest
 
 
@@ -129,4 +113,4 @@ def _check(objects: Objects, path: Path, info: FileInfo) -> None:
     if found != info.sha256:
         expected = f"the manifest says {info.sha256[:12]}"
         wrong = f"{path.name} is damaged: SHA-256 {found[:12]}, {expected}"
-        raise RefusedError(f"{objects.url}: {wrong}; delete the object and publish again")
+        raise BundleError(f"{objects.url}: {wrong}; delete the object and publish again")

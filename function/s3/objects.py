@@ -22,7 +22,7 @@ from function.aws import (
     sign,
 )
 from function.engine.bundle import BundleError
-from function.s3.published import LARGEST_DOCUMENT, split_s3_url
+from function.s3.published import split_s3_url
 
 SERVICE = "s3"
 TRIES = 4
@@ -36,7 +36,7 @@ Received = TypeVar("Received")
 
 
 class RemoteError(BundleError):
-    """S3 did not answer as expected. The message has the object, what was found and what to do."""
+    """A failure that can pass: S3 did not answer as expected, or the disk is full. The message says what to do."""
 
 
 class _TransientError(Exception):
@@ -63,14 +63,8 @@ class Objects:
 
     def read(self, name: str, unless_etag: str | None = None) -> tuple[bytes, str] | None:
         """Return an object and its ETag, or None if it has the ETag `unless_etag`. Raises RemoteError."""
-
-        def read_document(reply: HTTPResponse) -> tuple[bytes, str]:
-            if reply.length is None or reply.length > LARGEST_DOCUMENT:
-                found = f"has more than {LARGEST_DOCUMENT} bytes, or does not state its length"
-                raise RemoteError(f"{self.url}/{name}: {found}; delete the object and publish again")
-            return reply.read(), reply.headers.get("etag", "")
-
-        return self._get(name, {"if-none-match": unless_etag} if unless_etag else {}, 200, read_document)
+        headers = {"if-none-match": unless_etag} if unless_etag else {}
+        return self._get(name, headers, 200, lambda reply: (reply.read(), reply.headers.get("etag", "")))
 
     def copy_part(self, name: str, begin: int, length: int, file: int) -> None:
         """Write `length` bytes of an object, from `begin` on, to the same place of an open file. Raises RemoteError.
@@ -79,8 +73,6 @@ class Objects:
         """
 
         def write(reply: HTTPResponse) -> None:
-            if reply.length != length:
-                raise _TransientError(f"sent {reply.length} bytes, expected {length}")
             place = begin
             while (part := reply.read(READ_AT_ONCE)) and not self._is_stopped:
                 place += os.pwrite(file, part, place)  # unlike a write to a map, this lets other threads run

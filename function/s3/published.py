@@ -19,7 +19,6 @@ from function.engine.bundle import BundleError
 S3 = "s3://"  # how the address of a published bundle begins
 POINTER = "current.json"
 BUNDLES = "bundles"
-LARGEST_DOCUMENT = 16 * 1024 * 1024  # bytes of a pointer or a manifest
 
 _VERSION = re.compile("[0-9a-f]{64}")
 

@@ -27,10 +27,10 @@ from function.engine.loading import Loaded, LoadedTexts, load
 from function.engine.tensors import TensorsError
 from function.executor import Executor
 from function.http import ASGIApp, Message, Receive, Scope, Send
-from function.s3.fetch import RefusedError, fetch, parse_published
+from function.s3.fetch import fetch
 from function.s3.folders import SharedFolder, closed_if_failed, open_shared, own_folder, remove_unused
-from function.s3.objects import TIMEOUT, Objects
-from function.s3.published import POINTER, Pointer
+from function.s3.objects import TIMEOUT, Objects, RemoteError
+from function.s3.published import POINTER, Pointer, parse_pointer
 from function.search.query import Found, Lap, Query, Search
 from function.search.search import make_search
 from function.settings import Settings
@@ -107,7 +107,7 @@ class BundleReloader:
             answer = self._objects.read(POINTER)
             assert answer is not None  # only a conditional request returns None
             content, self._etag = answer
-            pointer = parse_published(content, self._objects.url)
+            pointer = parse_pointer(content, f"{self._objects.url}/{POINTER}")
 
             def fill(folder: Path) -> None:
                 nonlocal embedder
@@ -150,7 +150,6 @@ class BundleReloader:
         return answer
 
     def _begin_request(self) -> ActiveBundle:
-        """Return the current bundle, and start a poll in a thread if requests start them and one is due."""
         is_due = monotonic() - self._last_poll >= self._settings.bundle_poll_seconds
         if self._by_requests and is_due and not self._polling.locked():
             self._last_poll = monotonic()
@@ -204,8 +203,10 @@ class BundleReloader:
             else:
                 self._refused, (content, etag) = None, answer
                 try:
-                    self._switch(parse_published(content, self._objects.url))
-                except (RefusedError, TensorsError) as error:  # the next poll would find the same
+                    self._switch(parse_pointer(content, f"{self._objects.url}/{POINTER}"))
+                except RemoteError:
+                    raise
+                except (BundleError, TensorsError) as error:  # the next poll would find the same
                     self._refused = str(error)
                     self._fail(error)
                 self._etag = etag
@@ -218,7 +219,6 @@ class BundleReloader:
             self._polling.release()
 
     def _switch(self, pointer: Pointer) -> None:
-        """Serve another version, or the same one with other removed rows."""
         served = self.served.pointer
         if (pointer.version, pointer.removed_rows) != (served.version, served.removed_rows):
             began = perf_counter()
@@ -230,25 +230,20 @@ class BundleReloader:
         self.status.error = None
 
     def _note(self, pointer: Pointer, began: float) -> None:
-        """Note in the status what is served now, and the milliseconds since `began`."""
         self.status.version = pointer.version
         self.status.fetch_milliseconds = round((perf_counter() - began) * 1e3, 2)
         self.status.removed = len(pointer.removed_rows)
 
     def _open_beside(self, pointer: Pointer) -> ActiveBundle:
-        """Open another bundle, or the same one again, with the model that is open already."""
         current = self.served.bundle
 
         def fill(folder: Path) -> None:
             fetch(self._objects, pointer.version, folder, current.folder, AT_ONCE_BESIDE)
 
         folder = open_shared(self._own_folder / pointer.version, fill)
-        try:
-            with closed_if_failed(folder):
-                self._check(read_manifest(folder.path))
-            return self._open(pointer, folder, current.embedder)
-        except BundleError as error:  # the files are those that were published: fetching again would not help
-            raise RefusedError(str(error)) from error
+        with closed_if_failed(folder):
+            self._check(read_manifest(folder.path))
+        return self._open(pointer, folder, current.embedder)
 
     def _open(self, pointer: Pointer, folder: SharedFolder, embedder: Embedder | None) -> ActiveBundle:
         """Open a fetched bundle without its removed rows, with its search once there is an executor.
@@ -267,16 +262,14 @@ class BundleReloader:
         return active
 
     def _check(self, manifest: Manifest) -> None:
-        """Raise RefusedError unless the bundle has the model that is open, and texts."""
+        """Raise BundleError unless the bundle has the model that is open."""
         open_now = self.served.bundle.manifest
-        if manifest.index is None:
-            raise RefusedError(f"{self._objects.url}: the bundle holds a model and no texts; publish one with texts")
         same = [manifest.files.get(name) == open_now.files[name] for name in (MODEL, TOKENIZER)]
         if manifest.model != open_now.model or not all(same):
             found = f"the bundle's model is {manifest.model.name} or was exported otherwise"
             expected = f"expected {open_now.model.name} as it is open here"
             advice = "roll back, and publish another model under another prefix"
-            raise RefusedError(f"{self._objects.url}: {found}, {expected}; {advice}")
+            raise BundleError(f"{self._objects.url}: {found}, {expected}; {advice}")
 
     def _fail(self, error: Exception) -> None:
         is_foreseen = isinstance(error, BundleError | TensorsError | OSError)
@@ -323,6 +316,5 @@ def _leave_nothing(unused: deque[SharedFolder], own_folder: Path) -> None:
 
 
 def _remove_all(unused: deque[SharedFolder]) -> None:
-    """Remove the folders that nothing in this process uses any more."""
     while unused:
         unused.popleft().close()

@@ -151,7 +151,6 @@ def check_column(field: str, name: str, kinds: Mapping[str, str], wanted: Sequen
 
 
 def _check_fields(query: Query) -> None:
-    """Raise SearchError for fields that do not go together."""
     if query.id is not None and query.text is not None:
         raise SearchError(f"id: found {query.id[:LONGEST_FOUND]!r} with a text, expected one of them; leave one out")
     if query.id is None and query.text is None:

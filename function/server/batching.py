@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count, groupby
 from time import monotonic
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from function.engine.embedder import Embedder, TokenIds
 from function.engine.quantization import Embeddings
 from function.engine.tensors import Array
 from function.errors import reply_to
+from function.executor import Executor, Returned
 from function.http import ASGIApp, HttpError, Message, Receive, Scope, Send, header
 from function.middleware import discard_body
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from function.engine.rerank.reranker import Logits, Reranker
     from function.server.metrics import Metrics
 
-Returned = TypeVar("Returned")
 Outputs = Array[np.float32]  # a row for each text: (n, dim) embeddings, or (n,) logits
 RunBatch = Callable[[Sequence[TokenIds]], Outputs]  # runs a model on one batch; equal functions share batches
 
@@ -63,7 +63,7 @@ class Waiting:
     row: int
 
 
-class BatchingExecutor:
+class BatchingExecutor(Executor):
     """Embeds the texts of many requests together, in `threads` threads, and searches large corpora in threads too."""
 
     def __init__(
@@ -73,7 +73,7 @@ class BatchingExecutor:
 
         A text that has more tokens than a batch is a batch of its own.
         """
-        self._embedder = embedder
+        super().__init__(embedder)
         self._metrics = metrics
         self._model_threads = ThreadPoolExecutor(threads, "model")
         self._other_threads = ThreadPoolExecutor(max(threads, OTHER_THREADS), "search")
@@ -83,7 +83,6 @@ class BatchingExecutor:
         self._queue: dict[tuple[RunBatch, int], list[Waiting]] = {}  # by model and number of tokens, never empty
         self._numbers = count()
         self._tokens = 0  # in the queue
-        self.embedded_at = monotonic()  # load has just embedded a text
 
     async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
         """Return what Embedder.tokenize returns."""
@@ -131,7 +130,6 @@ class BatchingExecutor:
         return embeddings
 
     async def _run_queued(self, tokens: Sequence[TokenIds], run: RunBatch, results: Outputs) -> Outputs:
-        """Queue texts, let `run` compute their batches, and return the results."""
         loop = asyncio.get_running_loop()
         for rows in self._split(tokens):
             piece = Piece(tokens, rows, results, loop.create_future(), len(rows))
@@ -159,11 +157,9 @@ class BatchingExecutor:
             yield [row for batch in batches[start : start + size] for row in batch]
 
     def _room(self, length: int) -> int:
-        """Return how many texts with this number of tokens a batch takes."""
         return max(1, self._tokens_per_batch // length)
 
     def _start_batches(self) -> None:
-        """Start a batch in every idle thread, as long as texts wait."""
         while self._idle and self._queue:
             run, length = key = min(self._queue, key=lambda key: self._queue[key][0].number)
             texts = self._queue.pop(key)
@@ -196,7 +192,6 @@ class BatchingExecutor:
                 piece.done.set_result(None)
 
     def _remove(self, piece: Piece) -> None:
-        """Remove the texts of a piece that still wait, if any."""
         for key, texts in list(self._queue.items()):
             kept = [text for text in texts if text.piece is not piece]
             self._tokens -= key[1] * (len(texts) - len(kept))
@@ -229,9 +224,6 @@ class Admission:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
 
         async def delayed_send(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] == 429:

@@ -123,17 +123,15 @@ def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
 
 
 def _serve(options: argparse.Namespace, listeners: Sequence[socket.socket]) -> int:
-    """Load the bundle, and serve it on these sockets, with a worker for each."""
     from function.api_keys import check_listener
-    from function.server.workers import Batching, Workers, make_app
+    from function.server.workers import Workers, make_app
 
-    batching = Batching(options.threads, options.max_queued_tokens, options.tokens_per_batch)
     try:
         given = {"BUNDLE_DIR": options.bundle, "CORS_ORIGINS": options.cors_origins}
         settings = read_settings(os.environ | {name: value for name, value in given.items() if value is not None})
         check_listener(listeners[0].getsockname()[0], settings, options.open)
         with no_garbage_collection():  # later collections skip these objects too: marking them would copy their pages
-            app = make_app(settings, batching)
+            app = make_app(settings, options.threads, options.max_queued_tokens, options.tokens_per_batch)
     except (BundleError, TensorsError, SettingsError) as error:
         return fail(error)
     _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -35,15 +34,6 @@ if TYPE_CHECKING:
 
 STOPPING = signal.SIGUSR1  # tells a worker that the server is about to stop
 PATIENCE = 0.05  # seconds; a request that takes less time is not watched
-
-
-@dataclass(frozen=True, slots=True)
-class Batching:
-    """How a process embeds: threads with the model, and the maximum tokens of the queue and of a batch."""
-
-    threads: int
-    max_queued_tokens: int
-    tokens_per_batch: int = TOKENS_PER_BATCH
 
 
 class ServerApp:
@@ -130,8 +120,13 @@ class ServerApp:
                 watcher.cancel()
 
 
-def make_app(settings: Settings, batching: Batching) -> ServerApp:
-    """Return the app over the bundle of these settings. Raises the same errors as load and create_app."""
+def make_app(
+    settings: Settings, threads: int, max_queued_tokens: int, tokens_per_batch: int = TOKENS_PER_BATCH
+) -> ServerApp:
+    """Return the app over the bundle of these settings. Raises the same errors as load and create_app.
+
+    `threads` run the model; the other two are the maximum tokens of the queue and of a batch.
+    """
     stopwatch = Stopwatch()
     reloader = None
     if settings.bundle_url:
@@ -147,9 +142,7 @@ def make_app(settings: Settings, batching: Batching) -> ServerApp:
     metrics, log = Metrics(), make_logger(settings)
     cold_start = ColdStart(lambda phases: log.info("start", extra={"milliseconds": phases}))
     cold_start.end(stopwatch.phases)
-    executor = BatchingExecutor(
-        bundle.embedder, batching.threads, batching.max_queued_tokens, batching.tokens_per_batch, metrics
-    )
+    executor = BatchingExecutor(bundle.embedder, threads, max_queued_tokens, tokens_per_batch, metrics)
     admission = partial(Admission, executor=executor)
     app = create_app(bundle, settings, log, cold_start, executor, reloader, admission)
     metrics.add_route(app.fastapi)  # makes it now: a server has the time, and its workers share what that imports

@@ -36,13 +36,13 @@ def test_headlines_are_read_where_they_are(headlines: Path, monkeypatch: pytest.
     read = read_texts(headlines, 10)
     assert read.texts == [f"headline number {number} of many" for number in range(10)]
     assert read.description() == "10 headlines"
-    assert short_queries(headlines, 3, 4) == [f"headline number {number}" for number in range(15, 19)]
+    assert short_queries(headlines, 4) == [f"headline number {number} of" for number in range(15, 19)]
 
 
 def test_without_headlines_the_documentation_is_read_and_its_queries_are_not_in_the_index(
     tmp_path: Path, documentation: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    read, asked = read_texts(tmp_path, 10**6), short_queries(tmp_path, 100, 10**6)
+    read, asked = read_texts(tmp_path, 10**6), short_queries(tmp_path, 10**6)
     assert read.description() == "600 texts of Python's own documentation"
     assert capsys.readouterr().out.startswith(
         f"{tmp_path} has no headlines.csv.gz: measuring on Python's own documentation"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from export.errors import EXTRAS, explain_import
+from export.errors import EXTRAS, PACKAGES, explain_import
 from function.engine.bundle import INDEX
 from tests.export.command_line import STORY_COLUMNS, Run, contents, error_line, names, run, write_texts
 from tests.export.conftest import TINY_BERT
@@ -25,7 +25,10 @@ from tests.project import ROOT
     ("arguments", "message"),
     [
         (["{tiny}", "--corpus", "{here}/none.csv"], "none.csv: No such file or directory"),
-        (["{tiny}", "--corpus", "{few}", "--calibration", "{few}"], "3 calibration texts; expected at least 64"),
+        (
+            ["{tiny}", "--corpus", "{few}", "--calibration", "{few}"],
+            "--calibration: found 3 texts, expected at least 64",
+        ),
         (["{here}/no/model", "--corpus", "{few}", "--calibration", "{few}"], "no/model: expected a folder, or a name"),
         (["{here}", "--corpus", "{few}", "--calibration", "{few}"], "config.json: cannot be read as a model"),
     ],
@@ -54,7 +57,7 @@ def test_a_broken_model_ends_with_one_line_and_leaves_no_bundle(
     without_a_tensor(tiny_copy)
     line = error_line(run("model", tiny_copy, "--calibration", calibration, "--out", tmp_path / "out" / "bundle"))
     assert line.startswith(f"error: {tiny_copy}")
-    assert "the weights lack 1 tensors, such as " in line
+    assert "lacks 1 tensors of a bert model, such as " in line
 
 
 def test_an_error_of_the_disk_is_one_line_that_names_the_place(
@@ -103,8 +106,10 @@ runpy.run_module("export", run_name="__main__", alter_sys=True)
 
 def test_the_extras_are_those_of_the_project() -> None:
     stated = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    for extra, packages in EXTRAS.items():
-        assert set(packages.values()) == {re.split("[><=]", requirement)[0] for requirement in stated[extra]}
+    for extra, modules in EXTRAS.items():
+        assert {PACKAGES.get(module, module) for module in modules} == {
+            re.split("[><=]", requirement)[0] for requirement in stated[extra]
+        }
 
 
 def test_a_command_without_its_extra_ends_in_one_line() -> None:

@@ -20,7 +20,7 @@ from function.api_keys import Views, bound_filter
 from function.app import App
 from function.engine.embedder import Embedder
 from function.engine.loading import load
-from function.executor import InlineExecutor
+from function.executor import Executor
 from function.http import HttpError
 from function.search.search import make_search
 from function.settings import ApiKey, Settings, SettingsError, hash_key
@@ -232,7 +232,7 @@ def test_a_bundle_that_a_filter_does_not_fit_shows_nothing(
 ) -> None:
     """A newer bundle from S3 can lack the column."""
     current = [load(bundles["ab"], embedder)]
-    executor = InlineExecutor(embedder)
+    executor = Executor(embedder)
     views = Views(lambda: current[0], make_search(current[0], executor), executor)
     token = bound_filter.set(FILTER)
     assert (views.current().rows, views.current() is views.current()) == (60, True)

@@ -38,7 +38,6 @@ _MARKUP = re.compile(
     r"|(?P<gap>\n[ \t]*(?=\n))"
 )
 
-NOTHING = frozenset[str]()
 Run = tuple[int, int, int, bool]  # marks: their end, their number, that at first, whether they could end an emphasis
 Range = tuple[int, int]  # start and end in characters (Unicode code points) of the text
 

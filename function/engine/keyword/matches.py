@@ -135,10 +135,8 @@ class Matches:
         if allowed is not None:
             return self.within(allowed).best(top_k)
         rows = self.best_rows(top_k)
-        return [Hit(*hit) for hit in zip(rows.tolist(), self._rounded(rows), strict=True)]
-
-    def _rounded(self, rows: Rows) -> list[float]:
-        return [round(score, DECIMALS) for score in self.scores_of(rows).tolist()]
+        scores = self.scores_of(rows).tolist()
+        return [Hit(row, round(score, DECIMALS)) for row, score in zip(rows.tolist(), scores, strict=True)]
 
     def best_rows(self, top_k: int) -> Rows:
         """Return the rows of `best`."""

@@ -128,7 +128,6 @@ class Column:
         return self.values
 
     def _rows_of(self, matches: Mask) -> Mask:
-        """Return the rows of the codes or values that match."""
         if self.rows is not None:
             mask = np.zeros(self.count, np.bool_)
             mask[self.rows[matches]] = True

@@ -58,7 +58,6 @@ def add_openai(app: FastAPI, embedding: TextEmbedding) -> None:
     )
     async def embeddings(body: EmbeddingsRequest, request: Request) -> Response:
         stopwatch = stopwatch_of(request)
-        stopwatch.lap("parse")
         tokens = await embedding.tokenize(as_list(body.input), INPUT)
         found = await embedding.embed(tokens, INPUT, stopwatch, body.dimensions)
         rows = base64_texts(found) if body.encoding_format == "base64" else await embedding.write(found)

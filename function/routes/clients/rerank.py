@@ -122,7 +122,6 @@ class Reranking:
 
     async def score(self, body: RerankRequest | DocumentsRequest, stopwatch: Stopwatch) -> RerankScores:
         """Return the scores of the texts. Raises HttpError with 424 without a reranker, 413 beyond a limit."""
-        stopwatch.lap("parse")
         bundle, texts = self.current(), body.texts
         if not isinstance(bundle, LoadedBundle) or bundle.manifest.rerank is None:
             raise HttpError(424, "rerank: this bundle has no reranker; export it again with --rerank MODEL")

@@ -27,7 +27,7 @@ from function.routes.fields import (
 )
 from function.routes.predict import TextEmbedding
 from function.routes.replies import json_text, text_reply
-from function.telemetry import Stopwatch, stopwatch_of
+from function.telemetry import stopwatch_of
 
 EMBED, SIMILARITY = union_tag("embed"), union_tag("similarity")
 INPUTS = "inputs"  # the field whose limits are passed
@@ -92,70 +92,51 @@ class AnyRequest(RootModel[Annotated[AnyTask, Discriminator(_task)]]):
 
 def add_tei(app: FastAPI, embedding: TextEmbedding) -> None:
     """Add the routes to the app."""
-    post = partial(app.post, responses=REFUSED, description=describe_limits(embedding.settings))
+    settings, model = embedding.settings, embedding.embedder.model
+    post = partial(app.post, responses=REFUSED, description=describe_limits(settings))
+
+    async def tokens_of(texts: list[str], options: TruncationOptions) -> list[TokenIds]:
+        tokens = await embedding.tokenize(texts, INPUTS, options.prompt_name or "")
+        if options.truncate is False:
+            refuse_truncated(tokens, INPUTS, str(model.max_tokens))
+        return tokens
 
     @post("/embed", summary="Embeddings, as text-embeddings-inference returns them")
-    async def embed_route(body: EmbedRequest, request: Request) -> Response:
-        return await embed(body, embedding, _begin(request))
+    async def embed(body: EmbedRequest, request: Request) -> Response:
+        stopwatch = stopwatch_of(request)
+        tokens = await tokens_of(as_list(body.inputs), body)
+        rows = await embedding.write(await embedding.embed(tokens, INPUTS, stopwatch, body.dimensions))
+        return text_reply(embedding.reply(f"[{','.join(rows)}]", len(tokens), INPUTS, stopwatch))
 
     @post("/similarity", summary="How alike a sentence is to others")
-    async def similarity_route(body: SimilarityRequest, request: Request) -> Response:
-        return await compare(body, embedding, _begin(request))
+    async def compare(body: SimilarityRequest, request: Request) -> Response:
+        stopwatch = stopwatch_of(request)
+        texts = [body.inputs.source_sentence, *body.inputs.sentences]
+        tokens = await tokens_of(texts, body.parameters or TruncationOptions())
+        source, *others = await embedding.embed(tokens, INPUTS, stopwatch)
+        cosines = [min(1.0, max(-1.0, float(other @ source))) for other in others]  # rounding can pass 1
+        return text_reply(embedding.reply(json_text(cosines), len(texts), INPUTS, stopwatch))
 
     @post("/", summary="The same as /embed or /similarity, by the form of inputs")
-    async def either_route(body: AnyRequest, request: Request) -> Response:
+    async def embed_or_compare(body: AnyRequest, request: Request) -> Response:
         if isinstance(body.root, EmbedRequest):
-            return await embed(body.root, embedding, _begin(request))
-        return await compare(body.root, embedding, _begin(request))
+            return await embed(body.root, request)
+        return await compare(body.root, request)
 
     @post("/tokenize", summary="The tokens of one or several texts, all of them")
-    async def tokenize_route(body: TokenizeRequest, request: Request) -> Response:
-        return await tokenize(body, embedding, _begin(request))
+    async def tokenize(body: TokenizeRequest, request: Request) -> Response:
+        stopwatch, texts = stopwatch_of(request), as_list(body.inputs)
+        refuse_texts(texts, settings, INPUTS)
 
+        def spell_all() -> str:
+            lists, count = [], 0
+            for text in texts:
+                pieces = embedding.embedder.encode(text, body.prompt_name or "")
+                lists.append(spell(*pieces, with_special=body.add_special_tokens))
+                count += len(lists[-1])
+                refuse_tokens(count, len(texts), settings, INPUTS)
+            return json_text(lists)
 
-async def embed(body: EmbedRequest, embedding: TextEmbedding, stopwatch: Stopwatch) -> Response:
-    """Return the embeddings of texts, a list of lists."""
-    tokens = await _tokens_of(as_list(body.inputs), embedding, body)
-    rows = await embedding.write(await embedding.embed(tokens, INPUTS, stopwatch, body.dimensions))
-    return text_reply(embedding.reply(f"[{','.join(rows)}]", len(tokens), INPUTS, stopwatch))
-
-
-async def compare(body: SimilarityRequest, embedding: TextEmbedding, stopwatch: Stopwatch) -> Response:
-    """Return the cosines of a sentence and others, a list."""
-    texts = [body.inputs.source_sentence, *body.inputs.sentences]
-    tokens = await _tokens_of(texts, embedding, body.parameters or TruncationOptions())
-    source, *others = await embedding.embed(tokens, INPUTS, stopwatch)
-    cosines = [min(1.0, max(-1.0, float(other @ source))) for other in others]  # rounding can pass 1
-    return text_reply(embedding.reply(json_text(cosines), len(texts), INPUTS, stopwatch))
-
-
-async def tokenize(body: TokenizeRequest, embedding: TextEmbedding, stopwatch: Stopwatch) -> Response:
-    """Return the tokens of texts, each with its characters, a list of lists."""
-    texts = as_list(body.inputs)
-    refuse_texts(texts, embedding.settings, INPUTS)
-
-    def spell_all() -> str:
-        lists, count = [], 0
-        for text in texts:
-            pieces = embedding.embedder.encode(text, body.prompt_name or "")
-            lists.append(spell(*pieces, with_special=body.add_special_tokens))
-            count += len(lists[-1])
-            refuse_tokens(count, len(texts), embedding.settings, INPUTS)
-        return json_text(lists)
-
-    spelled = await embedding.executor.run(spell_all, is_long=True)
-    stopwatch.lap("tokenize")
-    return text_reply(embedding.reply(spelled, len(texts), INPUTS, stopwatch))
-
-
-async def _tokens_of(texts: list[str], embedding: TextEmbedding, options: TruncationOptions) -> list[TokenIds]:
-    tokens = await embedding.tokenize(texts, INPUTS, options.prompt_name or "")
-    if options.truncate is False:
-        refuse_truncated(tokens, INPUTS, str(embedding.embedder.model.max_tokens))
-    return tokens
-
-
-def _begin(request: Request) -> Stopwatch:
-    stopwatch = stopwatch_of(request)
-    stopwatch.lap("parse")
-    return stopwatch
+        spelled = await embedding.executor.run(spell_all, is_long=True)
+        stopwatch.lap("tokenize")
+        return text_reply(embedding.reply(spelled, len(texts), INPUTS, stopwatch))

@@ -24,7 +24,7 @@ def test_a_column_reads_like_a_list(tmp_path: Path) -> None:
     column, ids, _ = stored_columns(tmp_path / "passages.safetensors")
     assert list(column) == texts
     assert (column[-1], column[3], ids[0]) == (texts[-1], texts[3], "x")
-    for rows in (slice(5, 9), slice(9, 5), slice(None, None, 1000), slice(20, 10, -3), slice(-4, None)):
+    for rows in (slice(5, 9), slice(20, 10, -3), slice(-4, None)):
         assert column[rows] == texts[rows]
     with pytest.raises(IndexError):
         column[len(texts)]

@@ -24,7 +24,7 @@ from function.engine.hybrid import fuse
 from function.engine.keyword.matches import Matches
 from function.engine.loading import LoadedBundle, load_bundle
 from function.engine.quantization import Embeddings
-from function.executor import InlineExecutor
+from function.executor import Executor
 from function.search.query import Found, Query, Search
 from function.search.search import make_search
 from tests.conftest import WHAT, WHO, make_stories, write_bundle
@@ -208,7 +208,7 @@ def test_the_advice_is_for_bundles_with_keywords(tmp_path: Path, questions: Path
     without = write_bundle(tmp_path / "without", make_stories(), None)
     refused = evaluate(without, "--questions", few, "--mode", "hybrid")
     assert refused.code == 1
-    assert "found no keywords, expected them for the mode 'hybrid'; name another --mode, or export" in refused.err
+    assert "found the mode 'hybrid', expected one of its modes semantic; name one, or export" in refused.err
 
 
 def test_the_best_weight_of_a_set_is_advised(bundle: Path, tmp_path: Path) -> None:
@@ -325,7 +325,7 @@ def test_each_mode_is_measured_with_the_reranker_too(bundle: Path, reranked: Pat
         own = []
         for question in QUESTIONS:
             query = Query(question["query"], 100, mode, rerank=20)
-            search = make_search(loaded, InlineExecutor(loaded.embedder))
+            search = make_search(loaded, Executor(loaded.embedder))
             results = asyncio.run(_found(search, query)).results
             names = rank({result["id"]: result["score"] for result in results})
             own.append(measure(names, question["relevant"])[0])

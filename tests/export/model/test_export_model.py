@@ -89,8 +89,8 @@ def test_an_export_that_strayed_from_float32_is_refused(
 @pytest.mark.parametrize(
     ("texts", "found"),
     [
-        (list(map(str, range(63))), "63 calibration texts; expected at least 64, better 512"),
-        (["the same"] * 64, "0 calibration texts unlike the others; expected more than 10"),
+        (list(map(str, range(63))), "--calibration: found 63 texts, expected at least 64"),
+        (["the same"] * 64, "--calibration: found 0 texts unlike the others, expected more than 10"),
     ],
 )
 def test_too_few_different_texts_are_refused(texts: list[str], found: str) -> None:

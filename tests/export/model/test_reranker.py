@@ -158,7 +158,7 @@ def test_a_model_without_its_classifier_is_refused(make: Make) -> None:
     tensors = load_file(folder / "model.safetensors")
     del tensors["classifier.weight"]
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(ModelError, match=r"the weights lack 1 tensors, such as classifier\.weight"):
+    with pytest.raises(ModelError, match=r"lacks 1 tensors of a bert model, such as classifier\.weight"):
         run_original_pairs(read_cross_encoder(folder, "headless"))
 
 

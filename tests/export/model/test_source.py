@@ -314,7 +314,7 @@ def without_a_tensor(folder: Path) -> None:
             lambda folder: (folder / "model.safetensors").rename(folder / "pytorch_model.bin"),
             "has no model.safetensors",
         ),
-        (without_a_tensor, "the weights lack 1 tensors, such as encoder.layer.1.output.dense.weight"),
+        (without_a_tensor, "lacks 1 tensors of a bert model, such as encoder.layer.1.output.dense.weight"),
         (modules({"type": "custom_st.Transformer", "path": ""}), "lists custom_st.Transformer; expected"),
         (modules(module("StaticEmbedding")), "lists StaticEmbedding; expected Transformer, Pooling and then"),
         (modules(module("MLMTransformer"), module("SpladePooling")), "lists MLMTransformer, SpladePooling; expected"),
@@ -373,7 +373,7 @@ def test_texts_are_lower_cased_where_the_sentence_transformer_does(
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"vocabulary_size": 590}, "tokenizer.json: has ids up to 590; expected ids below 590"),
+        ({"vocabulary_size": 590}, "tokenizer.json: has ids up to 590, expected below 590"),
         (
             {"prompts": {"query": "the harbour " * 15}},
             "the special tokens and the prompt 'the harbour .*' take 32 of 32",

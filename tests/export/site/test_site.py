@@ -130,7 +130,7 @@ def test_a_corpus_that_is_too_large_is_refused_with_its_sizes_unless_the_limit_i
 
 
 def test_a_model_with_another_tokenizer_is_refused_with_that_reason(bundle: Path, npm: Path, tmp_path: Path) -> None:
-    with pytest.raises(BundleError, match="its model is WordLevel, expected WordPiece, the one a browser can use"):
+    with pytest.raises(BundleError, match="its model is WordLevel, expected WordPiece; use a BERT model"):
         write_site(bundle, tmp_path / "site", packages=npm)
 
 
@@ -138,13 +138,13 @@ def test_stems_of_several_languages_are_refused(npm: Path, tmp_path: Path) -> No
     metadata = ['{"lang": "en"}', '{"lang": "de"}']
     corpus = Corpus(["a goose", "eine Gans"], ["a", "b"], metadata, 0, columns={"lang": "string"})
     bundle = write_bundle(tmp_path / "bundle", corpus, KeywordOptions(language_column="lang"))
-    with pytest.raises(BundleError, match="its keywords have the stems of a language for each text"):
+    with pytest.raises(BundleError, match="has stems of a language for each text"):
         write_site(bundle, tmp_path / "site", packages=npm)
 
 
 def test_stems_of_another_language_are_refused(corpus: Corpus, npm: Path, tmp_path: Path) -> None:
     german = write_bundle(tmp_path / "bundle", corpus, KeywordOptions(stemming="german"))
-    with pytest.raises(BundleError, match="its keywords have german stems, expected english ones"):
+    with pytest.raises(BundleError, match="has german stems, expected english ones"):
         write_site(german, tmp_path / "site", packages=npm)
 
 
@@ -169,7 +169,7 @@ def test_an_error_of_npm_is_shown(site_bundle: Path, tmp_path: Path, monkeypatch
 
 def test_a_folder_without_the_packages_is_refused(site_bundle: Path, tmp_path: Path) -> None:
     done = run("site", site_bundle, "--out", tmp_path / "site", "--packages", tmp_path)
-    assert "ort.wasm.bundle.min.mjs: is missing; run `npm ci`" in error_line(done)
+    assert ": No such file or directory" in error_line(done)
 
 
 def test_the_lock_has_a_hash_for_each_package_and_no_address() -> None:

@@ -105,7 +105,7 @@ def test_the_app_receives_the_same_request_from_each_source(see: See, make: Make
         (http_api, {"headers": {"Cookie": "a=b"}, "cookies": ["c=d", "e=f"]}, {"cookie": "c=d; e=f"}),
         (rest_api, {"headers": {"X": "b"}, "multiValueHeaders": {"X": ["a", "b"]}}, {"x": "a, b"}),
         (rest_api, {"headers": {"X": "a", "Y": "c"}, "multiValueHeaders": {"x": ["b"]}}, {"x": "b", "y": "c"}),
-        (load_balancer_with_lists, {"multiValueHeaders": {"x": ["a", "b"], "y": None}}, {"x": "a, b", "y": None}),
+        (load_balancer_with_lists, {"multiValueHeaders": {"x": ["a", "b"]}}, {"x": "a, b"}),
         (rest_api, {"multiValueQueryStringParameters": {"a": ["b", "c"]}}, {"query": [["a", "b"], ["a", "c"]]}),
         (load_balancer, {"multiValueQueryStringParameters": {"a": ["b", "c"]}}, {"query": [["a", "b"], ["a", "c"]]}),
     ],
@@ -170,7 +170,6 @@ SERVED: list[tuple[Maker, str, object]] = [
     (rest_api, "requestContext.identity", None),
     (rest_api, "headers", None),
     (rest_api, "queryStringParameters", {"a": None, "b": "c"}),
-    (load_balancer, "multiValueHeaders", None),
     (load_balancer_with_lists, "multiValueQueryStringParameters", None),
 ]
 
@@ -198,7 +197,7 @@ def test_an_event_with_a_field_of_the_wrong_type_is_refused(
 ) -> None:
     event = make("POST", "/similar", QUESTION) | {"isBase64Encoded": value == "%%%"}
     found = error(answer(changed(event, where, value)))
-    assert found.startswith("event: found an object with ")
+    assert found.startswith("event: found [")
     assert "expected an HTTP request from API Gateway" in found
     assert len(found) < 500
 

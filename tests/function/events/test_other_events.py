@@ -31,8 +31,6 @@ PINGS = [
     {"warmer": True, "concurrency": 3},
     {"warmup": True},
     {"keepWarm": True},
-    "#warmup",
-    "#warmup wait=200",
     {"version": "0", "detail-type": "Scheduled Event", "source": "aws.events", "resources": ["arn"], "detail": {}},
 ]
 
@@ -48,7 +46,7 @@ def test_a_ping_is_answered_and_logged_as_a_ping(
 
 
 @pytest.mark.parametrize(
-    "event", [{"warmer": False}, {"warmer": "yes"}, {"source": "my-shop"}, {"source": ["x"]}, "warmup", ["#warmup"]]
+    "event", [{"warmer": False}, {"warmer": "yes"}, {"source": "my-shop"}, {"source": ["x"]}, "warmup"]
 )
 def test_an_event_that_only_resembles_a_ping_is_refused(answer: Answer, event: object) -> None:
     assert answer(event)["statusCode"] == 400
@@ -84,12 +82,12 @@ for _ in range(100_000):
     nested = [nested]
 
 OTHERS: list[tuple[str, object]] = [
-    ("an object with no fields", {}),
-    ("no object (NoneType)", None),
-    ("an object with type, authorizationToken, methodArn", {"type": 1, "authorizationToken": "secret", "methodArn": 1}),
-    ("an object with a, b, c, d", dict.fromkeys("abcde", "secret")),
-    ("an object with httpMethod, path, requestContext", {"httpMethod": "GET", "path": "/health", "requestContext": {}}),
-    ("an object with text", {"text": nested}),
+    ("[]", {}),
+    ("NoneType", None),
+    ("['type', 'authorizationToken', 'methodArn']", {"type": 1, "authorizationToken": "secret", "methodArn": 1}),
+    ("['a', 'b', 'c', 'd', 'e', 'f', ...]", dict.fromkeys("abcdefg", "secret")),
+    ("['httpMethod', 'path', 'requestContext']", {"httpMethod": "GET", "path": "/health", "requestContext": {}}),
+    ("['text']", {"text": nested}),
 ]
 
 

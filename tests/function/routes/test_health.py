@@ -14,7 +14,7 @@ import pytest
 from function.engine.embedder import Embedder
 from function.engine.quantization import Embeddings
 from function.routes import status
-from function.server.workers import Batching, make_app
+from function.server.workers import make_app
 from function.settings import Settings
 from tests.function.events.event_makers import http_api
 
@@ -77,7 +77,7 @@ def test_a_check_embeds_if_nothing_was_embedded_for_a_minute(
 
 
 def test_checks_at_the_same_time_embed_once(bundle: Path, embedded: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    app = make_app(Settings(bundle_dir=bundle), Batching(1, 10**6))
+    app = make_app(Settings(bundle_dir=bundle), 1, 10**6)
     embedded.clear()
     a_minute_later = time.monotonic() + status.SECONDS_BETWEEN_CHECKS
     monkeypatch.setattr(status, "monotonic", lambda: a_minute_later)
@@ -113,7 +113,7 @@ def test_a_model_that_cannot_embed_is_a_503_and_the_log_has_its_trace(
 async def test_a_model_that_does_not_answer_in_time_is_a_503(
     bundle: Path, later: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = make_app(Settings(bundle_dir=bundle), Batching(1, 10**6))
+    app = make_app(Settings(bundle_dir=bundle), 1, 10**6)
     gate = threading.Event()
 
     def hang(self: Embedder, ids: Sequence[list[int]]) -> Embeddings:

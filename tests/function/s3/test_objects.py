@@ -6,7 +6,6 @@ import pytest
 
 from function import aws
 from function.s3.objects import Objects, RemoteError
-from function.s3.published import LARGEST_DOCUMENT
 from tests.stand_ins.faults import Proxy, dawdle, refuse
 from tests.stand_ins.fixtures import Publish
 
@@ -62,15 +61,6 @@ def test_what_s3_refuses_is_told_with_what_to_do(
     with pytest.raises(RemoteError) as raised:
         Objects(url, environment).read("current.json")
     assert str(raised.value) == f"{url}/current.json: {status} {code}; {advice}"
-
-
-def test_an_answer_that_is_longer_than_a_pointer_can_be_is_refused(
-    url: str, environment: dict[str, str], proxy: Proxy
-) -> None:
-    large = b"{" * (LARGEST_DOCUMENT + 1)
-    proxy.fail("current.json", lambda exchange: exchange.answer(200, {}, large))
-    with pytest.raises(RemoteError, match=f"current.json: has more than {LARGEST_DOCUMENT} bytes"):
-        Objects(url, environment).read("current.json")
 
 
 def test_an_answer_that_stops_is_an_error(

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from export.publishing.store import Store
-from function.engine.bundle import MANIFEST, read_manifest
-from function.s3.fetch import RefusedError
+from function.engine.bundle import MANIFEST, BundleError, read_manifest
 from tests.function.s3.asking import Behind, Start, ask, left
 from tests.stand_ins.faults import FAULTS, Fault, Proxy, change, cut, refuse
 from tests.stand_ins.fixtures import Publish
@@ -144,7 +143,7 @@ def test_what_is_no_manifest_is_refused_by_a_start_and_by_a_poll(
     version = publish(bundle)
     switch, client = start()
     publish_manifest(s3, url, b"[" * 100_000)
-    with pytest.raises(RefusedError, match=r"manifest\.json: maximum recursion depth exceeded") as raised:
+    with pytest.raises(BundleError, match=r"manifest\.json: maximum recursion depth exceeded") as raised:
         start()
     switch.poll()
     assert switch.status.error == str(raised.value)
@@ -159,6 +158,6 @@ def test_a_manifest_that_lists_what_is_no_name_of_a_file_is_refused(
     fields = json.loads((bundle / MANIFEST).read_text())
     fields["files"][name] = {"bytes": 1, "sha256": "0" * 64}
     publish_manifest(s3, url, json.dumps(fields).encode())
-    with pytest.raises(RefusedError, match="expected the name of a file; publish it again"):
+    with pytest.raises(BundleError, match="expected the name of a file; publish it again"):
         start()
     assert left(environment) == []

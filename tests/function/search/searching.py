@@ -6,7 +6,7 @@ from typing import Any
 
 from function.engine.embedder import Embedder
 from function.engine.loading import Loaded, load
-from function.executor import InlineExecutor, Returned, finish
+from function.executor import Executor, Returned, finish
 from function.search.query import Found, Query
 from function.search.search import make_search
 
@@ -15,14 +15,14 @@ Run = Callable[[Query], Coroutine[Any, Any, Found]]
 
 def find(bundle: Loaded, query: Query) -> Found:
     """Return what a query finds in a bundle."""
-    return finish(make_search(bundle, InlineExecutor(bundle.embedder))(query, lambda phase: None))
+    return finish(make_search(bundle, Executor(bundle.embedder))(query, lambda phase: None))
 
 
 def watched_search(bundle: Path, embedder: Embedder) -> tuple[Run, list[bool]]:
     """Return a search, and a list to which it adds whether each piece of its work is long."""
     was_long: list[bool] = []
 
-    class Watched(InlineExecutor):
+    class Watched(Executor):
         async def run(self, work: Callable[[], Returned], *, is_long: bool = False) -> Returned:
             was_long.append(is_long)
             return await super().run(work, is_long=is_long)

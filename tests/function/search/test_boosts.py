@@ -13,7 +13,7 @@ from export.corpus import Corpus
 from export.index.indexer import check_boost
 from function.engine.bundle import BundleError
 from function.engine.embedder import Embedder
-from function.engine.loading import Loaded, load
+from function.engine.loading import LoadedTexts, load
 from function.search.query import Query, SearchError
 from tests.conftest import write_bundle
 from tests.function.search.searching import find
@@ -41,12 +41,14 @@ def product(row: int) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def catalogue(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Loaded:
+def catalogue(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> LoadedTexts:
     words = ["door", "letter", "river", "market", "radio", "spoon"]
     texts = [f"Wooden {words[row % 6]} {words[row // 6 % 6]}." for row in range(ROWS)]
     metadata = [json.dumps(product(row)) for row in range(ROWS)]
     corpus = Corpus(texts, [f"p-{row}" for row in range(ROWS)], metadata, empty_texts=0, columns=COLUMNS)
-    return load(write_bundle(tmp_path_factory.mktemp("catalogue") / "bundle", corpus), embedder)
+    loaded = load(write_bundle(tmp_path_factory.mktemp("catalogue") / "bundle", corpus), embedder)
+    assert isinstance(loaded, LoadedTexts)
+    return loaded
 
 
 def by_hand(metadata: dict[str, Any]) -> float:
@@ -60,7 +62,7 @@ def by_hand(metadata: dict[str, Any]) -> float:
 
 
 @pytest.mark.parametrize("mode", ["semantic", "keyword", "hybrid"])
-def test_the_best_200_hits_are_ordered_by_their_sums(catalogue: Loaded, mode: str) -> None:
+def test_the_best_200_hits_are_ordered_by_their_sums(catalogue: LoadedTexts, mode: str) -> None:
     plain = find(catalogue, Query("wooden river door", 250, mode)).results
     found = find(catalogue, Query("wooden river door", 250, mode, boost=BOOST)).results
     boosts = {hit["id"]: by_hand(hit["metadata"]) for hit in plain[:200]}
@@ -73,7 +75,7 @@ def test_the_best_200_hits_are_ordered_by_their_sums(catalogue: Loaded, mode: st
     assert found[7]["scores"][mode] + found[7]["scores"]["boost"] == pytest.approx(found[7]["score"], abs=1e-5)
 
 
-def test_the_newest_of_equal_texts_is_first_and_pages_groups_and_filters_have_the_same_order(catalogue: Loaded) -> None:
+def test_the_newest_of_equal_texts_is_first_and_pages_groups_and_filters_have_the_same_order(catalogue: LoadedTexts) -> None:
     query = Query("wooden door letter", 20, "semantic", boost={"date": {"half_life": "30d", "weight": 0.2}})
     best = find(catalogue, query).results
     equal = [hit for hit in best if hit["text"] == best[0]["text"] and hit["metadata"]]
@@ -85,7 +87,7 @@ def test_the_newest_of_equal_texts_is_first_and_pages_groups_and_filters_have_th
     assert [hit["id"] for hit in red] == [hit["id"] for hit in best if "red" in hit["metadata"].get("tags", ())][:5]
 
 
-def test_the_bundles_default_counts_unless_the_request_has_its_own(catalogue: Loaded) -> None:
+def test_the_bundles_default_counts_unless_the_request_has_its_own(catalogue: LoadedTexts) -> None:
     boost = {"sold": {"log": True, "weight": 0.05}}
     index = replace(catalogue.manifest.corpus, boost=boost)
     default, query = replace(catalogue, manifest=replace(catalogue.manifest, index=index)), Query("wooden door", 30)
@@ -110,7 +112,7 @@ def test_the_bundles_default_counts_unless_the_request_has_its_own(catalogue: Lo
     ],
 )
 def test_a_wrong_boost_is_refused_in_a_request_and_at_the_export(
-    catalogue: Loaded, boost: dict[str, Any], message: str
+    catalogue: LoadedTexts, boost: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(SearchError, match=message):
         find(catalogue, Query("door", boost=boost))

@@ -11,7 +11,7 @@ import pytest
 
 from export.corpus import Corpus
 from function.engine.loading import LoadedBundle, load_bundle
-from function.executor import InlineExecutor
+from function.executor import Executor
 from function.search.query import Found, Lap, Query, SearchError
 from function.search.search import make_search
 from tests.conftest import write_bundle
@@ -40,7 +40,7 @@ def search(reranked: LoadedBundle) -> Search:
 
 def run(bundle: LoadedBundle, query: Query, lap: Lap = lambda phase: None) -> Found:
     async def search() -> Found:
-        return await make_search(bundle, InlineExecutor(bundle.embedder))(query, lap)
+        return await make_search(bundle, Executor(bundle.embedder))(query, lap)
 
     return asyncio.run(search())
 

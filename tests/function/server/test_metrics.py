@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from function.server.workers import Batching, ServerApp, make_app
+from function.server.workers import ServerApp, make_app
 from function.settings import Settings
 from tests.conftest import InProcess
 from tests.function.server.running import counted
@@ -14,7 +14,7 @@ from tests.function.server.running import counted
 
 @pytest.fixture
 def app(bundle: Path) -> ServerApp:
-    return make_app(Settings(bundle_dir=bundle), Batching(1, 10**6))
+    return make_app(Settings(bundle_dir=bundle), 1, 10**6)
 
 
 @pytest.fixture

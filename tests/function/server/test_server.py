@@ -15,7 +15,7 @@ from starlette.routing import Route
 from export.corpus import Corpus
 from function.app import App
 from function.server.cli import main
-from function.server.workers import Batching, make_app
+from function.server.workers import make_app
 from function.settings import Settings
 from tests.function.server.running import WAIT, address_of, drain, started
 from tests.project import ROOT
@@ -123,7 +123,7 @@ def test_an_address_of_no_use_is_refused(host: str, expected: str, capsys: pytes
 
 
 def test_all_routes_are_there_before_a_server_makes_workers(bundle: Path) -> None:
-    app = make_app(Settings(bundle_dir=bundle), Batching(1, 1)).app
+    app = make_app(Settings(bundle_dir=bundle), 1, 1).app
     assert isinstance(app, App)
     assert "/mcp" in {route.path for route in app.fastapi.routes if isinstance(route, Route)}
 
