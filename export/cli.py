@@ -35,6 +35,7 @@ from function.engine.bundle import (
     Manifest,
     read_manifest,
 )
+from function.engine.metadata.filters import FilterError
 from function.engine.tensors import TensorsError
 from function.engine.tokenizer import read_tokenizer
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from export.index.verify import Check
     from export.model.calibration import CalibrationTexts
 
+BROKEN = (ModelError, BundleError, TensorsError)  # errors of what a command reads
 CHANGE_NO_BUNDLE = ("verify", "evaluate", "site", *PUBLISHING)
 
 console = TerminalConsole()
@@ -80,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     return _export(parse_arguments(words, Path(folder)))
             case _:
                 return _export(options)
-    except (ClusterError, CorpusError, ModelError, BundleError, PackagesError, TensorsError, OSError) as error:
+    except (ClusterError, CorpusError, FilterError, PackagesError, OSError, *BROKEN) as error:
         message = str(error).partition("\n")[0]
         if isinstance(error, OSError) and error.filename:
             message = f"{error.filename}: {error.strerror}"

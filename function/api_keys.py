@@ -52,11 +52,7 @@ class ApiKeys:
         self._keys = keys
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request.
-
-        An event that is not an HTTP request needs no key and finds all texts, because its caller has shown AWS
-        credentials. Neither does an event that is refused anyway.
-        """
+        """Answer one request. A direct invocation finds all texts, because its caller has shown AWS credentials."""
         if _is_open(scope):
             await self._app(scope, receive, send)
         elif (key := self._find_key(scope)) is None:
@@ -74,26 +70,23 @@ class ApiKeys:
         return found[0] if found and len(values) == 1 and scheme.lower() == b"bearer" else None
 
 
-class JwtFilter:
-    """Binds the claim of the token that API Gateway has verified; answers a request without it with 403."""
+def bind_claim(app: ASGIApp, jwt_filter: str) -> ASGIApp:
+    """Return an app that binds CLAIM=COLUMN, a claim of the token that API Gateway has verified; 403 without it."""
+    claim, _, column = jwt_filter.rpartition("=")
 
-    def __init__(self, app: ASGIApp, jwt_filter: str) -> None:
-        """Take CLAIM=COLUMN."""
-        self._app = app
-        self._claim, _, self._column = jwt_filter.rpartition("=")
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        value: Any = scope.get("aws.event") or {}
-        for name in ("requestContext", "authorizer", "jwt", "claims", self._claim):
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        value: Any = scope.get("aws.event")
+        for name in ("requestContext", "authorizer", "jwt", "claims", claim):
             value = value.get(name) if isinstance(value, dict) else None
         if _is_open(scope):
-            await self._app(scope, receive, send)
-        elif not isinstance(value, str) or not value:
-            message = f"authorization: the token has no claim {self._claim!r}, expected one with a text; ask its issuer"
-            await error_reply(403, message, scope["path"])(scope, receive, send)
+            await app(scope, receive, send)
+        elif isinstance(value, str) and value:
+            await _answer_bound(app, {column: {"$eq": value}}, scope, receive, send)
         else:
-            await _answer_bound(self._app, {self._column: {"$eq": value}}, scope, receive, send)
+            message = f"authorization: the token has no claim {claim!r}, expected one with a text; ask its issuer"
+            await error_reply(403, message, scope["path"])(scope, receive, send)
+
+    return answer
 
 
 def _is_open(scope: Scope) -> bool:
@@ -120,19 +113,25 @@ def _refusal(scope: Scope) -> Reply:
 
 
 def access_layers(bundle: Loaded, settings: Settings, logger: Log) -> list[Callable[[ASGIApp], ASGIApp]]:
-    """Return the layers that the settings need, innermost first. Raises SettingsError if they cannot be used."""
+    """Return the layers that the settings need, innermost first.
+
+    Raises SettingsError if keys cannot be read, or if a bound filter does not fit the bundle.
+    """
+    stored = StoredKeys(settings, logger) if settings.api_keys_arn else None
+    get = (lambda: settings.api_keys) if stored is None else stored.get
+    filters = {f"the filter of {key.name}": key.filter for key in get() if key.filter is not None}
     layers: list[Callable[[ASGIApp], ASGIApp]] = []
-    keys: Sequence[ApiKey] = settings.api_keys
     if settings.jwt_filter:
-        layers.append(partial(JwtFilter, jwt_filter=settings.jwt_filter))
-    if settings.api_keys_arn:
-        stored = StoredKeys(settings, logger)
-        keys = stored.get()
-        layers.append(partial(ApiKeys, keys=stored.get))
-    elif keys:
-        layers.append(partial(ApiKeys, keys=lambda: settings.api_keys))
-    check_filters(bundle, settings, keys)
-    return layers
+        filters["JWT_FILTER"] = {settings.jwt_filter.rpartition("=")[2]: {"$eq": ""}}
+        layers.append(partial(bind_claim, jwt_filter=settings.jwt_filter))
+    for where, condition in filters.items():
+        if not isinstance(bundle, LoadedTexts):
+            raise SettingsError(f"{where}: the texts are in S3 Vectors, expected in the bundle; publish with the texts")
+        try:
+            read_filter(condition, bundle.column_kinds)
+        except FilterError as error:
+            raise SettingsError(f"{where}: {error}; name a column of the bundle") from error
+    return [*layers, partial(ApiKeys, keys=get)] if stored or settings.api_keys else layers
 
 
 class Views:
@@ -164,7 +163,7 @@ class Views:
 
     def _view(self, condition: dict[str, Any]) -> tuple[LoadedTexts, Search]:
         whole, name = self._whole(), json.dumps(condition, sort_keys=True)
-        if (known := self._open.pop(name, None)) is None or known[0] is not whole:
+        if (known := self._open.get(name)) is None or known[0] is not whole:
             if not isinstance(whole, LoadedTexts):
                 raise HttpError(503, f"key: its filter needs texts in the bundle, found them in S3 Vectors; {ASK}")
             try:
@@ -172,25 +171,10 @@ class Views:
             except FilterError as error:
                 raise HttpError(503, f"key: its filter does not fit this bundle; {ASK}") from error
             known = whole, view, make_search(view, self._executor)
-            self._open = {each: views for each, views in self._open.items() if views[0] is whole}
-        self._open[name] = known  # the last one is the one that was used last
-        if len(self._open) > MOST_VIEWS:
-            self._open.pop(next(iter(self._open)), None)
+            # views of a bundle that was replaced are closed
+            kept = [each for each in self._open.items() if each[1][0] is whole][1 - MOST_VIEWS :]
+            self._open = {**dict(kept), name: known}
         return known[1:]
-
-
-def check_filters(bundle: Loaded, settings: Settings, keys: Sequence[ApiKey]) -> None:
-    """Raise SettingsError if a bound filter does not fit the bundle, or names texts that are in S3 Vectors."""
-    filters = {f"the filter of {key.name}": key.filter for key in keys if key.filter is not None}
-    if settings.jwt_filter:
-        filters["JWT_FILTER"] = {settings.jwt_filter.rpartition("=")[2]: {"$eq": ""}}
-    for where, condition in filters.items():
-        if not isinstance(bundle, LoadedTexts):
-            raise SettingsError(f"{where}: the texts are in S3 Vectors, expected in the bundle; publish with the texts")
-        try:
-            read_filter(condition, bundle.column_kinds)
-        except FilterError as error:
-            raise SettingsError(f"{where}: {error}; name a column of the bundle") from error
 
 
 class StoredKeys:
@@ -216,7 +200,7 @@ class StoredKeys:
         content = self._content(self._arn)
         if content.startswith("arn:"):  # the stack's parameter names another one
             content = self._content(content)
-        return *self._others, *read_hashes(f"API_KEYS_ARN: {self._arn}", content)
+        return *self._others, *(read_hashes(f"API_KEYS_ARN: {self._arn}", content) if content.strip() else ())
 
     def _content(self, arn: str) -> str:
         from function.aws import CredentialsError, CredentialSource, Endpoint, named_endpoint, sign
@@ -228,9 +212,8 @@ class StoredKeys:
         partition, service, region = found.groups()
         target, field, path = STORES[service]
         suffix = "amazonaws.com.cn" if partition == "aws-cn" else "amazonaws.com"
-        endpoint = Endpoint(
-            named_endpoint(self._environment, service) or f"https://{service}.{region}.{suffix}", STORE_TIMEOUT
-        )
+        url = named_endpoint(self._environment, service) or f"https://{service}.{region}.{suffix}"
+        endpoint = Endpoint(url, STORE_TIMEOUT)
         body = json.dumps({field: arn} | ({"WithDecryption": True} if service == "ssm" else {})).encode()
         headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": target}
         now = datetime.now(UTC)
@@ -241,7 +224,6 @@ class StoredKeys:
                 connection.request("POST", "/", body, signed)
                 reply = connection.getresponse()
                 content = json.loads(reply.read())
-            endpoint.close()
             for name in path:
                 content = content[name]
         except (CredentialsError, OSError, HTTPException, ValueError, LookupError, TypeError) as error:

@@ -23,10 +23,10 @@ from export.evaluation.search import (
     open_named,
     search_all,
 )
-from export.index.indexer import check_boost
 from export.progress import OnProgress, showing_progress
 from export.terminal import python_module
 from function.engine.bundle import BundleError
+from function.engine.metadata.boosts import read_boosts
 
 FAILURES = 5  # questions that are printed
 SHOWN_TEXTS = 3  # expected texts and returned texts of each of them
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace, console: Console, errors: Console) -> int:
         if not options.allow_missing:
             check_ids(opened, questions, options.qrels or options.questions)
         filtered = [(condition, *filter_questions(opened, questions, condition)) for condition in options.filter]
-        check_boost(options.boost or {}, opened.loaded.columns.kinds)
+        read_boosts(options.boost or {}, opened.loaded.columns.kinds)
         search = partial(search_all, candidates=options.candidates, correct=not options.no_correct, boost=options.boost)
         results = search(opened, questions, modes, on_progress)
         subsets = [_subset(None, results)]

@@ -2,11 +2,10 @@
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import compress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,6 @@ from export.index.shards import Truncated
 from function.engine import bundle as layout
 from function.engine.bundle import BundleError, IndexInfo, Manifest, ModelInfo, RerankInfo, StagesInfo, describe_file
 from function.engine.metadata.boosts import read_boosts
-from function.engine.metadata.filters import FilterError
 from function.engine.quantization import Codes, Embeddings, Scales
 from function.engine.semantic.index import EXHAUSTIVE_ROWS, Index, Words, signs
 from function.engine.tokenizer import read_tokenizer
@@ -64,7 +62,7 @@ def write_index(
     if columns:
         save_tensors(folder / layout.COLUMNS, column_tensors(map(json.loads, corpus.metadata), columns))
         written.append(layout.COLUMNS)
-    check_boost(corpus.options.get("boost", {}), columns)
+    read_boosts(corpus.options.get("boost", {}), columns)  # refuses wrong ones
     described = None
     if keywords is not None:
         titles, languages = None, None
@@ -185,12 +183,3 @@ def check_checksum(bundle: Path, name: str, manifest: Manifest) -> None:
             f"{bundle / name}: sha256 {found[:12]}, the manifest says {expected[:12]}; it is damaged: run "
             "`python -m export` again, with the model"
         )
-
-
-def check_boost(boost: Mapping[str, Any], columns: Mapping[str, str]) -> None:
-    """Raise BundleError unless columns of these types can add to scores as the default boost says."""
-    try:
-        read_boosts(boost, columns)
-    except FilterError as error:
-        known = ", ".join(f"{name} ({kind})" for name, kind in columns.items()) or "none"
-        raise BundleError(f"--{error}; correct it: the columns are {known}") from error

@@ -102,20 +102,16 @@ class Store:
         return version, len(missing), sum(manifest.files[name].bytes for name in missing)
 
     def fetch(self, folder: Path, on_progress: OnProgress = no_progress) -> None:
-        """Fetch the current version into an empty folder, and check its files.
-
-        Raises PublishError if there is none or S3 refuses, and BundleError if it is damaged.
-        """
+        """Fetch the current version into an empty folder. Raises PublishError, and BundleError if it is damaged."""
         version = self.pointer().version
         if version is None:
             raise PublishError(f"{self.url}: holds no published bundle; publish one first, or leave --update out")
         self._bucket.fetch_file(_key(version, MANIFEST), folder / MANIFEST)
         manifest = read_manifest(folder)
-        for place, name in enumerate(manifest.files):
-            on_progress(f"fetch {self.url}", place / len(manifest.files))
+        for place, name in enumerate(manifest.files, start=1):
             self._bucket.fetch_file(_key(version, name), folder / name)
             check_checksum(folder, name, manifest)
-        on_progress(f"fetch {self.url}", 1)
+            on_progress(f"fetch {self.url}", place / len(manifest.files))
 
     def make_current(self, version: str, before: Current) -> None:
         """Let the pointer name a complete version, unless it names another one than `before`.

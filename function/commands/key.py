@@ -10,25 +10,16 @@ from function.commands.options import filter_object
 from function.commands.terminal import fail
 from function.settings import SettingsError, hash_key, read_hashes
 
-KEY_BYTES = 32  # of randomness, written as 64 hexadecimal digits
-
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the key on standard error and the entry on standard output, and return the exit code.
-
-    0: made, 1: the name has other characters than letters, digits and _.@-, 2: wrong arguments.
-    """
-    parser = argparse.ArgumentParser(
-        "python -m function key",
-        description="Make an API key for a caller, and the entry that the function needs.",
-    )
+    """Print the key on standard error and the entry on standard output; return 1 for a name with other characters."""
+    parser = argparse.ArgumentParser("python -m function key", description="Make an API key for a caller.")
     parser.add_argument("name", help="what the log calls the caller, such as team-a")
     parser.add_argument("--filter", type=filter_object, metavar="JSON", help="the caller finds only texts that pass it")
     options = parser.parse_args(arguments)
-    key = secrets.token_hex(KEY_BYTES)
-    entry = f"{options.name}:{hash_key(key)}"
-    if options.filter is not None:
-        entry += f":{json.dumps(options.filter, separators=(',', ':'))}"
+    key = secrets.token_hex(32)
+    condition = "" if options.filter is None else f":{json.dumps(options.filter, separators=(',', ':'))}"
+    entry = f"{options.name}:{hash_key(key)}{condition}"
     try:
         read_hashes("key", entry)
     except SettingsError as error:

@@ -38,11 +38,6 @@ class Loaded:
         """The type of each column that filters compare."""
         return self.manifest.corpus.columns
 
-    @property
-    def rows(self) -> int:
-        """The number of texts, as replies state it."""
-        return self.manifest.corpus.rows
-
 
 @dataclass(frozen=True)
 class LoadedTexts(Loaded):
@@ -60,8 +55,7 @@ class LoadedTexts(Loaded):
     def view(self, condition: dict[str, Any]) -> Self:
         """Return the bundle as if it had only the texts that a filter keeps: nothing it finds depends on the others.
 
-        Shared with them are only the average length of a text in BM25, and what the manifest says of the bundle. All
-        parts are those of this bundle. Raises FilterError if the filter does not fit the columns.
+        Shared are the average length of a text in BM25, and the manifest. Raises FilterError as `allowed_rows` does.
         """
         from function.engine.metadata.filters import allowed_rows  # only a caller with a filter needs it
 
@@ -69,8 +63,8 @@ class LoadedTexts(Loaded):
 
     @property
     def rows(self) -> int:
-        """The number of texts, as replies state it: in a view, that of its texts."""
-        return super().rows if self.whole is None or self.allowed is None else int(self.allowed.sum())
+        """The number of texts, as replies state it."""
+        return self.manifest.corpus.rows if self.whole is None else self.number(self.manifest.corpus.rows)
 
     def number(self, row: int) -> int:
         """Return the number of a row, as replies state it: in a view, its place among the rows of the view."""

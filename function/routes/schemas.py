@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict, Field
 
-from function.engine.metadata.boosts import BOOSTED_KINDS, HEAVIEST, MOST_BOOSTS
+from function.engine.metadata.boosts import BOOSTED_KINDS, HEAVIEST
 from function.engine.metadata.columns import COMPARED, ID
 from function.engine.metadata.filters import MOST_LEVELS, STRING_TYPES
 from function.routes.similar import MOST_COLUMNS
@@ -49,7 +49,7 @@ def describe_columns(properties: dict[str, Any], kinds: Mapping[str, str]) -> No
     way = {"enum": ["asc", "desc"]}
     sort = _object(dict.fromkeys(sortable, way)) | {"minProperties": 1, "maxProperties": MOST_COLUMNS}
     properties["sort"]["anyOf"] = [*([sort] if sortable else []), {"type": "null"}]
-    boosts = _object({name: {"anyOf": _boosts(kind)} for name, kind in kinds.items()}) | {"maxProperties": MOST_BOOSTS}
+    boosts = _object({name: {"anyOf": _boosts(kind)} for name, kind in kinds.items()})
     properties["boost"]["anyOf"] = [boosts, {"type": "null"}]
     properties["facets"] |= {"items": {"enum": columns}} if columns else {"maxItems": 0}
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
 UNHEALTHY: Replies = {503: {"model": ErrorReply, "description": "unhealthy"}}
-SHOWN_OF_VIEWS = ("corpus", "title", "description", "columns", "vectors", "heading_prefix")  # fields of the index
+SHOWN_OF_VIEWS = ("corpus", "title", "description", "columns", "keywords", "vectors", "boost")  # fields of the index
 REPORTED = ("onnxruntime", "tokenizers", "numpy", "simsimd", "fastapi", "mangum")
 
 
@@ -78,13 +78,12 @@ def add_info(
         versions = {"python": platform.python_version()} | {name: version(name) for name in REPORTED}
         bundle = current()
         content: dict[str, Any] = asdict(bundle.manifest) | _as_tei_says(bundle.manifest.model, limits["texts"])
-        is_view = isinstance(bundle, LoadedTexts) and bundle.whole is not None
-        if is_view:  # no figure of the whole corpus
-            keywords = content["index"]["keywords"]
-            content["index"] = {name: content["index"][name] for name in SHOWN_OF_VIEWS} | {
-                "rows": bundle.rows,
-                "keywords": keywords and {name: keywords[name] for name in ("stemming", "fusion", "fusion_weight")},
-            }
+        about_bundle = published
+        if isinstance(bundle, LoadedTexts) and bundle.whole is not None:  # a view: no figure of the whole corpus
+            about_bundle = None
+            content["index"] = {name: content["index"][name] for name in SHOWN_OF_VIEWS} | {"rows": bundle.rows}
+            if content["index"]["keywords"]:
+                content["index"]["keywords"] |= {"terms": None, "postings": None, "known_words": None}
             del content["files"]
         content |= {
             "limits": limits,
@@ -92,8 +91,8 @@ def add_info(
             "archive": archive_status(),
             "cold_start_milliseconds": {phase: round(ms, 2) for phase, ms in cold_start.phases.items()},
         }
-        if published is not None and not is_view:
-            content["bundle"] = published()
+        if about_bundle is not None:
+            content["bundle"] = about_bundle()
         return json_reply(content)
 
 

@@ -317,6 +317,12 @@ def test_keys_from_aws_are_read_again_and_stay_if_that_fails(
     assert [key.name for key in stored.get()] == ["old"]
     now[0] += api_keys.SECONDS_KEPT
     assert [key.name for key in stored.get()] == ["new"]
+    Store.content = " "  # all keys are removed
+    now[0] += api_keys.SECONDS_KEPT
+    assert stored.get() == ()
+    Store.content = f"new:{B}"
+    now[0] += api_keys.SECONDS_KEPT
+    assert [key.name for key in stored.get()] == ["new"]
     Store.content = "nothing"
     now[0] += api_keys.SECONDS_KEPT
     assert [key.name for key in stored.get()] == ["new"]

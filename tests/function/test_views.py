@@ -19,7 +19,7 @@ from export.corpus import Corpus
 from function.api_keys import Views, bound_filter
 from function.app import App
 from function.engine.embedder import Embedder
-from function.engine.loading import load
+from function.engine.loading import LoadedTexts, load
 from function.executor import Executor
 from function.http import HttpError
 from function.search.search import make_search
@@ -235,7 +235,9 @@ def test_a_bundle_that_a_filter_does_not_fit_shows_nothing(
     executor = Executor(embedder)
     views = Views(lambda: current[0], make_search(current[0], executor), executor)
     token = bound_filter.set(FILTER)
-    assert (views.current().rows, views.current() is views.current()) == (60, True)
+    view = views.current()
+    assert isinstance(view, LoadedTexts)
+    assert (view.rows, views.current() is view) == (60, True)
     current[0] = load(bundle, embedder)
     with pytest.raises(HttpError) as caught:
         views.current()

@@ -10,38 +10,33 @@ A row without a value gets nothing, nor does a negative number; a date in the fu
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from function.engine.metadata.columns import Column, Columns, Mask, Stored, stored_value
+from function.engine.metadata.columns import Column, Columns, Mask, stored_value
 from function.engine.metadata.filters import FilterError
 from function.engine.ranking import Find
 from function.engine.semantic.index import DECIMALS, Hit, Rows
 from function.engine.tensors import Array
 
 MOST_BOOSTED = 200  # best hits that get a boost
-MOST_BOOSTS = 10
 HEAVIEST = 1_000.0  # maximum weight
 UNIT_SECONDS = {"h": 3_600, "d": 86_400, "w": 604_800}  # of the units of a half-life
 BOOSTED_KINDS = {"half_life": ("date",), "log": ("number",), "equals": ("string", "number", "boolean", "date", "list")}
 
 
-@dataclass(frozen=True, slots=True)
-class Boost:
+class Boost(NamedTuple):
     """A boost of a column. `operand` is the half-life in seconds, or what the column stores of the value to equal."""
 
     column: str
     kind: str
-    operand: Stored
+    operand: Any
     weight: float
 
 
 def read_boosts(boost: Mapping[str, Any], kinds: Mapping[str, str]) -> list[Boost]:
     """Return the boosts over columns of these types. Raises FilterError if one cannot be used."""
-    if len(boost) > MOST_BOOSTS:
-        raise FilterError("boost", f"at most {MOST_BOOSTS} columns", len(boost))
     return [_read(f"boost.{name}", name, options, kinds) for name, options in boost.items()]
 
 
@@ -85,7 +80,6 @@ def boost_rows(boosts: Sequence[Boost], columns: Columns, rows: Rows, now: float
         if boost.kind == "log":
             total += boost.weight * np.log1p(np.maximum(numbers, 0))
         else:
-            assert isinstance(boost.operand, float)
             total += boost.weight * 0.5 ** (np.maximum(now - numbers / 1e6, 0) / boost.operand)
     return total
 

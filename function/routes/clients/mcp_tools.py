@@ -175,7 +175,8 @@ def tool_name(info: IndexInfo) -> str:
 def describe_corpus(bundle: Loaded) -> str:
     """Return which texts are searched, and their columns with the most frequent values."""
     info = info_of(bundle)
-    about = f"Search the {bundle.rows:,} texts of {info.title or info.corpus} and return those closest to a text."
+    rows = bundle.rows if isinstance(bundle, LoadedTexts) else info.rows
+    about = f"Search the {rows:,} texts of {info.title or info.corpus} and return those closest to a text."
     if info.description:
         about += f" {info.description}"
     columns = [f"{name} ({kind}{_frequent_values(bundle, name, kind)})" for name, kind in info.columns.items()]

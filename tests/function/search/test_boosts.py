@@ -5,17 +5,17 @@ import math
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from export.corpus import Corpus
-from export.index.indexer import check_boost
-from function.engine.bundle import BundleError
 from function.engine.embedder import Embedder
 from function.engine.loading import LoadedTexts, load
 from function.search.query import Query, SearchError
 from tests.conftest import write_bundle
+from tests.export.command_line import error_line, run, write_texts
 from tests.function.search.searching import find
 
 COLUMNS = {"date": "date", "sold": "number", "in_stock": "boolean", "tags": "list"}
@@ -75,7 +75,9 @@ def test_the_best_200_hits_are_ordered_by_their_sums(catalogue: LoadedTexts, mod
     assert found[7]["scores"][mode] + found[7]["scores"]["boost"] == pytest.approx(found[7]["score"], abs=1e-5)
 
 
-def test_the_newest_of_equal_texts_is_first_and_pages_groups_and_filters_have_the_same_order(catalogue: LoadedTexts) -> None:
+def test_the_newest_of_equal_texts_is_first_and_pages_and_filters_agree(
+    catalogue: LoadedTexts,
+) -> None:
     query = Query("wooden door letter", 20, "semantic", boost={"date": {"half_life": "30d", "weight": 0.2}})
     best = find(catalogue, query).results
     equal = [hit for hit in best if hit["text"] == best[0]["text"] and hit["metadata"]]
@@ -111,10 +113,12 @@ def test_the_bundles_default_counts_unless_the_request_has_its_own(catalogue: Lo
         ({"sold": {"log": False, "weight": 1}}, "boost.sold.log: expected true"),
     ],
 )
-def test_a_wrong_boost_is_refused_in_a_request_and_at_the_export(
-    catalogue: LoadedTexts, boost: dict[str, Any], message: str
-) -> None:
+def test_a_wrong_boost_is_refused(catalogue: LoadedTexts, boost: dict[str, Any], message: str) -> None:
     with pytest.raises(SearchError, match=message):
         find(catalogue, Query("door", boost=boost))
-    with pytest.raises(BundleError, match=f"--{message}"):
-        check_boost(boost, COLUMNS)
+
+
+def test_an_export_with_a_wrong_boost_ends_with_one_line(bundle_copy: Path, tmp_path: Path) -> None:
+    texts = write_texts(tmp_path / "texts.csv", ["a", "b"])
+    done = run("corpus", "--corpus", texts, "--out", bundle_copy, "--boost", '{"sold": {"log": true, "weight": 1}}')
+    assert error_line(done).startswith("error: boost: expected the name of a column, found 'sold'")
