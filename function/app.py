@@ -62,8 +62,8 @@ def create_app(
 ) -> App:
     """Return the app over an open bundle. Without an `executor`, the thread of a request does its work.
 
-    A `reloader` can replace the bundle by another one with the same model. `admission` is a layer around the one that
-    keeps a whole body in memory.
+    A `reloader` can replace the bundle by another one with the same model. `admission` wraps `RequestLimits`,
+    which keeps a whole body in memory.
     Raises SettingsError if MAX_TOKENS is less than the maximum tokens of one text, or if the keys of API_KEYS_ARN
     cannot be read or a bound filter does not fit the bundle.
     """

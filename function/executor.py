@@ -28,7 +28,7 @@ class Executor:
         return self._embedder.tokenize(texts, role)
 
     async def embed(self, tokens: Sequence[TokenIds], *, is_check: bool = False) -> Embeddings:
-        """Return what Embedder.embed returns, (n, dim) float32. A check of the model is never refused."""
+        """Return what Embedder.embed returns, (n, dim) float32. A check is not refused by a full queue."""
         embeddings = self._embedder.embed(tokens)
         self.embedded_at = monotonic()
         return embeddings
@@ -47,7 +47,7 @@ class Executor:
 
 
 def finish(work: Awaitable[Returned]) -> Returned:
-    """Return the result of work that never waits, as with Executor itself, without importing an event loop."""
+    """Return the result of a coroutine that never suspends, without an event loop."""
     try:
         next(iter(work.__await__()))
     except StopIteration as finished:

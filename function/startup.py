@@ -18,7 +18,7 @@ WARM_UP: dict[str, Any] = {  # as API Gateway's HTTP API sends it, with only the
     "rawQueryString": "",
     "headers": {"content-type": "application/json"},
     "requestContext": {"http": {"method": "POST", "path": "/similar", "sourceIp": "127.0.0.1"}},
-    "body": json.dumps({"text": "a", "num_results": 1}),  # a longer word would be corrected if no text has it
+    "body": json.dumps({"text": "a", "num_results": 1}),  # an unknown longer word would load the corrections
     "isBase64Encoded": False,
 }
 
@@ -74,7 +74,7 @@ def warm_up(handler: Handler, *, is_closed: bool = False) -> None:
     """
     event = json.loads(WARM_UP["body"]) if is_closed else WARM_UP
     reply = handler(event, SimpleNamespace(aws_request_id=None))
-    # the text that was found can be too long for a reply; the phases show that the search ran
+    # a 413 is acceptable if the search ran: the text that it found is too long for a reply
     has_searched = reply["statusCode"] == 413 and "search;dur=" in reply["headers"]["server-timing"]
     # S3 Vectors being down must not stop the start: only /similar needs it
     is_of_backend = reply["statusCode"] in (424, 429)

@@ -111,7 +111,7 @@ class Embedder:
         return embeddings
 
     def embed_batch(self, ids: list[list[int]]) -> Embeddings:
-        """Return the unit embeddings of one batch, (n, dim) float32. Texts that are shorter than others are padded."""
+        """Return the unit embeddings of one batch, (n, dim) float32. Shorter texts are padded; `embed` has none."""
         longest = max(map(len, ids))
         input_ids = np.zeros((len(ids), longest), np.int64)
         attention_mask = np.zeros((len(ids), longest), np.int64)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Loaded:
-    """An open bundle: its model, and in the classes below what else is in its own files and not in S3 Vectors."""
+    """An open bundle: its model. `LoadedTexts` adds the texts, and `LoadedBundle` the index."""
 
     manifest: Manifest
     embedder: Embedder
@@ -131,7 +131,7 @@ class LoadedTexts(Loaded):
 
     @property
     def column_kinds(self) -> dict[str, str]:
-        """The type of each column that filters compare, that of the ids included."""
+        """The type of each column that filters compare, and of `id`."""
         return {"id": "string"} | self.manifest.corpus.columns
 
     def open_all(self) -> None:

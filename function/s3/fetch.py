@@ -56,7 +56,7 @@ def fetch(
     try:
         for name, info in missing.items():
             with (folder / name).open("wb") as file:
-                os.posix_fallocate(file.fileno(), 0, info.bytes)  # refuses at once what has no room
+                os.posix_fallocate(file.fileno(), 0, info.bytes)  # fails at once if the disk is full
         parts = {
             name: [pool.submit(fetch_part, name, begin) for begin in range(0, info.bytes, PART_BYTES)]
             for name, info in missing.items()

@@ -43,7 +43,7 @@ class BackendError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query. docs/api.md explains each field. Values are checked, but not names of columns and combinations."""
+    """A query. docs/api.md explains each field. Callers check values, the search checks columns."""
 
     text: str | None = None
     num_results: int = 5
@@ -64,11 +64,11 @@ class Query:
     correct: bool = True
     boost: dict[str, Any] | None = None  # None: the default boost of the bundle; {}: none
     rerank: int | None = None  # number of candidates: the best texts, which the bundle's reranker scores again
-    rerank_weight: float | None = None  # of the reranker's score, instead of the bundle's own weight; no request has it
+    rerank_weight: float | None = None  # weight of the reranker's score; only `evaluate` sets it
 
     @property
     def is_plain(self) -> bool:
-        """Return whether the best hits for a text are all that is asked for."""
+        """Return whether the query needs no RefinedQuery."""
         return not (
             self.id is not None
             or self.offset

@@ -32,7 +32,7 @@ STRINGS, ORDERED, ANY = (
 
 
 class RefinedQuery:
-    """A query over a bundle, whose columns and id are checked first: each method may take long."""
+    """A query over a bundle. Making it checks the columns and the id. Each method can take long."""
 
     def __init__(
         self, bundle: Loaded, passages: Passages | Mapping[int, Passage], query: Query, allowed: Mask | None

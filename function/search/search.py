@@ -66,7 +66,7 @@ class _BundleSearch:
     async def search(self, query: Query, lap: Lap) -> Found:
         bundle, run = self._bundle, self._run
         if query.mode is None:
-            # a whole text, which an id means, shares words with nearly every other
+            # with an id the query is a stored text, which shares words with nearly every other
             is_hybrid = bundle.manifest.corpus.keywords is not None and query.id is None
             query = replace(query, mode="hybrid" if is_hybrid else "semantic")
         if query.rerank is not None and bundle.manifest.rerank is None:

@@ -45,7 +45,7 @@ from function.engine.tensors import AnyArray, Strings, map_tensors
 
 K1 = 1.2  # saturation: the higher, the more a repeated term counts; K1 and B are Lucene's defaults
 B = 0.75  # length normalization: 0 ignores the length of a text, 1 divides by it
-UNKNOWN = 1.5  # what a word that no text has would add to a score, in idf: function/engine/hybrid.py uses it
+UNKNOWN = 1.5  # what a word that no text has would add to a score, in idf, for the score that a query can attain
 SHORTEST_BEGINNING = 2  # letters of an unfinished word; nearly every text has a word that begins with a given letter
 MOST_COMPLETIONS = 32  # terms that can complete a word
 COMPLETION = 0.5  # weight of a term that completes a word
@@ -140,8 +140,8 @@ class Keywords:
     def _completions(self, beginning: str, whole: Set[str]) -> dict[str, Postings]:
         """Return the postings of the most frequent terms that begin with a word, without `whole`, the word's own terms.
 
-        They count half as much as the word would, or without it as the most frequent of them, so that rare ones are not
-        first. Codes complete codes only: most are rare, and their texts have the words in them too.
+        They count half as much as the word, or, if no text has it, as the most frequent completion. Rare ones are
+        never first. Codes complete codes only: most are rare, and their texts have the words in them too.
         """
         if len(beginning) < SHORTEST_BEGINNING:
             return {}
@@ -213,7 +213,7 @@ class Keywords:
         return self._find(key) if len(key) <= LONGEST_KNOWN else self._terms.find(key)
 
     def _postings_at(self, place: int, factor: float = 1.0, most: float = math.inf) -> Postings:
-        """Return the postings of the term with a number, whose scale is multiplied and before that at most `most`."""
+        """Return the postings of the term with a number. Their weight is its scale, at most `most`, times `factor`."""
         begin, end = self._tensors["postings.offsets"][place : place + 2].tolist()
         rows, impacts = self._tensors["rows"][begin:end], self._tensors["impacts"][begin:end]
         scale = float(self._tensors["scales"][place])
