@@ -5,7 +5,7 @@ The command is the first word. argparse's sub-commands are not used: they have n
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,8 @@ from export.index.columns import COLUMN_TYPES
 from export.model.source import POOLINGS
 from export.publishing.arguments import DESCRIPTIONS, add_publishing_options, check_publish
 from export.site.command import SITE, add_site_options
-from function.commands.options import number_option, share
-from function.engine.bundle import CONVEX, FUSIONS, NO_STEMS, RRF, BundleError, read_manifest
+from function.commands.options import filter_object, number_option, share
+from function.engine.bundle import BY_MODEL, CONVEX, EMBEDDED, FUSIONS, NO_STEMS, RRF, BundleError, read_manifest
 
 PUBLISHING = tuple(DESCRIPTIONS)
 COMMANDS = ("model", "corpus", "verify", "evaluate", "site", *PUBLISHING)
@@ -35,8 +35,8 @@ REQUIRED_OPTIONS = {  # an option, and the one without which it has no effect
 KEYWORD_OPTIONS = ("stem", "title_column", "language_column", "fusion", "fusion_weight")
 # The manifest records all other options, and an update uses them. These are not recorded:
 RUN_OPTIONS = (
-    *("command", "out", "update", "ray", "strict", "remove_corpus", "no_cache"),  # how one command runs
-    *("corpus", "calibration", "calibration_column"),  # places on one machine; an update has texts of its own
+    *("command", "out", "update", "ray", "strict", "remove_corpus", "learn", "no_cache"),  # how one command runs
+    *("corpus", "calibration", "calibration_column", "questions"),  # places; an update has texts of its own
     *("model", "rerank", "rerank_revision", "rerank_weight"),  # an update takes both models from the bundle
 )
 
@@ -86,10 +86,11 @@ Check a bundle: the checksum of each file, some of its texts embedded again, and
 """
 
 
-def parse_arguments(words: Sequence[str], prog: str | None = None) -> argparse.Namespace:
+def parse_arguments(words: Sequence[str], prog: str | None = None, older: Path | None = None) -> argparse.Namespace:
     """Return the options of a command line; their attribute `command` is "export" or in COMMANDS.
 
-    With --update, options that are not in the line are those that the bundle was exported with.
+    With --update, options that are not in the line are those that the bundle was exported with; older is the folder of
+    that bundle if the line has a URL, which stays in `update` without it.
     Exits with code 2 if an argument is wrong, with 0 after printing help.
     """
     command, rest = (words[0], words[1:]) if words and words[0] in COMMANDS else ("export", words)
@@ -98,9 +99,11 @@ def parse_arguments(words: Sequence[str], prog: str | None = None) -> argparse.N
     # intermixed: options can stand between a bundle and its URL
     options = parser.parse_intermixed_args(rest)
     _check_given(parser, options)
-    if options.update is not None:
+    if isinstance(older := older or options.update, Path):
+        options.update = older
         parser.set_defaults(**_kept_options(options))
         options = parser.parse_intermixed_args(rest)
+        options.update = older
     _check_together(parser, vars(options))
     return options
 
@@ -142,6 +145,8 @@ def _check_given(parser: argparse.ArgumentParser, options: argparse.Namespace) -
 def _check_together(parser: argparse.ArgumentParser, named: dict[str, Any]) -> None:
     if named.get("fusion_weight") is not None and named["fusion"] not in (None, CONVEX):
         parser.error(f"--fusion-weight is for --fusion {CONVEX}; {named['fusion']} has no weight")
+    if named.get("queries") == BY_MODEL and (named["questions"] is not None or named["learn"]):
+        parser.error("--questions and --learn are for a query table; add --queries table")
     if named.get("overlap", 0) >= named.get("passage_tokens", 1):
         parser.error(f"--overlap is {named['overlap']}, expected less than --passage-tokens {named['passage_tokens']}")
 
@@ -298,6 +303,8 @@ def _add_keywords(parser: argparse.ArgumentParser) -> None:
     add("--fusion", choices=FUSIONS, help=order)
     weight = "share of the meaning in that sum of scores, from 0 (words alone) to 1 (default: 0.6)"
     add("--fusion-weight", type=share, metavar="WEIGHT", help=weight)
+    added = "what columns add to the scores of the best texts, as in a request; docs/api.md has the fields"
+    add("--boost", type=filter_object, metavar="JSON", help=added)
 
 
 def _language(text: str) -> str:
@@ -311,13 +318,24 @@ def _language(text: str) -> str:
 def _add_embedding(parser: argparse.ArgumentParser) -> None:
     older = (
         "reuse the embeddings in this bundle (usually the folder of --out) and embed only the other texts, with the "
-        "options that it was exported with; without MODEL, its model is used too"
+        "options that it was exported with; without MODEL, its model is used too; s3://BUCKET/PREFIX : the one that "
+        "was published there"
     )
-    parser.add_argument("--update", type=Path, metavar="BUNDLE", help=older)
+    place: Callable[[str], str | Path] = lambda text: text if text.startswith("s3://") else Path(text)  # noqa: E731
+    parser.add_argument("--update", type=place, metavar="BUNDLE", help=older)
     cluster = (
         "embed on a Ray cluster; without ADDRESS the one that Ray finds (RAY_ADDRESS, this machine), or else a new one "
         "on this machine; needs the extra [cluster]"
     )
+    embedded = (
+        "what embeds queries: the model, or a table with a vector for each token, which the export learns from the "
+        "corpus: smaller and faster, and less accurate for long questions (default: model)"
+    )
+    parser.add_argument("--queries", choices=EMBEDDED, default=BY_MODEL, help=embedded)
+    asked = "your questions, in the form of `evaluate`, which the query table is fitted to besides the corpus"
+    parser.add_argument("--questions", type=Path, metavar="FILE", help=asked)
+    again = "learn the query table again; otherwise --update does so if a tenth of the passages are newer"
+    parser.add_argument("--learn", action="store_true", help=again)
     parser.add_argument("--ray", nargs="?", const="", metavar="ADDRESS", help=cluster)
 
 

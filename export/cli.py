@@ -6,9 +6,10 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
@@ -26,6 +27,7 @@ from export.subprocess_call import in_own_process
 from export.summary import SummaryRows, corpus_rows, print_checks, print_summary
 from export.terminal import TerminalConsole, python_module
 from function.engine.bundle import (
+    BY_TABLE,
     CONVEX,
     NO_STEMS,
     PASSAGES,
@@ -34,13 +36,16 @@ from function.engine.bundle import (
     Manifest,
     read_manifest,
 )
+from function.engine.metadata.filters import FilterError
 from function.engine.tensors import TensorsError
 from function.engine.tokenizer import read_tokenizer
 
 if TYPE_CHECKING:
     from export.index.verify import Check
     from export.model.calibration import CalibrationTexts
+    from function.engine.embedder import Embedder
 
+BROKEN = (ModelError, BundleError, TensorsError)  # errors of what a command reads
 CHANGE_NO_BUNDLE = ("verify", "evaluate", "site", *PUBLISHING)
 
 console = TerminalConsole()
@@ -53,7 +58,8 @@ def main(arguments: Sequence[str] | None = None, prog: str | None = None) -> int
     0: done, 1: bad input or a failed check, 2: unusable arguments, 130: interrupted. Raises SystemExit with 141 if the
     reader of standard output has ended, and with 143 after SIGTERM.
     """
-    options = parse_arguments(sys.argv[1:] if arguments is None else arguments, prog)
+    words = sys.argv[1:] if arguments is None else arguments
+    options = parse_arguments(words, prog)
     try:
         if options.ray is not None:
             require_packages("--ray", "cluster", "ray")
@@ -72,9 +78,13 @@ def main(arguments: Sequence[str] | None = None, prog: str | None = None) -> int
                 from export.publishing.commands import run
 
                 return run(options, console)
+            case _ if isinstance(options.update, str):
+                with TemporaryDirectory() as folder:
+                    _fetch_published(options.update, Path(folder))
+                    return _export(parse_arguments(words, prog, Path(folder)))
             case _:
                 return _export(options)
-    except (ClusterError, CorpusError, ModelError, BundleError, PackagesError, TensorsError, OSError) as error:
+    except (ClusterError, CorpusError, FilterError, PackagesError, OSError, *BROKEN) as error:
         message = str(error).partition("\n")[0]
         if isinstance(error, OSError) and error.filename:
             message = f"{error.filename}: {error.strerror}"
@@ -91,6 +101,15 @@ def main(arguments: Sequence[str] | None = None, prog: str | None = None) -> int
 def _describe_kept(options: argparse.Namespace) -> str:
     kept = None if options.command in CHANGE_NO_BUNDLE else find_kept(options.out)
     return f"{kept} keeps what is finished for the next export" if kept else ""
+
+
+def _fetch_published(url: str, folder: Path) -> None:
+    require_packages("--update s3://…", "publish", "boto3")
+    from export.publishing.bucket import connect
+    from export.publishing.store import Store
+
+    with closing(connect("s3")) as client, showing_progress(console) as on_progress:
+        Store(client, url).fetch(folder, on_progress)
 
 
 def _export(options: argparse.Namespace) -> int:
@@ -352,6 +371,8 @@ def _write_corpus(
         spans = embed_texts(own, sample_spans(corpus.texts), role="query")
         manifest = write_index(fresh, manifest, corpus, (rows.codes, rows.scales), spans, name, keywords)
         on_progress("write the index", 1)
+        if options.queries == BY_TABLE:
+            manifest = _write_queries(options, fresh, manifest, own, len(corpus.texts) - rows.updated, on_progress)
 
     def checks(on_progress: OnProgress) -> "Iterator[Check]":
         verified = max(LEAST_VERIFIED, rows.embedded // VERIFIED_SHARE)
@@ -362,3 +383,23 @@ def _write_corpus(
         raise BundleError(f"{options.out}: the new bundle failed a check above; what was there before stays as it was")
     on_cluster = [] if cluster is None else [("cluster", cluster.describe())]
     return manifest, [*corpus_rows(options.out, manifest, corpus, rows, seconds), *on_cluster]
+
+
+def _write_queries(
+    options: argparse.Namespace,
+    fresh: Path,
+    manifest: Manifest,
+    embedder: "Embedder",
+    new_rows: int,
+    on_progress: OnProgress,
+) -> Manifest:
+    """Write the query table, or keep that of the bundle of --update, which lacks new_rows of the passages."""
+    from export.evaluation.questions import read_questions
+    from export.index.query_table import keep_table, write_table
+
+    if options.update is not None and not options.learn and options.questions is None:
+        kept = keep_table(options.update, fresh, manifest, new_rows)
+        if kept is not None:
+            return kept
+    questions = [] if options.questions is None else [each.text for each in read_questions(options.questions)[0]]
+    return write_table(fresh, manifest, embedder, questions, on_progress)

@@ -60,7 +60,7 @@ REFUSED: Replies = {  # further ones of routes with a body
 
 
 def describe_replies(descriptions: Mapping[int, str]) -> Replies:
-    """Return descriptions of replies by status, without a schema: other APIs describe those of their own form."""
+    """Return descriptions of replies by status, without a schema: these replies have the form of another API."""
     return {status: {"description": description} for status, description in descriptions.items()}
 
 

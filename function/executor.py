@@ -1,5 +1,6 @@
 """The executor runs the work of requests. Routes await it, and work with any subclass."""
 
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
@@ -21,14 +22,15 @@ class Executor:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self.embedded_at = monotonic()  # when texts were last embedded without an error: load has just done so
+        # when texts were last embedded without an error: load has just done so, unless the model is not open yet
+        self.embedded_at = monotonic() if embedder.is_open else math.inf
 
     async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
         """Return what Embedder.tokenize returns."""
         return self._embedder.tokenize(texts, role)
 
     async def embed(self, tokens: Sequence[TokenIds], *, is_check: bool = False) -> Embeddings:
-        """Return what Embedder.embed returns, (n, dim) float32. A check of the model is never refused."""
+        """Return what Embedder.embed returns, (n, dim) float32. A check is not refused by a full queue."""
         embeddings = self._embedder.embed(tokens)
         self.embedded_at = monotonic()
         return embeddings
@@ -47,7 +49,7 @@ class Executor:
 
 
 def finish(work: Awaitable[Returned]) -> Returned:
-    """Return the result of work that never waits, as with Executor itself, without importing an event loop."""
+    """Return the result of a coroutine that never suspends, without an event loop."""
     try:
         next(iter(work.__await__()))
     except StopIteration as finished:

@@ -17,6 +17,7 @@ from export.index.recall import SPANS, ExactSearches, Recall, choose_stages, sea
 from export.index.shards import Truncated
 from function.engine import bundle as layout
 from function.engine.bundle import BundleError, IndexInfo, Manifest, ModelInfo, RerankInfo, StagesInfo, describe_file
+from function.engine.metadata.boosts import read_boosts
 from function.engine.quantization import Codes, Embeddings, Scales
 from function.engine.semantic.index import EXHAUSTIVE_ROWS, Index, Words, signs
 from function.engine.tokenizer import read_tokenizer
@@ -61,6 +62,7 @@ def write_index(
     if columns:
         save_tensors(folder / layout.COLUMNS, column_tensors(map(json.loads, corpus.metadata), columns))
         written.append(layout.COLUMNS)
+    read_boosts(corpus.options.get("boost", {}), columns)  # refuses wrong ones
     described = None
     if keywords is not None:
         titles, languages = None, None
@@ -89,6 +91,7 @@ def write_index(
         heading_prefix=corpus.heading_prefix,
         title=corpus.options.get("title", ""),
         description=corpus.options.get("description", ""),
+        boost=corpus.options.get("boost", {}),
         options=corpus.options,
     )
     files = {file: describe_file(folder / file) for file in written}
@@ -147,7 +150,7 @@ def take_model(bundle: Path, folder: Path) -> Manifest:
     """
     manifest = layout.read_manifest(bundle)
     for name in (layout.MODEL, layout.TOKENIZER):
-        _take(bundle, manifest, name, folder / name)
+        take(bundle, manifest, name, folder / name)
     return take_reranker(bundle, folder, write_model(folder, manifest.model))
 
 
@@ -159,14 +162,15 @@ def take_reranker(bundle: Path, folder: Path, manifest: Manifest) -> Manifest:
     older = layout.read_manifest(bundle)
     if older.rerank is None:
         return manifest
-    _take(bundle, older, layout.RERANK, folder / layout.RERANK)
+    take(bundle, older, layout.RERANK, folder / layout.RERANK)
     own = layout.RERANK_TOKENIZER if layout.RERANK_TOKENIZER in older.files else layout.TOKENIZER
     if older.files[own].sha256 != manifest.files[layout.TOKENIZER].sha256:
-        _take(bundle, older, own, folder / layout.RERANK_TOKENIZER)
+        take(bundle, older, own, folder / layout.RERANK_TOKENIZER)
     return write_model(folder, manifest.model, older.rerank)
 
 
-def _take(bundle: Path, manifest: Manifest, name: str, copy: Path) -> None:
+def take(bundle: Path, manifest: Manifest, name: str, copy: Path) -> None:
+    """Copy a file of a bundle. Raises BundleError if it is damaged."""
     layout.check_size(bundle, name, manifest)
     check_checksum(bundle, name, manifest)
     shutil.copyfile(bundle / name, copy)

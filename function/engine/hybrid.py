@@ -19,8 +19,7 @@ from function.engine.quantization import Embeddings
 from function.engine.semantic.index import DECIMALS, FEW_HITS, MOST_HITS, Hit, Index, Mask, Rows
 from function.engine.tensors import Array
 
-# Rows that each search adds at least: fixed, so that the first results of more than FEW_RESULTS do not depend on their
-# number.
+# Minimum rows of each search. It is constant, so that the first results do not change with the number of results.
 FUSED_CANDIDATES = 2 * MOST_HITS
 # Up to this many results, semantic search first adds FEW_HITS rows only, which takes much less time. The rest of
 # FUSED_CANDIDATES is added if one of them could be a result, which few queries need.

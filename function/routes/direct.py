@@ -81,7 +81,7 @@ def read_body(model: type[BaseModel], body: bytes, content_type: bytes) -> BaseM
         if colons > MOST_FIELDS:
             check_keys(body)
         found = model.model_validate_json(body)
-        # if there are no more colons than fields, no key is repeated
+        # each key needs a colon: with no more colons than fields, no key can be repeated
         if len(found.model_fields_set) < colons <= MOST_FIELDS:
             check_keys(body)
     except (ValueError, HttpError):

@@ -56,13 +56,13 @@ def fetch(
     try:
         for name, info in missing.items():
             with (folder / name).open("wb") as file:
-                os.posix_fallocate(file.fileno(), 0, info.bytes)  # refuses at once what has no room
+                os.posix_fallocate(file.fileno(), 0, info.bytes)  # fails at once if the disk is full
         parts = {
             name: [pool.submit(fetch_part, name, begin) for begin in range(0, info.bytes, PART_BYTES)]
             for name, info in missing.items()
         }
         for name, info in missing.items():
-            if name not in MODEL_FILES and opening is None and open_model is not None:
+            if name not in MODEL_FILES and opening is None and open_model is not None and manifest.queries is None:
                 opening = pool.submit(open_model, folder, manifest.model)
             for part in parts[name]:
                 part.result()

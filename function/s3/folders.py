@@ -33,7 +33,7 @@ class SharedFolder:
         if self._process == os.getpid():  # a forked process shares the lock of its parent, which still uses the folder
             with suppress(BlockingIOError):
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # refused while other processes use the folder
-                if os.fstat(self._lock).st_nlink:  # otherwise another process removed it, and its name can be in use
+                if os.fstat(self._lock).st_nlink:  # 0 if another process has removed the file
                     # this one exists if a process was killed while it filled the folder
                     shutil.rmtree(self.path.with_suffix(UNFINISHED), ignore_errors=True)
                     shutil.rmtree(self.path, ignore_errors=True)

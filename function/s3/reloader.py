@@ -64,7 +64,7 @@ class BundleReloader(Reloader):
         self._etag: str | None = None
         self._refused: str | None = None  # why the bundle that the pointer names cannot be served
         self._unused: deque[SharedFolder] = deque()
-        # Runs last at exit, because the newest finalizers run first: by then each ActiveBundle has queued its folder.
+        # Finalizers run newest first at exit, so this one runs after each ActiveBundle has queued its folder.
         weakref.finalize(self, _leave_nothing, self._unused, self._own_folder)
         self._polling = Lock()
         self._last_poll = monotonic()

@@ -43,7 +43,7 @@ class BackendError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query. docs/api.md explains each field. Values are checked, but not names of columns and combinations."""
+    """A query. docs/api.md explains each field. Callers check values, the search checks columns."""
 
     text: str | None = None
     num_results: int = 5
@@ -62,12 +62,14 @@ class Query:
     fusion_weight: float | None = None
     prefix: bool = False
     correct: bool = True
+    queries: str | None = None  # BY_MODEL: the model embeds the text, even if the bundle has a query table
+    boost: dict[str, Any] | None = None  # None: the default boost of the bundle; {}: none
     rerank: int | None = None  # number of candidates: the best texts, which the bundle's reranker scores again
-    rerank_weight: float | None = None  # of the reranker's score, instead of the bundle's own weight; no request has it
+    rerank_weight: float | None = None  # weight of the reranker's score; only `evaluate` sets it
 
     @property
     def is_plain(self) -> bool:
-        """Return whether the best hits for a text are all that is asked for."""
+        """Return whether the query needs no RefinedQuery."""
         return not (
             self.id is not None
             or self.offset
@@ -85,7 +87,8 @@ class Found:
     """The results as /similar returns them, best first, and whether the text was longer than the search reads.
 
     With facets, `facets` has the values of each column with their counts, and `total` is the number of texts counted.
-    `corrected` has the words that replace each misspelled word of the text.
+    `corrected` has the words that replace each misspelled word of the text. `queries` is what embedded the text of a
+    bundle with a query table: BY_TABLE or BY_MODEL.
     """
 
     results: list[dict[str, Any]]
@@ -93,6 +96,7 @@ class Found:
     facets: dict[str, list[dict[str, Any]]] | None = None
     total: int | None = None
     corrected: "Mapping[str, Correction] | None" = None
+    queries: str | None = None
 
     def reply(self) -> dict[str, Any]:
         """Return the reply of /similar."""
@@ -103,6 +107,8 @@ class Found:
             content["total"] = self.total
         if self.corrected:
             content["corrected"] = {word: list(words) for word, words in self.corrected.items()}
+        if self.queries is not None:
+            content["queries"] = self.queries
         return content
 
 
@@ -114,7 +120,7 @@ class Ranking:
     """The ranking of the texts for a query, which is not computed yet: `find` returns its first hits among some rows.
 
     `matching` returns (rows,) bool, or None if every text can be found. `corrected` is that of `Found`, and `completed`
-    has the terms that complete the last word of the query.
+    has the terms that complete the last word of the query. `queries` is that of `Found`.
     """
 
     find: "Find"
@@ -122,6 +128,7 @@ class Ranking:
     is_truncated: bool
     corrected: "Mapping[str, Correction] | None" = None
     completed: frozenset[str] = frozenset()
+    queries: str | None = None
 
     def at_least(self, least: float) -> "Ranking":
         """Return the ranking without the hits of a lower score."""

@@ -32,7 +32,7 @@ STRINGS, ORDERED, ANY = (
 
 
 class RefinedQuery:
-    """A query over a bundle, whose columns and id are checked first: each method may take long."""
+    """A query over a bundle. Making it checks the columns and the id. Each method can take long."""
 
     def __init__(
         self, bundle: Loaded, passages: Passages | Mapping[int, Passage], query: Query, allowed: Mask | None
@@ -207,7 +207,7 @@ PATH, PASSAGE_NUMBER = "path", "passage"  # columns that the export of documents
 def show_passage(bundle: LoadedTexts, row: int) -> dict[str, Any]:
     """Return a passage as replies show it."""
     passage = bundle.passages[row]
-    return {"index": row, "id": passage.id, "text": passage.text, "metadata": passage.metadata}
+    return {"index": bundle.number(row), "id": passage.id, "text": passage.text, "metadata": passage.metadata}
 
 
 def document_rows(bundle: LoadedTexts, path: str) -> Array[np.intp]:

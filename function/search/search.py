@@ -6,9 +6,10 @@ Columns, keywords and reranker are opened by the first query that needs them.
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from time import time
 from typing import TYPE_CHECKING, Any
 
-from function.engine.bundle import CONVEX
+from function.engine.bundle import BY_MODEL, BY_TABLE, CONVEX
 from function.engine.loading import Loaded, LoadedBundle, LoadedTexts
 from function.engine.passages import Passage, Passages
 from function.engine.quantization import Embeddings
@@ -24,6 +25,7 @@ from function.search.query import (
     filter_error,
     show_hit,
 )
+from function.telemetry import Log
 
 if TYPE_CHECKING:
     from function.engine.metadata.columns import Columns, Mask
@@ -64,7 +66,7 @@ class _BundleSearch:
     async def search(self, query: Query, lap: Lap) -> Found:
         bundle, run = self._bundle, self._run
         if query.mode is None:
-            # a whole text, which an id means, shares words with nearly every other
+            # with an id the query is a stored text, which shares words with nearly every other
             is_hybrid = bundle.manifest.corpus.keywords is not None and query.id is None
             query = replace(query, mode="hybrid" if is_hybrid else "semantic")
         if query.rerank is not None and bundle.manifest.rerank is None:
@@ -91,6 +93,9 @@ class _BundleSearch:
                 return found
         assert text is not None  # a plain query has a text
         ranking = await self._rank(index, query, text, allowed, lap, row)
+        boost = bundle.manifest.corpus.boost if query.boost is None else query.boost
+        if boost and isinstance(bundle, LoadedTexts):
+            ranking = await run(partial(_boosted, ranking, boost, bundle, str(query.mode)), is_long=True)
         if query.min_score is not None:
             ranking = ranking.at_least(query.min_score)
         if query.rerank is not None:
@@ -101,11 +106,11 @@ class _BundleSearch:
         if refined is not None:
             found = await run(partial(refined.search, ranking), is_long=True)
             lap("search")
-            return found
+            return replace(found, queries=ranking.queries)
         hits = await run(partial(ranking.find, query.num_results, None), is_long=self._is_large)
         lap("keyword" if query.mode == "keyword" and query.rerank is None else "search")
         results = [show_hit(passages, hit, query.include) for hit in hits]
-        return Found(results, ranking.is_truncated, corrected=ranking.corrected)
+        return Found(results, ranking.is_truncated, corrected=ranking.corrected, queries=ranking.queries)
 
     async def _open(self, query: Query, filtered: "Mask | None") -> tuple[Index, Passages | Mapping[int, Passage]]:
         """Return the index and the passages for a query; filtered (rows,) bool has the rows that its filter keeps."""
@@ -124,12 +129,15 @@ class _BundleSearch:
         Raises SearchError if the mode needs keywords and there are none.
         """
         bundle, weight = self._bundle, query.fusion_weight
+        table = None if query.queries == BY_MODEL else bundle.table
+        queries = None if bundle.table is None or row is not None else BY_MODEL if table is None else BY_TABLE
 
         async def embed() -> tuple[Embeddings, bool]:
             if row is not None:
                 return await self._run(partial(index.embedding, row)), False
             (tokens,) = await self._executor.tokenize([text], role="query")
-            (embedding,) = await self._executor.embed([tokens])
+            # a table takes microseconds: its texts wait for no batch
+            (embedding,) = await self._executor.embed([tokens]) if table is None else table.embed([tokens])
             lap("embed")
             return embedding, tokens.is_truncated
 
@@ -139,7 +147,7 @@ class _BundleSearch:
             def find_similar(count: int, mask: "Mask | None") -> list[Hit]:
                 return index.search(embedding, count, allowed if mask is None else mask, exact=query.exact)
 
-            return Ranking(find_similar, lambda: allowed, is_truncated)
+            return Ranking(find_similar, lambda: allowed, is_truncated, queries=queries)
         keywords = bundle.keywords if isinstance(bundle, LoadedTexts) else None
         if keywords is None:
             raise SearchError(f"mode: found {query.mode!r}, but {NO_KEYWORDS}")
@@ -162,7 +170,20 @@ class _BundleSearch:
             return fuse(index, embedding, matches, info, count, mask, exact=query.exact)
 
         is_truncated |= matches.is_truncated
-        return Ranking(find_both, lambda: matches.allowed, is_truncated, matches.corrected, matches.completed)
+        return Ranking(find_both, lambda: matches.allowed, is_truncated, matches.corrected, matches.completed, queries)
+
+
+def _boosted(ranking: Ranking, boost: dict[str, Any], bundle: LoadedTexts, mode: str) -> Ranking:
+    """Return the ranking with boosts. Raises SearchError, which lists the columns."""
+    from function.engine.metadata.boosts import boosted, read_boosts  # only a query with a boost needs it
+    from function.engine.metadata.filters import FilterError
+
+    columns: Columns = bundle.columns
+    try:
+        boosts = read_boosts(boost, columns.kinds)
+    except FilterError as error:
+        raise filter_error(error, columns.kinds) from None
+    return replace(ranking, find=boosted(ranking.find, boosts, columns, mode, time()))
 
 
 def _filtered_rows(condition: dict[str, Any], bundle: LoadedTexts) -> "Mask":
@@ -174,3 +195,16 @@ def _filtered_rows(condition: dict[str, Any], bundle: LoadedTexts) -> "Mask":
         return allowed_rows(condition, columns)
     except FilterError as error:
         raise filter_error(error, columns.kinds) from None
+
+
+def log_queries(search: Search, logger: Log) -> Search:
+    """Return a search that logs each query with a text, its number of results and its best score."""
+
+    async def logged(query: Query, lap: Lap) -> Found:
+        found = await search(query, lap)
+        if query.text is not None:
+            best = max((result["score"] for result in found.results), default=None)
+            logger.info("query", extra={"query": query.text, "results": len(found.results), "best_score": best})
+        return found
+
+    return logged

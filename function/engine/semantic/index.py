@@ -43,10 +43,10 @@ Words = Array[np.uint64]  # the bits of signs
 
 EXHAUSTIVE_ROWS = 8_192  # up to here the exact scan takes little longer than the stages, and it misses nothing
 MOST_HITS = 100  # maximum results of one request
-FEW_HITS = 25  # candidates and rescored (StagesInfo) are for up to this many hits, and double for twice as many
+FEW_HITS = 25  # candidates and rescored (StagesInfo) are for this many hits, and grow with their number
 ROWS_PER_TAKEN = 16  # if at most one row in 16 is allowed, comparing only their signs beats comparing all
-# A filter that has nothing to do with the query excludes few of the rows most like it: as large a share as of all rows.
-# If it excludes this many times as many, the stages would miss hits: 74 % of them without the 1,000 rows most like it.
+# A filter that is independent of the query excludes the same share of the nearest rows as of all rows. If it excludes
+# this many times that share, all rows are scanned: the stages missed 74 % of the hits without the 1,000 nearest rows.
 MOST_EXCLUDED = 1.1
 ROWS_PER_COPY = 4  # if at most one row in 4 is compared exactly, copying their codes beats comparing all
 MANY_ROWS = 1_000  # with more rows, leaving out most with the 8-bit query is faster than scoring all in float32
@@ -54,7 +54,7 @@ SCORED_AT_ONCE = 16_384  # rows that are scored in float32 at a time: 25 MB at 3
 DECIMALS = 6  # decimals of a score; further digits are rounding noise of float32 sums
 WORD_BITS = 64
 # Rows whose words are compared at a time, so that they stay in the CPU's cache until they are counted. Together with
-# WORDS_AT_ONCE this takes 0.86 of the time of counting a million rows at once, and as much as that for 200,000.
+# WORDS_AT_ONCE this takes 0.86 of the time of counting all rows at once for a million rows, and the same for 200,000.
 COUNTED_AT_ONCE = 131_072
 WORDS_AT_ONCE = 3  # words whose counts are added as bytes: four words can have 256 differing bits
 SAMPLE = 1_024  # values that a threshold is guessed from
