@@ -49,6 +49,7 @@ ONE_RUN = {
     "--update": "it names the bundle whose options are used",
     "--ray": "it embeds elsewhere, with the same result",
     "--remove-corpus": "it allows one command to remove texts",
+    "--no-cache": "it converts a model again, with the same result",
 }
 
 
