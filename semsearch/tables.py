@@ -20,7 +20,7 @@ def index(data: Any, *, text: str | None = None, id: str | None = None, out: str
     words = []
     for name, value in {"text_column": text, "id_column": id, **options}.items():
         for each in value if isinstance(value, list) else [value]:
-            if each not in (None, False):
+            if each is not None and each is not False:
                 words += [f"--{name.replace('_', '-')}", *([] if each is True else [str(each)])]
     with TemporaryDirectory() as folder:
         if not isinstance(data, str | Path):
