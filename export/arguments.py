@@ -5,7 +5,7 @@ The command is the first word. argparse's sub-commands are not used: they have n
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from export.index.columns import COLUMN_TYPES
 from export.model.source import POOLINGS
 from export.publishing.arguments import DESCRIPTIONS, add_publishing_options, check_publish
 from export.site.command import SITE, add_site_options
-from function.commands.options import number_option, share
+from function.commands.options import filter_object, number_option, share
 from function.engine.bundle import BY_MODEL, CONVEX, EMBEDDED, FUSIONS, NO_STEMS, RRF, BundleError, read_manifest
 
 PUBLISHING = tuple(DESCRIPTIONS)
@@ -86,10 +86,11 @@ Check a bundle: the checksum of each file, some of its texts embedded again, and
 """
 
 
-def parse_arguments(words: Sequence[str], prog: str | None = None) -> argparse.Namespace:
+def parse_arguments(words: Sequence[str], prog: str | None = None, older: Path | None = None) -> argparse.Namespace:
     """Return the options of a command line; their attribute `command` is "export" or in COMMANDS.
 
-    With --update, options that are not in the line are those that the bundle was exported with.
+    With --update, options that are not in the line are those that the bundle was exported with; older is the folder of
+    that bundle if the line has a URL, which stays in `update` without it.
     Exits with code 2 if an argument is wrong, with 0 after printing help.
     """
     command, rest = (words[0], words[1:]) if words and words[0] in COMMANDS else ("export", words)
@@ -98,9 +99,11 @@ def parse_arguments(words: Sequence[str], prog: str | None = None) -> argparse.N
     # intermixed: options can stand between a bundle and its URL
     options = parser.parse_intermixed_args(rest)
     _check_given(parser, options)
-    if options.update is not None:
+    if isinstance(older := older or options.update, Path):
+        options.update = older
         parser.set_defaults(**_kept_options(options))
         options = parser.parse_intermixed_args(rest)
+        options.update = older
     _check_together(parser, vars(options))
     return options
 
@@ -300,6 +303,8 @@ def _add_keywords(parser: argparse.ArgumentParser) -> None:
     add("--fusion", choices=FUSIONS, help=order)
     weight = "share of the meaning in that sum of scores, from 0 (words alone) to 1 (default: 0.6)"
     add("--fusion-weight", type=share, metavar="WEIGHT", help=weight)
+    added = "what columns add to the scores of the best texts, as in a request; docs/api.md has the fields"
+    add("--boost", type=filter_object, metavar="JSON", help=added)
 
 
 def _language(text: str) -> str:
@@ -313,9 +318,11 @@ def _language(text: str) -> str:
 def _add_embedding(parser: argparse.ArgumentParser) -> None:
     older = (
         "reuse the embeddings in this bundle (usually the folder of --out) and embed only the other texts, with the "
-        "options that it was exported with; without MODEL, its model is used too"
+        "options that it was exported with; without MODEL, its model is used too; s3://BUCKET/PREFIX : the one that "
+        "was published there"
     )
-    parser.add_argument("--update", type=Path, metavar="BUNDLE", help=older)
+    place: Callable[[str], str | Path] = lambda text: text if text.startswith("s3://") else Path(text)  # noqa: E731
+    parser.add_argument("--update", type=place, metavar="BUNDLE", help=older)
     cluster = (
         "embed on a Ray cluster; without ADDRESS the one that Ray finds (RAY_ADDRESS, this machine), or else a new one "
         "on this machine; needs the extra [cluster]"

@@ -6,9 +6,10 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
@@ -35,6 +36,7 @@ from function.engine.bundle import (
     Manifest,
     read_manifest,
 )
+from function.engine.metadata.filters import FilterError
 from function.engine.tensors import TensorsError
 from function.engine.tokenizer import read_tokenizer
 
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from export.model.calibration import CalibrationTexts
     from function.engine.embedder import Embedder
 
+BROKEN = (ModelError, BundleError, TensorsError)  # errors of what a command reads
 CHANGE_NO_BUNDLE = ("verify", "evaluate", "site", *PUBLISHING)
 
 console = TerminalConsole()
@@ -55,7 +58,8 @@ def main(arguments: Sequence[str] | None = None, prog: str | None = None) -> int
     0: done, 1: bad input or a failed check, 2: unusable arguments, 130: interrupted. Raises SystemExit with 141 if the
     reader of standard output has ended, and with 143 after SIGTERM.
     """
-    options = parse_arguments(sys.argv[1:] if arguments is None else arguments, prog)
+    words = sys.argv[1:] if arguments is None else arguments
+    options = parse_arguments(words, prog)
     try:
         if options.ray is not None:
             require_packages("--ray", "cluster", "ray")
@@ -74,9 +78,13 @@ def main(arguments: Sequence[str] | None = None, prog: str | None = None) -> int
                 from export.publishing.commands import run
 
                 return run(options, console)
+            case _ if isinstance(options.update, str):
+                with TemporaryDirectory() as folder:
+                    _fetch_published(options.update, Path(folder))
+                    return _export(parse_arguments(words, prog, Path(folder)))
             case _:
                 return _export(options)
-    except (ClusterError, CorpusError, ModelError, BundleError, PackagesError, TensorsError, OSError) as error:
+    except (ClusterError, CorpusError, FilterError, PackagesError, OSError, *BROKEN) as error:
         message = str(error).partition("\n")[0]
         if isinstance(error, OSError) and error.filename:
             message = f"{error.filename}: {error.strerror}"
@@ -93,6 +101,15 @@ def main(arguments: Sequence[str] | None = None, prog: str | None = None) -> int
 def _describe_kept(options: argparse.Namespace) -> str:
     kept = None if options.command in CHANGE_NO_BUNDLE else find_kept(options.out)
     return f"{kept} keeps what is finished for the next export" if kept else ""
+
+
+def _fetch_published(url: str, folder: Path) -> None:
+    require_packages("--update s3://…", "publish", "boto3")
+    from export.publishing.bucket import connect
+    from export.publishing.store import Store
+
+    with closing(connect("s3")) as client, showing_progress(console) as on_progress:
+        Store(client, url).fetch(folder, on_progress)
 
 
 def _export(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""python -m function: `query` searches a bundle from the shell; `serve`, or neither, serves it."""
+"""python -m function: `query` searches a bundle from the shell, `key` makes an API key; `serve`, or none, serves."""
 
 import sys
 
@@ -14,6 +14,10 @@ def main() -> int:
         from function.commands.query import main as query  # imports no server
 
         return query(arguments[1:])
+    if arguments[:1] == ["key"]:
+        from function.commands.key import main as key
+
+        return key(arguments[1:])
     from function.server.cli import main as serve
 
     return serve(arguments[1:] if arguments[:1] == ["serve"] else arguments)

@@ -1,44 +1,106 @@
-"""API keys: a request without one is refused before its body is read. Imported only if keys are set."""
+"""Who may ask, and for which texts: API keys, and filters that are bound to a key or to a claim of a JWT.
 
-from collections.abc import Sequence
+A request without a key is refused before its body is read. A request with a bound filter sees a view of the bundle: the
+routes get that view from `Views` and nothing else. Imported only if there are keys or bound filters.
+"""
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from http.client import HTTPException
 from ipaddress import ip_address
 from secrets import compare_digest
+from time import monotonic
 from typing import Any
 
+from function.engine.loading import Loaded, LoadedBundle, LoadedTexts
+from function.engine.metadata.filters import FilterError, read_filter
 from function.errors import ErrorReply, error_reply
-from function.http import ASGIApp, Receive, Reply, Scope, Send
-from function.settings import Settings, SettingsError
+from function.executor import Executor
+from function.http import ASGIApp, HttpError, Receive, Reply, Scope, Send
+from function.search.query import Found, Lap, Query, Search
+from function.search.search import make_search
+from function.settings import ApiKey, Settings, SettingsError, hash_key, read_hashes
+from function.telemetry import Log
 
 OPEN_PATHS = ("/health", "/")  # paths whose GET and HEAD need no key: they reveal nothing about the texts
-SCHEME = {"type": "http", "scheme": "bearer", "description": "One of the keys in the setting API_KEYS."}
+SCHEME = {"type": "http", "scheme": "bearer", "description": "One of the server's API keys."}
+SECONDS_KEPT = 60.0  # keys from AWS are read again after this time, so a removed key is refused after it
+STORE_TIMEOUT = 2.0  # maximum time between two bytes of AWS's answer with the keys
+STORES = {  # service in an ARN, the operation that reads it, the field of the ARN and the path to the content
+    "secretsmanager": ("secretsmanager.GetSecretValue", "SecretId", ("SecretString",)),
+    "ssm": ("AmazonSSM.GetParameter", "Name", ("Parameter", "Value")),
+}
+ASK = "ask the operator of this server"
+MOST_VIEWS = 64  # views that are kept open; each takes a byte for each text of the corpus
+
+# the filter that is bound to the key or to the token of the request that is being answered; None for all texts
+bound_filter: ContextVar[dict[str, Any] | None] = ContextVar("bound filter", default=None)
 
 
 class ApiKeys:
-    """Answers a request without one of the keys with 401, except on OPEN_PATHS."""
+    """Answers a request without one of the keys with 401, except on OPEN_PATHS, and binds the filter of its key."""
 
-    def __init__(self, app: ASGIApp, keys: Sequence[str]) -> None:
-        """Take the keys, which are ASCII."""
+    def __init__(self, app: ASGIApp, keys: Callable[[], Sequence[ApiKey]]) -> None:
+        """Call `keys` for each request that needs a key."""
         self._app = app
-        self._keys = [key.encode() for key in keys]
+        self._keys = keys
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request.
-
-        An event that is not an HTTP request needs no key, because its caller has shown AWS credentials. Neither does
-        an event that is refused anyway.
-        """
-        is_open = scope.get("method") == "GET" and scope.get("path") in OPEN_PATHS
-        if is_open or scope.get("is_direct") or self._has_key(scope):
+        """Answer one request. A direct invocation finds all texts, because its caller has shown AWS credentials."""
+        if _is_open(scope):
             await self._app(scope, receive, send)
-        else:
+        elif (key := self._find_key(scope)) is None:
             await _refusal(scope)(scope, receive, send)
+        else:
+            scope["log_fields"]["key"] = key.name
+            await _answer_bound(self._app, key.filter, scope, receive, send)
 
-    def _has_key(self, scope: Scope) -> bool:
-        """Return whether the request has one valid key. The time does not depend on how similar the key is."""
+    def _find_key(self, scope: Scope) -> ApiKey | None:
+        """Return the key of a request. The time does not depend on which key is right, nor on how similar one is."""
         values = [value for name, value in scope["headers"] if name == b"authorization"]
         scheme, _, given = b"".join(values[:1]).partition(b" ")
-        matches = [compare_digest(key, given.strip()) for key in self._keys]  # always compares all keys
-        return len(values) == 1 and scheme.lower() == b"bearer" and any(matches)
+        digest = hash_key(given.strip().decode("latin-1"))
+        found = [key for key in self._keys() if compare_digest(key.sha256, digest)]  # always compares all keys
+        return found[0] if found and len(values) == 1 and scheme.lower() == b"bearer" else None
+
+
+def bind_claim(app: ASGIApp, jwt_filter: str) -> ASGIApp:
+    """Return an app that binds CLAIM=COLUMN, a claim of the token that API Gateway has verified; 403 without it."""
+    claim, _, column = jwt_filter.rpartition("=")
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        value: Any = scope.get("aws.event")
+        for name in ("requestContext", "authorizer", "jwt", "claims", claim):
+            value = value.get(name) if isinstance(value, dict) else None
+        if _is_open(scope):
+            await app(scope, receive, send)
+        elif isinstance(value, str) and value:
+            await _answer_bound(app, {column: {"$eq": value}}, scope, receive, send)
+        else:
+            message = f"authorization: the token has no claim {claim!r}, expected one with a text; ask its issuer"
+            await error_reply(403, message, scope["path"])(scope, receive, send)
+
+    return answer
+
+
+def _is_open(scope: Scope) -> bool:
+    return (scope.get("method") == "GET" and scope.get("path") in OPEN_PATHS) or bool(scope.get("is_direct"))
+
+
+async def _answer_bound(
+    app: ASGIApp, condition: dict[str, Any] | None, scope: Scope, receive: Receive, send: Send
+) -> None:
+    token = bound_filter.set(condition)
+    try:
+        await app(scope, receive, send)
+    finally:
+        bound_filter.reset(token)
 
 
 def _refusal(scope: Scope) -> Reply:
@@ -50,9 +112,130 @@ def _refusal(scope: Scope) -> Reply:
     return reply
 
 
+def access_layers(bundle: Loaded, settings: Settings, logger: Log) -> list[Callable[[ASGIApp], ASGIApp]]:
+    """Return the layers that the settings need, innermost first.
+
+    Raises SettingsError if keys cannot be read, or if a bound filter does not fit the bundle.
+    """
+    stored = StoredKeys(settings, logger) if settings.api_keys_arn else None
+    get = (lambda: settings.api_keys) if stored is None else stored.get
+    filters = {f"the filter of {key.name}": key.filter for key in get() if key.filter is not None}
+    layers: list[Callable[[ASGIApp], ASGIApp]] = []
+    if settings.jwt_filter:
+        filters["JWT_FILTER"] = {settings.jwt_filter.rpartition("=")[2]: {"$eq": ""}}
+        layers.append(partial(bind_claim, jwt_filter=settings.jwt_filter))
+    for where, condition in filters.items():
+        if not isinstance(bundle, LoadedTexts):
+            raise SettingsError(f"{where}: the texts are in S3 Vectors, expected in the bundle; publish with the texts")
+        try:
+            read_filter(condition, bundle.column_kinds)
+        except FilterError as error:
+            raise SettingsError(f"{where}: {error}; name a column of the bundle") from error
+    return [*layers, partial(ApiKeys, keys=get)] if stored or settings.api_keys else layers
+
+
+class Views:
+    """The bundle and the search of each request, limited to the texts that its bound filter keeps."""
+
+    def __init__(self, current: Callable[[], Loaded], search: Search, executor: Executor) -> None:
+        """Take what returns the whole bundle of the request, and the search over it."""
+        self._whole, self._search, self._executor = current, search, executor
+        self._open: dict[str, tuple[Loaded, LoadedTexts, Search]] = {}
+
+    def current(self) -> Loaded:
+        """Return the bundle of the request, or its view of it. Raises HttpError with 503 if the filter does not fit."""
+        condition = bound_filter.get()
+        return self._whole() if condition is None else self._view(condition)[0]
+
+    async def search(self, query: Query, lap: Lap) -> Found:
+        """Search the bundle of the request, or its view of it."""
+        condition = bound_filter.get()
+        if condition is None:
+            return await self._search(query, lap)
+        view, search = self._view(condition)
+        if not isinstance(view, LoadedBundle):  # S3 Vectors must rank the texts of the view alone
+            query = replace(query, filter=condition if query.filter is None else {"$and": [condition, query.filter]})
+        found = await search(query, lap)
+        for result in found.results:
+            for each in (result, *result.get("other_passages", ())):
+                each["index"] = view.number(each["index"])
+        return found
+
+    def _view(self, condition: dict[str, Any]) -> tuple[LoadedTexts, Search]:
+        whole, name = self._whole(), json.dumps(condition, sort_keys=True)
+        if (known := self._open.get(name)) is None or known[0] is not whole:
+            if not isinstance(whole, LoadedTexts):
+                raise HttpError(503, f"key: its filter needs texts in the bundle, found them in S3 Vectors; {ASK}")
+            try:
+                view = whole.view(condition)
+            except FilterError as error:
+                raise HttpError(503, f"key: its filter does not fit this bundle; {ASK}") from error
+            known = whole, view, make_search(view, self._executor)
+            # views of a bundle that was replaced are closed
+            kept = [each for each in self._open.items() if each[1][0] is whole][1 - MOST_VIEWS :]
+            self._open = {**dict(kept), name: known}
+        return known[1:]
+
+
+class StoredKeys:
+    """Keys that AWS keeps, in a secret of Secrets Manager or a parameter of Systems Manager, read again each minute."""
+
+    def __init__(self, settings: Settings, logger: Log, environment: Mapping[str, str] = os.environ) -> None:
+        """Read the keys. Raises SettingsError if that fails."""
+        self._arn, self._others, self._logger = settings.api_keys_arn, settings.api_keys, logger
+        self._environment = environment
+        self._keys, self._read_at = self._read(), monotonic()
+
+    def get(self) -> Sequence[ApiKey]:
+        """Return the keys, those of the settings included. If they cannot be read again, the former ones stay."""
+        if monotonic() - self._read_at >= SECONDS_KEPT:
+            self._read_at = monotonic()
+            try:
+                self._keys = self._read()
+            except SettingsError:
+                self._logger.exception("API keys were not read", extra={})
+        return self._keys
+
+    def _read(self) -> Sequence[ApiKey]:
+        content = self._content(self._arn)
+        if content.startswith("arn:"):  # the stack's parameter names another one
+            content = self._content(content)
+        return *self._others, *(read_hashes(f"API_KEYS_ARN: {self._arn}", content) if content.strip() else ())
+
+    def _content(self, arn: str) -> str:
+        from function.aws import CredentialsError, CredentialSource, Endpoint, named_endpoint, sign
+
+        found = re.match(r"arn:(aws[\w-]*):(secretsmanager|ssm):([a-z0-9-]+):\d{12}:", arn)
+        if found is None:
+            expected = "expected the ARN of a secret in Secrets Manager or of a parameter in Systems Manager"
+            raise SettingsError(f"API_KEYS_ARN: {arn!r}, {expected}; copy it from there")
+        partition, service, region = found.groups()
+        target, field, path = STORES[service]
+        suffix = "amazonaws.com.cn" if partition == "aws-cn" else "amazonaws.com"
+        url = named_endpoint(self._environment, service) or f"https://{service}.{region}.{suffix}"
+        endpoint = Endpoint(url, STORE_TIMEOUT)
+        body = json.dumps({field: arn} | ({"WithDecryption": True} if service == "ssm" else {})).encode()
+        headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": target}
+        now = datetime.now(UTC)
+        try:
+            credentials = CredentialSource(self._environment).get(now)
+            signed = sign("POST", endpoint.host, "/", headers, body, credentials, region, service, now)
+            with endpoint.borrow() as connection:
+                connection.request("POST", "/", body, signed)
+                reply = connection.getresponse()
+                content = json.loads(reply.read())
+            for name in path:
+                content = content[name]
+        except (CredentialsError, OSError, HTTPException, ValueError, LookupError, TypeError) as error:
+            # the reply can hold the secret, so the error does not show it
+            advice = "check the ARN, and that the role may read it"
+            raise SettingsError(f"API_KEYS_ARN: {arn} was not read ({type(error).__name__}); {advice}") from error
+        return str(content)
+
+
 def check_listener(address: str, settings: Settings, is_open: bool) -> None:
     """Raise SettingsError if other machines can send requests to this IP address without a key, unless is_open."""
-    if not (settings.api_keys or is_open or ip_address(address).is_loopback):
+    if not (settings.api_keys or settings.api_keys_arn or is_open or ip_address(address).is_loopback):
         advice = "set API_KEYS, or allow it with --open"
         found = "other machines could send requests, and there are no API keys"
         raise SettingsError(f"--host {address}: {found}; {advice}")

@@ -13,7 +13,7 @@ from function.routes.predict import TextEmbedding, predict_route
 from function.routes.similar import similar_route
 from function.routes.status import health_route
 from function.search.query import Search
-from function.search.search import make_search
+from function.search.search import log_queries, make_search
 from function.settings import Settings, SettingsError
 from function.startup import ColdStart
 from function.telemetry import Log
@@ -64,7 +64,8 @@ def create_app(
 
     A `reloader` can replace the bundle by another one with the same model. `admission` wraps `RequestLimits`,
     which keeps a whole body in memory.
-    Raises SettingsError if MAX_TOKENS is less than the maximum tokens of one text.
+    Raises SettingsError if MAX_TOKENS is less than the maximum tokens of one text, or if the keys of API_KEYS_ARN
+    cannot be read or a bound filter does not fit the bundle.
     """
     executor = executor or Executor(bundle.embedder)
     most = bundle.embedder.model.max_tokens
@@ -74,10 +75,10 @@ def create_app(
     layers: list[Layer] = [partial(RequestLimits, max_body_bytes=settings.max_body_bytes)]
     if admission is not None:
         layers.append(admission)
-    if settings.api_keys:
-        from function.api_keys import ApiKeys  # not needed without keys
+    if settings.is_closed:
+        from function.api_keys import access_layers  # not needed without keys and bound filters
 
-        layers.append(partial(ApiKeys, keys=settings.api_keys))
+        layers += access_layers(bundle, settings, logger)
     layers += [answer_head, partial(RequestLog, logger=logger, cold_start=cold_start)]
     if settings.cors_origins:
         # Only the server has origins; in Lambda the CORS rules of the API apply. This is outside of the log and of
@@ -104,6 +105,13 @@ def create_app(
         search, published = reloader.search, reloader.info
         current = lambda: reloader.of_request().bundle  # noqa: E731
         layers.append(reloader.per_request)
+    if settings.is_closed:
+        from function.api_keys import Views
+
+        views = Views(current, search, executor)
+        current, search = views.current, views.search  # from here on, nothing has the whole bundle
+    if settings.log_queries:
+        search = log_queries(search, logger)
     embedding = TextEmbedding(bundle.embedder, executor, settings)
     routes = [similar_route(search, settings), predict_route(embedding), health_route(executor, logger)]
 

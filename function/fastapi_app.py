@@ -61,7 +61,7 @@ def make_fastapi(
     _add_error_replies(app)
     for route in direct:
         add_direct_route(app, route)
-    add_info(app, lambda: current().manifest, settings, cold_start, published)
+    add_info(app, current, settings, cold_start, published)
     _add_page(app)
     add_openai(app, embedding)
     add_tei(app, embedding)
@@ -69,7 +69,7 @@ def make_fastapi(
     add_mcp(app, Tools(current, search, executor, settings), settings)
     add_documents(app, current, executor, settings)
     # FastAPI documents this assignment as the way to extend the document
-    app.openapi = lambda: _openapi_document(app, current(), has_keys=bool(settings.api_keys))  # type: ignore[method-assign]
+    app.openapi = lambda: _openapi_document(app, current(), has_keys=bool(settings.api_keys or settings.api_keys_arn))  # type: ignore[method-assign]
     # the outermost layer, ServerErrorMiddleware, is left out: it would reply to an exception before it raises it
     app.middleware_stack = app.build_middleware_stack().app  # type: ignore[attr-defined]
     return app

@@ -57,11 +57,11 @@ with no_garbage_collection():
     handler = make_handler(app, settings.api_base_path)
     stopwatch.lap("app")
 
-    warm_up(handler, settings.api_keys)
+    warm_up(handler, is_closed=settings.is_closed)
     stopwatch.lap("warm-up")
 
     if settings.aws_lambda_initialization_type == "snap-start":
         # a restored process was frozen, possibly for weeks, so its next request polls S3
         restored = (lambda: None) if reloader is None else reloader.make_poll_due
-        warm_up_after_restore(handler, cold_start, settings.api_keys, restored)
+        warm_up_after_restore(handler, cold_start, restored, is_closed=settings.is_closed)
     cold_start.end(stopwatch.phases)

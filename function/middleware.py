@@ -5,12 +5,15 @@ CORS origins, and `per_request` of function/s3/reloader.py, if the bundle is in 
 """
 
 import os
+import re
 
 from function.errors import error_reply
 from function.http import ASGIApp, Message, Receive, Reply, Scope, Send, header, replay
 from function.startup import ColdStart
 from function.telemetry import Log, Stopwatch, server_timing
 
+# https://www.w3.org/TR/trace-context/#traceparent-header, as far as this and later versions agree
+TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 MOST_DISCARDED = 100_000_000  # bytes of a refused body
 
 
@@ -24,8 +27,16 @@ class RequestLog:
         self._cold_start = cold_start
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request. `scope["log_as"]` is the message of its log line, by default "request"."""
+        """Answer one request.
+
+        `scope["log_as"]` is the message of its log line, by default "request". Layers inside can add fields to
+        `scope["log_fields"]`.
+        """
         stopwatch = scope["stopwatch"] = Stopwatch()
+        log_fields: dict[str, object] = scope.setdefault("log_fields", {})
+        trace = header(scope, b"traceparent")
+        if TRACEPARENT.fullmatch(trace):
+            log_fields["traceparent"] = trace.decode()
         # Lambda's id of the invocation, or a random id for a warm-up or on a server
         request_id = getattr(scope.get("aws.context"), "aws_request_id", None) or os.urandom(16).hex()
         start = self._cold_start.take()
@@ -44,6 +55,7 @@ class RequestLog:
                 phases = {f"init-{phase}": milliseconds for phase, milliseconds in start.items()} | stopwatch.phases
                 timing = server_timing(phases, stopwatch.total())
                 ours = [(b"x-request-id", request_id.encode()), (b"server-timing", timing.encode())]
+                ours += [(b"traceparent", trace)] if "traceparent" in log_fields else []
                 message["headers"] = [*message["headers"], *ours]
             await send(message)
 
@@ -68,6 +80,7 @@ class RequestLog:
             "phases": {phase: round(milliseconds, 3) for phase, milliseconds in stopwatch.phases.items()},
             "cold_start": bool(start),
             "request_id": request_id,
+            **log_fields,
         }
         if scope.get("refusal"):
             fields["error"] = scope["refusal"]

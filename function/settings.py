@@ -1,11 +1,15 @@
 """The settings of an operator, read from the environment. AWS's own variables are read in function/aws.py, and TMPDIR
 in function/s3/folders.py."""
 
+import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 
 def default_bundle(code: Path) -> Path:
@@ -43,6 +47,15 @@ class SettingsError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class ApiKey:
+    """An API key: the name that the log has, the hexadecimal SHA-256, and the filter of all its requests, if any."""
+
+    name: str
+    sha256: str
+    filter: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """One field for each environment variable, named like it in lower case."""
 
@@ -57,11 +70,19 @@ class Settings:
     powertools_service_name: str = DEFAULT_SERVICE
     powertools_metrics_namespace: str = DEFAULT_NAMESPACE
     aws_lambda_initialization_type: str = "on-demand"
-    api_keys: tuple[str, ...] = field(default=(), repr=False)  # from API_KEYS and API_KEYS_FILE; a request needs one
+    api_keys: tuple[ApiKey, ...] = ()  # from API_KEYS, API_KEYS_FILE and API_KEY_HASHES; a request needs one
+    api_keys_arn: str = ""  # what has further ones: a secret in Secrets Manager, or a parameter in Systems Manager
+    jwt_filter: str = ""  # CLAIM=COLUMN: a request finds only texts whose column has the value of its token's claim
     # s3://BUCKET/PREFIX if BUNDLE_DIR is such an address. Then bundle_dir is LOCAL_BUNDLE_DIR, whose model is linked
     # instead of fetched if it is the same.
     bundle_url: str = ""
+    log_queries: bool = False  # whether the log has the text of each query
     bundle_poll_seconds: int = DEFAULT_POLL_SECONDS
+
+    @property
+    def is_closed(self) -> bool:
+        """Return whether a caller needs an API key, or a token with a claim."""
+        return bool(self.api_keys or self.api_keys_arn or self.jwt_filter)
 
     @property
     def max_characters(self) -> int:
@@ -105,6 +126,9 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         powertools_metrics_namespace=environment.get("POWERTOOLS_METRICS_NAMESPACE") or DEFAULT_NAMESPACE,
         aws_lambda_initialization_type=environment.get("AWS_LAMBDA_INITIALIZATION_TYPE") or "on-demand",
         api_keys=_api_keys(environment),
+        api_keys_arn=environment.get("API_KEYS_ARN") or "",
+        jwt_filter=environment.get("JWT_FILTER") or "",
+        log_queries=environment.get("LOG_QUERIES") == "1",
     )
 
 
@@ -131,8 +155,8 @@ def _origins(text: str) -> tuple[str, ...]:
     return origins
 
 
-def _api_keys(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the keys of API_KEYS and API_KEYS_FILE. Errors have the number of a key, never the key."""
+def _api_keys(environment: Mapping[str, str]) -> tuple[ApiKey, ...]:
+    """Return the keys of API_KEYS, API_KEYS_FILE and API_KEY_HASHES. Errors have the number of a key, never the key."""
     keys = _split_keys("API_KEYS", environment["API_KEYS"]) if environment.get("API_KEYS") else []
     if file := environment.get("API_KEYS_FILE"):
         where = f"API_KEYS_FILE: {file}"
@@ -140,7 +164,38 @@ def _api_keys(environment: Mapping[str, str]) -> tuple[str, ...]:
             keys += _split_keys(where, Path(file).read_text(encoding="ascii", errors="replace"))
         except OSError as error:
             raise SettingsError(f"{where}: cannot be read ({error.strerror}); name a file with a key a line") from error
-    return tuple(keys)
+    plain = [ApiKey(f"key {number}", hash_key(key)) for number, key in enumerate(keys, start=1)]
+    hashes = environment.get("API_KEY_HASHES")
+    return *plain, *(read_hashes("API_KEY_HASHES", hashes) if hashes else ())
+
+
+def hash_key(key: str) -> str:
+    """Return the hexadecimal SHA-256 of a key. Keys are long and random, so they need no slow hash."""
+    return sha256(key.encode()).hexdigest()
+
+
+def read_hashes(where: str, text: str) -> list[ApiKey]:
+    """Return the keys of a list of HASH, NAME:HASH or NAME:HASH:FILTER, separated by commas or white space.
+
+    Raises SettingsError, whose message begins with `where` and shows no hash, for all else.
+    """
+    keys, place = list[ApiKey](), 0
+    while entry := re.compile(r"[\s,]*(?:([\w.@-]+):)?([0-9a-f]{64})(?![^\s,:])").match(text, place):
+        condition, place = None, entry.end()
+        if text.startswith(":", place):
+            with suppress(ValueError, RecursionError):
+                condition, place = json.JSONDecoder().raw_decode(text, place + 1)
+            if not isinstance(condition, dict) or not condition:
+                break
+        keys.append(ApiKey(entry[1] or f"key {len(keys) + 1}", entry[2], condition))
+        if not text[place:].strip(", \t\r\n"):
+            return keys
+        if text[place] not in ", \t\r\n":
+            break
+    raise SettingsError(
+        f"{where}: key {len(keys) + 1} cannot be read, expected NAME:HASH or NAME:HASH:FILTER, such as "
+        'team-a:64 HEX DIGITS:{"tenant": "a"}; make one with `python -m function key team-a`'
+    )
 
 
 def _split_keys(where: str, text: str) -> list[str]:

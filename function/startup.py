@@ -2,7 +2,7 @@
 
 import gc
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -66,13 +66,13 @@ class ColdStart:
         return taken
 
 
-def warm_up(handler: Handler, api_keys: Sequence[str] = ()) -> None:
+def warm_up(handler: Handler, *, is_closed: bool = False) -> None:
     """Send one request through the handler, so that all work that is done once is done during the start.
 
-    The request has the first of the API keys, if there are any. Raises RuntimeError if the reply is an error.
+    is_closed: callers need a key or a token, so the request is a direct invocation, which needs none. Raises
+    RuntimeError if the reply is an error.
     """
-    credentials = {"authorization": f"Bearer {api_keys[0]}"} if api_keys else {}
-    event = WARM_UP | {"headers": WARM_UP["headers"] | credentials}
+    event = json.loads(WARM_UP["body"]) if is_closed else WARM_UP
     reply = handler(event, SimpleNamespace(aws_request_id=None))
     # a 413 is acceptable if the search ran: the text that it found is too long for a reply
     has_searched = reply["statusCode"] == 413 and "search;dur=" in reply["headers"]["server-timing"]
@@ -85,8 +85,9 @@ def warm_up(handler: Handler, api_keys: Sequence[str] = ()) -> None:
 def warm_up_after_restore(
     handler: Handler,
     cold_start: ColdStart,
-    api_keys: Sequence[str] = (),
     restored: Callable[[], None] = lambda: None,
+    *,
+    is_closed: bool = False,
 ) -> None:
     """Register a warm-up with Lambda SnapStart, which restores this process instead of starting another.
 
@@ -99,7 +100,7 @@ def warm_up_after_restore(
     def after_restore() -> None:
         stopwatch = Stopwatch()
         cold_start.begin()
-        warm_up(handler, api_keys)
+        warm_up(handler, is_closed=is_closed)
         stopwatch.lap("restore-warm-up")
         cold_start.end(stopwatch.phases)
         restored()

@@ -91,6 +91,8 @@ class Search:
         fusion_weight: float | None = None,
         prefix: bool = False,
         correct: bool = True,
+        queries: Literal["model"] | None = None,
+        boost: Mapping[str, Any] | None = None,
         rerank: int | None = None,
         exact: bool = False,
         id: str | None = None,

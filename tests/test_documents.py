@@ -19,7 +19,7 @@ from bench.report import RESULTS
 from bench.tables import TABLE, fill, pages
 from export.arguments import COMMANDS, parse_arguments
 from function.app import App
-from function.commands import query
+from function.commands import key, query
 from function.engine import bundle as layout
 from function.server import cli as server_command
 from function.settings import Settings, read_settings
@@ -90,7 +90,10 @@ def test_each_server_command_has_options_that_exist(
     monkeypatch.setattr(server_command, "find_spec", lambda name: None)  # the server stops after it has its arguments
     assert commands("python -m function")
     for command in commands("python -m function"):
-        if words(command, "python -m function")[:1] == ["query"]:
+        if words(command, "python -m function")[:1] == ["key"]:
+            assert key.main(words(command, "python -m function key")) == 0
+            capsys.readouterr()
+        elif words(command, "python -m function")[:1] == ["query"]:
             options = query.parse_arguments(words(command, "python -m function query"))
             assert options.text or options.file, command
         else:
@@ -217,7 +220,7 @@ def test_the_settings_are_all_described_with_their_defaults() -> None:
     assert set(described) == names - set_by_lambda - from_bundle_dir | into_bundle_dir
     assert (described.pop("api_keys"), Settings().api_keys) == ("none", ())
     assert described.pop("bundle_dir") == described.pop("local_bundle_dir") == "bundle/` beside `function/"
-    assert (described.pop("mcp_origins"), described.pop("cors_origins")) == ("", "")
+    assert {described.pop(name) for name in ("mcp_origins", "cors_origins", "api_keys_arn", "jwt_filter")} == {""}
     assert described == {name: str(getattr(read_settings({}), name)) for name in described}
 
 

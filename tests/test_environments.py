@@ -176,7 +176,8 @@ def test_names_that_the_template_gives_are_those_that_cloudformations_role_may_c
 
 
 def test_every_action_is_pinned_by_its_commit() -> None:
-    for workflow in (WORKFLOW, (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")):
+    others = (ROOT / ".github" / "workflows" / "ci.yml", ROOT / "deploy" / "nightly.yaml")
+    for workflow in (WORKFLOW, *(path.read_text(encoding="utf-8") for path in others)):
         used = re.findall(r"uses: (\S+)", workflow)
         assert used
         assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", one) for one in used)

@@ -16,6 +16,7 @@ from cfnlint.template import Template
 from function.app import App
 from function.routes.schemas import describe_app
 from function.settings import DEFAULT_TEXTS, LAMBDA_TOKENS, Settings
+from tests.function.test_api_keys import PARAMETER, SECRET
 from tests.project import ROOT
 
 TEMPLATE: dict[str, Any] = cfn_yaml.load(str(ROOT / "template.yaml"))
@@ -85,6 +86,8 @@ KEY = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567
         ("VectorIndex", ["headlines-2", "headlines*"], ["*", "head*lines"]),
         ("JwtAudience", ["one,two"], ["one, two", "one,,two"]),
         ("ApiBasePath", ["search/v1"], ["/search", "search/", "a//b", "a" * 21]),
+        ("JwtFilter", ["custom:tenant=tenant"], ["tenant", "tenant=", "a b=c"]),
+        ("ApiKeysArn", [PARAMETER, SECRET], ["keys", PARAMETER.replace("ssm", "s3"), PARAMETER + "\n"]),
         ("DomainName", ["search.example.com"], ["localhost", "https://a.com", "*.a.com"]),
         ("SubnetIds", ["subnet-0a1b2c3d"], ["subnet-0a1b2c3d, subnet-0a1b2c3e", "sg-0a1b2c3d"]),
         ("SecurityGroupIds", ["sg-0a1b2c3d,sg-0a1b2c3e"], ["sg-0a1b2c3d,", "subnet-0a1b2c3d"]),
@@ -111,6 +114,9 @@ def test_parameters_that_do_not_fit_together_are_refused_before_anything_is_made
         {"HasBundleKey": True, "HasBucket": False},
         {"HasVectorKey": True, "HasVectors": False},
         {"HasZone": True, "HasDomain": False},
+        {"HasKeysArn": True, "HasKeys": False},
+        {"HasKeysKey": True, "HasKeys": False},
+        {"HasJwtFilter": True, "IsJwt": False},
         {"HasBudget": True, "HasEmail": False, "HasTopic": False},
         {"IsCanary": True, "HasProvisioned": True},
         {"HasSnapStart": True, "HasProvisioned": True},
@@ -128,15 +134,23 @@ def test_each_parameter_of_the_function_is_in_the_versions_description_so_that_i
     """SAM publishes no new version for another value of a parameter, and Lambda none of an unchanged function."""
     not_in_a_version = {"ReservedConcurrentExecutions", "ProvisionedConcurrencyConfig", "DeploymentPreference"}
     versioned = {name: value for name, value in FUNCTION.items() if name not in not_in_a_version}
-    decided = [TEMPLATE["Conditions"][name] for name in re.findall(r'"Fn::If": \["(\w+)"', json.dumps(versioned))]
+
+    def deciding(value: object) -> set[str]:
+        names = re.findall(r'"Fn::If": \["(\w+)"', json.dumps(value))
+        return parameters_in([value, [TEMPLATE["Conditions"][name] for name in names]])
+
     assert FUNCTION["VersionDescription"] == FUNCTION["Description"]
-    assert parameters_in(FUNCTION["Description"]) == parameters_in([versioned, decided])
-    assert {"MemorySize", "MaxTexts", "Authorization", "SubnetIds"} <= parameters_in(FUNCTION["Description"])
+    assert deciding(FUNCTION["Description"]) == deciding(versioned)
+    assert {"MemorySize", "MaxTexts", "Authorization", "SubnetIds"} <= deciding(FUNCTION["Description"])
 
 
 def test_the_longest_description_is_as_short_as_lambda_wants_it() -> None:
     text, variables = FUNCTION["Description"]["Fn::Sub"]
-    assert variables.keys() == {"Network"}  # two subnets and a security group leave room for shorter names
+    assert variables.keys() == {
+        "Network",
+        "Snap",
+        "Traced",
+    }  # two subnets and a security group leave room for shorter names
 
     def longest(name: str) -> int:
         parameter = PARAMETERS[name]
@@ -144,8 +158,9 @@ def test_the_longest_description_is_as_short_as_lambda_wants_it() -> None:
         bucket = {"BundleBucket": 63}.get(name, 0)
         return max(int(parameter.get("MaxLength", 0)), bucket, *(len(str(value)) for value in values))
 
-    names = re.findall(r"\$\{(\w+)\}", text.replace("${Network}", ""))
-    assert len(re.sub(r"\$\{\w+\}", "", text)) + sum(map(longest, names)) <= 256
+    names = [name for name in re.findall(r"\$\{(\w+)\}", text) if name not in variables]
+    flags = len("ST")
+    assert len(re.sub(r"\$\{\w+\}", "", text)) + flags + sum(map(longest, names)) <= 256
 
 
 # What the function may do
@@ -167,6 +182,10 @@ def test_the_function_may_do_what_its_parameters_need_and_nothing_else() -> None
     vectors = (
         "arn:${AWS::Partition}:s3vectors:${AWS::Region}:${AWS::AccountId}:bucket/${VectorBucket}/index/${VectorIndex}"
     )
+    name = RESOURCES["ApiKeysParameter"]["Properties"]["Name"]["Fn::Sub"]
+    keys = f"arn:${{AWS::Partition}}:ssm:${{AWS::Region}}:${{AWS::AccountId}}:parameter/{name}"
+    services = [via(each)["StringEquals"]["kms:ViaService"] for each in ("secretsmanager", "ssm")]
+    either = {"StringEquals": {"kms:ViaService": services}}
     logs, traces = ["logs:CreateLogStream", "logs:PutLogEvents"], ["xray:PutTraceSegments", "xray:PutTelemetryRecords"]
     assert found == {
         "always": ("Allow", logs, ["FunctionLogs", "Arn"], None),
@@ -176,6 +195,9 @@ def test_the_function_may_do_what_its_parameters_need_and_nothing_else() -> None
         "HasVectors": ("Allow", ["s3vectors:QueryVectors", "s3vectors:GetVectors"], vectors, None),
         "HasVectorKey": ("Allow", ["kms:Decrypt"], "VectorKeyArn", via("s3vectors")),
         # what Lambda does with networks, the function's own code may not do: Lambda sets the key for its calls
+        "HasKeys": ("Allow", ["ssm:GetParameter"], keys, None),
+        "HasKeysKey": ("Allow", ["kms:Decrypt"], "ApiKeysKeyArn", either),
+        "HasKeysArn": ("Allow", ["secretsmanager:GetSecretValue", "ssm:GetParameter"], "ApiKeysArn", None),
         "HasNetwork": ("Deny", ["ec2:*"], "*", {"Null": {"lambda:SourceFunctionArn": "false"}}),
     }
     assert FUNCTION["Role"] == {"Fn::GetAtt": ["FunctionRole", "Arn"]}

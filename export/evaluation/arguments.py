@@ -43,6 +43,12 @@ def add_evaluation_options(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--questions", type=Path, metavar="FILE", help=about)
     drawn = "print N random passages as lines of questions that you fill in"
     one.add_argument("--make-questions", type=number_option(1, 10**6), metavar="N", help=drawn)
+    add(
+        "--from-log",
+        type=Path,
+        metavar="FILE",
+        help="with --make-questions: draw the questions of a log (LOG_QUERIES=1)",
+    )
     add("--qrels", type=Path, metavar="FILE", help="judgements of TREC topics, or another split of a BEIR folder")
     modes = "only this mode; may be repeated (default: all of the bundle)"
     add("--mode", choices=MEASURED_MODES, action="append", help=modes)
@@ -53,6 +59,8 @@ def add_evaluation_options(parser: argparse.ArgumentParser) -> None:
     add("--group-by", metavar="COLUMN", help=group + "with the same value, only the best counts")
     among = "measure requests with this filter too, with the relevant texts that pass it; may be repeated"
     add("--filter", type=filter_object, action="append", default=[], metavar="JSON", help=among)
+    added = "search with these boosts of columns instead of the bundle's; {} searches without any"
+    add("--boost", type=filter_object, metavar="JSON", help=added)
     add("--allow-missing", action="store_true", help="count relevant ids that the bundle lacks as not found")
     other = "test whether this bundle differs, question by question (paired randomization test)"
     add("--compare", type=Path, metavar="OTHER", help=other)
@@ -64,6 +72,8 @@ def add_evaluation_options(parser: argparse.ArgumentParser) -> None:
 
 def check_evaluation(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     """Exit with an error unless the options belong together."""
+    if options.from_log is not None and options.make_questions is None:
+        parser.error("--from-log is for --make-questions N; add it")
     if options.run is not None and len(set(options.mode or ())) != 1:
         parser.error("--run writes the hits of one mode; name it with --mode, such as --mode semantic")
 

@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 
 from export.evaluation.measures import HYBRID, MEASURES, SEED, TITLES, advise, figure, randomization_test
-from export.evaluation.questions import Question, read_questions
+from export.evaluation.questions import Question, read_log, read_questions
 from export.evaluation.report import BundleComparison, Failure, JudgedText, Report, Subset, print_report
 from export.evaluation.search import (
     BestHits,
@@ -26,6 +26,7 @@ from export.evaluation.search import (
 from export.progress import OnProgress, showing_progress
 from export.terminal import python_module
 from function.engine.bundle import BundleError
+from function.engine.metadata.boosts import read_boosts
 
 FAILURES = 5  # questions that are printed
 SHOWN_TEXTS = 3  # expected texts and returned texts of each of them
@@ -47,7 +48,8 @@ def run(options: argparse.Namespace, console: Console, errors: Console) -> int:
         if not options.allow_missing:
             check_ids(opened, questions, options.qrels or options.questions)
         filtered = [(condition, *filter_questions(opened, questions, condition)) for condition in options.filter]
-        search = partial(search_all, candidates=options.candidates, correct=not options.no_correct)
+        read_boosts(options.boost or {}, opened.loaded.columns.kinds)
+        search = partial(search_all, candidates=options.candidates, correct=not options.no_correct, boost=options.boost)
         results = search(opened, questions, modes, on_progress)
         subsets = [_subset(None, results)]
         for condition, kept, allowed in filtered:
@@ -163,6 +165,13 @@ def _write_run(path: Path, results: ModeResults, mode: str) -> None:
 def _make_questions(options: argparse.Namespace, console: Console, errors: Console) -> None:
     with showing_progress(errors) as on_progress:
         opened = open_named(options.bundle, options.group_by, on_progress)
+    if options.from_log is not None:
+        asked = sorted(read_log(options.from_log))
+        order = np.random.default_rng(SEED).permutation(len(asked))[: options.make_questions]
+        for place in order.tolist():
+            console.print(_line({"query": asked[place], "relevant": []}, console), markup=False)
+        errors.print('Write the ids of the texts that answer each question into "relevant".')
+        return
     names = list(opened.rows)
     if options.make_questions > len(names):
         expected = f"{options.make_questions:,} or more; draw fewer with --make-questions"

@@ -1,5 +1,6 @@
 """Questions with the ids that answer them: JSON lines, a BEIR folder, or lines with tabs and judgements (qrels)."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,15 @@ def read_questions(path: Path, qrels: Path | None = None) -> tuple[list[Question
     if qrels is not None:
         return _judged(path, qrels)
     return list(_json_questions(path)), []
+
+
+def read_log(path: Path) -> set[str]:
+    """Return the different queries of a log with LOG_QUERIES=1. Raises CorpusError if it has none."""
+    lines = [line for line in read_lines(path, no_progress) if '"message":"query"' in line.replace(" ", "")]
+    found = {json.loads(line[line.index("{") :])["query"] for line in lines}
+    if not found:
+        raise corpus_error(path, None, "no query", "lines of JSON with the message query", "set LOG_QUERIES=1")
+    return found
 
 
 def _json_questions(path: Path) -> Iterator[Question]:

@@ -177,10 +177,11 @@ def search_all(
     candidates: int = RERANK_CANDIDATES,
     *,
     correct: bool = True,
+    boost: dict[str, Any] | None = None,
 ) -> ModeResults:
     """Search for each question in each mode, among the rows that `allowed` (rows,) bool keeps, and measure.
 
-    candidates is how many texts the reranker scores. correct replaces misspelled words.
+    candidates is how many texts the reranker scores. correct replaces misspelled words. boost replaces the bundle's.
     """
     bundle = opened.loaded if allowed is None else opened.loaded.among(allowed)
     info, has_weights = bundle.manifest.rerank, HYBRID in modes and allowed is None
@@ -193,7 +194,7 @@ def search_all(
     step = f"search {opened.folder}" + ("" if allowed is None else f", {allowed.sum():,} texts")
     for place, question in enumerate(questions):
         on_progress(step, place / len(questions))
-        executor, plain = _OnceExecutor(bundle.embedder), Query(question.text, include=(), correct=correct)
+        executor, plain = _OnceExecutor(bundle.embedder), Query(question.text, include=(), correct=correct, boost=boost)
         search = make_search(bundle, executor)
         ndcg = partial(_ndcg, opened, question)
         for mode in modes:

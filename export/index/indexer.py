@@ -17,6 +17,7 @@ from export.index.recall import SPANS, ExactSearches, Recall, choose_stages, sea
 from export.index.shards import Truncated
 from function.engine import bundle as layout
 from function.engine.bundle import BundleError, IndexInfo, Manifest, ModelInfo, RerankInfo, StagesInfo, describe_file
+from function.engine.metadata.boosts import read_boosts
 from function.engine.quantization import Codes, Embeddings, Scales
 from function.engine.semantic.index import EXHAUSTIVE_ROWS, Index, Words, signs
 from function.engine.tokenizer import read_tokenizer
@@ -61,6 +62,7 @@ def write_index(
     if columns:
         save_tensors(folder / layout.COLUMNS, column_tensors(map(json.loads, corpus.metadata), columns))
         written.append(layout.COLUMNS)
+    read_boosts(corpus.options.get("boost", {}), columns)  # refuses wrong ones
     described = None
     if keywords is not None:
         titles, languages = None, None
@@ -89,6 +91,7 @@ def write_index(
         heading_prefix=corpus.heading_prefix,
         title=corpus.options.get("title", ""),
         description=corpus.options.get("description", ""),
+        boost=corpus.options.get("boost", {}),
         options=corpus.options,
     )
     files = {file: describe_file(folder / file) for file in written}

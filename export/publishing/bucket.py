@@ -82,6 +82,11 @@ class Bucket:
             content: bytes = self._client.get_object(**place)["Body"].read()
             return content
 
+    def fetch_file(self, name: str, path: Path) -> None:
+        """Write an object into a file, from several parts at once. Raises PublishError."""
+        with self._explained(name):
+            self._client.download_file(self._bucket, self._prefix + name, str(path))
+
     def entries(self, folder: str) -> Iterator[StoredObject]:
         """Yield the objects whose names begin with `folder`. Raises PublishError."""
         with self._explained(folder):

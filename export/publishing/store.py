@@ -30,6 +30,7 @@ from function.engine.bundle import (
     Manifest,
     check_bundle,
     parse_manifest,
+    read_manifest,
 )
 from function.engine.metadata.columns import IdColumn
 from function.engine.tensors import Array, Strings
@@ -99,6 +100,18 @@ class Store:
         # sent again even if it is there: history orders versions by the time of this object
         self._bucket.write(_key(version, MANIFEST), content)
         return version, len(missing), sum(manifest.files[name].bytes for name in missing)
+
+    def fetch(self, folder: Path, on_progress: OnProgress = no_progress) -> None:
+        """Fetch the current version into an empty folder. Raises PublishError, and BundleError if it is damaged."""
+        version = self.pointer().version
+        if version is None:
+            raise PublishError(f"{self.url}: holds no published bundle; publish one first, or leave --update out")
+        self._bucket.fetch_file(_key(version, MANIFEST), folder / MANIFEST)
+        manifest = read_manifest(folder)
+        for place, name in enumerate(manifest.files, start=1):
+            self._bucket.fetch_file(_key(version, name), folder / name)
+            check_checksum(folder, name, manifest)
+            on_progress(f"fetch {self.url}", place / len(manifest.files))
 
     def make_current(self, version: str, before: Current) -> None:
         """Let the pointer name a complete version, unless it names another one than `before`.

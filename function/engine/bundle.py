@@ -140,6 +140,7 @@ class IndexInfo:
     heading_prefix: bool = False  # whether passages were embedded after the path of their headings
     title: str = ""  # what the corpus is called; "" for the name of its file
     description: str = ""  # what it is about, for agents that choose a tool
+    boost: dict[str, Any] = field(default_factory=dict)  # default of the field `boost` of a request
     # options of the export that differ from their defaults, which only `--update` reads: see export/arguments.py
     options: dict[str, Any] = field(default_factory=dict)
 

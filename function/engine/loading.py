@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from function.engine.bundle import (
     COLUMNS,
@@ -53,11 +53,29 @@ class LoadedTexts(Loaded):
     passages: Passages
     # (rows,): the rows that can be found; None, all of them, if no text was removed
     allowed: "Mask | None" = field(default=None, kw_only=True)
+    whole: "LoadedTexts | None" = field(default=None, kw_only=True)  # the bundle that this one is a view of
+
+    def view(self, condition: dict[str, Any]) -> Self:
+        """Return the bundle as if it had only the texts that a filter keeps: nothing it finds depends on the others.
+
+        Shared are the average length of a text in BM25, and the manifest. Raises FilterError as `allowed_rows` does.
+        """
+        from function.engine.metadata.filters import allowed_rows  # only a caller with a filter needs it
+
+        return replace(self, allowed=self.among_allowed(allowed_rows(condition, self.columns)), whole=self)
+
+    @property
+    def rows(self) -> int:
+        """The number of texts, as replies state it."""
+        return self.manifest.corpus.rows if self.whole is None else self.number(self.manifest.corpus.rows)
+
+    def number(self, row: int) -> int:
+        """Return the number of a row, as replies state it: in a view, its place among the rows of the view."""
+        return row if self.whole is None or self.allowed is None else int(self.allowed[:row].sum())
 
     def find(self, id: str) -> int | None:
-        """Return the first row that has an id, None if there is none or if it was removed."""
-        row = self.ids.find(id)
-        return None if row is None or (self.allowed is not None and not self.allowed[row]) else row
+        """Return the first row that has an id and can be found, None if there is none."""
+        return self.ids.find(id, self.allowed)
 
     def among_allowed(self, mask: "Mask") -> "Mask":
         """Return the rows of a mask (rows,) that can be found."""
@@ -74,6 +92,8 @@ class LoadedTexts(Loaded):
         """The ids as a column, by which rows are found."""
         from function.engine.metadata.columns import IdColumn  # only a request with an id needs it
 
+        if self.whole is not None:
+            return self.whole.ids
         return IdColumn(self.passages.ids)
 
     @cached_property
@@ -81,6 +101,8 @@ class LoadedTexts(Loaded):
         """The columns that filters compare."""
         from function.engine.metadata.columns import Columns  # only a request with a filter needs them
 
+        if self.whole is not None:
+            return self.whole.columns
         self._check_place()
         return Columns(self.folder / COLUMNS, self.manifest.corpus.columns, self.manifest.corpus.rows, lambda: self.ids)
 
@@ -91,6 +113,9 @@ class LoadedTexts(Loaded):
 
         if self.manifest.corpus.keywords is None:
             return None
+        if self.whole is not None and self.allowed is not None:
+            keywords = self.whole.keywords
+            return None if keywords is None else keywords.among(self.allowed, self.passages.text)
         self._check_place()
         info, rows = self.manifest.corpus.keywords, self.manifest.corpus.rows
         return Keywords(self.folder / KEYWORDS, info, rows, self.embedder.split_word)
@@ -100,6 +125,8 @@ class LoadedTexts(Loaded):
         """The cross-encoder, None if the bundle has none."""
         if self.manifest.rerank is None:
             return None
+        if self.whole is not None:
+            return self.whole.reranker
         from function.engine.rerank.reranker import Reranker  # only a request with rerank needs it
 
         self._check_place()

@@ -33,7 +33,8 @@ function drawScore(result, full) {
   const { score, scores } = result;
   const weight = corpus.keywords?.fusion === "convex" ? corpus.keywords.fusion_weight : null;
   const share = (part) => Math.min(1, Math.max(0, part / full || 0));
-  const byMeaning = scores && weight !== null && !isReranked(result) ? Math.max(0, weight * scores.semantic) : score;
+  const isSum = scores?.keyword !== undefined && scores.semantic !== undefined;
+  const byMeaning = isSum && weight !== null && !isReranked(result) ? Math.max(0, weight * scores.semantic) : score;
   const track = make("span", { class: "track", "aria-hidden": "true" }, bar("fill", share(byMeaning)));
   if (byMeaning < score) track.append(bar("fill keyword", share(score - byMeaning)));
   const number = score.toFixed(Math.abs(score) < 10 ? 2 : 1);

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict, Field
 
+from function.engine.metadata.boosts import BOOSTED_KINDS, HEAVIEST
 from function.engine.metadata.columns import COMPARED, ID
 from function.engine.metadata.filters import MOST_LEVELS, STRING_TYPES
 from function.routes.similar import MOST_COLUMNS
@@ -48,7 +49,24 @@ def describe_columns(properties: dict[str, Any], kinds: Mapping[str, str]) -> No
     way = {"enum": ["asc", "desc"]}
     sort = _object(dict.fromkeys(sortable, way)) | {"minProperties": 1, "maxProperties": MOST_COLUMNS}
     properties["sort"]["anyOf"] = [*([sort] if sortable else []), {"type": "null"}]
+    boosts = _object({name: {"anyOf": _boosts(kind)} for name, kind in kinds.items()})
+    properties["boost"]["anyOf"] = [boosts, {"type": "null"}]
     properties["facets"] |= {"items": {"enum": columns}} if columns else {"maxItems": 0}
+
+
+def _boosts(kind: str) -> list[dict[str, Any]]:
+    """Return the JSON Schemas of the boosts of a column of this type."""
+    operands = {
+        "equals": VALUES[kind],
+        "log": {"const": True},
+        "half_life": {"type": "string", "pattern": r"^([1-9][0-9]{0,5}|0\.0?[1-9])[hdw]$"},
+    }
+    weight = {"type": "number", "minimum": 0, "maximum": HEAVIEST}
+    return [
+        _object({name: operand, "weight": weight}) | {"required": [name, "weight"]}
+        for name, operand in operands.items()
+        if kind in BOOSTED_KINDS[name]
+    ]
 
 
 def _name(kind: str) -> str:
@@ -72,6 +90,7 @@ class Scores(BaseModel):
     semantic: float | None = None
     keyword: float | None = None
     hybrid: float | None = None
+    boost: float | None = Field(default=None, description="what the boosts of columns added")
     rerank: float | None = None
 
 

@@ -111,6 +111,13 @@ class SimilarRequest(StrictRequest):
         description="model: the model embeds the text, also where a table learned from the corpus does it by default. "
         "Slower, and better for long questions.",
     )
+    # the search checks the boosts
+    boost: dict[str, Any] | None = Field(
+        default=None,
+        description="What columns add to the score of the best texts, instead of the default of the corpus, such as "
+        "{'date': {'half_life': '30d', 'weight': 0.2}, 'in_stock': {'equals': true, 'weight': 0.1}, "
+        "'popularity': {'log': true, 'weight': 0.05}}. {} adds nothing.",
+    )
     rerank: RerankOptions | None = Field(
         default=None,
         description="Score the best texts once more with a slower and more accurate model, which reads the query and a "

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from function.archive import archive_status
-from function.engine.bundle import Manifest, ModelInfo
+from function.engine.bundle import ModelInfo
+from function.engine.loading import Loaded, LoadedTexts
 from function.errors import ErrorReply, Replies
 from function.executor import Executor
 from function.http import HttpError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
 UNHEALTHY: Replies = {503: {"model": ErrorReply, "description": "unhealthy"}}
+SHOWN_OF_VIEWS = ("corpus", "title", "description", "columns", "keywords", "vectors", "boost")  # fields of the index
 REPORTED = ("onnxruntime", "tokenizers", "numpy", "simsimd", "fastapi", "mangum")
 
 
@@ -52,7 +54,7 @@ def health_route(executor: Executor, logger: Log) -> DirectRoute:
 
 def add_info(
     app: "FastAPI",
-    manifest: Callable[[], Manifest],
+    current: Callable[[], Loaded],
     settings: Settings,
     cold_start: ColdStart,
     published: Callable[[], Mapping[str, object]] | None,
@@ -74,15 +76,23 @@ def add_info(
         from importlib.metadata import version  # not needed to start
 
         versions = {"python": platform.python_version()} | {name: version(name) for name in REPORTED}
-        content: dict[str, Any] = asdict(manifest()) | _as_tei_says(manifest().model, limits["texts"])
+        bundle = current()
+        content: dict[str, Any] = asdict(bundle.manifest) | _as_tei_says(bundle.manifest.model, limits["texts"])
+        about_bundle = published
+        if isinstance(bundle, LoadedTexts) and bundle.whole is not None:  # a view: no figure of the whole corpus
+            about_bundle = None
+            content["index"] = {name: content["index"][name] for name in SHOWN_OF_VIEWS} | {"rows": bundle.rows}
+            if content["index"]["keywords"]:
+                content["index"]["keywords"] |= {"terms": None, "postings": None, "known_words": None}
+            del content["files"]
         content |= {
             "limits": limits,
             "versions": versions,
             "archive": archive_status(),
             "cold_start_milliseconds": {phase: round(ms, 2) for phase, ms in cold_start.phases.items()},
         }
-        if published is not None:
-            content["bundle"] = published()
+        if about_bundle is not None:
+            content["bundle"] = about_bundle()
         return json_reply(content)
 
 

@@ -47,7 +47,7 @@ class RemoteVectors:
         if self._has_texts:
             if query.mode != "semantic":
                 raise SearchError(f"mode: found {query.mode!r}, expected 'semantic'; {there}")
-            for field in ("id", "sort", "facets"):
+            for field in ("id", "sort", "facets", "boost"):
                 if value := getattr(query, field):
                     raise SearchError(f"{field}: found {repr(value)[:LONGEST_FOUND]}, expected none; {there}")
             if query.text is None:

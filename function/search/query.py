@@ -63,6 +63,7 @@ class Query:
     prefix: bool = False
     correct: bool = True
     queries: str | None = None  # BY_MODEL: the model embeds the text, even if the bundle has a query table
+    boost: dict[str, Any] | None = None  # None: the default boost of the bundle; {}: none
     rerank: int | None = None  # number of candidates: the best texts, which the bundle's reranker scores again
     rerank_weight: float | None = None  # weight of the reranker's score; only `evaluate` sets it
 

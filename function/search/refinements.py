@@ -207,7 +207,7 @@ PATH, PASSAGE_NUMBER = "path", "passage"  # columns that the export of documents
 def show_passage(bundle: LoadedTexts, row: int) -> dict[str, Any]:
     """Return a passage as replies show it."""
     passage = bundle.passages[row]
-    return {"index": row, "id": passage.id, "text": passage.text, "metadata": passage.metadata}
+    return {"index": bundle.number(row), "id": passage.id, "text": passage.text, "metadata": passage.metadata}
 
 
 def document_rows(bundle: LoadedTexts, path: str) -> Array[np.intp]:

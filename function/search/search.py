@@ -6,6 +6,7 @@ Columns, keywords and reranker are opened by the first query that needs them.
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from time import time
 from typing import TYPE_CHECKING, Any
 
 from function.engine.bundle import BY_MODEL, BY_TABLE, CONVEX
@@ -24,6 +25,7 @@ from function.search.query import (
     filter_error,
     show_hit,
 )
+from function.telemetry import Log
 
 if TYPE_CHECKING:
     from function.engine.metadata.columns import Columns, Mask
@@ -91,6 +93,9 @@ class _BundleSearch:
                 return found
         assert text is not None  # a plain query has a text
         ranking = await self._rank(index, query, text, allowed, lap, row)
+        boost = bundle.manifest.corpus.boost if query.boost is None else query.boost
+        if boost and isinstance(bundle, LoadedTexts):
+            ranking = await run(partial(_boosted, ranking, boost, bundle, str(query.mode)), is_long=True)
         if query.min_score is not None:
             ranking = ranking.at_least(query.min_score)
         if query.rerank is not None:
@@ -168,6 +173,19 @@ class _BundleSearch:
         return Ranking(find_both, lambda: matches.allowed, is_truncated, matches.corrected, matches.completed, queries)
 
 
+def _boosted(ranking: Ranking, boost: dict[str, Any], bundle: LoadedTexts, mode: str) -> Ranking:
+    """Return the ranking with boosts. Raises SearchError, which lists the columns."""
+    from function.engine.metadata.boosts import boosted, read_boosts  # only a query with a boost needs it
+    from function.engine.metadata.filters import FilterError
+
+    columns: Columns = bundle.columns
+    try:
+        boosts = read_boosts(boost, columns.kinds)
+    except FilterError as error:
+        raise filter_error(error, columns.kinds) from None
+    return replace(ranking, find=boosted(ranking.find, boosts, columns, mode, time()))
+
+
 def _filtered_rows(condition: dict[str, Any], bundle: LoadedTexts) -> "Mask":
     """Return the rows that a filter keeps, (rows,) bool. Raises SearchError, which lists the columns."""
     from function.engine.metadata.filters import FilterError, allowed_rows  # only a query with a filter needs it
@@ -177,3 +195,16 @@ def _filtered_rows(condition: dict[str, Any], bundle: LoadedTexts) -> "Mask":
         return allowed_rows(condition, columns)
     except FilterError as error:
         raise filter_error(error, columns.kinds) from None
+
+
+def log_queries(search: Search, logger: Log) -> Search:
+    """Return a search that logs each query with a text, its number of results and its best score."""
+
+    async def logged(query: Query, lap: Lap) -> Found:
+        found = await search(query, lap)
+        if query.text is not None:
+            best = max((result["score"] for result in found.results), default=None)
+            logger.info("query", extra={"query": query.text, "results": len(found.results), "best_score": best})
+        return found
+
+    return logged

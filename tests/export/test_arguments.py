@@ -35,6 +35,7 @@ CONTENT = {
     "--language-column": "language",
     "--fusion": "rrf",
     "--fusion-weight": "0.7",
+    "--boost": '{"told": {"half_life": "30d", "weight": 0.2}}',
 }
 ONE_RUN = {
     "--out": "a folder of one machine",

@@ -2,24 +2,28 @@
 
 import json
 import logging
+import re
 import secrets
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import httpx
 import pytest
 
 from function import api_keys
-from function.api_keys import ApiKeys, check_listener
+from function.api_keys import ApiKeys, StoredKeys, check_listener
 from function.app import App
+from function.commands.key import main as make_key
 from function.server.cli import main
-from function.settings import Settings, SettingsError, read_settings
+from function.settings import ApiKey, Settings, SettingsError, hash_key, read_settings
 from tests.function.conftest import answering
 from tests.function.events.event_makers import MAKERS
 
 OLD, NEW = "old-key-0123456789", "new-key-0123456789"
-KEYS = Settings(api_keys=(OLD, NEW))
+KEYS = read_settings({"API_KEYS": f"{OLD},{NEW}"})
 ASK = {"text": "angry goose"}
 
 
@@ -91,28 +95,32 @@ def test_a_body_is_not_read_before_the_key(closed: httpx.Client) -> None:
 
 
 def test_every_key_is_compared_whichever_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    compared: list[bytes] = []
+    compared: list[str] = []
 
-    def compare(key: bytes, given: bytes) -> bool:
-        compared.append(key)
-        return secrets.compare_digest(key, given)
+    def compare(digest: str, given: str) -> bool:
+        compared.append(digest)
+        return secrets.compare_digest(digest, given)
 
     monkeypatch.setattr(api_keys, "compare_digest", compare)
-    guard = ApiKeys(lambda *_: None, [OLD, NEW])  # type: ignore[arg-type]
-    for key, expected in ((OLD, True), (NEW, True), ("x", False)):
+    guard = ApiKeys(lambda *_: None, lambda: KEYS.api_keys)  # type: ignore[arg-type]
+    for key, expected in ((OLD, KEYS.api_keys[0]), (NEW, KEYS.api_keys[1]), ("x", None)):
         compared.clear()
-        assert guard._has_key({"headers": [(b"authorization", b"Bearer " + key.encode())]}) is expected
-        assert compared == [OLD.encode(), NEW.encode()]
+        assert guard._find_key({"headers": [(b"authorization", b"Bearer " + key.encode())]}) is expected
+        assert compared == [hash_key(OLD), hash_key(NEW)]
 
 
-def test_no_key_is_in_the_log_or_in_info(closed: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_names_a_key_and_neither_it_nor_info_has_the_key(
+    closed: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG)
     assert closed.post("/similar", json=ASK, headers=bearer(OLD + "x")).status_code == 401
     info = closed.get("/info", headers=bearer(OLD))
     assert info.status_code == 200
     assert "0123456789" not in info.text + repr([vars(record) for record in caplog.records if record.name == "tests"])
     assert "0123456789" not in repr(KEYS)
-    assert [vars(record)["status"] for record in caplog.records if record.name == "tests"] == [401, 200]
+    assert closed.head("/info", headers=bearer(NEW)).status_code == 200
+    logged = [vars(record) for record in caplog.records if record.name == "tests"]
+    assert [(line["status"], line.get("key")) for line in logged] == [(401, None), (200, "key 1"), (200, "key 2")]
 
 
 # --- the OpenAPI document
@@ -213,6 +221,121 @@ def test_a_file_without_a_key_is_refused(tmp_path: Path, content: bytes | None, 
     with pytest.raises(SettingsError) as caught:
         read_settings({"API_KEYS_FILE": str(file)})
     assert str(caught.value).startswith(f"API_KEYS_FILE: {file}: {expected}")
+
+
+A, B = hash_key(OLD), hash_key(NEW)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (A, [ApiKey("key 1", A)]),
+        (f" team-a:{A},\n{B} ", [ApiKey("team-a", A), ApiKey("key 2", B)]),
+        (
+            f'team-a:{A}:{{"tenant": {{"$in": ["a", "b"]}}}},team-b:{B}',
+            [ApiKey("team-a", A, {"tenant": {"$in": ["a", "b"]}}), ApiKey("team-b", B)],
+        ),
+    ],
+)
+def test_hashes_have_names_and_filters(text: str, expected: list[ApiKey]) -> None:
+    assert read_settings({"API_KEY_HASHES": text}).api_keys == tuple(expected)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("x", f"{A}x", A[:-1], A.upper(), f"a:{A}:", f"a:{A}:{{}}", f'a:{A}:{{"t": 1', f"a:{A}:[1]", f"a:b:{A}"),
+        *(f'a:{A}:{{"t": 1}}{B}', ", "),
+    ],
+)
+def test_a_list_of_hashes_that_is_not_clear_is_refused_and_not_shown(text: str) -> None:
+    with pytest.raises(SettingsError, match=r"API_KEY_HASHES: key \d cannot be read, expected NAME:HASH") as caught:
+        read_settings({"API_KEY_HASHES": text})
+    assert A not in str(caught.value)
+
+
+def test_the_command_makes_a_key_that_its_entry_accepts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert make_key(["team-a", "--filter", '{"tenant": "a"}']) == 0
+    made, secret = capsys.readouterr()
+    (key,) = read_settings({"API_KEY_HASHES": made}).api_keys
+    assert (key.name, key.filter) == ("team-a", {"tenant": "a"})
+    assert key.sha256 == hash_key(secret.split()[-1])
+    assert make_key(["team a"]) == 1
+
+
+# --- keys that AWS keeps
+
+SECRET = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:keys-AbCdEf"
+PARAMETER = "arn:aws:ssm:eu-central-1:123456789012:parameter/keys"
+
+
+class Store(BaseHTTPRequestHandler):
+    """Secrets Manager and Systems Manager, as far as the keys need them."""
+
+    content = ""
+    named = ""  # what the parameter names
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        target, service = self.headers["x-amz-target"], self.headers["authorization"].split("/")[3]
+        if (service, target, body) == ("ssm", "AmazonSSM.GetParameter", {"Name": PARAMETER, "WithDecryption": True}):
+            reply: object = {"Parameter": {"Value": self.named or self.content}}
+        else:
+            assert (service, target) == ("secretsmanager", "secretsmanager.GetSecretValue")
+            reply = {"SecretString": self.content} if body == {"SecretId": SECRET} else {"__type": "AccessDenied"}
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(reply).encode())
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@pytest.fixture
+def store() -> Iterator[dict[str, str]]:
+    """Return the environment with a store that has OLD's hash."""
+    Store.content = f"old:{A}"
+    with ThreadingHTTPServer(("127.0.0.1", 0), Store) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield {
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.server_port}",
+            "AWS_ACCESS_KEY_ID": "AKIA",
+            "AWS_SECRET_ACCESS_KEY": "secret",
+        }
+        server.shutdown()
+
+
+@pytest.mark.parametrize(("arn", "named"), [(SECRET, ""), (PARAMETER, ""), (PARAMETER, SECRET)])
+def test_keys_from_aws_are_read_again_and_stay_if_that_fails(
+    arn: str, named: str, store: dict[str, str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Store, "named", named)
+    now = [0.0]
+    monkeypatch.setattr(api_keys, "monotonic", lambda: now[0])
+    stored = StoredKeys(Settings(api_keys_arn=arn), logging.getLogger("tests"), store)
+    Store.content = f"new:{B}"
+    assert [key.name for key in stored.get()] == ["old"]
+    now[0] += api_keys.SECONDS_KEPT
+    assert [key.name for key in stored.get()] == ["new"]
+    Store.content = " "  # all keys are removed
+    now[0] += api_keys.SECONDS_KEPT
+    assert stored.get() == ()
+    Store.content = f"new:{B}"
+    now[0] += api_keys.SECONDS_KEPT
+    assert [key.name for key in stored.get()] == ["new"]
+    Store.content = "nothing"
+    now[0] += api_keys.SECONDS_KEPT
+    assert [key.name for key in stored.get()] == ["new"]
+    assert "API keys were not read" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("arn", "message"),
+    [(SECRET + "x", "was not read (KeyError); check the ARN"), ("keys", "expected the ARN of a secret")],
+)
+def test_a_start_without_its_keys_fails(arn: str, message: str, store: dict[str, str]) -> None:
+    with pytest.raises(SettingsError, match=re.escape(message)):
+        StoredKeys(Settings(api_keys_arn=arn), logging.getLogger("tests"), store)
 
 
 # --- the server

@@ -6,12 +6,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from function.settings import Settings, SettingsError, read_settings
+from function.settings import ApiKey, Settings, SettingsError, hash_key, read_settings
 from tests.function.server.running import WAIT, address_of, started
 
 PAGE = "https://app.example"
 KEY = "0123456789abcdef"
-SETTINGS = Settings(cors_origins=(PAGE, "http://localhost:3000"), api_keys=(KEY,))
+SETTINGS = Settings(cors_origins=(PAGE, "http://localhost:3000"), api_keys=(ApiKey("page", hash_key(KEY)),))
 PREFLIGHT = {
     "origin": PAGE,
     "access-control-request-method": "POST",

@@ -4,12 +4,15 @@ import json
 import logging
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from export.evaluation.questions import read_log
 from function.engine.embedder import Embedder
+from function.settings import read_settings
 from tests.function.conftest import BrokenEmbedder
 from tests.function.events.event_makers import http_api
 
@@ -43,6 +46,35 @@ def test_server_timing_tells_the_milliseconds_of_each_phase(client: httpx.Client
     assert list(found) == phases
     assert ", ".join(f"{name};dur={milliseconds:.2f}" for name, milliseconds in found.items()) == header
     assert sum(found.values()) - found["total"] <= found["total"] + 0.05  # each was rounded
+
+
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+@pytest.mark.parametrize(("sent", "expected"), [(TRACE, TRACE), (TRACE[:-1], None), (TRACE.upper(), None)])
+def test_a_trace_is_logged_and_returned(
+    client: httpx.Client, caplog: pytest.LogCaptureFixture, sent: str, expected: str | None
+) -> None:
+    reply = client.get("/nothing", headers={"traceparent": sent})
+    assert reply.headers.get("traceparent") == only_line(caplog).get("traceparent") == expected
+
+
+def test_queries_are_logged_only_if_that_is_set(
+    connect: Callable[..., httpx.Client], caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    asked = {"text": "the night nurse", "num_results": 3}
+    connect().post("/similar", json=asked)
+    assert "night nurse" not in str([vars(record) for record in caplog.records])
+    settings = read_settings({"LOG_QUERIES": "1"})
+    caplog.clear()
+    found = connect(settings=settings).post("/similar", json=asked).json()["results"]
+    connect(settings=settings).post("/similar", json={"sort": {"chapter": "asc"}})
+    (line,) = [vars(record) for record in caplog.records if record.message == "query"]
+    assert (line["query"], line["results"], line["best_score"]) == ("the night nurse", 3, found[0]["score"])
+    fields = {"level": "INFO", "message": "query", "query": line["query"], "results": 3}
+    log = [json.dumps(fields), json.dumps(fields, separators=(",", ":")), '{"message":"request"}']
+    (tmp_path / "log").write_text("\n".join(log), encoding="utf-8")
+    assert read_log(tmp_path / "log") == {"the night nurse"}
 
 
 def test_a_request_is_logged_in_one_line(client: httpx.Client, caplog: pytest.LogCaptureFixture) -> None:

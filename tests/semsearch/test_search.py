@@ -1,5 +1,6 @@
 """Search: the same objects from a folder and from a URL."""
 
+import inspect
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,16 +11,18 @@ import numpy as np
 import pytest
 
 from function.app import App
-from function.settings import Settings
+from function.routes.similar import SimilarRequest
+from function.settings import ApiKey, Settings, hash_key
 from semsearch import Search
 from tests.page.conftest import serving
 
 KEY = "0123456789abcdef"
+CLOSED = Settings(api_keys=(ApiKey("test", hash_key(KEY)),))
 
 
 @pytest.fixture(scope="module")
 def remote(make_app: Callable[..., App]) -> Iterator[Search]:
-    with serving(make_app(settings=Settings(api_keys=(KEY,)))) as address:
+    with serving(make_app(settings=CLOSED)) as address:
         yield Search(address, key=KEY)
 
 
@@ -30,6 +33,7 @@ def local(bundle: Path) -> Search:
 
 def test_a_folder_and_a_url_return_the_same(local: Search, remote: Search) -> None:
     fields: dict[str, Any] = {"filter": {"chapter": {"$lt": 19}}, "facets": ["places"], "top_k": 3, "highlights": True}
+    fields["boost"] = {"chapter": {"log": True, "weight": 0.1}}
     found, expected = (each.search("the baker", **fields) for each in (local, remote))
     assert found == expected
     assert (len(found), found.total, found.facets) == (3, expected.total, expected.facets)
@@ -55,6 +59,11 @@ def test_an_argument_that_cannot_be_used_is_a_value_error(place: str, request: p
 
 
 def test_a_wrong_key_is_an_error_of_the_server(remote: Search, make_app: Callable[..., App]) -> None:
-    with serving(make_app(settings=Settings(api_keys=(KEY,)))) as address, pytest.raises(HTTPError) as raised:
+    with serving(make_app(settings=CLOSED)) as address, pytest.raises(HTTPError) as raised:
         Search(address, key="f" * 16).search("goose")
     assert (raised.value.code, "API keys" in json.load(raised.value)["error"]) == (401, True)
+
+
+def test_every_field_of_similar_is_an_argument() -> None:
+    arguments = {*inspect.signature(Search.search).parameters} - {"self"}
+    assert {"num_results" if name == "top_k" else name for name in arguments} == {*SimilarRequest.model_fields}

@@ -152,6 +152,13 @@ def requests(count: int) -> Iterator[dict[str, Any]]:
             request |= {"group_by": "who", "group_size": generator.randint(1, 4)}
         elif what == 2:
             request["sort"] = {generator.choice(["chapter", "told", "who", "true"]): generator.choice(["asc", "desc"])}
+        if number % 6 == 5 and what != 8:
+            request["boost"] = {
+                "told": {"half_life": "52w", "weight": 0.3},
+                "true": {"equals": True, "weight": 0.1},
+                "chapter": {"log": True, "weight": 0.05},
+                "places": {"equals": "sea", "weight": 0.02},
+            }
         yield request
 
 

@@ -80,7 +80,7 @@ def find_corrections(
 
 def _correct(word: str, nearest: "NearestWords", keywords: "Keywords") -> Correction:
     terms_of, parts = keywords.terms_of, keywords.split_word(word)
-    one, two = nearest.find(word)
+    one, two = ([near for near in each if keywords.has_word(near)] for each in nearest.find(word))
     spelling = _american(word)
     candidates = [near for near in one if _american(near) == spelling]
     if not candidates and list(terms_of(parts[0])) != list(terms_of(word)):

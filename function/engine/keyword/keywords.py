@@ -21,6 +21,7 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from copy import copy
 from functools import lru_cache, reduce
 from itertools import islice
 from operator import or_
@@ -38,7 +39,7 @@ from function.engine.keyword.analyzer import (
     split_terms,
     unfinished_words,
 )
-from function.engine.keyword.matches import Matches, Postings, Term
+from function.engine.keyword.matches import LARGEST_IMPACT, Matches, Postings, Term
 from function.engine.semantic.index import Mask, largest
 from function.engine.tensors import AnyArray, Strings, map_tensors
 
@@ -51,6 +52,7 @@ COMPLETION = 0.5  # weight of a term that completes a word
 MOST_TERMS = 1_000  # maximum terms of a query; further ones are ignored, so that no request takes seconds
 KNOWN_TERMS = 4_096  # terms of earlier queries whose numbers are kept, because queries share many of their words
 LONGEST_KNOWN = 64  # bytes of a term whose number is kept; without a limit, long ones could take a gigabyte
+MOST_CHECKED = 100  # texts of a view that are searched for a word before it replaces a misspelled one
 CORRECTED_WEIGHT = 0.5  # weight of a term that replaces a misspelled word: it can be the wrong one
 
 
@@ -70,10 +72,20 @@ class Keywords:
         self.split_word = split_word
         self._tensors = tensors
         self._terms = Strings(tensors["terms"], tensors["terms.offsets"])
-        self._rows = rows
+        self._rows = self._count = rows  # of the corpus, and of the texts that can be found
+        self._view: tuple[Mask, Callable[[int], str]] | None = None
         self._stems = [find_stemmer(language) for language in info.stemmers]
         # not a method of `self`, or the mapped file would stay open until the garbage collector runs
         self._find = lru_cache(KNOWN_TERMS)(self._terms.find)
+
+    def among(self, allowed: Mask, text_of: Callable[[int], str]) -> "Keywords":
+        """Return the keywords of some rows alone; allowed is (rows,) bool, text_of returns the text of a row.
+
+        A term that none of these rows has is unknown, and the weights of the others are those of these rows.
+        """
+        found = copy(self)
+        found._view, found._count = (allowed, text_of), int(np.count_nonzero(allowed))
+        return found
 
     def match(self, text: str, allowed: Mask | None = None, *, prefix: bool = False, correct: bool = True) -> Matches:
         """Return the rows that have terms of a text; a repeated term counts as often as it is repeated.
@@ -120,7 +132,7 @@ class Keywords:
                 alternatives = [self._postings(term, weight) for each in corrected[word].values() for term in each]
                 terms.append(Term([each for each in alternatives if each is not None]))
                 attainable += terms[-1].bound
-        attainable += self._missing(text, unknown, corrected) * UNKNOWN * math.log1p((self._rows + 0.5) / 0.5)
+        attainable += self._missing(text, unknown, corrected) * UNKNOWN * _idf(self._count, 0)
         return Matches(
             terms, self._rows, allowed, len(counts) > MOST_TERMS, corrected, frozenset(completed), attainable
         )
@@ -135,19 +147,30 @@ class Keywords:
             return {}
         terms, key = self._terms, beginning.encode()
         first, end = bisect_left(terms, key), bisect_left(terms, key + b"\xff")
-        uses = np.diff(self._tensors["postings.offsets"][first : end + 1].astype(np.intp))
+        offsets = self._tensors["postings.offsets"][first : end + 1].astype(np.intp)
+        if self._view is not None:
+            is_allowed = self._view[0][self._tensors["rows"][offsets[0] : offsets[-1]]]
+            offsets = np.concatenate([[0], np.cumsum(is_allowed)])[offsets - offsets[0]]
+        uses = np.diff(offsets)
         if not set(MARKS_OF_CODES).intersection(key):
             start = int(terms.offsets[first])
             part = terms.content[start : int(terms.offsets[end])]
             marks = start + np.flatnonzero(np.isin(part, [*MARKS_OF_CODES]))
             uses[np.searchsorted(terms.offsets, marks, "right") - 1 - first] = 0
-        own = [place for place in map(self._number, whole) if place is not None]
+        own = [place for term in whole if (place := self._number(term)) is not None and len(self.rows_of(term))]
         uses[[place - first for place in own if first <= place < end]] = 0
         if not uses.any():
             return {}
-        most = float(self._tensors["scales"][own or [first + int(uses.argmax())]].max())
+        most = max(float(self._postings_at(place).weight) for place in own or [first + int(uses.argmax())])
         places = [first + place for place in largest(uses, MOST_COMPLETIONS).tolist() if uses[place]]
         return {terms[place].decode(): self._postings_at(place, COMPLETION, most) for place in places}
+
+    def has_word(self, word: str) -> bool:
+        """Return whether a word of `words` is in a text that can be found, as far as the first texts with it show."""
+        if self._view is None:
+            return True
+        rows = (row for term in self.terms_of(word) for row in self.rows_of(term)[:MOST_CHECKED].tolist())
+        return any(word in (part for _, words in find_codes(self._view[1](row)) for part in words) for row in rows)
 
     def _missing(self, text: str, unknown: set[str], corrected: Collection[str]) -> int:
         """Return how many words of a text have only unknown terms and are not corrected."""
@@ -182,14 +205,28 @@ class Keywords:
 
     def _postings(self, term: str, repeats: float) -> Postings | None:
         place = self._number(term)
-        return None if place is None else self._postings_at(place, repeats)
+        found = None if place is None else self._postings_at(place, repeats)
+        return found if found is not None and len(found.rows) else None
 
     def _number(self, term: str) -> int | None:
         key = term.encode()
         return self._find(key) if len(key) <= LONGEST_KNOWN else self._terms.find(key)
 
-    def _postings_at(self, place: int, factor: float, most: float = math.inf) -> Postings:
+    def _postings_at(self, place: int, factor: float = 1.0, most: float = math.inf) -> Postings:
         """Return the postings of the term with a number. Their weight is its scale, at most `most`, times `factor`."""
         begin, end = self._tensors["postings.offsets"][place : place + 2].tolist()
-        weight = np.float32(min(float(self._tensors["scales"][place]), most) * factor)
-        return Postings(self._tensors["rows"][begin:end], self._tensors["impacts"][begin:end], weight)
+        rows, impacts = self._tensors["rows"][begin:end], self._tensors["impacts"][begin:end]
+        scale = float(self._tensors["scales"][place])
+        if self._view is not None:
+            is_allowed = self._view[0][rows]
+            scale /= _idf(self._rows, len(rows))
+            rows, impacts = rows[is_allowed], impacts[is_allowed].astype(np.float32)
+            share = float(impacts.max(initial=0)) / LARGEST_IMPACT  # the largest impact can be that of another row
+            impacts /= share or 1.0
+            scale *= share * _idf(self._count, len(rows))
+        return Postings(rows, impacts, np.float32(min(scale, most) * factor))
+
+
+def _idf(rows: int, count: int) -> float:
+    """Return the weight of a term that `count` of the rows have."""
+    return math.log1p((rows - count + 0.5) / (count + 0.5))

@@ -207,10 +207,11 @@ class IdColumn:
     def __init__(self, ids: Strings) -> None:
         self._ids, self.count = ids, len(ids)
 
-    def find(self, id: str) -> int | None:
-        """Return the first row that has an id, None if there is none."""
+    def find(self, id: str, allowed: Mask | None = None) -> int | None:
+        """Return the first row that has an id, None if there is none; allowed is (rows,) bool, None for all rows."""
         wanted = id.encode("utf-8", "surrogatepass")
         rows = self._begin_with(np.flatnonzero(np.diff(self._ids.offsets) == len(wanted)), wanted)
+        rows = rows if allowed is None else rows[allowed[rows]]
         return int(rows[0]) if len(rows) else None
 
     def exists(self) -> Mask:

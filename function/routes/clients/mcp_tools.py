@@ -186,7 +186,8 @@ def _has_documents(bundle: Loaded) -> bool:
 def describe_corpus(bundle: Loaded) -> str:
     """Return which texts are searched, and the columns by which a caller can choose, with the most frequent values."""
     info = info_of(bundle)
-    about = f"Search the {info.rows:,} texts of {info.title or info.corpus} and return those closest to a text."
+    rows = bundle.rows if isinstance(bundle, LoadedTexts) else info.rows
+    about = f"Search the {rows:,} texts of {info.title or info.corpus} and return those closest to a text."
     if info.description:
         about += f" {info.description}"
     columns = []

@@ -1,14 +1,18 @@
 """The commands as users type them."""
 
 import hashlib
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from export.cli import main
+from export.corpus import Corpus
 from export.publishing.bucket import Bucket
 from export.publishing.store import Store
+from function.engine.bundle import read_manifest
+from tests.export.command_line import error_line, export_texts, run, summary, write_texts
 from tests.stand_ins.fixtures import Publish
 
 
@@ -29,6 +33,37 @@ def test_publish_history_rollback_and_prune(
     assert f"{current} is the current version of" in capsys.readouterr().out
     assert main(["prune", *where, "--keep", "0"]) == 0
     assert "0 versions were deleted" in capsys.readouterr().out  # all of them are young
+
+
+def test_a_nightly_job_without_a_disk_embeds_only_new_texts(
+    where: list[str], endpoint: str, bundle: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint)
+    texts, nights = list(corpus.texts), []
+    first = tmp_path / "first"
+    shutil.copytree(bundle, first)
+    assert export_texts(write_texts(tmp_path / "texts.csv", texts), first, "--title", "Stories").code == 0
+    assert main(["publish", str(first), *where]) == 0
+    for night in range(2):
+        texts.append(f"An old sailor painted the river {night}.")
+        new = tmp_path / f"night-{night}"
+        done = run("--update", where[0], "--corpus", write_texts(tmp_path / "texts.csv", texts), "--out", new)
+        assert done.code == 0, done.err
+        nights.append(summary(done, "embedded"))
+        index = read_manifest(new).index
+        assert index is not None
+        assert index.title == "Stories"
+        assert main(["publish", str(new), *where]) == 0
+    assert nights == [f"1 texts, {rows} rows taken over from the bundle of --update" for rows in (200, 201)]
+
+
+def test_an_update_needs_a_published_bundle(
+    where: list[str], endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint)
+    done = run("--update", where[0], "--corpus", write_texts(tmp_path / "texts.csv", ["a"]), "--out", tmp_path / "new")
+    assert f"{where[0]}: holds no published bundle; publish one first" in error_line(done)
+    assert not (tmp_path / "new").exists()
 
 
 def test_missing_credentials_end_in_one_line(

@@ -3,6 +3,7 @@
 /** @import { Correction, Embed, Find, Hit, Lap, Lexicon, Mask, Request, Stem } from "./types.js" */
 import { Analyzer } from "./analyzer.js";
 import { both, maskOf, readTensors, rowsOf } from "./arrays.js";
+import { boosted } from "./boosts.js";
 import { Column, countValues, sortRows } from "./columns.js";
 import { allowedRows, namesIn } from "./filters.js";
 import { highlight } from "./highlights.js";
@@ -84,7 +85,8 @@ export class Site {
   /** Return the reply to a request. @type {(request: Request, lap: Lap) => Promise<object>} */
   async similar(request, lap) {
     const { text, id, num_results: count, offset = 0, group_by: group, sort = {}, facets = [], filter } = request;
-    const named = [...namesIn(filter), ...Object.keys(sort), ...facets, ...(group ? [group] : [])];
+    const boost = request.boost ?? this.info.index.boost;
+    const named = [...namesIn(filter), ...Object.keys({ ...sort, ...boost }), ...facets, ...(group ? [group] : [])];
     const known = named.filter((name) => Object.hasOwn(this.kinds, name));
     const opened = await Promise.all(known.map(async (name) => [name, await this.column(name)]));
     /** @type {Record<string, Column>} */
@@ -118,7 +120,9 @@ export class Site {
     const isPrefix = Boolean(request.prefix) && id === undefined;
     const openLexicon = request.correct === false ? null : () => this.lexicon();
     const ranking = await this.rank(mode, query, row, allowed, isPrefix, openLexicon, lap);
-    const { find, matching, corrected, completed, truncated } = ranking;
+    const { matching, corrected, completed, truncated } = ranking;
+    const hasBoost = Object.keys(boost).length > 0;
+    const find = hasBoost ? boosted(ranking.find, boost, columns, mode, Date.now() / 1000) : ranking.find;
     const terms = Array.from(corrected.values(), (each) => [...each.values()])
       .flat(2)
       .concat(completed);

@@ -4,7 +4,9 @@ export type Numbers = Int8Array | Uint8Array | Uint16Array | Uint32Array | Int32
 export type Tensors = Record<string, any>;
 /** (rows,), 1 for the rows that can be found; null allows every row */
 export type Mask = Uint8Array | null;
-export type Hit = { row: number; score: number | null; scores?: { semantic: number; keyword: number } };
+export type Hit = { row: number; score: number | null; scores?: Record<string, number> };
+/** What each column adds to scores */
+export type Boosts = Record<string, { weight: number; half_life?: string; equals?: any; log?: true }>;
 /** Returns the first hits of a ranking among the rows of a mask. */
 export type Find = (count: number, allowed: Mask) => Hit[];
 /** The value of a row in a column; of a date, microseconds since 1970 */
@@ -46,5 +48,6 @@ export type Request = {
   facets?: string[];
   highlights?: boolean;
   correct?: boolean;
+  boost?: Boosts;
   offset?: number;
 };

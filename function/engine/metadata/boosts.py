@@ -1,0 +1,107 @@
+"""Boosts: what columns add to the scores of the best hits. Imported by the first query with a boost.
+
+    {"date": {"half_life": "30d", "weight": 0.2}, "in_stock": {"equals": true, "weight": 0.1},
+     "popularity": {"log": true, "weight": 0.05}}
+
+A date adds weight * 0.5 ** (age / half_life), a value that is equal adds weight, and a number adds weight * ln(1 + it).
+A row without a value gets nothing, nor does a negative number; a date in the future counts as now.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from function.engine.metadata.columns import Column, Columns, Mask, stored_value
+from function.engine.metadata.filters import FilterError
+from function.engine.ranking import Find
+from function.engine.semantic.index import DECIMALS, Hit, Rows
+from function.engine.tensors import Array
+
+MOST_BOOSTED = 200  # best hits that get a boost
+HEAVIEST = 1_000.0  # maximum weight
+UNIT_SECONDS = {"h": 3_600, "d": 86_400, "w": 604_800}  # of the units of a half-life
+BOOSTED_KINDS = {"half_life": ("date",), "log": ("number",), "equals": ("string", "number", "boolean", "date", "list")}
+
+
+class Boost(NamedTuple):
+    """A boost of a column. `operand` is the half-life in seconds, or what the column stores of the value to equal."""
+
+    column: str
+    kind: str
+    operand: Any
+    weight: float
+
+
+def read_boosts(boost: Mapping[str, Any], kinds: Mapping[str, str]) -> list[Boost]:
+    """Return the boosts over columns of these types. Raises FilterError if one cannot be used."""
+    return [_read(f"boost.{name}", name, options, kinds) for name, options in boost.items()]
+
+
+def _read(where: str, name: str, options: object, kinds: Mapping[str, str]) -> Boost:
+    if name not in kinds:
+        raise FilterError("boost", "the name of a column", name)
+    if not isinstance(options, dict) or len(options) != 2 or len(own := BOOSTED_KINDS.keys() & options) != 1:
+        raise FilterError(where, "an object with weight and one of half_life, equals and log", options)
+    (kind,), weight = own, options.get("weight")
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= HEAVIEST:
+        raise FilterError(f"{where}.weight", f"a number from 0 to {HEAVIEST:g}", weight)
+    operand: Any = options[kind]
+    if kinds[name] not in BOOSTED_KINDS[kind]:
+        raise FilterError(f"{where}.{kind}", f"a column of type {', '.join(BOOSTED_KINDS[kind])}", kinds[name])
+    if kind == "half_life":
+        match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)([hdw])", operand) if isinstance(operand, str) else None
+        if match is None or not float(match[1]):
+            raise FilterError(f"{where}.half_life", "hours, days or weeks, such as 12h, 30d or 2w", operand)
+        operand = float(match[1]) * UNIT_SECONDS[match[2]]
+    elif kind == "equals":
+        try:
+            operand = stored_value(kinds[name], operand)
+        except ValueError:
+            raise FilterError(f"{where}.equals", f"a value of type {kinds[name]}", operand) from None
+    elif operand is not True:
+        raise FilterError(f"{where}.log", "true", operand)
+    return Boost(name, kind, operand, float(weight))
+
+
+def boost_rows(boosts: Sequence[Boost], columns: Columns, rows: Rows, now: float) -> Array[np.float64]:
+    """Return what all boosts add to the scores of rows (n,), (n,) float64; now is in seconds since 1970."""
+    total = np.zeros(len(rows))
+    for boost in boosts:
+        column = columns[boost.column]
+        if boost.kind == "equals":
+            total += boost.weight * column.equals_any([boost.operand])[rows]
+            continue
+        assert isinstance(column, Column)  # only the ids are something else, which are strings
+        values = column.ordered[rows] if column.codes is None else np.asarray(column.values)[column.ordered[rows]]
+        numbers = np.where(column.exists()[rows], values.astype(np.float64), -math.inf)
+        if boost.kind == "log":
+            total += boost.weight * np.log1p(np.maximum(numbers, 0))
+        else:
+            total += boost.weight * 0.5 ** (np.maximum(now - numbers / 1e6, 0) / boost.operand)
+    return total
+
+
+def boosted(find: Find, boosts: Sequence[Boost], columns: Columns, mode: str, now: float) -> Find:
+    """Return what finds the first hits when the MOST_BOOSTED best ones are ordered with their boosts.
+
+    mode is the name of the ranking's score in the `scores` of a hit.
+    """
+    candidates = find(MOST_BOOSTED, None)
+    added = np.round(boost_rows(boosts, columns, np.array([hit.row for hit in candidates], np.intp), now), DECIMALS)
+    scores = np.round(np.array([hit.score for hit in candidates]) + added, DECIMALS)
+    best = [
+        Hit(hit.row, float(scores[i]), (hit.scores or {}) | {mode: hit.score, "boost": float(added[i])})
+        for i, hit in ((i, candidates[i]) for i in np.argsort(-scores, kind="stable"))
+    ]
+    known = {hit.row for hit in best}
+
+    def find_boosted(count: int, mask: Mask | None) -> list[Hit]:
+        first = [hit for hit in best if mask is None or mask[hit.row]]
+        # no other hit scores more than a candidate, because a boost is not negative
+        others = find(count, mask) if len(first) < count and len(best) == MOST_BOOSTED else ()
+        return (first + [hit for hit in others if hit.row not in known])[:count]
+
+    return find_boosted
