@@ -31,6 +31,7 @@ CONTENT = {
     "--anchors": "mkdocs",
     "--no-keywords": None,
     "--stem": "german",
+    "--queries": "table",
     "--title-column": "headline",
     "--language-column": "language",
     "--fusion": "rrf",
@@ -48,6 +49,8 @@ ONE_RUN = {
     "--strict": "it stops the command, and changes no bundle",
     "--update": "it names the bundle whose options are used",
     "--ray": "it embeds elsewhere, with the same result",
+    "--questions": "a file of one machine",
+    "--learn": "it learns the table of --queries again",
     "--remove-corpus": "it allows one command to remove texts",
     "--no-cache": "it converts a model again, with the same result",
 }
