@@ -33,10 +33,10 @@ bundle/manifest.json: | $(VENV)/installed
 # A site for each corpus, side by side, as the sites of several projects are on one host. That of docs/ is in a folder of
 # the documents, to which it links.
 site: bundle/manifest.json build/site-tools/installed
-	$(BIN)/python -m export --update bundle --corpus docs --out build/docs-bundle
-	$(BIN)/python -m export site bundle --out build/sites/python --packages build/site-tools
+	$(BIN)/semsearch index docs --update bundle --out build/docs-bundle
+	$(BIN)/semsearch site bundle --out build/sites/python --packages build/site-tools
 	cp -R docs build/sites/
-	$(BIN)/python -m export site build/docs-bundle --out build/sites/docs/search --packages build/site-tools
+	$(BIN)/semsearch site build/docs-bundle --out build/sites/docs/search --packages build/site-tools
 	@echo "http://localhost:8000/python/ and http://localhost:8000/docs/search/; Ctrl-C stops the server"
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory build/sites 8000
 

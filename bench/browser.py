@@ -1,13 +1,15 @@
 """A static site in Chromium: bytes, time to search by words and by meaning, and equality with the function.
 
-The network is limited by the server: its replies share 10 or 50 Mbit/s, and each comes 20 ms later. Half of the
-requests that are compared have a filter.
+Both embed queries with the same table, which is learned now if the bundle has none. The network is limited by the
+server: its replies share 10 or 50 Mbit/s, and each comes 20 ms later. Half of the requests that are compared have a
+filter.
 """
 
 import argparse
 import json
 import os
 import random
+import shutil
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,24 +18,20 @@ from dataclasses import dataclass
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import onnx
 
 from bench.report import Missing, console, make_provenance, report
 from bench.texts import add_data_argument, read_texts
 from bench.work import make_bundle
-from export.site.browser_model import make_browser_model
+from export.index.query_table import write_table
 from export.site.site import write_site
-from function.engine.bundle import TOKENIZER
-from function.engine.embedder import Embedder, open_session
+from function.engine.embedder import Embedder
 from function.engine.hybrid import fuse
 from function.engine.loading import LoadedBundle, load_bundle
 from function.engine.metadata.filters import allowed_rows
-from function.engine.tokenizer import read_tokenizer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -77,7 +75,8 @@ def run(options: argparse.Namespace) -> int:
     headlines = make_bundle(options.work, read_texts(options.data, options.rows), lots=20)
     details: dict[str, Any] = {}
     with open_browser() as browser:
-        for name, folder in (("demo", options.bundle), ("headlines", headlines)):
+        for name, source in (("demo", options.bundle), ("headlines", headlines)):
+            folder = _with_table(source, options.work / f"table-{name}")
             console.print(f"{name}: writing the site and measuring")
             site = options.work / f"site-{name}"
             sizes = write_site(folder, site, packages=options.packages)
@@ -103,8 +102,19 @@ def _visits(browser: "Browser", site: Path) -> dict[str, Any]:
     return found
 
 
+def _with_table(source: Path, folder: Path) -> Path:
+    """Return the folder of a bundle with a query table: the source, or a copy that gets one."""
+    if load_bundle(source).table is not None:
+        return source
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(source, folder)
+    manifest = load_bundle(folder).manifest
+    write_table(folder, manifest, Embedder.open(folder, manifest.model))
+    return folder
+
+
 def _equality(browser: "Browser", site: Path, bundle: LoadedBundle, count: int) -> dict[str, Any]:
-    """Return which share of the results are those of the function, with its own model and with the site's, by mode."""
+    """Return which share of the results are those of the function, by mode."""
     requests = make_requests(bundle, count)
     with serving(site, Rate()) as address, browser.new_context() as context:
         page = context.new_page()
@@ -113,24 +123,17 @@ def _equality(browser: "Browser", site: Path, bundle: LoadedBundle, count: int) 
         before = renderer_bytes()
         replies: list[dict[str, Any]] = page.evaluate(ASK, json.loads(json.dumps(requests)))
         memory = [before / 1e6, renderer_bytes() / 1e6]
-    with TemporaryDirectory() as folder:
-        onnx.save(make_browser_model(bundle.folder), f"{folder}/model.onnx")
-        session = open_session(Path(folder) / "model.onnx")
-    same = Embedder(read_tokenizer(bundle.folder / TOKENIZER), session, bundle.manifest.model)
-    texts = [request["text"] for request in requests[:count]]
-    own, other = (each.embed(each.tokenize(texts)) for each in (bundle.embedder, same))
-    found: dict[str, Any] = {"memory": memory, "model_cosine": float(np.mean((own * other).sum(axis=1)))}
-    for label, embedder in (("function", bundle.embedder), ("same_model", same)):
-        expected = [answer(bundle, embedder, request) for request in requests]
-        for place, mode in enumerate(MODES):
-            part = slice(place * count, (place + 1) * count)
-            pairs = [(reply["ids"], ids) for reply, ids in zip(replies[part], expected[part], strict=True)]
-            shared = sum(len({*ids} & {*wanted}) for ids, wanted in pairs)
-            found[f"{label}_{mode}"] = {
-                "lists": float(np.mean([ids == wanted for ids, wanted in pairs])),
-                "results": shared / max(1, sum(len(wanted) for _, wanted in pairs)),
-            }
-            found[f"milliseconds_{mode}"] = statistics.median(reply["milliseconds"] for reply in replies[part])
+    found: dict[str, Any] = {"memory": memory}
+    expected = [answer(bundle, request) for request in requests]
+    for place, mode in enumerate(MODES):
+        part = slice(place * count, (place + 1) * count)
+        pairs = [(reply["ids"], ids) for reply, ids in zip(replies[part], expected[part], strict=True)]
+        shared = sum(len({*ids} & {*wanted}) for ids, wanted in pairs)
+        found[f"function_{mode}"] = {
+            "lists": float(np.mean([ids == wanted for ids, wanted in pairs])),
+            "results": shared / max(1, sum(len(wanted) for _, wanted in pairs)),
+        }
+        found[f"milliseconds_{mode}"] = statistics.median(reply["milliseconds"] for reply in replies[part])
     return found
 
 
@@ -142,10 +145,9 @@ def _rows(details: Mapping[str, Any]) -> list[tuple[str, Any]]:
         rows.append((f"first visit at {megabits} Mbit/s: s to words, to meaning", f"{keyword:.1f}, {semantic:.1f}"))
     keyword, semantic = demo[f"second_{RATES[-1]}"]
     rows.append(("second visit: s to words, to meaning", f"{keyword:.1f}, {semantic:.1f}"))
-    for label, words in (("function", "results as in the function"), ("same_model", "results with the same model")):
-        for name, found in details.items():
-            shares = ", ".join(f"{found[f'{label}_{mode}']['results']:.2%}" for mode in MODES)
-            rows.append((f"{name}: {words}, by meaning, words, both", shares))
+    for name, found in details.items():
+        shares = ", ".join(f"{found[f'function_{mode}']['lists']:.2%}" for mode in MODES)
+        rows.append((f"{name}: lists as in the function, by meaning, words, both", shares))
     for name, found in details.items():
         times = ", ".join(f"{found[f'milliseconds_{mode}']:.0f}" for mode in MODES)
         rows.append((f"{name}: ms of a query by meaning, words, both", times))
@@ -185,14 +187,15 @@ def _filters(metadata: dict[str, Any], kinds: Mapping[str, str], generator: rand
                 yield {name: generator.choice([value, {"$lte": value}, {"$gte": value}])}
 
 
-def answer(bundle: LoadedBundle, embedder: Embedder, request: Mapping[str, Any]) -> list[str]:
+def answer(bundle: LoadedBundle, request: Mapping[str, Any]) -> list[str]:
     """Return the ids of the engine's results for a request."""
     text, mode = request["text"], request["mode"]
-    keywords = bundle.keywords
+    keywords, table = bundle.keywords, bundle.table
     assert keywords is not None
+    assert table is not None
     allowed = allowed_rows(request["filter"], bundle.columns) if "filter" in request else None
     matches = keywords.match(text, allowed)
-    (query,) = embedder.embed(embedder.tokenize([text], role="query"))
+    (query,) = table.embed(bundle.embedder.tokenize([text], role="query"))
     searches: dict[str, Callable[[], Sequence[Any]]] = {
         "semantic": lambda: bundle.index.search(query, TOP_K, allowed),
         "keyword": lambda: matches.best(TOP_K),

@@ -113,12 +113,12 @@ from function.settings import Settings
 from function.startup import WARM_UP, ColdStart
 from function.telemetry import make_logger
 manifest = SimpleNamespace(corpus=SimpleNamespace(rows=0))
-embedder = SimpleNamespace(model=SimpleNamespace(max_tokens=1))
+embedder = SimpleNamespace(model=SimpleNamespace(max_tokens=1), is_open=True)
 bundle = LoadedBundle(manifest=manifest, embedder=embedder, index=None, passages=None, folder=None)
 app = create_app(bundle, Settings(), make_logger(Settings()), ColdStart(print))
 health = {**WARM_UP, "requestContext": {"http": {"method": "GET", "path": "/health", "sourceIp": "127.0.0.1"}}}
 assert make_handler(app, "/")(health, None)["statusCode"] == 200
-import function.fastapi_app, pydantic.v1
+import onnxruntime, function.fastapi_app, pydantic.v1
 modules = {}
 for name in list(sys.modules):
     origin = getattr(getattr(sys.modules[name], "__spec__", None), "origin", None) or ""

@@ -19,7 +19,7 @@ from export.model.source import POOLINGS
 from export.publishing.arguments import DESCRIPTIONS, add_publishing_options, check_publish
 from export.site.command import SITE, add_site_options
 from function.commands.options import filter_object, number_option, share
-from function.engine.bundle import CONVEX, FUSIONS, NO_STEMS, RRF, BundleError, read_manifest
+from function.engine.bundle import BY_MODEL, CONVEX, EMBEDDED, FUSIONS, NO_STEMS, RRF, BundleError, read_manifest
 
 PUBLISHING = tuple(DESCRIPTIONS)
 COMMANDS = ("model", "corpus", "verify", "evaluate", "site", *PUBLISHING)
@@ -35,8 +35,8 @@ REQUIRED_OPTIONS = {  # an option, and the one without which it has no effect
 KEYWORD_OPTIONS = ("stem", "title_column", "language_column", "fusion", "fusion_weight")
 # The manifest records all other options, and an update uses them. These are not recorded:
 RUN_OPTIONS = (
-    *("command", "out", "update", "ray", "strict", "remove_corpus"),  # how one command runs
-    *("corpus", "calibration", "calibration_column"),  # places on one machine; an update has texts of its own
+    *("command", "out", "update", "ray", "strict", "remove_corpus", "learn", "no_cache"),  # how one command runs
+    *("corpus", "calibration", "calibration_column", "questions"),  # places; an update has texts of its own
     *("model", "rerank", "rerank_revision", "rerank_weight"),  # an update takes both models from the bundle
 )
 
@@ -86,7 +86,7 @@ Check a bundle: the checksum of each file, some of its texts embedded again, and
 """
 
 
-def parse_arguments(words: Sequence[str], older: Path | None = None) -> argparse.Namespace:
+def parse_arguments(words: Sequence[str], prog: str | None = None, older: Path | None = None) -> argparse.Namespace:
     """Return the options of a command line; their attribute `command` is "export" or in COMMANDS.
 
     With --update, options that are not in the line are those that the bundle was exported with; older is the folder of
@@ -95,6 +95,7 @@ def parse_arguments(words: Sequence[str], older: Path | None = None) -> argparse
     """
     command, rest = (words[0], words[1:]) if words and words[0] in COMMANDS else ("export", words)
     parser = _parser(command)
+    parser.prog = prog or parser.prog
     # intermixed: options can stand between a bundle and its URL
     options = parser.parse_intermixed_args(rest)
     _check_given(parser, options)
@@ -144,6 +145,8 @@ def _check_given(parser: argparse.ArgumentParser, options: argparse.Namespace) -
 def _check_together(parser: argparse.ArgumentParser, named: dict[str, Any]) -> None:
     if named.get("fusion_weight") is not None and named["fusion"] not in (None, CONVEX):
         parser.error(f"--fusion-weight is for --fusion {CONVEX}; {named['fusion']} has no weight")
+    if named.get("queries") == BY_MODEL and (named["questions"] is not None or named["learn"]):
+        parser.error("--questions and --learn are for a query table; add --queries table")
     if named.get("overlap", 0) >= named.get("passage_tokens", 1):
         parser.error(f"--overlap is {named['overlap']}, expected less than --passage-tokens {named['passage_tokens']}")
 
@@ -215,6 +218,7 @@ def _add_reranker(parser: argparse.ArgumentParser) -> None:
     weight = "share of the reranker's score in the order of results, from 0 to 1 (default: 0.5, or the bundle's)"
     add("--rerank-weight", type=share, metavar="WEIGHT", help=weight)
     typical = "typical texts, used to choose the 8-bit steps (default: Python's own documentation)"
+    add("--no-cache", action="store_true", help="convert the model again, and do not keep it in the cache")
     add("--calibration", type=Path, metavar="FILE", help=typical)
     add("--calibration-column", help="default: the column text, or the only one")
 
@@ -323,6 +327,15 @@ def _add_embedding(parser: argparse.ArgumentParser) -> None:
         "embed on a Ray cluster; without ADDRESS the one that Ray finds (RAY_ADDRESS, this machine), or else a new one "
         "on this machine; needs the extra [cluster]"
     )
+    embedded = (
+        "what embeds queries: the model, or a table with a vector for each token, which the export learns from the "
+        "corpus: smaller and faster, and less accurate for long questions (default: model)"
+    )
+    parser.add_argument("--queries", choices=EMBEDDED, default=BY_MODEL, help=embedded)
+    asked = "your questions, in the form of `evaluate`, which the query table is fitted to besides the corpus"
+    parser.add_argument("--questions", type=Path, metavar="FILE", help=asked)
+    again = "learn the query table again; otherwise --update does so if a tenth of the passages are newer"
+    parser.add_argument("--learn", action="store_true", help=again)
     parser.add_argument("--ray", nargs="?", const="", metavar="ADDRESS", help=cluster)
 
 

@@ -27,6 +27,7 @@ from export.subprocess_call import in_own_process
 from export.summary import SummaryRows, corpus_rows, print_checks, print_summary
 from export.terminal import TerminalConsole, python_module
 from function.engine.bundle import (
+    BY_TABLE,
     CONVEX,
     NO_STEMS,
     PASSAGES,
@@ -42,6 +43,7 @@ from function.engine.tokenizer import read_tokenizer
 if TYPE_CHECKING:
     from export.index.verify import Check
     from export.model.calibration import CalibrationTexts
+    from function.engine.embedder import Embedder
 
 BROKEN = (ModelError, BundleError, TensorsError)  # errors of what a command reads
 CHANGE_NO_BUNDLE = ("verify", "evaluate", "site", *PUBLISHING)
@@ -50,14 +52,14 @@ console = TerminalConsole()
 errors = TerminalConsole(stderr=True)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, prog: str | None = None) -> int:
     """Run the command line; return the exit code.
 
     0: done, 1: bad input or a failed check, 2: unusable arguments, 130: interrupted. Raises SystemExit with 141 if the
     reader of standard output has ended, and with 143 after SIGTERM.
     """
     words = sys.argv[1:] if arguments is None else arguments
-    options = parse_arguments(words)
+    options = parse_arguments(words, prog)
     try:
         if options.ray is not None:
             require_packages("--ray", "cluster", "ray")
@@ -79,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case _ if isinstance(options.update, str):
                 with TemporaryDirectory() as folder:
                     _fetch_published(options.update, Path(folder))
-                    return _export(parse_arguments(words, Path(folder)))
+                    return _export(parse_arguments(words, prog, Path(folder)))
             case _:
                 return _export(options)
     except (ClusterError, CorpusError, FilterError, PackagesError, OSError, *BROKEN) as error:
@@ -120,7 +122,7 @@ def _export(options: argparse.Namespace) -> int:
         read_manifest(model_from)  # raises the error that says how to make a bundle
 
     from export.index.indexer import take_model
-    from export.model.cached_model import require_own_documents_model
+    from export.model.model_cache import require_own_documents_model
 
     reranker = None
     if options.rerank is not None:
@@ -182,19 +184,33 @@ def _make_models(
     bundle, unless --rerank names another.
     """
     from export.index.indexer import take_reranker
-    from export.model.cached_model import make_model, make_reranker
+    from export.model.model_cache import cached_folder, can_convert, find_cached, keep_model, take_cached
 
-    require_packages("MODEL", "export")
+    uses_cache = not options.no_cache and options.calibration is None
+    cached = None
+    if manifest is None and uses_cache and not can_convert() and (cached := find_cached(options)) is not None:
+        manifest = take_cached(cached, fresh)
+    if manifest is None or reranker is not None:
+        require_packages("MODEL", "export")
+        from export.model.cached_model import make_model, make_reranker
     documentation = corpus if corpus is not None and options.corpus is None else None
     if manifest is None:
         folder, name, revision = find_model(options.model, options.revision)
         prompts = {"query": options.query_prompt, "document": options.document_prompt}
         source = read_source(folder, name, revision, options.pooling, options.dimensions, prompts)
-    calibration = _read_calibration(options, on_progress, documentation)
+        if uses_cache:
+            cached = cached_folder(source)
+            manifest = take_cached(cached, fresh)
+    if manifest is not None and cached is not None:
+        console.print(escape(f"The model comes from the cache: {cached}"))
+    if manifest is None or reranker is not None:
+        calibration = _read_calibration(options, on_progress, documentation)
     if manifest is None:
         manifest, is_kept = make_model(source, calibration, fresh, on_progress)
         if is_kept:
             console.print("The model is taken over from an export that was stopped.")
+        if cached is not None:
+            keep_model(fresh, cached)
     if reranker is not None:
         return make_reranker(reranker, calibration, fresh, on_progress)
     return manifest if options.update is None else take_reranker(options.update, fresh, manifest)
@@ -245,7 +261,7 @@ def _read_corpus(
     from export.corpus.python_documentation import NAME, python_documentation
     from export.index.columns import choose_types, numeric_strings
     from export.index.keywords import row_languages
-    from export.model.cached_model import find_documents_model
+    from export.model.model_cache import find_documents_model
 
     step = "read texts"
     on_progress(step, 0)
@@ -319,8 +335,8 @@ def _write_corpus(
     from export.index.keywords import FUSION_WEIGHT, STEMMING, KeywordOptions
     from export.index.recall import sample_spans
     from export.index.shards import name_model
-    from export.index.verify import verify
-    from export.model.cached_model import find_documents_model
+    from export.index.verify import LEAST_VERIFIED, VERIFIED_PASSAGES, VERIFIED_SHARE, verify
+    from export.model.model_cache import find_documents_model
     from function.engine.embedder import Embedder
 
     name = NAME if options.corpus is None else as_text(options.corpus.name)
@@ -355,12 +371,35 @@ def _write_corpus(
         spans = embed_texts(own, sample_spans(corpus.texts), role="query")
         manifest = write_index(fresh, manifest, corpus, (rows.codes, rows.scales), spans, name, keywords)
         on_progress("write the index", 1)
+        if options.queries == BY_TABLE:
+            manifest = _write_queries(options, fresh, manifest, own, len(corpus.texts) - rows.updated, on_progress)
 
     def checks(on_progress: OnProgress) -> "Iterator[Check]":
-        return verify(fresh, on_progress, embedder)
+        verified = max(LEAST_VERIFIED, rows.embedded // VERIFIED_SHARE)
+        return verify(fresh, on_progress, embedder, min(verified, VERIFIED_PASSAGES))
 
     if not print_checks(console, checks):
         shutil.rmtree(fresh / FINISHED, ignore_errors=True)  # a piece may be wrong: the next export makes all again
         raise BundleError(f"{options.out}: the new bundle failed a check above; what was there before stays as it was")
     on_cluster = [] if cluster is None else [("cluster", cluster.describe())]
     return manifest, [*corpus_rows(options.out, manifest, corpus, rows, seconds), *on_cluster]
+
+
+def _write_queries(
+    options: argparse.Namespace,
+    fresh: Path,
+    manifest: Manifest,
+    embedder: "Embedder",
+    new_rows: int,
+    on_progress: OnProgress,
+) -> Manifest:
+    """Write the query table, or keep that of the bundle of --update, which lacks new_rows of the passages."""
+    from export.evaluation.questions import read_questions
+    from export.index.query_table import keep_table, write_table
+
+    if options.update is not None and not options.learn and options.questions is None:
+        kept = keep_table(options.update, fresh, manifest, new_rows)
+        if kept is not None:
+            return kept
+    questions = [] if options.questions is None else [each.text for each in read_questions(options.questions)[0]]
+    return write_table(fresh, manifest, embedder, questions, on_progress)

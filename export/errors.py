@@ -1,7 +1,8 @@
 """Errors in one line: of libraries, and of packages and clusters that a command needs."""
 
-import shlex
 from importlib.util import find_spec
+
+from function.commands.options import install_command
 
 QUOTED_CHARACTERS = 40  # maximum characters of a wrong value in a message
 EXTRAS = {  # the modules that each extra is for
@@ -10,8 +11,6 @@ EXTRAS = {  # the modules that each extra is for
     "cluster": ("ray", "pyarrow"),
     "publish": ("boto3",),
 }
-PACKAGES = {"optimum": "optimum-onnx", "markdown_it": "markdown-it-py", "yaml": "PyYAML"}  # of other names
-PACKAGES |= dict.fromkeys(EXTRAS["cluster"], "ray[data]")
 
 
 class ClusterError(RuntimeError):
@@ -19,16 +18,14 @@ class ClusterError(RuntimeError):
 
 
 class PackagesError(RuntimeError):
-    """Packages are missing: the message names those to install, which works for a checkout and for a wheel."""
+    """Packages are missing: the message has the command that installs them."""
 
 
 def require_packages(where: str, extra: str, *modules: str) -> None:
     """Raise PackagesError unless the packages of an extra are installed, or those of some of its modules."""
     if missing := [module for module in modules or EXTRAS[extra] if find_spec(module) is None]:
-        install = shlex.join(["pip", "install", *dict.fromkeys(PACKAGES.get(module, module) for module in missing)])
-        raise PackagesError(
-            f"{where}: the package {missing[0]} is not installed, expected the extra `{extra}`; install it: {install}"
-        )
+        found = f"the package {missing[0]} is not installed"
+        raise PackagesError(f"{where}: {found}, expected the extra `{extra}`; install it: {install_command(extra)}")
 
 
 def explain_import(error: ImportError) -> str:

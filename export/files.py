@@ -32,7 +32,7 @@ from function.engine.tensors import DTYPES, AnyArray, map_of
 BUNDLE_FILES = {
     *(layout.MANIFEST, layout.MODEL, layout.TOKENIZER, layout.INDEX),
     *(layout.PASSAGES, layout.COLUMNS, layout.KEYWORDS, layout.TRUNCATED),
-    *(layout.RERANK, layout.RERANK_TOKENIZER),
+    *(layout.QUERY_TABLE, layout.RERANK, layout.RERANK_TOKENIZER),
 }
 PARTIAL = ".partial"  # in the bundle's folder: everything that an unfinished export has written
 FINISHED = "finished"  # in PARTIAL: the pieces that the next export reuses

@@ -103,6 +103,7 @@ def corpus_rows(out: Path, manifest: Manifest, corpus: Corpus, rows: "EmbeddedCo
         ("speed", f"{rows.embedded / seconds:,.0f} texts/s"),
         ("index", _describe_search(manifest.corpus)),
         ("keywords", _describe_keywords(manifest.corpus.keywords)),
+        *_queries_rows(manifest),
     ]
 
 
@@ -132,6 +133,15 @@ def _describe_search(index: IndexInfo) -> str:
     kinds = [kind for kind in index.recall if f"{kind}_first" in index.recall]
     shares = ", ".join(f"{index.recall[kind]:g} for {index.recall['queries']} {kind}" for kind in kinds)
     return f"a search looks at {looks}; recall@10 {shares}"
+
+
+def _queries_rows(manifest: Manifest) -> SummaryRows:
+    if (info := manifest.queries) is None:
+        return []
+    cosine, recall = info.accuracy["cosine_mean"], info.accuracy["recall_at_10"]
+    found = f"cosine to the model {cosine:g}, {recall:.0%} of its ten best found, on spans that it did not see"
+    newer = f"; {info.new_rows:,} passages are newer" if info.new_rows else ""
+    return [("queries", f"by a table learned from {info.spans:,} spans: {found}{newer}")]
 
 
 def _describe_rows(rows: "EmbeddedCorpus") -> str:

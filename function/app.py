@@ -21,7 +21,7 @@ from function.telemetry import Log
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from function.s3.reloader import BundleReloader
+    from function.reloading import Reloader
 
 # reply headers that web pages on other origins can read
 EXPOSED_HEADERS = ("retry-after", "server-timing", "www-authenticate", "x-bundle", "x-request-id")
@@ -57,7 +57,7 @@ def create_app(
     logger: Log,
     cold_start: ColdStart,
     executor: Executor | None = None,
-    reloader: "BundleReloader | None" = None,
+    reloader: "Reloader | None" = None,
     admission: Layer | None = None,
 ) -> App:
     """Return the app over an open bundle. Without an `executor`, the thread of a request does its work.

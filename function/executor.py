@@ -1,5 +1,6 @@
 """The executor runs the work of requests. Routes await it, and work with any subclass."""
 
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
@@ -21,7 +22,8 @@ class Executor:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self.embedded_at = monotonic()  # when texts were last embedded without an error: load has just done so
+        # when texts were last embedded without an error: load has just done so, unless the model is not open yet
+        self.embedded_at = monotonic() if embedder.is_open else math.inf
 
     async def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
         """Return what Embedder.tokenize returns."""

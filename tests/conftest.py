@@ -27,19 +27,32 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 
 from export.corpus import Corpus
+from export.files import save_tensors
 from export.index.embed import embed_corpus
 from export.index.indexer import KEYWORDS_BY_DEFAULT, write_index, write_model
 from export.index.keywords import KeywordOptions
+from export.index.query_table import write_queries
 from export.index.recall import sample_spans, search_samples
 from export.model.quantize import save_ort
 from function.app import App, create_app
-from function.engine.bundle import INDEX, MODEL, PASSAGES, TOKENIZER, Manifest, ModelInfo, check_bundle
+from function.engine.bundle import (
+    INDEX,
+    MODEL,
+    PASSAGES,
+    QUERY_TABLE,
+    TOKENIZER,
+    Manifest,
+    ModelInfo,
+    QueriesInfo,
+    check_bundle,
+)
 from function.engine.embedder import Embedder
 from function.engine.loading import LoadedBundle
 from function.engine.passages import Passages
 from function.engine.quantization import Codes, Embeddings, Scales
+from function.engine.query_table import VECTORS, QueryTable
 from function.engine.semantic.index import Index
-from function.engine.tokenizer import save_tokenizer
+from function.engine.tokenizer import read_tokenizer, save_tokenizer
 from function.settings import Settings
 from function.startup import ColdStart
 from tests.bundle_files import write_passages
@@ -79,6 +92,12 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
         runner.run(asyncio.wait_for(test, timeout=60))
     return True
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let no test read or write the user's cache of converted models."""
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture(scope="session")
@@ -138,7 +157,8 @@ def make_app(bundle: Path, embedder: Embedder) -> Callable[..., App]:
         if cold_start is None:
             cold_start = ColdStart(lambda phases: logger.info("cold start", extra={"milliseconds": dict(phases)}))
             cold_start.end({"imports": 1.0, "model": 2.345678})
-        loaded = LoadedBundle(manifest, embedder, bundle, passages, index)
+        table = None if manifest.queries is None else QueryTable.open(bundle / QUERY_TABLE)
+        loaded = LoadedBundle(manifest, embedder, bundle, passages, index, table=table)
         return create_app(loaded, settings or Settings(), logger, cold_start)
 
     return make
@@ -208,6 +228,16 @@ def write_bundle(
     spans = embedder.embed(embedder.tokenize(sample_spans(corpus.texts), role="query"))
     write_index(folder, manifest, corpus, embed(embedder, corpus.texts), spans, "stories.csv", keywords)
     return folder
+
+
+def add_table(bundle: Path) -> Path:
+    """Add a query table to a bundle of `write_bundle`, that of its model with one token changed; return its folder."""
+    manifest = check_bundle(bundle)
+    vectors = word_table(read_tokenizer(bundle / TOKENIZER).get_vocab_size())
+    vectors[-1] *= -1
+    save_tensors(bundle / QUERY_TABLE, {VECTORS: np.rint(vectors * 30).astype(np.int8)})
+    write_queries(bundle, manifest, QueriesInfo(spans=0))
+    return bundle
 
 
 def embed(embedder: Embedder, texts: Sequence[str]) -> tuple[Codes, Scales]:

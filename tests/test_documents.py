@@ -1,8 +1,8 @@
 """README.md and docs/ agree with the code: figures are the measured ones, commands, links and settings exist."""
 
-import json
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import fields
@@ -18,15 +18,13 @@ from bench import __main__ as bench_command
 from bench.report import RESULTS
 from bench.tables import TABLE, fill, pages
 from export.arguments import COMMANDS, parse_arguments
-from export.corpus import Corpus
 from function.app import App
 from function.commands import key, query
 from function.engine import bundle as layout
 from function.server import cli as server_command
 from function.settings import Settings, read_settings
-from tests.conftest import write_bundle
+from semsearch.cli import USAGE
 from tests.project import ROOT
-from tests.rerankers import add_reranker
 
 PAGES = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in pages(ROOT)}
 README = PAGES["README.md"]
@@ -103,6 +101,13 @@ def test_each_server_command_has_options_that_exist(
             assert "granian is not installed" in capsys.readouterr().err, command
 
 
+def test_each_semsearch_command_exists() -> None:
+    assert {words(command, "semsearch")[0] for command in commands("semsearch") if " " in command} <= USAGE.keys() | {
+        "COMMAND",
+        "--version",
+    }
+
+
 def test_each_bench_command_has_options_that_exist(monkeypatch: pytest.MonkeyPatch) -> None:
     for command in commands("python -m bench"):
         arguments = words(command, "python -m bench")
@@ -131,7 +136,7 @@ def test_each_link_leads_somewhere() -> None:
     assert [link for link in links if not leads_somewhere(*link)] == []
 
 
-ROOMS = ("function", "export", "deploy", "docs", "tests")  # pages also name benches of earlier commits
+ROOMS = ("function", "export", "semsearch", "deploy", "docs", "tests")  # pages also name benches of earlier commits
 TOP_FILES = r"[A-Za-z][\w.-]*\.(?:py|md|yaml|toml|txt)|Dockerfile|Makefile"
 
 
@@ -141,7 +146,15 @@ def paths(text: str) -> list[str]:
     found = re.findall(rf"(?<![\w./-])((?:{'|'.join(ROOMS)})/[\w./*-]*|(?:{TOP_FILES})(?![\w/]))", code)
     return sorted(
         set(found)
-        - {"headlines.csv", "bundle.md", layout.MANIFEST, layout.TOKENIZER, layout.RERANK_TOKENIZER, "function/"}
+        - {
+            "headlines.csv",
+            "bundle.md",
+            "documents.md",
+            layout.MANIFEST,
+            layout.TOKENIZER,
+            layout.RERANK_TOKENIZER,
+            "function/",
+        }
     )
 
 
@@ -160,15 +173,15 @@ def test_each_function_that_is_named_is_in_its_file() -> None:
 
 def test_each_name_in_the_picture_is_a_module_or_a_folder() -> None:
     (picture,) = [block for block in BLOCK.findall(README) if PICTURE_LINE in block]
-    heading, rest = picture.split("\n", 1)
-    assert "AWS Lambda" in heading
+    rest = picture.replace("semsearch", "").replace("python -m export", "").replace("python -m function", "")
+    rest = rest.replace("AWS Lambda", "")
     for folder in ("function/engine/", "function/", "export/"):
         assert folder in rest
         assert (ROOT / folder).is_dir()
         rest = rest.replace(folder, "")
     rooms = [ROOT / room for room in ("export", "function", "function/commands", "function/engine")]
     known = {path.stem for room in rooms for path in room.iterdir() if path.is_dir() or path.suffix == ".py"}
-    names = set(re.findall(r"\w+", rest.replace(PICTURE_LINE, "")))
+    names = set(re.findall(r"\w+", rest.replace(PICTURE_LINE, ""))) - USAGE.keys()
     assert len(names) > 15
     assert names - known == set()
 
@@ -178,27 +191,24 @@ def test_the_readme_links_to_each_page() -> None:
 
 
 def test_the_python_examples_run_one_after_the_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    texts = ["An angry goose on the last ferry", "The night nurse told a joke", "A letter to the mayor"]
-    metadata = [{"category": "WORLD", "date": "2016-05-31"}, {"category": "WORLD", "date": "2014-05-31"}, {}]
-    columns = {"category": "string", "date": "date"}
-    corpus = Corpus(texts, ["a", "b", "c"], [*map(json.dumps, metadata)], 0, columns=columns)
-    add_reranker(write_bundle(tmp_path / "bundle", corpus))
+    shutil.copytree(bundle, tmp_path / "bundle")  # so that `index` uses the model of the tests
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     shown = []
     for code in re.findall(r"^```python\n(.*?)^```$", PAGES["docs/python.md"], re.DOTALL | re.MULTILINE):
         exec(code, names)
         shown.append(capsys.readouterr().out.splitlines())
-    opened, embedded, _, by_meaning, by_words, by_both, reranked, filtered = shown
-    assert opened == ["3 texts, tests/mean-of-words"]
-    assert embedded[0] == "(2, 48) float32"
-    assert len(by_meaning) == len(by_both) == 3
-    assert [line.split(" ", 1)[1] for line in by_words] == texts[:1]
-    assert re.fullmatch(r"\[0\.\d+ +0\.\d+ *\]", reranked[0])
-    assert filtered == ["1 texts pass"]
-    assert [hit.row for hit in names["hits"]] == [0]
+    _, searched, listed, embedded, awaited, by_parts = shown
+    assert searched == [
+        "c-1 A warm coat for the mountain guide 90",
+        "[{'value': 'Ferry', 'count': 1}, {'value': 'North', 'count': 1}] 2",
+    ]
+    assert listed[-3:] == ["c-2 140", "c-1 90", "c-3 20"]
+    assert embedded == ["(2, 48) float32"]
+    assert awaited == ["An angry goose on a red shirt"]
+    assert len(by_parts) == 2
 
 
 def test_the_settings_are_all_described_with_their_defaults() -> None:

@@ -127,6 +127,8 @@ def page_address(path: str, base_url: str, style: str) -> str:
     of GitHub without a base URL: then nothing says that a site makes pages of the files. Bytes of the path that are not
     UTF-8 stay as they are.
     """
+    if base_url.startswith("file:"):  # files on this machine
+        return f"{base_url.rstrip('/')}/{quote(path, errors='surrogateescape')}"
     folder, slash, name = path.rpartition("/")
     stem, dot, suffix = name.rpartition(".")
     suffix = dot + suffix.lower()

@@ -113,7 +113,8 @@ def _best(by_weight: Array[np.float64]) -> int:
 
 SEMANTIC, KEYWORD, HYBRID = SEARCHES = ("semantic", "keyword", "hybrid")  # modes of a request
 RERANKED = {mode: f"{mode}+rerank" for mode in SEARCHES}  # modes of a request with `rerank`
-MEASURED_MODES = (*SEARCHES, *RERANKED.values())  # all modes, in the order of tables
+MODELED = {mode: f"{mode}+model" for mode in (SEMANTIC, HYBRID)}  # the same of a bundle with a query table
+MEASURED_MODES = (*SEARCHES, *MODELED.values(), *RERANKED.values())  # all modes, in the order of tables
 MEASURES = ("ndcg@10", "recall@5", "recall@10", "recall@100", "mrr@10")
 TITLES = {"ndcg@10": "nDCG@10", "mrr@10": "MRR@10"}  # how tables write them
 CUT = 10  # hits that nDCG and MRR look at

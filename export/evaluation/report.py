@@ -1,6 +1,6 @@
 """What an evaluation found, as values that become JSON, and printed for people."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from export.evaluation.measures import FEWEST, MEASURES, TITLES, Advice, Figure
+from function.engine.bundle import BY_MODEL
 
 FEW_QUESTIONS = 30
 SIGNIFICANT = 0.05  # p below it: chance alone hardly explains a difference
@@ -84,7 +85,7 @@ def print_report(console: Console, report: Report, command: str) -> None:
         among = f"all {report.texts:,} texts" if subset.filter is None else f"texts within {subset.filter}"
         title = f"{subset.questions:,} questions of {report.questions}, {among} of {report.bundle}"
         console.print(f"{title}; 95 % intervals in brackets", markup=False)
-        table = Table("", *subset.modes, box=None, pad_edge=False)
+        table = Table("", *(_column(mode, subset.modes) for mode in subset.modes), box=None, pad_edge=False)
         for name in MEASURES:
             table.add_row(TITLES.get(name, name), *(_with_interval(own[name]) for own in subset.modes.values()))
         console.print(table)
@@ -97,6 +98,11 @@ def print_report(console: Console, report: Report, command: str) -> None:
         _print_advice(console, "fusion", report.advice, command)
     if any(mode.endswith("+rerank") for mode in report.subsets[0].modes):
         _print_advice(console, "rerank", report.rerank_advice, command)
+
+
+def _column(mode: str, modes: Mapping[str, object]) -> str:
+    """Return the title of a mode's column; with a query table a mode has two: by the table and by the model."""
+    return f"{mode} by the table" if f"{mode}+{BY_MODEL}" in modes else mode.replace("+model", " by the model")
 
 
 def _with_interval(figure: Figure) -> str:

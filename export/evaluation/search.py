@@ -15,6 +15,7 @@ from export.evaluation.measures import (
     DEPTH,
     HYBRID,
     MEASURED_MODES,
+    MODELED,
     RERANKED,
     SEARCHES,
     SEMANTIC,
@@ -24,7 +25,7 @@ from export.evaluation.measures import (
 )
 from export.evaluation.questions import Question
 from export.progress import OnProgress
-from function.engine.bundle import CONVEX, BundleError
+from function.engine.bundle import BY_MODEL, CONVEX, BundleError
 from function.engine.embedder import Embedder, TokenIds
 from function.engine.loading import LoadedBundle, load_bundle
 from function.engine.metadata.columns import Mask
@@ -117,8 +118,11 @@ def open_named(folder: Path, group_by: str | None, on_progress: OnProgress) -> O
 def choose_modes(opened: OpenBundle, named: Sequence[str]) -> list[str]:
     """Return the modes that were named, or else all that the bundle has. Raises BundleError if it lacks a named one."""
     has: tuple[str, ...] = SEARCHES if opened.loaded.keywords is not None else (SEMANTIC,)
+    plain = has
     if opened.reranked is not None:
-        has += tuple(RERANKED[mode] for mode in has)
+        has += tuple(RERANKED[mode] for mode in plain)
+    if opened.loaded.table is not None:
+        has += tuple(MODELED[mode] for mode in plain if mode in MODELED)
     for mode in named:
         if mode not in has:
             expected = f"one of its modes {', '.join(has)}; name one, or export the bundle with what {mode} needs"
@@ -194,8 +198,9 @@ def search_all(
         search = make_search(bundle, executor)
         ndcg = partial(_ndcg, opened, question)
         for mode in modes:
-            base = mode.removesuffix("+rerank")
-            query = replace(plain, mode=base, rerank=None if mode == base else candidates)
+            base, _, by = mode.partition("+")
+            query = replace(plain, mode=base, rerank=candidates if by == "rerank" else None)
+            query = replace(query, queries=BY_MODEL if by == BY_MODEL else None)
             rankings[mode].append(_rank(opened, search, query))
         if has_weights:
             query, convex = replace(plain, mode=HYBRID), make_search(_with_convex(bundle), executor)

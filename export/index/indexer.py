@@ -150,7 +150,7 @@ def take_model(bundle: Path, folder: Path) -> Manifest:
     """
     manifest = layout.read_manifest(bundle)
     for name in (layout.MODEL, layout.TOKENIZER):
-        _take(bundle, manifest, name, folder / name)
+        take(bundle, manifest, name, folder / name)
     return take_reranker(bundle, folder, write_model(folder, manifest.model))
 
 
@@ -162,14 +162,15 @@ def take_reranker(bundle: Path, folder: Path, manifest: Manifest) -> Manifest:
     older = layout.read_manifest(bundle)
     if older.rerank is None:
         return manifest
-    _take(bundle, older, layout.RERANK, folder / layout.RERANK)
+    take(bundle, older, layout.RERANK, folder / layout.RERANK)
     own = layout.RERANK_TOKENIZER if layout.RERANK_TOKENIZER in older.files else layout.TOKENIZER
     if older.files[own].sha256 != manifest.files[layout.TOKENIZER].sha256:
-        _take(bundle, older, own, folder / layout.RERANK_TOKENIZER)
+        take(bundle, older, own, folder / layout.RERANK_TOKENIZER)
     return write_model(folder, manifest.model, older.rerank)
 
 
-def _take(bundle: Path, manifest: Manifest, name: str, copy: Path) -> None:
+def take(bundle: Path, manifest: Manifest, name: str, copy: Path) -> None:
+    """Copy a file of a bundle. Raises BundleError if it is damaged."""
     layout.check_size(bundle, name, manifest)
     check_checksum(bundle, name, manifest)
     shutil.copyfile(bundle / name, copy)

@@ -4,23 +4,21 @@ The name of a cached model has a digest of everything that it depends on: the so
 calibration texts, this code and the versions of the libraries.
 """
 
-import hashlib
 import json
 import shutil
 from dataclasses import asdict, replace
-from importlib.metadata import version
 from pathlib import Path
 
 from export.corpus.corpus import digest_texts
 from export.files import FINISHED, finishing, flush
-from export.index.indexer import check_checksum, take_model, write_model
+from export.index.indexer import take_model, write_model
 from export.index.shards import name_model
 from export.model.calibration import CalibrationTexts
 from export.model.export_model import export_model
+from export.model.model_cache import DOCUMENTS_MODEL, digest_source
 from export.model.reranker import export_reranker
 from export.model.source import Source
 from export.progress import OnProgress, no_progress
-from export.terminal import python_module
 from function.engine.bundle import (
     RERANK,
     RERANK_TOKENIZER,
@@ -31,8 +29,6 @@ from function.engine.bundle import (
     read_manifest,
 )
 
-PACKAGES = ("numpy", "onnx", "onnxruntime", "optimum-onnx", "tokenizers", "torch", "transformers")
-MODEL_CODE = ("export", "function/engine")
 CACHED_ENTRY = "rerank.json"  # in a cached reranker: its entry of the manifest
 
 
@@ -103,44 +99,6 @@ def _name(kind: str, source: Source, texts: CalibrationTexts, fresh: Path) -> st
 
 
 def _digest(source: Source, texts: CalibrationTexts) -> str:
-    stated = json.dumps(asdict(source), sort_keys=True, default=lambda path: None)  # folders have no influence
-    digest = hashlib.sha256(stated.encode())
-    for package in PACKAGES:
-        digest.update(f"{package} {version(package)}".encode())
-    root = Path(__file__).parents[1]
-    code = [path for folder in MODEL_CODE for path in sorted((root / folder).rglob("*.py"))]
-    folders = [one.folder for one in (source, source.documents) if one is not None]
-    stated_in = [path for folder in folders for end in ("json", "txt") for path in sorted(folder.glob(f"*.{end}"))]
-    for path in [*code, *stated_in]:
-        digest.update(path.read_bytes())
+    digest = digest_source(source)
     digest.update(digest_texts([*texts.calibration, *texts.held_out]).tobytes())
     return digest.hexdigest()[:32]
-
-
-DOCUMENTS_MODEL = "documents"  # in a cached model: the folder of the model for passages
-
-
-def find_documents_model(fresh: Path, manifest: Manifest) -> tuple[Path, Manifest]:
-    """Return the folder of the model that embeds passages, and its manifest: the bundle's own, or a cached one.
-
-    fresh is the unfinished folder, manifest that of its model.
-    Raises BundleError if the cached model is damaged.
-    """
-    if not manifest.model.documents:
-        return fresh, manifest
-    (folder,) = (fresh / FINISHED).glob(f"model-*/{DOCUMENTS_MODEL}")
-    found = read_manifest(folder)
-    for name in found.files:
-        check_checksum(folder, name, found)
-    return folder, found
-
-
-def require_own_documents_model(bundle: Path) -> None:
-    """Raise BundleError if the bundle lacks the model that embedded its passages, so that it cannot embed others."""
-    model = read_manifest(bundle).model
-    if model.documents:
-        command = python_module("export", "MODEL", "--update", bundle, "--corpus", "FILE", "--out", bundle)
-        raise BundleError(
-            f"{bundle}: holds the model for queries of {model.name}, and its passages were embedded by another one; "
-            f"expected MODEL, which has both; name it again: {command}"
-        )

@@ -18,9 +18,9 @@ from export.index.verify import Check
 from export.model.calibration import CalibrationTexts, split_documentation
 from export.model.graph import export_graph, write_exact
 from export.model.modules import ModelError
-from export.model.quantize import RECIPE, quantize_graph, save_ort
+from export.model.quantize import quantize_graph, save_ort
 from export.model.reference import check_agreement, run_original
-from export.model.source import Source, find_model, read_source, write_tokenizer
+from export.model.source import RECIPE, Source, find_model, read_source, write_tokenizer
 from export.progress import OnProgress, no_progress
 from export.subprocess_call import in_own_process
 from function.engine.bundle import MODEL, TOKENIZER, ModelInfo, read_manifest
@@ -73,8 +73,8 @@ def check_closeness(bundle: Path, model: str) -> Check:
     folder, name, revision = find_model(model, None)
     source = read_source(folder, name, revision, info.pooling, info.dim)
     if source.weights_sha256 != info.source_sha256:
-        found, expected = source.weights_sha256[:12], info.source_sha256[:12]
-        raise ModelError(f"{folder}: weights with sha256 {found}, expected {expected}; name the bundle's own model")
+        hashes = f"{source.weights_sha256[:12]}, expected {info.source_sha256[:12]}"
+        raise ModelError(f"{folder}: weights with sha256 {hashes}; name the bundle's own model")
     texts = split_documentation(python_documentation()).held_out
     with TemporaryDirectory() as scratch:
         _, exact = _export_exact(source, bundle / TOKENIZER, Path(scratch))

@@ -40,7 +40,6 @@ from export.progress import OnProgress, no_progress
 from function.engine.embedder import TokenIds
 from function.engine.quantization import quantize
 
-RECIPE = "w8a14"
 HIGH_STEP = 128  # step of the high half, in steps of the low half
 ZERO_POINT = 64  # zero point of both halves
 LARGEST_ACTIVATION = 8191  # largest integer of 14 bits with a sign

@@ -27,9 +27,9 @@ from export.model.graph import (
     write_exact,
 )
 from export.model.modules import ModelError, reading
-from export.model.quantize import RECIPE, quantize_graph, save_ort
+from export.model.quantize import quantize_graph, save_ort
 from export.model.reference import load_original, pool_original, reference_texts
-from export.model.source import Source, write_tokenizer
+from export.model.source import RECIPE, Source, write_tokenizer
 from export.progress import OnProgress, no_progress
 from export.subprocess_call import in_own_process
 from function.engine.bundle import RERANK, RERANK_TOKENIZER, RerankInfo

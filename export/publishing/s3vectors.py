@@ -32,6 +32,7 @@ from function.engine.bundle import (
     KEYWORDS,
     MODEL,
     PASSAGES,
+    QUERY_TABLE,
     TOKENIZER,
     BundleError,
     Manifest,
@@ -264,7 +265,7 @@ def _has_copies(out: Path) -> bool:
 
 def _write_bundle(bundle: Path, out: Path, manifest: Manifest, info: VectorsInfo) -> None:
     kept = (PASSAGES, COLUMNS, KEYWORDS) if info.keeps_texts else ()
-    files = {name: manifest.files[name] for name in (MODEL, TOKENIZER, *kept) if name in manifest.files}
+    files = {name: manifest.files[name] for name in (MODEL, TOKENIZER, QUERY_TABLE, *kept) if name in manifest.files}
     keywords = manifest.corpus.keywords if info.keeps_texts else None
     index = replace(manifest.corpus, stages=None, recall={}, keywords=keywords, vectors=info)
     with replacing(out) as fresh:

@@ -21,9 +21,10 @@ from onnx import ModelProto, NodeProto, TensorProto
 from onnxruntime.transformers.onnx_model import OnnxModel
 
 from export.model.graph import DOMAIN, add_node
-from export.model.quantize import RECIPE, sort_nodes
+from export.model.quantize import sort_nodes
+from export.model.source import RECIPE
 from export.site.files import find_program
-from function.engine.bundle import MODEL, TOKENIZER, BundleError
+from function.engine.bundle import MODEL, TOKENIZER, BundleError, ModelInfo
 from function.engine.keyword.analyzer import find_codes, find_stemmer
 from function.engine.tokenizer import read_tokenizer
 
@@ -59,7 +60,7 @@ MODELS = "use a BERT model with a WordPiece tokenizer, such as all-MiniLM-L6-v2,
 BERT = {"model": "WordPiece", "normalizer": "BertNormalizer", "pre_tokenizer": "BertPreTokenizer"}
 
 
-def read_wordpiece(bundle: Path, max_tokens: int) -> tuple[dict[str, Any], list[str]]:
+def read_wordpiece(bundle: Path, model: ModelInfo) -> tuple[dict[str, Any], list[str]]:
     """Return the options of the bundle's tokenizer for the browser, and its tokens in the order of their ids.
 
     Raises BundleError if the tokenizer is not BERT's kind of WordPiece.
@@ -77,14 +78,14 @@ def read_wordpiece(bundle: Path, max_tokens: int) -> tuple[dict[str, Any], list[
     for token in added:
         if token["single_word"] or token["normalized"]:
             raise BundleError(f"{path}: the added token {token['content']!r} depends on the text around it; {MODELS}")
-    model, normalizer = described["model"], described["normalizer"]
+    pieces, normalizer = described["model"], described["normalizer"]
     encoding = read_tokenizer(path).encode("a")
     plain = encoding.special_tokens_mask.index(0)
     strip_accents = normalizer["strip_accents"]
     options = {
-        "unknown": model["unk_token"],
-        "prefix": model["continuing_subword_prefix"],
-        "longest": model["max_input_chars_per_word"],
+        "unknown": pieces["unk_token"],
+        "prefix": pieces["continuing_subword_prefix"],
+        "longest": pieces["max_input_chars_per_word"],
         "cleans": normalizer["clean_text"],
         "splits_chinese": normalizer["handle_chinese_chars"],
         "strips_accents": normalizer["lowercase"] if strip_accents is None else strip_accents,
@@ -92,7 +93,8 @@ def read_wordpiece(bundle: Path, max_tokens: int) -> tuple[dict[str, Any], list[
         "added": {token["content"]: token["id"] for token in added},
         "before": encoding.ids[:plain],
         "after": encoding.ids[plain + 1 :],
-        "max_tokens": max_tokens,
+        "max_tokens": model.max_tokens,
+        "prompt": model.prompts.get("query", ""),
     }
     return options, vocabulary
 

@@ -26,9 +26,11 @@ PAGE_FOLDER = Path(function.__file__).parent / "page"
 BROWSER = Path(__file__).parent / "browser"
 SERVICE_WORKER, OWN_STYLE, SERVER = "service-worker.js", "site.css", "server.js"
 CODE, WORKER = "code", "worker"
+RUNTIME_CODE = "ort.js"  # onnxruntime-web, in a site with the model
+WASM_POLICY = " 'wasm-unsafe-eval'"  # onnxruntime-web compiles WebAssembly
 POLICY = {
     "default-src": "'none'",
-    "script-src": "'self' 'wasm-unsafe-eval'",  # onnxruntime-web compiles WebAssembly
+    "script-src": "'self'",
     "worker-src": "'self'",
     "style-src": "'self'",
     "img-src": "data:",  # the icon
@@ -67,15 +69,18 @@ def write_page(site: Path, title: str, described: dict[str, object], libraries: 
     for name, content in contents.items():
         (site / folder / name).write_bytes(content)
     (site / SERVICE_WORKER).write_bytes(service_worker)
-    (site / "index.html").write_text(_own_page(page, folder).replace(TITLE, escape(title or TITLE)), encoding="utf-8")
+    page = _own_page(page, folder, has_runtime=RUNTIME_CODE in libraries).replace(TITLE, escape(title or TITLE))
+    (site / "index.html").write_text(page, encoding="utf-8")
 
 
 def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def _own_page(page: str, folder: str) -> str:
+def _own_page(page: str, folder: str, *, has_runtime: bool) -> str:
     policy = "; ".join(f"{name} {value}" for name, value in POLICY.items())
+    if has_runtime:
+        policy = policy.replace("script-src 'self'", f"script-src 'self'{WASM_POLICY}")
     page = NAMED.sub(rf'\1{folder}/\2"', page)
     page = NO_SCRIPT.sub(r"\1", page)
     return page.replace(HEAD, f'<meta http-equiv="content-security-policy" content="{policy}">\n{HEAD}', 1)

@@ -2,7 +2,7 @@
 
 index.html, service-worker.js     the only names that stay the same
 code/HASH/                        the page, the worker's modules and site.json, which lists the data
-data/NAME-HASH.bin                the data, gzipped: model, runtime, index, keywords, columns, passages
+data/NAME-HASH.bin                the data, gzipped: queries, index, keywords, columns, passages, model and runtime
 """
 
 import shutil
@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from export.index.query_table import learn_table
 from export.progress import OnProgress, no_progress
 from export.site.browser_model import different_stems, folded_letters, make_browser_model, read_wordpiece
 from export.site.command import MOST_MEGABYTES
@@ -17,6 +18,7 @@ from export.site.files import (
     CODE,
     FOLDER,
     RUNTIME,
+    RUNTIME_CODE,
     SERVICE_WORKER,
     STEMMER,
     WASM,
@@ -25,11 +27,14 @@ from export.site.files import (
     installed_packages,
     write_page,
 )
-from function.engine.bundle import PASSAGES, BundleError, Manifest, check_bundle
+from function.engine.bundle import PASSAGES, QUERY_TABLE, BundleError, Manifest, check_bundle
+from function.engine.embedder import Embedder
 from function.engine.keyword.analyzer import stop_words_of
 from function.engine.passages import Passages
+from function.engine.query_table import VECTORS
+from function.engine.tensors import AnyArray, map_tensors
 
-FIRST = ("keywords", "vocabulary", "index", "runtime", "model")  # files that a visit loads until it searches by meaning
+FIRST = ("keywords", "vocabulary", "index", "queries")  # files that a visit loads until it searches by meaning
 # Makes a module of the stemmer, which is written for CommonJS
 AS_MODULE = "const exports = {{}};\n{}\nexport const stem = exports.stem;\n"
 OWN = ("index.html", SERVICE_WORKER, CODE, FOLDER)  # what a site has in its folder
@@ -40,18 +45,20 @@ def write_site(
     out: Path,
     most_megabytes: float = MOST_MEGABYTES,
     packages: Path | None = None,
+    with_model: bool = False,
     on_progress: OnProgress = no_progress,
 ) -> dict[str, int]:
     """Write the site of a bundle into a folder, which may hold an older site; return the bytes of each data file.
 
-    packages is a folder in which `npm ci` has installed the packages; without it, npm installs them now.
+    A bundle without a query table gets one now. with_model adds the model, which then replaces the table when it has
+    arrived. packages is a folder in which `npm ci` has installed the packages; without it, npm installs them now.
     Raises BundleError if the bundle cannot be searched in a browser, if it is too large, or if the folder holds
     something else, and PackagesError if npm is missing.
     """
     manifest = check_bundle(bundle)
     index = manifest.corpus
     _check(bundle, manifest, out)
-    options, vocabulary = read_wordpiece(bundle, manifest.model.max_tokens)
+    options, vocabulary = read_wordpiece(bundle, manifest.model)
     out.mkdir(parents=True, exist_ok=True)
     with installed_packages(packages) as modules, TemporaryDirectory(dir=out, prefix=".site-") as temporary:
         site = Path(temporary)
@@ -60,10 +67,14 @@ def write_site(
         starts = add_corpus(files, bundle, index)
         files.add("vocabulary", "\n".join(vocabulary).encode())
         on_progress("corpus", 1)
-        on_progress("model", 0)
-        files.add("runtime", (modules / WASM).read_bytes())
-        files.add("model", make_browser_model(bundle).SerializeToString())
-        on_progress("model", 1)
+        files.add_tensors("queries", _query_table(bundle, manifest, on_progress))
+        libraries = {}
+        if with_model:
+            on_progress("model", 0)
+            files.add("runtime", (modules / WASM).read_bytes())
+            files.add("model", make_browser_model(bundle).SerializeToString())
+            libraries[RUNTIME_CODE] = (modules / RUNTIME).read_text(encoding="utf-8")
+            on_progress("model", 1)
         _check_size(bundle, files, most_megabytes)
         on_progress("page", 0)
         has_stems = index.keywords is not None and index.keywords.stemming is not None
@@ -77,14 +88,20 @@ def write_site(
             "stop_words": sorted(stop_words_of([] if index.keywords is None else [index.keywords.stemming])),
             "stems": _different_stems(bundle, vocabulary, modules) if has_stems else {},
         }
-        stemmer = AS_MODULE.format((modules / STEMMER).read_text(encoding="utf-8"))
-        libraries = {"ort.js": (modules / RUNTIME).read_text(encoding="utf-8"), "porter2.js": stemmer}
+        libraries["porter2.js"] = AS_MODULE.format((modules / STEMMER).read_text(encoding="utf-8"))
         write_page(site, index.title, described, libraries)
         for name in OWN:
             _remove(out / name)
             (site / name).rename(out / name)
         on_progress("page", 1)
     return {name: files.bytes_of(name) for name in files.listed}
+
+
+def _query_table(bundle: Path, manifest: Manifest, on_progress: OnProgress) -> dict[str, AnyArray]:
+    if manifest.queries is not None:
+        return map_tensors(bundle / QUERY_TABLE)
+    vectors, _ = learn_table(bundle, manifest, Embedder.open(bundle, manifest.model), (), on_progress)
+    return {VECTORS: vectors}
 
 
 def _different_stems(bundle: Path, vocabulary: list[str], modules: Path) -> dict[str, str]:

@@ -1,8 +1,10 @@
 """Types of options for argparse, in the commands of `python -m function` and `python -m export`."""
 
 import json
+import os
 from argparse import ArgumentTypeError
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from function.settings import whole_number
@@ -40,3 +42,14 @@ def filter_object(text: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ArgumentTypeError("expected an object of JSON, such as '{\"year\": 2014}'")
     return found
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra: from the checkout, or of the package that pip has installed."""
+    is_checkout = (Path(__file__).parents[2] / "pyproject.toml").is_file()
+    return f"pip install '{'.' if is_checkout else 'semantic-search-lambda'}[{extra}]'"
+
+
+def cache_folder() -> Path:
+    """Return ~/.cache/semsearch, or `semsearch` in the folder that XDG_CACHE_HOME names."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "semsearch"

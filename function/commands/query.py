@@ -37,13 +37,13 @@ examples:
 """
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str], prog: str = "python -m function query") -> int:
     """Search, print the results and return the exit code.
 
     0: searched, 1: the bundle or the file of queries cannot be used, or not for this search, 2: wrong arguments.
     `function.commands.terminal.run` adds 130 and 141. Raises OSError if the file or standard output cannot be used.
     """
-    options = parse_arguments(arguments)
+    options = parse_arguments(arguments, prog)
     try:
         texts = [None] if options.text is options.file is None else _texts(options)
         _search_all(options, load(_bundle_folder(options.bundle)), texts)
@@ -65,10 +65,10 @@ def _bundle_folder(option: str | None) -> Path:
     return settings.bundle_dir
 
 
-def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str], prog: str = "python -m function query") -> argparse.Namespace:
     """Return the options. Raises SystemExit with 2 for wrong arguments."""
     parser = argparse.ArgumentParser(
-        "python -m function query",
+        prog,
         description="Print the texts of a bundle that are most like a text.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

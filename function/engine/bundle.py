@@ -21,9 +21,12 @@ INDEX = "index.safetensors"
 PASSAGES = "passages.safetensors"
 COLUMNS = "columns.safetensors"
 KEYWORDS = "keywords.safetensors"
+QUERY_TABLE = "queries.safetensors"  # the query table of a bundle with one
 RERANK = "rerank.ort"  # the cross-encoder of a bundle with a reranker
 RERANK_TOKENIZER = "rerank_tokenizer.txt"  # only if the reranker's tokenizer is not TOKENIZER
 TRUNCATED = "truncated.jsonl"  # only for whoever made the bundle: see export/index/indexer.py
+
+BY_MODEL, BY_TABLE = EMBEDDED = ("model", "table")  # what embeds queries
 
 NO_STEMS = "none"  # instead of the language of a stemmer
 CONVEX, RRF = FUSIONS = ("convex", "rrf")  # function/engine/hybrid.py explains them
@@ -69,6 +72,15 @@ class RerankInfo:
     weight: float  # weight of its score in the blend, 0 to 1; the rest is the weight of the mode's score
     quantization: str
     accuracy: dict[str, float] = field(default_factory=dict)  # against float32: see export/model/reranker.py
+
+
+@dataclass(frozen=True, slots=True)
+class QueriesInfo:
+    """The query table, which embeds queries instead of the model, and how it was learned."""
+
+    spans: int  # texts that it was fitted to
+    new_rows: int = 0  # passages that updates have added since it was learned
+    accuracy: dict[str, float] = field(default_factory=dict)  # against the model: see export/index/query_table.py
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +154,7 @@ class Manifest:
     files: dict[str, FileInfo]
     format_version: int = FORMAT_VERSION
     rerank: RerankInfo | None = None
+    queries: QueriesInfo | None = None
 
     def to_json(self) -> str:
         """Return the text of manifest.json, indented so that people can read and compare it."""
@@ -181,12 +194,13 @@ def parse_manifest(content: bytes, where: str) -> Manifest:
             f"{where}: format_version is {shown}, this code reads {FORMAT_VERSION}; run `python -m export` again"
         )
     try:
-        index, rerank = found["index"], found.get("rerank")
+        index, rerank, queries = found["index"], found.get("rerank"), found.get("queries")
         return Manifest(
             model=ModelInfo(**found["model"]),
             index=None if index is None else _read_index(index),
             files={name: FileInfo(**entry) for name, entry in found["files"].items()},
             rerank=None if rerank is None else RerankInfo(**rerank),
+            queries=None if queries is None else QueriesInfo(**queries),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise BundleError(f"{where}: {error} is missing or wrong; run `python -m export` again") from error
@@ -213,6 +227,7 @@ def check_bundle(bundle: Path) -> Manifest:
         MODEL: True,
         TOKENIZER: True,
         RERANK: manifest.rerank is not None,
+        QUERY_TABLE: manifest.queries is not None,
         RERANK_TOKENIZER: RERANK_TOKENIZER in manifest.files,
         INDEX: vectors is None,
         PASSAGES: has_texts,

@@ -7,22 +7,27 @@ batch, so no text is padded, and its embedding is the same, to the last bit, alo
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
-from typing import TypeVar
+from threading import Lock
+from typing import TYPE_CHECKING, TypeVar
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # official builds since 1.29 have telemetry; they read this when imported
 
 import numpy as np
-import onnxruntime as ort
 from tokenizers import Encoding, Tokenizer
 
 from function.engine.bundle import MODEL, TOKENIZER, BundleError, ModelInfo
 from function.engine.quantization import Embeddings
 from function.engine.tokenizer import read_tokenizer, split_word
 
+if TYPE_CHECKING:
+    import onnxruntime as ort
+
 SHORT_TEXT = 4_000  # characters that are tokenized in about a millisecond
 TOKENS_PER_BATCH = 128  # the activations of larger batches no longer fit a core's cache
 SESSION_OPTIONS = {
+    "session.load_model_format": "ORT",
     "session.intra_op.allow_spinning": "0",  # a waiting thread must not use the vCPU that the function pays for
     "session.use_memory_mapped_ort_model": "1",  # weights are mapped instead of copied, which loads faster
     "session.use_ort_model_bytes_directly": "1",
@@ -43,24 +48,56 @@ class TokenIds:
     types: Sequence[int] = ()  # token types of a pair: 0 in the first text, 1 in the second; empty for one text
 
 
+class UnreadModel(FileIO):
+    """The file of a model that no text needed yet. It can be read even if an update has removed its name meanwhile."""
+
+    def __del__(self) -> None:
+        """Close the file, without a warning: many functions never need it."""
+        self.close()
+
+
 class Embedder:
     """An open model: `tokenize`, then `embed`."""
 
-    def __init__(self, tokenizer: Tokenizer, session: ort.InferenceSession, model: ModelInfo) -> None:
-        """Take an open tokenizer and session, and let the tokenizer truncate at the model's max_tokens."""
+    def __init__(self, tokenizer: Tokenizer, session: "ort.InferenceSession | UnreadModel", model: ModelInfo) -> None:
+        """Take an open tokenizer and session, and let the tokenizer truncate at the model's max_tokens.
+
+        The first text that is embedded opens the session of a model that is unread.
+        """
         tokenizer.no_padding()
         tokenizer.enable_truncation(model.max_tokens)
         self._tokenizer = tokenizer
         self._session = session
+        self._opening = Lock()
         self.model = model
 
     @classmethod
-    def open(cls, bundle: Path, model: ModelInfo) -> "Embedder":
+    def open(cls, bundle: Path, model: ModelInfo, *, is_lazy: bool = False) -> "Embedder":
         """Open the model and the tokenizer of a bundle. The session runs in the thread that calls it.
 
+        is_lazy leaves the model for the first text that is embedded; until then, not a byte of it is read.
         Raises BundleError if one of them is damaged.
         """
-        return cls(open_part(read_tokenizer, bundle / TOKENIZER), open_part(open_session, bundle / MODEL), model)
+        tokenizer = open_part(read_tokenizer, bundle / TOKENIZER)
+        return cls(tokenizer, open_part(UnreadModel if is_lazy else open_session, bundle / MODEL), model)
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Return the number of tokens of the tokenizer, special ones included."""
+        return int(self._tokenizer.get_vocab_size())
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether the session is open."""
+        return not isinstance(self._session, UnreadModel)
+
+    def open_session(self) -> "ort.InferenceSession":
+        """Return the session, which is opened now if it was not. Raises BundleError if the model is damaged."""
+        with self._opening:
+            if isinstance(self._session, UnreadModel):
+                with self._session as file:
+                    self._session = open_part(open_session, Path(f"/proc/self/fd/{file.fileno()}"))
+            return self._session
 
     def tokenize(self, texts: Sequence[str], role: str = "") -> list[TokenIds]:
         """Return the token ids of each text, at most max_tokens of them.
@@ -118,7 +155,7 @@ class Embedder:
         for row, text in enumerate(ids):
             input_ids[row, : len(text)] = text
             attention_mask[row, : len(text)] = 1
-        (result,) = self._session.run(None, {"input_ids": input_ids, "attention_mask": attention_mask})
+        (result,) = self.open_session().run(None, {"input_ids": input_ids, "attention_mask": attention_mask})
         return np.asarray(result, np.float32)
 
 
@@ -130,12 +167,14 @@ def open_part(read: Callable[[Path], Part], path: Path) -> Part:
         raise BundleError(f"{path}: {error}; run `python -m export` again") from error
 
 
-def open_session(path: Path) -> ort.InferenceSession:
-    """Open a graph for one thread: an .ort file, optimized by the export, is mapped; an .onnx file is optimized now."""
+def open_session(path: Path) -> "ort.InferenceSession":
+    """Open a graph for one thread: an .onnx file is optimized now; any other, optimized by the export, is mapped."""
+    import onnxruntime as ort  # a search with a query table does not need it
+
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    if path.suffix == ".ort":
+    if path.suffix != ".onnx":
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
         for name, value in SESSION_OPTIONS.items():
             options.add_session_config_entry(name, value)

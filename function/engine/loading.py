@@ -10,6 +10,7 @@ from function.engine.bundle import (
     INDEX,
     KEYWORDS,
     PASSAGES,
+    QUERY_TABLE,
     BundleError,
     Manifest,
     check_bundle,
@@ -22,6 +23,7 @@ from function.engine.semantic.index import Index
 if TYPE_CHECKING:
     from function.engine.keyword.keywords import Keywords
     from function.engine.metadata.columns import Columns, IdColumn, Mask
+    from function.engine.query_table import QueryTable
     from function.engine.rerank.reranker import Reranker
 
 
@@ -32,6 +34,7 @@ class Loaded:
     manifest: Manifest
     embedder: Embedder
     folder: Path
+    table: "QueryTable | None" = field(default=None, kw_only=True)  # what embeds queries instead of the embedder
 
     @property
     def column_kinds(self) -> dict[str, str]:
@@ -136,7 +139,7 @@ class LoadedTexts(Loaded):
 
     def open_all(self) -> None:
         """Open all parts now, because an export may put another bundle in this one's place before they are needed."""
-        _ = self.columns, self.keywords, self.reranker
+        _ = self.columns, self.keywords, self.reranker, self.embedder.open_session()
 
     def _check_place(self) -> None:
         if read_manifest(self.folder) != self.manifest:
@@ -153,18 +156,25 @@ class LoadedBundle(LoadedTexts):
 def load(bundle: Path, embedder: Embedder | None = None) -> Loaded:
     """Open a bundle and warm it up. The parts of the corpus are opened too, unless they are in S3 Vectors.
 
+    The model of a bundle with a query table is opened by the first request that needs it.
     `embedder` is the bundle's own, if it is open already.
     Raises BundleError or TensorsError if it cannot be used.
     """
     manifest = check_bundle(bundle)
-    embedder = embedder or Embedder.open(bundle, manifest.model)
-    (embedding,) = embedder.embed(embedder.tokenize(["warm up"], role="query"))
+    table = None
+    if manifest.queries is not None:
+        from function.engine.query_table import QueryTable  # only a bundle with a table needs it
+
+        table = QueryTable.open(bundle / QUERY_TABLE)
+    embedder = embedder or Embedder.open(bundle, manifest.model, is_lazy=table is not None)
+    tokens = embedder.tokenize(["warm up"], role="query")
+    (embedding,) = embedder.embed(tokens) if table is None else table.embed(tokens)
     vectors = manifest.corpus.vectors
     if vectors is not None and not vectors.keeps_texts:
-        return Loaded(manifest, embedder, bundle)
+        return Loaded(manifest, embedder, bundle, table=table)
     passages = Passages(bundle / PASSAGES)
     if vectors is not None:
-        return LoadedTexts(manifest, embedder, bundle, passages)
+        return LoadedTexts(manifest, embedder, bundle, passages, table=table)
     index = Index.open(bundle / INDEX, manifest.corpus.stages)
     found, expected = (len(index), len(passages), index.dim), (*[manifest.corpus.rows] * 2, manifest.model.dim)
     if found != expected:
@@ -172,7 +182,7 @@ def load(bundle: Path, embedder: Embedder | None = None) -> Loaded:
         raise BundleError(f"{where} are {found}, the manifest says {expected}; run `python -m export` again")
     for hit in index.search(embedding, top_k=1):
         passages.text(hit.row)
-    return LoadedBundle(manifest, embedder, bundle, passages, index)
+    return LoadedBundle(manifest, embedder, bundle, passages, index, table=table)
 
 
 def load_bundle(bundle: Path | str) -> LoadedBundle:

@@ -1,7 +1,7 @@
 """The JSON schemas of filters and of replies to /similar, and the changes to FastAPI's OpenAPI document."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict, Field
@@ -157,6 +157,9 @@ class SimilarReply(BaseModel):
     total: int | None = None
     corrected: dict[str, list[str]] | None = Field(
         default=None, description="the words of the corpus that replaced misspelled words of the text"
+    )
+    queries: Literal["table", "model"] | None = Field(
+        default=None, description="what embedded the text, if the corpus has a query table"
     )
 
 

@@ -106,6 +106,11 @@ class SimilarRequest(StrictRequest):
         default=True,
         description="In the modes keyword and hybrid: replace misspelled words that no text has by words of the texts.",
     )
+    queries: Literal["model"] | None = Field(
+        default=None,
+        description="model: the model embeds the text, also where a table learned from the corpus does it by default. "
+        "Slower, and better for long questions.",
+    )
     # the search checks the boosts
     boost: dict[str, Any] | None = Field(
         default=None,

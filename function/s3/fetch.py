@@ -62,7 +62,7 @@ def fetch(
             for name, info in missing.items()
         }
         for name, info in missing.items():
-            if name not in MODEL_FILES and opening is None and open_model is not None:
+            if name not in MODEL_FILES and opening is None and open_model is not None and manifest.queries is None:
                 opening = pool.submit(open_model, folder, manifest.model)
             for part in parts[name]:
                 part.result()

@@ -13,67 +13,42 @@ import math
 import weakref
 from collections import deque
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Event, Lock, Thread
+from threading import Lock, Thread
 from time import monotonic, perf_counter
 
 import numpy as np
 
-from function.engine.bundle import MODEL, TOKENIZER, BundleError, Manifest, read_manifest
+from function.engine.bundle import BundleError, Manifest, read_manifest
 from function.engine.embedder import Embedder
 from function.engine.loading import Loaded, LoadedTexts, load
 from function.engine.tensors import TensorsError
-from function.executor import Executor
-from function.http import ASGIApp, Message, Receive, Scope, Send
+from function.reloading import ActiveBundle, Reloader, has_same_model
 from function.s3.fetch import fetch
 from function.s3.folders import SharedFolder, closed_if_failed, open_shared, own_folder, remove_unused
 from function.s3.objects import TIMEOUT, Objects, RemoteError
 from function.s3.published import POINTER, Pointer, parse_pointer
-from function.search.query import Found, Lap, Query, Search
 from function.search.search import make_search
 from function.settings import Settings
-from function.telemetry import Log, make_metrics
+from function.telemetry import make_metrics
 
 AT_ONCE_TO_START = 8  # requests to S3 at the same time during the start
 AT_ONCE_BESIDE = 2  # the same during a switch, when each thread slows down the requests that are answered meanwhile
 POLL_SECONDS_TO_STOP = TIMEOUT + 1  # time for a stopped poll to fail and to remove what it has written
-VERSION_CHARACTERS = 12  # of a version in the header `x-bundle`
-
-# the bundle of the request that is being answered; None outside of requests
-bundle_of_request: "ContextVar[ActiveBundle | None]" = ContextVar("bundle of the request", default=None)
 
 
 @dataclass(eq=False)
-class ActiveBundle:
-    """One bundle without its removed rows, the pointer that names it, and the search over it, made by `connect`."""
+class PublishedBundle(ActiveBundle):
+    """A bundle without its removed rows, and the pointer that names it."""
 
-    bundle: Loaded
     pointer: Pointer
-    search: Search | None
 
 
-@dataclass(slots=True)
-class Status:
-    """The field `bundle` of GET /info. `error` is the reason why the last poll failed, None if it succeeded.
-
-    `removed` is the number of texts of the bundle that were removed after it was published.
-    """
-
-    source: str
-    version: str = ""
-    fetch_milliseconds: float = 0.0
-    removed: int = 0
-    switches: int = 0
-    failures: int = 0
-    error: str | None = None
-
-
-class BundleReloader:
+class BundleReloader(Reloader):
     """Fetches and opens the bundle that the pointer names, at the start and each time that the pointer changes."""
 
-    served: ActiveBundle  # `load` sets it, and a poll replaces it
+    served: PublishedBundle
     _fetched: tuple[Pointer, SharedFolder, Embedder | None]  # set by `fetch`; the model is None if it is not open yet
 
     def __init__(self, settings: Settings, environment: Mapping[str, str], *, by_requests: bool) -> None:
@@ -82,21 +57,17 @@ class BundleReloader:
         If `bundle_dir` is a bundle with the same model, the model is not fetched. The environment has the endpoint and
         the credentials.
         """
+        super().__init__(settings.bundle_url, settings.bundle_poll_seconds)
         self._settings, self._by_requests = settings, by_requests
-        self.status = Status(settings.bundle_url)
         self._objects = Objects(settings.bundle_url, environment)
         self._own_folder = own_folder(environment)
         self._etag: str | None = None
         self._refused: str | None = None  # why the bundle that the pointer names cannot be served
-        self._executor: Executor | None = None
-        self._logger: Log | None = None
         self._unused: deque[SharedFolder] = deque()
         # Finalizers run newest first at exit, so this one runs after each ActiveBundle has queued its folder.
         weakref.finalize(self, _leave_nothing, self._unused, self._own_folder)
         self._polling = Lock()
         self._last_poll = monotonic()
-        self._is_stopped = Event()
-        self._thread: Thread | None = None
 
     def fetch(self) -> None:
         """Fetch the first bundle, and open its model meanwhile. Raises BundleError."""
@@ -124,67 +95,21 @@ class BundleReloader:
         del self._fetched  # from now on only `served` keeps the folder
         return self.served.bundle
 
-    def connect(self, executor: Executor, logger: Log) -> None:
-        """Search with this executor, and log each switch and each failure."""
-        self._executor, self._logger = executor, logger
-        self.served.search = make_search(self.served.bundle, executor)
-
-    def per_request(self, app: ASGIApp) -> ASGIApp:
-        """Return an app that assigns one bundle to each request, and names it in the reply's header `x-bundle`."""
-
-        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-            served = self._begin_request()
-            name = served.pointer.version[:VERSION_CHARACTERS].encode()
-
-            async def send_named(message: Message) -> None:
-                if message["type"] == "http.response.start":
-                    message["headers"] = [*message["headers"], (b"x-bundle", name)]
-                await send(message)
-
-            token = bundle_of_request.set(served)
-            try:
-                await app(scope, receive, send_named)
-            finally:
-                bundle_of_request.reset(token)
-
-        return answer
-
-    def _begin_request(self) -> ActiveBundle:
+    def _begin_request(self) -> PublishedBundle:
         is_due = monotonic() - self._last_poll >= self._settings.bundle_poll_seconds
         if self._by_requests and is_due and not self._polling.locked():
             self._last_poll = monotonic()
             Thread(target=self.poll, name="poll", daemon=True).start()
         return self.served
 
-    def of_request(self) -> ActiveBundle:
-        """Return the bundle of the request that is being answered, or the current one outside of requests."""
-        return bundle_of_request.get() or self.served
-
-    async def search(self, query: Query, lap: Lap) -> Found:
-        """Search the bundle of the request that is being answered."""
-        search = self.of_request().search
-        assert search is not None  # connect made it
-        return await search(query, lap)
-
     def make_poll_due(self) -> None:
         """Let the next request start a poll."""
         self._last_poll = -math.inf
 
-    def poll_forever(self) -> None:
-        """Start a thread that polls at once, and then at each interval until `stop`."""
-
-        def run() -> None:
-            self.poll()
-            while not self._is_stopped.wait(self._settings.bundle_poll_seconds):
-                self.poll()
-
-        self._thread = Thread(target=run, name="poll", daemon=True)
-        self._thread.start()
-
     def stop(self) -> None:
         """Stop polling: otherwise the process would end only when everything is fetched."""
         self._objects.stop()
-        self._is_stopped.set()
+        super().stop()
         if self._thread is not None:
             self._thread.join(POLL_SECONDS_TO_STOP)
 
@@ -234,7 +159,7 @@ class BundleReloader:
         self.status.fetch_milliseconds = round((perf_counter() - began) * 1e3, 2)
         self.status.removed = len(pointer.removed_rows)
 
-    def _open_beside(self, pointer: Pointer) -> ActiveBundle:
+    def _open_beside(self, pointer: Pointer) -> PublishedBundle:
         current = self.served.bundle
 
         def fill(folder: Path) -> None:
@@ -245,7 +170,7 @@ class BundleReloader:
             self._check(read_manifest(folder.path))
         return self._open(pointer, folder, current.embedder)
 
-    def _open(self, pointer: Pointer, folder: SharedFolder, embedder: Embedder | None) -> ActiveBundle:
+    def _open(self, pointer: Pointer, folder: SharedFolder, embedder: Embedder | None) -> PublishedBundle:
         """Open a fetched bundle without its removed rows, with its search once there is an executor.
 
         Raises BundleError if the bundle lacks one of these rows. After any error the folder is closed.
@@ -255,7 +180,7 @@ class BundleReloader:
             if pointer.removed_rows:
                 bundle = without_rows(bundle, pointer.removed_rows)
             search = None if self._executor is None else make_search(bundle, self._executor)
-            active = ActiveBundle(bundle, pointer, search)
+            active = PublishedBundle(bundle, pointer.version, search, pointer)
         # When nothing, such as a request, refers to this object any more, only queue its folder: deleting is slow, and
         # the last reference is often dropped inside a request.
         weakref.finalize(active, self._unused.append, folder)
@@ -264,36 +189,19 @@ class BundleReloader:
     def _check(self, manifest: Manifest) -> None:
         """Raise BundleError unless the bundle has the model that is open."""
         open_now = self.served.bundle.manifest
-        same = [manifest.files.get(name) == open_now.files[name] for name in (MODEL, TOKENIZER)]
-        if manifest.model != open_now.model or not all(same):
+        if not has_same_model(manifest, open_now):
             found = f"the bundle's model is {manifest.model.name} or was exported otherwise"
             expected = f"expected {open_now.model.name} as it is open here"
             advice = "roll back, and publish another model under another prefix"
             raise BundleError(f"{self._objects.url}: {found}, {expected}; {advice}")
 
-    def _fail(self, error: Exception) -> None:
-        is_foreseen = isinstance(error, BundleError | TensorsError | OSError)
-        self.status.failures += 1
-        self.status.error = str(error) if is_foreseen else repr(error)
-        self._report()
-
     def _report(self) -> None:
         """Log a switch and, in Lambda, send the metric SwitchFailed: 1 if it failed, else 0."""
-        status, logger = self.status, self._logger
-        assert logger is not None  # connect set it
-        fields = {"bundle": status.source, "version": status.version[:12], "milliseconds": status.fetch_milliseconds}
-        if status.error is None:
-            logger.info("bundle switched", extra=fields)
-        else:
-            logger.info("bundle switch failed", extra=fields | {"error": status.error})
+        super()._report()
         if self._by_requests:
             metrics = make_metrics(self._settings)
-            metrics.add_metric("SwitchFailed", "Count", float(status.error is not None))
+            metrics.add_metric("SwitchFailed", "Count", float(self.status.error is not None))
             metrics.flush_metrics()
-
-    def info(self) -> dict[str, object]:
-        """Return the field `bundle` of GET /info, with the version that answers this request."""
-        return asdict(self.status) | {"version": self.of_request().pointer.version}
 
 
 def without_rows(bundle: Loaded, rows: Sequence[int]) -> Loaded:

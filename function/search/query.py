@@ -62,6 +62,7 @@ class Query:
     fusion_weight: float | None = None
     prefix: bool = False
     correct: bool = True
+    queries: str | None = None  # BY_MODEL: the model embeds the text, even if the bundle has a query table
     boost: dict[str, Any] | None = None  # None: the default boost of the bundle; {}: none
     rerank: int | None = None  # number of candidates: the best texts, which the bundle's reranker scores again
     rerank_weight: float | None = None  # weight of the reranker's score; only `evaluate` sets it
@@ -86,7 +87,8 @@ class Found:
     """The results as /similar returns them, best first, and whether the text was longer than the search reads.
 
     With facets, `facets` has the values of each column with their counts, and `total` is the number of texts counted.
-    `corrected` has the words that replace each misspelled word of the text.
+    `corrected` has the words that replace each misspelled word of the text. `queries` is what embedded the text of a
+    bundle with a query table: BY_TABLE or BY_MODEL.
     """
 
     results: list[dict[str, Any]]
@@ -94,6 +96,7 @@ class Found:
     facets: dict[str, list[dict[str, Any]]] | None = None
     total: int | None = None
     corrected: "Mapping[str, Correction] | None" = None
+    queries: str | None = None
 
     def reply(self) -> dict[str, Any]:
         """Return the reply of /similar."""
@@ -104,6 +107,8 @@ class Found:
             content["total"] = self.total
         if self.corrected:
             content["corrected"] = {word: list(words) for word, words in self.corrected.items()}
+        if self.queries is not None:
+            content["queries"] = self.queries
         return content
 
 
@@ -115,7 +120,7 @@ class Ranking:
     """The ranking of the texts for a query, which is not computed yet: `find` returns its first hits among some rows.
 
     `matching` returns (rows,) bool, or None if every text can be found. `corrected` is that of `Found`, and `completed`
-    has the terms that complete the last word of the query.
+    has the terms that complete the last word of the query. `queries` is that of `Found`.
     """
 
     find: "Find"
@@ -123,6 +128,7 @@ class Ranking:
     is_truncated: bool
     corrected: "Mapping[str, Correction] | None" = None
     completed: frozenset[str] = frozenset()
+    queries: str | None = None
 
     def at_least(self, least: float) -> "Ranking":
         """Return the ranking without the hits of a lower score."""

@@ -9,7 +9,7 @@ from functools import partial
 from time import time
 from typing import TYPE_CHECKING, Any
 
-from function.engine.bundle import CONVEX
+from function.engine.bundle import BY_MODEL, BY_TABLE, CONVEX
 from function.engine.loading import Loaded, LoadedBundle, LoadedTexts
 from function.engine.passages import Passage, Passages
 from function.engine.quantization import Embeddings
@@ -106,11 +106,11 @@ class _BundleSearch:
         if refined is not None:
             found = await run(partial(refined.search, ranking), is_long=True)
             lap("search")
-            return found
+            return replace(found, queries=ranking.queries)
         hits = await run(partial(ranking.find, query.num_results, None), is_long=self._is_large)
         lap("keyword" if query.mode == "keyword" and query.rerank is None else "search")
         results = [show_hit(passages, hit, query.include) for hit in hits]
-        return Found(results, ranking.is_truncated, corrected=ranking.corrected)
+        return Found(results, ranking.is_truncated, corrected=ranking.corrected, queries=ranking.queries)
 
     async def _open(self, query: Query, filtered: "Mask | None") -> tuple[Index, Passages | Mapping[int, Passage]]:
         """Return the index and the passages for a query; filtered (rows,) bool has the rows that its filter keeps."""
@@ -129,12 +129,15 @@ class _BundleSearch:
         Raises SearchError if the mode needs keywords and there are none.
         """
         bundle, weight = self._bundle, query.fusion_weight
+        table = None if query.queries == BY_MODEL else bundle.table
+        queries = None if bundle.table is None or row is not None else BY_MODEL if table is None else BY_TABLE
 
         async def embed() -> tuple[Embeddings, bool]:
             if row is not None:
                 return await self._run(partial(index.embedding, row)), False
             (tokens,) = await self._executor.tokenize([text], role="query")
-            (embedding,) = await self._executor.embed([tokens])
+            # a table takes microseconds: its texts wait for no batch
+            (embedding,) = await self._executor.embed([tokens]) if table is None else table.embed([tokens])
             lap("embed")
             return embedding, tokens.is_truncated
 
@@ -144,7 +147,7 @@ class _BundleSearch:
             def find_similar(count: int, mask: "Mask | None") -> list[Hit]:
                 return index.search(embedding, count, allowed if mask is None else mask, exact=query.exact)
 
-            return Ranking(find_similar, lambda: allowed, is_truncated)
+            return Ranking(find_similar, lambda: allowed, is_truncated, queries=queries)
         keywords = bundle.keywords if isinstance(bundle, LoadedTexts) else None
         if keywords is None:
             raise SearchError(f"mode: found {query.mode!r}, but {NO_KEYWORDS}")
@@ -167,7 +170,7 @@ class _BundleSearch:
             return fuse(index, embedding, matches, info, count, mask, exact=query.exact)
 
         is_truncated |= matches.is_truncated
-        return Ranking(find_both, lambda: matches.allowed, is_truncated, matches.corrected, matches.completed)
+        return Ranking(find_both, lambda: matches.allowed, is_truncated, matches.corrected, matches.completed, queries)
 
 
 def _boosted(ranking: Ranking, boost: dict[str, Any], bundle: LoadedTexts, mode: str) -> Ranking:

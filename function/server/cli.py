@@ -20,7 +20,7 @@ from importlib.util import find_spec
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
-from function.commands.options import number_option
+from function.commands.options import install_command, number_option
 from function.commands.terminal import fail
 from function.engine.bundle import BundleError
 from function.engine.embedder import TOKENS_PER_BATCH
@@ -36,16 +36,18 @@ COUNTS = "PROMETHEUS_MULTIPROC_DIR"  # names the folder where workers count; pro
 NEEDED_PACKAGES = ("granian", "uvloop", "prometheus_client")
 
 
-def main(arguments: Sequence[str] | None = None, environment: Mapping[str, str] = os.environ) -> int:
+def main(
+    arguments: Sequence[str] | None = None,
+    environment: Mapping[str, str] = os.environ,
+    prog: str = "python -m function",
+) -> int:
     """Serve until interrupted and return the exit code.
 
     0: stopped, 1: the bundle cannot be served or the address cannot be listened on, 2: wrong arguments.
     """
-    options = _parser(environment).parse_args(arguments)
+    options = _parser(environment, prog).parse_args(arguments)
     if missing := [name for name in NEEDED_PACKAGES if find_spec(name) is None]:
-        return fail(
-            f"{missing[0]} is not installed, expected the extra `server`; run `pip install {' '.join(NEEDED_PACKAGES)}`"
-        )
+        return fail(f"{missing[0]} is not installed, expected the extra `server`; run `{install_command('server')}`")
     with ExitStack() as stack, suppress(KeyboardInterrupt):  # Ctrl-C while the bundle is loaded
         former = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C does
         stack.callback(signal.signal, signal.SIGTERM, former)
@@ -63,11 +65,11 @@ def main(arguments: Sequence[str] | None = None, environment: Mapping[str, str] 
     return 0
 
 
-def _parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
+def _parser(environment: Mapping[str, str], prog: str) -> argparse.ArgumentParser:
     """Return the parser of the options. Environment variables with the same names in capitals are the defaults."""
     cores = len(os.sched_getaffinity(0))
     parser = argparse.ArgumentParser(
-        "python -m function",
+        prog,
         description="Serve a bundle on this machine, with the app that runs in Lambda.",
         epilog="You can also set these as environment variables: HOST, PORT, WORKERS, THREADS, MAX_QUEUED_TOKENS, "
         "TOKENS_PER_BATCH, MAX_CONNECTIONS and CORS_ORIGINS.",

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from granian._granian import SocketHolder
 from granian.constants import HTTPModes, Interfaces, Loops
@@ -21,16 +21,14 @@ from prometheus_client.multiprocess import mark_process_dead
 
 from function.app import create_app
 from function.engine.embedder import TOKENS_PER_BATCH
-from function.engine.loading import LoadedTexts, load
+from function.engine.loading import LoadedTexts
 from function.http import ASGIApp, Message, Receive, Scope, Send
+from function.reloading import FolderReloader, Reloader
 from function.server.batching import Admission, BatchingExecutor
 from function.server.metrics import Metrics
 from function.settings import Settings
 from function.startup import ColdStart
 from function.telemetry import Stopwatch, make_logger
-
-if TYPE_CHECKING:
-    from function.s3.reloader import BundleReloader
 
 STOPPING = signal.SIGUSR1  # tells a worker that the server is about to stop
 PATIENCE = 0.05  # seconds; a request that takes less time is not watched
@@ -43,7 +41,7 @@ class ServerApp:
     """
 
     def __init__(
-        self, app: ASGIApp, metrics: Metrics, reloader: "BundleReloader | None" = None, patience: float = PATIENCE
+        self, app: ASGIApp, metrics: Metrics, reloader: Reloader | None = None, patience: float = PATIENCE
     ) -> None:
         """Watch a request after `patience` seconds."""
         self.app = app
@@ -128,14 +126,17 @@ def make_app(
     `threads` run the model; the other two are the maximum tokens of the queue and of a batch.
     """
     stopwatch = Stopwatch()
-    reloader = None
+    reloader: Reloader
     if settings.bundle_url:
         from function.s3.reloader import BundleReloader
 
-        reloader = BundleReloader(settings, os.environ, by_requests=False)
-        reloader.fetch()
+        reloader = published = BundleReloader(settings, os.environ, by_requests=False)
+        published.fetch()
         stopwatch.lap("fetch")
-    bundle = load(settings.bundle_dir) if reloader is None else reloader.load()
+        bundle = published.load()
+    else:
+        reloader = FolderReloader(settings.bundle_dir)
+        bundle = reloader.load()
     if isinstance(bundle, LoadedTexts):
         bundle.open_all()
     stopwatch.lap("load")

@@ -9,14 +9,17 @@ import pytest
 from tests.project import ROOT
 
 PAGE = (ROOT / "docs" / "clients.md").read_text(encoding="utf-8")
-SNIPPETS = dict(re.findall(r"^## ([^\n]+)\n.*?^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
+SNIPPETS = dict(re.findall(r"^## ([^\n]+)\n(?:(?!^## ).)*?^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
 
 
 def test_the_page_shows_each_client() -> None:
     assert list(SNIPPETS) == [
-        "openai",
         "LangChain",
         "LlamaIndex",
+        "Haystack",
+        "openai",
+        "LangChain's embeddings",
+        "LlamaIndex's embeddings",
         "huggingface_hub",
         "Cohere, Jina and TEI: rerank",
         "MCP",

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from export.errors import EXTRAS, PACKAGES, explain_import
+from export.errors import EXTRAS, explain_import
 from function.engine.bundle import INDEX
 from tests.export.command_line import STORY_COLUMNS, Run, contents, error_line, names, run, write_texts
 from tests.export.conftest import TINY_BERT
@@ -104,17 +104,21 @@ runpy.run_module("export", run_name="__main__", alter_sys=True)
 """
 
 
+PACKAGE_OF = {"optimum": "optimum-onnx", "markdown_it": "markdown-it-py", "yaml": "PyYAML"}  # of another name
+PACKAGE_OF |= {"ray": "ray[data]", "pyarrow": "ray[data]"}
+
+
 def test_the_extras_are_those_of_the_project() -> None:
     stated = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     for extra, modules in EXTRAS.items():
-        assert {PACKAGES.get(module, module) for module in modules} == {
+        assert {PACKAGE_OF.get(module, module) for module in modules} == {
             re.split("[><=]", requirement)[0] for requirement in stated[extra]
         }
 
 
 def test_a_command_without_its_extra_ends_in_one_line() -> None:
     done = subprocess.run([sys.executable, "-c", WITHOUT_RICH], cwd=ROOT, capture_output=True, text=True, check=False)
-    expected = "expected the extra `export`; install it: pip install rich"
+    expected = "expected the extra `export`; install it: pip install '.[export]'"
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f"error: python -m export: the package rich is not installed, {expected}\n"
 
@@ -163,4 +167,4 @@ def test_a_missing_package_of_the_cluster_is_named_with_its_extra(
     for module in ("ray", "pyarrow"):
         monkeypatch.setitem(sys.modules, module, None)
     line = error_line(run("corpus", "--corpus", place, "--out", bundle_copy, option))
-    assert line == f"error: {message}, expected the extra `cluster`; install it: pip install 'ray[data]'"
+    assert line == f"error: {message}, expected the extra `cluster`; install it: pip install '.[cluster]'"

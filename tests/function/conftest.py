@@ -27,7 +27,7 @@ class BrokenEmbedder(Embedder):
     """An embedder whose model is gone."""
 
     def __init__(self, whole: Embedder) -> None:
-        self.model = whole.model
+        self.model, self._session = whole.model, whole._session
 
     def tokenize(self, texts: object, role: str = "") -> list[TokenIds]:
         raise RuntimeError("the model is gone")

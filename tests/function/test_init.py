@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from function.engine.bundle import MODEL
+from tests.conftest import add_table
+
 # a start imports these packages and no other; one more must earn its milliseconds
 PACKAGES = {
     *("annotated_types", "aws_lambda_powertools", "jmespath", "mangum", "numpy", "onnxruntime", "pydantic"),
@@ -127,6 +130,17 @@ def test_the_telemetry_of_onnxruntime_is_off_before_it_is_imported(start: Callab
 
 def test_a_request_after_init_imports_nothing(start: Callable[..., Seen]) -> None:
     assert start(ASK)["later"] == []
+
+
+def test_a_search_with_a_query_table_imports_no_onnxruntime_and_reads_no_byte_of_the_model(
+    start: Callable[..., Seen], bundle_copy: Path
+) -> None:
+    add_table(bundle_copy)
+    model = bundle_copy / MODEL
+    model.write_bytes(bytes(model.stat().st_size))  # zeros: whoever reads them fails
+    seen = start(ASK, BUNDLE_DIR=str(bundle_copy))
+    assert not [name for name in seen["init"] if name.startswith("onnxruntime")]
+    assert seen["later"] == []
 
 
 def test_init_and_a_request_write_no_file(

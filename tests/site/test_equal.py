@@ -14,13 +14,15 @@ from bench.texts import HEADLINES, read_headlines
 from export.corpus import Corpus
 from export.index import indexer
 from export.index.keywords import KeywordOptions
-from function.engine.bundle import RRF, StagesInfo, check_bundle
+from export.site.site import write_site
+from function.engine.bundle import QUERY_TABLE, RRF, StagesInfo, check_bundle
 from function.engine.embedder import Embedder
 from function.engine.keyword.analyzer import find_stemmer, split_terms
 from function.engine.keyword.highlights import plain_text
+from function.engine.query_table import QueryTable
 from tests.conftest import STORY_COLUMNS, WHAT, WHO
 from tests.site.conftest import Connect, Function, make_site
-from tests.site.world import answers, write_site_bundle
+from tests.site.world import PACKAGES, answers, write_site_bundle
 
 
 def random_texts(count: int) -> list[str]:
@@ -59,11 +61,21 @@ def test_the_terms_of_all_texts_are_those_of_the_engine(site: Path, many_scripts
     assert [pair for pair in zip(texts, found, expected, strict=True) if pair[1] != pair[2]] == []
 
 
-def test_embeddings_are_those_of_the_same_graph_run_natively(
-    site: Path, many_scripts: Corpus, native: Embedder
+def test_embeddings_by_the_table_are_those_of_the_function_to_the_last_bit(
+    site: Path, site_bundle: Path, many_scripts: Corpus, native: Embedder
 ) -> None:
-    texts = many_scripts.texts[:100]
+    texts = [*many_scripts.texts, *real_texts(), ""]
     found = np.array(answers(site, [("embedding", text) for text in texts]), np.float32)
+    table = QueryTable.open(site_bundle / QUERY_TABLE)
+    np.testing.assert_array_equal(found, table.embed(native.tokenize(texts)))
+
+
+def test_embeddings_are_those_of_the_same_graph_run_natively(
+    site_bundle: Path, many_scripts: Corpus, native: Embedder, tmp_path: Path
+) -> None:
+    write_site(site_bundle, tmp_path / "site", packages=PACKAGES, with_model=True)
+    texts = many_scripts.texts[:100]
+    found = np.array(answers(tmp_path / "site", [("embedding", text) for text in texts]), np.float32)
     expected = native.embed(native.tokenize(texts))
     np.testing.assert_allclose((found * expected).sum(axis=1), 1, atol=1e-6)
 

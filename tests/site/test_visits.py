@@ -47,7 +47,7 @@ def test_words_are_searched_before_the_model_has_arrived_and_meaning_after(
     site: Path, host: Host, visit: Visit, function: Function
 ) -> None:
     own = host(site)
-    own.held["model-"] = Event()
+    own.held["queries-"] = Event()
     page = visit(own)
     wait_until(page, "keyword")
     assert found(page) == expected(function, "keyword")
@@ -55,7 +55,7 @@ def test_words_are_searched_before_the_model_has_arrived_and_meaning_after(
     assert page.locator("input[name=mode]:disabled").count() == 2
     assert re.search(r"Loading the search by meaning: \d\.\d of \d+\.\d MB", page.locator("#loading").inner_text())
     assert 0 < page.locator("#loading progress").evaluate("one => one.value") < 1
-    own.held["model-"].set()
+    own.held["queries-"].set()
     page.wait_for_function("() => shown.request.mode === 'hybrid'")  # the same query, now with meaning
     assert found(page) == expected(function, "hybrid")
     assert page.locator("input[name=mode]:disabled").count() == 0
@@ -134,7 +134,7 @@ def test_a_new_site_replaces_the_code_and_the_data_that_the_browser_keeps(
     page.wait_for_function(f"async (names) => (await ({kept})()).every((name) => names.includes(name))", arg=[*names])
 
 
-@pytest.mark.parametrize("name", ["model", "index"])
+@pytest.mark.parametrize("name", ["queries", "index"])
 def test_a_damaged_file_is_named_and_words_are_still_searched(
     site: Path, host: Host, visit: Visit, function: Function, name: str
 ) -> None:
@@ -159,7 +159,7 @@ def test_without_https_it_works_and_says_what_it_cannot_do(
     assert page.evaluate("'caches' in globalThis || 'serviceWorker' in navigator") is False
     assert "each visit loads it again" in page.locator("#loading").inner_text()
     assert found(page) == expected(function, "hybrid")
-    own.damaged.add("model-")  # the browser cannot compare hashes here; gzip's own checksum finds it
+    own.damaged.add("queries-")  # the browser cannot compare hashes here; gzip's own checksum finds it
     visit(own, name=INSECURE).wait_for_selector("#loading.problem")
 
 

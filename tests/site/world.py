@@ -16,7 +16,7 @@ from tokenizers.processors import TemplateProcessing
 from export.corpus import Corpus
 from export.index.indexer import KEYWORDS_BY_DEFAULT
 from export.index.keywords import KeywordOptions
-from tests.conftest import SPECIAL_TOKENS, WHAT, WHO, write_bundle
+from tests.conftest import SPECIAL_TOKENS, WHAT, WHO, add_table, write_bundle
 from tests.project import ROOT
 
 PACKAGES = ROOT / "build" / "site-tools"
@@ -48,8 +48,8 @@ def make_wordpiece() -> Tokenizer:
 
 
 def write_site_bundle(folder: Path, corpus: Corpus, keywords: KeywordOptions | None = KEYWORDS_BY_DEFAULT) -> Path:
-    """Write a bundle that a browser can search."""
-    return write_bundle(folder, corpus, keywords, make_wordpiece())
+    """Write a bundle that a browser can search, with a query table."""
+    return add_table(write_bundle(folder, corpus, keywords, make_wordpiece()))
 
 
 def answers(site: Path, questions: Sequence[tuple[str, object]]) -> list[Any]:

@@ -25,7 +25,7 @@ const isKept = "caches" in globalThis && "serviceWorker" in navigator;
 /** @param {number} bytes */
 const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
 
-// Return the mode that can be searched now: words, until the model has arrived.
+// Return the mode that can be searched now: words, until the rest has arrived.
 const availableMode = (/** @type {string} */ mode) => (state.semantic || !corpus.keywords ? mode : "keyword");
 
 /**
@@ -53,7 +53,7 @@ worker.addEventListener("message", ({ data }) => {
   else if (data.loaded) drawLoaded(data.loaded);
   else if (data.problem) {
     meter.remove();
-    note.textContent = `${state.keyword ? "Only words are searched: " : ""}${data.problem}`;
+    note.textContent = `${state.keyword && !state.semantic ? "Only words are searched: " : ""}${data.problem}`;
     loading.classList.add("problem");
   } else arrive(data.ready);
 });

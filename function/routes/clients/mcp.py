@@ -17,7 +17,7 @@ from pydantic_core import from_json
 from starlette.datastructures import Headers
 
 from function.errors import ERROR_REPLIES, ErrorReply, Replies, describe_errors, echo
-from function.routes.clients.mcp_tools import Object, Tools
+from function.routes.clients.mcp_tools import Object, Tools, text_tools
 from function.routes.fields import whole_number
 from function.routes.replies import json_reply
 from function.settings import Settings
@@ -31,6 +31,7 @@ HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
 STATUSES = {METHOD_NOT_FOUND: 404}  # HTTP status of errors in the modern revision; the others are 400
 CACHED = {"ttlMs": 300_000, "cacheScope": "private"}  # the tool changes with a new bundle only
 META = "io.modelcontextprotocol/"
+UNREAD = "Search documents, whose index is being made."
 LOCAL = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -74,7 +75,6 @@ ANSWERED: Replies = {
 
 def add_mcp(app: FastAPI, tools: Tools, settings: Settings) -> None:
     """Add the route to the app. With `?tools=corpus`, the corpus's own tool is the only one."""
-    server = {"name": settings.powertools_service_name, "version": VERSION}
 
     @app.post(
         "/mcp",
@@ -93,8 +93,8 @@ def add_mcp(app: FastAPI, tools: Tools, settings: Settings) -> None:
         message = None
         is_modern: bool | None = None  # not known yet
         try:
-            message = _read(await request.body())
-            is_modern = _check_version(message, request.headers)
+            message = read_message(await request.body())
+            is_modern = check_version(message, request.headers)
             stopwatch.lap("parse")
             if message.is_notification():
                 return Response(status_code=202)
@@ -102,37 +102,48 @@ def add_mcp(app: FastAPI, tools: Tools, settings: Settings) -> None:
             if wanted not in (None, "corpus"):
                 expected = "expected corpus; leave it out for all tools"
                 raise RpcError(INVALID_PARAMS, f"?tools: found {echo(wanted)}, {expected}")
-            result = await _answer(message, tools, server, stopwatch, is_modern, is_corpus_alone=wanted is not None)
+            result = await answer(message, tools, is_modern, stopwatch, is_corpus_alone=wanted is not None)
         except RpcError as error:
             return _error_reply(message, error, STATUSES.get(error.code, 400) if is_modern is not False else 200)
         stopwatch.lap("reply")
         return json_reply({"jsonrpc": "2.0", "id": message.id, "result": result})
 
 
-async def _answer(
-    message: RpcMessage, tools: Tools, server: Object, stopwatch: Stopwatch, is_modern: bool, *, is_corpus_alone: bool
+async def answer(
+    message: RpcMessage,
+    tools: Tools | None,
+    is_modern: bool,
+    stopwatch: Stopwatch | None = None,
+    *,
+    is_corpus_alone: bool = False,
+    changes: bool = False,
 ) -> Object:
-    """Return the result of a method. Raises RpcError if there is no such method or its parameters are wrong."""
-    params, capabilities = message.params, Object(tools={})
+    """Return the result of a method. Raises RpcError if there is no such method or its parameters are wrong.
+
+    tools is None while the texts are being read: then they cannot be called. `changes`: their list can change.
+    """
+    params, capabilities = message.params, Object(tools={"listChanged": True} if changes else {})
+    server = {"name": "semsearch" if tools is None else tools.settings.powertools_service_name, "version": VERSION}
     modern: Object = {"resultType": "complete", "_meta": {f"{META}serverInfo": server}} if is_modern else {}
     cached = modern | CACHED if is_modern else {}
     match message.method:
         case "tools/list":
-            return {"tools": await tools.definitions(is_corpus_alone=is_corpus_alone)} | cached
-        case "tools/call":
+            listed = text_tools(UNREAD) if tools is None else await tools.definitions(is_corpus_alone=is_corpus_alone)
+            return {"tools": listed} | cached
+        case "tools/call" if tools is not None:
             name, arguments = params.get("name"), params.get("arguments") or {}
             if name not in (names := tools.names(is_corpus_alone=is_corpus_alone)):
                 raise RpcError(INVALID_PARAMS, f"params.name: found {echo(name)}, expected one of {names}")
             if not isinstance(arguments, dict):
                 raise RpcError(INVALID_PARAMS, f"params.arguments: expected an object, found {echo(arguments)}")
-            return await tools.call(str(name), arguments, stopwatch) | modern
+            return await tools.call(str(name), arguments, stopwatch or Stopwatch()) | modern
         case "server/discover" if is_modern:
-            about = {"capabilities": capabilities, "instructions": await tools.describe()}
+            about = {"capabilities": capabilities, "instructions": await tools.describe() if tools else UNREAD}
             return {"supportedVersions": [MODERN, *LEGACY]} | about | cached
         case "initialize" if not is_modern:
             wanted = params.get("protocolVersion")
             version = wanted if wanted in LEGACY else LEGACY[0]
-            about = {"serverInfo": server, "instructions": await tools.describe()}
+            about = {"serverInfo": server, "instructions": await tools.describe() if tools else UNREAD}
             return {"protocolVersion": version, "capabilities": capabilities} | about
         case "ping" if not is_modern:
             return {}
@@ -156,7 +167,7 @@ def _check_origin(origin: str | None, settings: Settings) -> None:
         raise HTTPException(403, message)
 
 
-def _read(body: bytes) -> RpcMessage:
+def read_message(body: bytes) -> RpcMessage:
     """Return the message in a body. Raises RpcError if it is not one of JSON-RPC."""
     try:
         # unlike Python's reader, this one refuses what could not be sent back
@@ -167,13 +178,16 @@ def _read(body: bytes) -> RpcMessage:
         raise RpcError(PARSE_ERROR, f"body: not readable: {error}; expected JSON") from None
 
 
-def _check_version(message: RpcMessage, headers: Headers) -> bool:
-    """Return whether a message is of the modern era. Raises RpcError if its version or its headers are wrong."""
+def check_version(message: RpcMessage, headers: Headers | None) -> bool:
+    """Return whether a message is of the modern era. Raises RpcError if its version or its headers are wrong.
+
+    headers is None for a transport that has none.
+    """
     if message.method == "initialize":
         return False  # it negotiates the version in its params
     meta = message.params.get("_meta")
     meta = meta if isinstance(meta, dict) else {}
-    stated, inside = headers.get("mcp-protocol-version"), meta.get(f"{META}protocolVersion")
+    stated, inside = headers and headers.get("mcp-protocol-version"), meta.get(f"{META}protocolVersion")
     for version in (stated, inside):
         if version not in (None, MODERN, *LEGACY):
             data = {"supported": [MODERN, *LEGACY], "requested": version}
@@ -184,6 +198,8 @@ def _check_version(message: RpcMessage, headers: Headers) -> bool:
     if inside is None or not isinstance(meta.get(f"{META}clientCapabilities"), dict):
         wanted = f"{META}protocolVersion and {META}clientCapabilities"
         raise RpcError(INVALID_PARAMS, f"params._meta: expected {wanted}")
+    if headers is None:
+        return True
     expected = {"mcp-protocol-version": inside, "mcp-method": message.method}
     if message.method == "tools/call":
         expected["mcp-name"] = message.params.get("name")
@@ -194,12 +210,16 @@ def _check_version(message: RpcMessage, headers: Headers) -> bool:
     return True
 
 
-def _error_reply(message: RpcMessage | None, error: RpcError, status: int) -> Response:
-    """Return an error. The handshake era answers every message that it can read with 200."""
+def error_content(message: RpcMessage | None, error: RpcError) -> Object:
+    """Return the fields `id` and `error` of an answer; a message that could not be read has no id."""
     content: Object = {"code": error.code, "message": str(error)}
     if error.data is not None:
         content["data"] = error.data
-    has_id = message is not None and not message.is_notification()
-    reply = json_reply({"jsonrpc": "2.0", "id": message.id if message and has_id else None, "error": content})
+    return {"id": None if message is None or message.is_notification() else message.id, "error": content}
+
+
+def _error_reply(message: RpcMessage | None, error: RpcError, status: int) -> Response:
+    """Return an error. The handshake era answers every message that it can read with 200."""
+    reply = json_reply({"jsonrpc": "2.0"} | error_content(message, error))
     reply.status_code = status
     return reply

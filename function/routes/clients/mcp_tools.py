@@ -5,15 +5,14 @@ ChatGPT expect of every server (https://developers.openai.com/api/docs/mcp): ids
 the text for an id.
 """
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 from unicodedata import normalize
 
 import numpy as np
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from function.engine.bundle import IndexInfo
 from function.engine.loading import Loaded, LoadedTexts
@@ -23,9 +22,8 @@ from function.engine.metadata.filters import STRING_TYPES
 from function.errors import describe_errors, echo
 from function.executor import Executor
 from function.http import HttpError
-from function.routes.fields import RequestText, StrictRequest, refuse_fields, refuse_texts
+from function.routes.fields import RequestText, StrictRequest, refuse_fields, refuse_texts, whole_number
 from function.routes.replies import json_bytes, json_text
-from function.routes.schemas import SimilarReply, describe_columns, filter_schemas
 from function.routes.similar import RerankOptions, SimilarRequest, refuse_large_reply
 from function.search.query import BackendError, Query, Search, SearchError
 from function.search.refinements import PATH, document_rows
@@ -40,6 +38,14 @@ LONGEST_VALUE = 40  # characters of a value that is listed
 LONGEST_TITLE = 80  # characters of a text that serve as its title if it has none
 LONGEST_TEXT = 50_000  # characters of a document that `fetch` returns; of a longer one, the part around the passage
 SUFFIX = re.compile(r"(\.[a-z]{1,7}){1,2}$")  # such as ".csv" or ".jsonl.gz"
+DOCUMENTS_OF_PAGE = 100  # documents of one reply of `list_documents`
+# columns of documents that no caller chooses by: places in them and free text
+UNLISTED = ("start", "end", "passage", "table", "url", "title", "headings")
+OFFERED = ("text", "num_results", "mode", "filter", "id", "offset", "group_by", "sort", "facets", "rerank")
+FILTER = (
+    'Only texts whose columns match, such as {"COLUMN": "value"} or {"COLUMN": {"$gte": 5}}. Operators: $eq, '
+    "$ne, $gt, $gte, $lt, $lte, $in, $nin, $exists, $startsWith; $and, $or: lists of filters."
+)
 READS = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
 
 
@@ -55,25 +61,12 @@ class FetchArguments(StrictRequest):
     id: RequestText = Field(description="The id of a result of a search.")
 
 
-class Reference(BaseModel):
-    """A text by its id, title and address, which is empty if the corpus has no column `url`."""
+class ListArguments(StrictRequest):
+    """Which documents to list."""
 
-    id: str
-    title: str
-    url: str
-
-
-class References(BaseModel):
-    """The texts that are closest to the query, best first."""
-
-    results: list[Reference]
-
-
-class FetchedText(Reference):
-    """The text of a document, of at most LONGEST_TEXT characters, and the metadata of the passage that has the id."""
-
-    text: str
-    metadata: dict[str, Any]
+    offset: Annotated[int, Field(ge=0, le=1_000_000_000), BeforeValidator(whole_number)] = Field(
+        default=0, description="How many documents to skip."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,60 +84,74 @@ class Tools:
         return await self.executor.run(lambda: describe_corpus(bundle), is_long=True)
 
     def names(self, *, is_corpus_alone: bool) -> list[str]:
-        """Return the names of the tools; is_corpus_alone leaves out `search` and `fetch`."""
+        """Return the names of the tools; is_corpus_alone leaves out those that every corpus has."""
         bundle = self.current()
         own = tool_name(info_of(bundle))
-        has_texts = isinstance(bundle, LoadedTexts)
-        return [own, "search", "fetch"] if has_texts and not is_corpus_alone else [own]
+        if is_corpus_alone or not isinstance(bundle, LoadedTexts):
+            return [own]
+        return [own, "search", "fetch", *(["list_documents"] if _has_documents(bundle) else [])]
 
     async def definitions(self, *, is_corpus_alone: bool) -> list[Object]:
         """Return the definitions of the tools in `names`."""
         bundle = self.current()
         info, about = info_of(bundle), await self.describe()
-        title = f"Search {info.title or info.corpus}"
-        inputs = input_schema(info, bundle.column_kinds, has_reranker=bundle.manifest.rerank is not None)
-        finds = f"Find texts by a query; returns ids, titles and addresses for `fetch`. {about}"
-        fetches = "Return the text of the document, its title and its address for a result of `search`, by its id."
-        own = [
-            _define(tool_name(info), title, about, inputs, SimilarReply),
-            _define("search", title, finds, SearchArguments.model_json_schema(), References),
-            _define("fetch", "Fetch a text", fetches, FetchArguments.model_json_schema(), FetchedText),
-        ]
-        return own[: len(self.names(is_corpus_alone=is_corpus_alone))]
+        own = _define(tool_name(info), f"Search {info.title or info.corpus}", about, input_schema(bundle))
+        short = f"{about.partition(' Each text has')[0]}"
+        return [own, *text_tools(short)][: len(self.names(is_corpus_alone=is_corpus_alone))]
 
     async def call(self, name: str, arguments: Object, stopwatch: Stopwatch) -> Object:
-        """Return what a tool returns; wrong arguments get a result that describes the error."""
+        """Return what a tool returns, as JSON in a text; wrong arguments get a result that describes the error.
+
+        The tools state no schema of their results, so that no client expects them again as `structuredContent`.
+        """
         try:
             refuse_fields(arguments, "arguments")
             if name == "search":
                 content = await self._search_for_ids(SearchArguments.model_validate(arguments).query, stopwatch)
             elif name == "fetch":
                 content = await self._fetch(FetchArguments.model_validate(arguments).id)
+            elif name == "list_documents":
+                offset = ListArguments.model_validate(arguments).offset
+                content = await self.executor.run(lambda: self._list_documents(offset), is_long=True)
             else:
                 request = SimilarRequest.model_validate(arguments)
                 refuse_texts([request.text or request.id or ""], self.settings)
                 content = (await self.search(request.query(), stopwatch.lap)).reply()
-            # clients of older revisions read the text
-            result = {"content": [{"type": "text", "text": json_text(content)}], "structuredContent": content}
+            result = {"content": [{"type": "text", "text": json_text(content)}]}
             refuse_large_reply(json_bytes(result), len(content.get("results", ())), self.settings)
         except ValidationError as error:
-            return _failed(describe_errors(error.errors(), "arguments"))
+            return failed(describe_errors(error.errors(), "arguments"))
         except HttpError as error:
-            return _failed(error.detail)
+            return failed(error.detail)
         except (SearchError, BackendError) as error:
-            return _failed(str(error))
+            return failed(str(error))
         return result | {"isError": False}
 
     async def _search_for_ids(self, text: str, stopwatch: Stopwatch) -> Object:
         bundle = self.current()
         refuse_texts([text], self.settings)
-        query = Query(text, 10)
+        query = Query(text, 10, highlights=True)
         if bundle.manifest.rerank is not None:
             query = replace(query, rerank=RerankOptions().candidates)
-        if bundle.column_kinds.get(PATH) == "string":
+        if _has_documents(bundle):
             query = replace(query, group_by=PATH, group_size=1)
         found = await self.search(query, stopwatch.lap)
-        return {"results": [_reference(hit["id"], hit["text"], hit["metadata"]) for hit in found.results]}
+        results = [
+            _reference(hit["id"], hit["text"], hit["metadata"]) | {"snippet": hit["snippet"]["text"]}
+            for hit in found.results
+        ]
+        return {"results": results}
+
+    def _list_documents(self, offset: int) -> Object:
+        bundle = self.current()
+        assert isinstance(bundle, LoadedTexts)  # otherwise there is no such tool
+        column = bundle.columns[PATH]
+        assert isinstance(column, Column)
+        rows = np.flatnonzero(bundle.among_allowed(column.exists()))
+        paths, first = np.unique(column.ordered[rows], return_index=True)  # in the order of the paths
+        passages = [bundle.passages[int(rows[place])] for place in first[offset : offset + DOCUMENTS_OF_PAGE]]
+        documents = [{"path": one.metadata[PATH], "title": one.metadata.get("title", "")} for one in passages]
+        return {"total": len(paths), "documents": documents}
 
     async def _fetch(self, id: str) -> Object:
         bundle = self.current()
@@ -154,7 +161,7 @@ class Tools:
             raise SearchError(f"id: found {echo(id)}, expected the id of a result; search for one")
         passage = bundle.passages[row]
         text = passage.text
-        if bundle.column_kinds.get(PATH) == "string" and (path := passage.metadata.get(PATH)) is not None:
+        if _has_documents(bundle) and (path := passage.metadata.get(PATH)) is not None:
             text = await self.executor.run(lambda: _document_text(bundle, path, row), is_long=True)
         return _reference(id, passage.text, passage.metadata) | {"text": text, "metadata": passage.metadata}
 
@@ -172,14 +179,23 @@ def tool_name(info: IndexInfo) -> str:
     return f"search_{name or 'texts'}"
 
 
+def _has_documents(bundle: Loaded) -> bool:
+    return bundle.column_kinds.get(PATH) == "string"
+
+
 def describe_corpus(bundle: Loaded) -> str:
-    """Return which texts are searched, and their columns with the most frequent values."""
+    """Return which texts are searched, and the columns by which a caller can choose, with the most frequent values."""
     info = info_of(bundle)
     rows = bundle.rows if isinstance(bundle, LoadedTexts) else info.rows
     about = f"Search the {rows:,} texts of {info.title or info.corpus} and return those closest to a text."
     if info.description:
         about += f" {info.description}"
-    columns = [f"{name} ({kind}{_frequent_values(bundle, name, kind)})" for name, kind in info.columns.items()]
+    columns = []
+    for name, kind in info.columns.items():
+        values = _frequent_values(bundle, name, kind)
+        is_free_text = kind in STRING_TYPES and not values and name != PATH and isinstance(bundle, LoadedTexts)
+        if not (is_free_text or (_has_documents(bundle) and name in UNLISTED)):
+            columns.append(f"{name} ({kind}{values})")
     if columns:
         about += f" Each text has these columns, by which a filter can choose: {'; '.join(columns)}."
     return about
@@ -198,20 +214,25 @@ def _frequent_values(bundle: Loaded, name: str, kind: str) -> str:
     return f": {shown}" if shown else ""
 
 
-def input_schema(info: IndexInfo, kinds: Mapping[str, str], *, has_reranker: bool) -> Object:
-    """Return the JSON Schema of a call: that of a request to /similar, with only what this corpus has."""
-    schema = SimilarRequest.model_json_schema()
-    properties = schema["properties"]
-    del properties["prefix"]  # nobody types
-    if info.keywords is None:
+def input_schema(bundle: Loaded) -> Object:
+    """Return the JSON Schema of a call: that of a request to /similar, with what agents use and this corpus has."""
+    stated = SimilarRequest.model_json_schema()["properties"]
+    names = [name for name in OFFERED if name != "rerank" or bundle.manifest.rerank is not None]
+    properties = {name: _brief(stated[name]) for name in names}
+    properties["filter"] = {"type": "object", "description": FILTER}
+    if info_of(bundle).keywords is None:
         properties["mode"] = {"enum": ["semantic"], "description": "Texts with a similar meaning."}
-    if not has_reranker:
-        del properties["rerank"], schema["$defs"]["RerankOptions"]
-    describe_columns(properties, kinds)
-    schema["$defs"] |= filter_schemas(kinds)
-    schema["description"] = "What to search for."
-    found: Object = json.loads(json.dumps(schema).replace("#/components/schemas/", "#/$defs/"))
-    return found
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _brief(schema: Object) -> Object:
+    """Return the schema of a field without its title, without null and without what it refers to."""
+    (found, *_) = [each for each in schema.get("anyOf", [schema]) if each.get("type") != "null"]
+    kept = ("type", "enum", "items", "minimum", "maximum", "additionalProperties")
+    if "$ref" in found:
+        found = {"type": "object"}
+    brief = {name: found[name] for name in kept if name in found} | {"description": schema["description"]}
+    return brief | ({"items": {"type": "string"}} if "items" in brief else {})
 
 
 def _reference(id: str, text: str, metadata: Mapping[str, Any]) -> Object:
@@ -237,16 +258,22 @@ def _document_text(bundle: LoadedTexts, path: str, row: int) -> str:
     return "\n\n".join(found)
 
 
-def _define(name: str, title: str, description: str, inputs: Object, reply: type[BaseModel]) -> Object:
-    return {
-        "name": name,
-        "title": title,
-        "description": description,
-        "inputSchema": inputs,
-        "outputSchema": reply.model_json_schema(),
-        "annotations": READS,
-    }
+def text_tools(about: str) -> list[Object]:
+    """Return the definitions of the tools that every corpus of documents has; about says what the texts are."""
+    finds = f"Find texts by a query; returns ids, titles, addresses and snippets, for `fetch`. {about}"
+    fetches = "Return the text of the document, its title and its address for a result of `search`, by its id."
+    lists = f"Return paths and titles of the documents, {DOCUMENTS_OF_PAGE} at a time, in the order of the paths."
+    return [
+        _define("search", "Search", finds, SearchArguments.model_json_schema()),
+        _define("fetch", "Fetch a text", fetches, FetchArguments.model_json_schema()),
+        _define("list_documents", "List the documents", lists, ListArguments.model_json_schema()),
+    ]
 
 
-def _failed(message: str) -> Object:
+def _define(name: str, title: str, description: str, inputs: Object) -> Object:
+    return {"name": name, "title": title, "description": description, "inputSchema": inputs, "annotations": READS}
+
+
+def failed(message: str) -> Object:
+    """Return the result of a call that describes its error."""
     return {"content": [{"type": "text", "text": message}], "isError": True}

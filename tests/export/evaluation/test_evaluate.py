@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -27,7 +28,7 @@ from function.engine.quantization import Embeddings
 from function.executor import Executor
 from function.search.query import Found, Query, Search
 from function.search.search import make_search
-from tests.conftest import WHAT, WHO, make_stories, write_bundle
+from tests.conftest import WHAT, WHO, add_table, make_stories, write_bundle
 from tests.rerankers import add_reranker
 
 ROOT = Path(__file__).parents[3]
@@ -79,6 +80,17 @@ def write_questions(folder: Path, questions: list[dict[str, Any]] = QUESTIONS) -
 @pytest.fixture
 def questions(tmp_path: Path) -> Path:
     return write_questions(tmp_path)
+
+
+def test_a_query_table_has_a_column_beside_the_model(bundle: Path, questions: Path, tmp_path: Path) -> None:
+    with_table = add_table(Path(shutil.copytree(bundle, tmp_path / "table")))
+    done = evaluate(with_table, "--questions", questions)
+    titles = ["semantic by the table", "keyword", "hybrid by the table", "semantic by the model", "hybrid by the model"]
+    assert re.split(r" {2,}", done.out.splitlines()[1].strip()) == titles
+    (subset,), (plain,) = (evaluate_json(each, "--questions", questions)["subsets"] for each in (with_table, bundle))
+    assert subset["modes"]["semantic+model"] == plain["modes"]["semantic"]
+    assert subset["modes"]["hybrid+model"] == plain["modes"]["hybrid"]
+    assert subset["modes"]["semantic"] != plain["modes"]["semantic"]
 
 
 def test_a_table_names_the_measures_of_each_mode(bundle: Path, questions: Path) -> None:

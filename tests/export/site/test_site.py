@@ -85,11 +85,18 @@ def test_every_file_that_the_page_names_is_there_under_a_relative_path(site: Pat
     assert "POST /similar" not in page
 
 
-def test_the_policy_allows_webassembly_and_nothing_else_that_is_unsafe(site: Path) -> None:
-    (policy,) = re.findall(r'http-equiv="content-security-policy" content="([^"]+)"', (site / "index.html").read_text())
-    assert re.findall(r"'[\w-]*unsafe[\w-]*'", policy) == ["'wasm-unsafe-eval'"]
-    assert policy.startswith("default-src 'none'; ")
-    assert not re.search(r"https?:|\*", policy)
+def test_only_a_site_with_the_model_has_a_runtime_and_webassembly(
+    site: Path, site_bundle: Path, npm: Path, tmp_path: Path
+) -> None:
+    write_site(site_bundle, tmp_path / "site", packages=npm, with_model=True)
+    for folder, unsafe in ((site, []), (tmp_path / "site", ["'wasm-unsafe-eval'"])):
+        page = (folder / "index.html").read_text()
+        (policy,) = re.findall(r'http-equiv="content-security-policy" content="([^"]+)"', page)
+        assert re.findall(r"'[\w-]*unsafe[\w-]*'", policy) == unsafe
+        assert policy.startswith("default-src 'none'; ")
+        assert not re.search(r"https?:|\*", policy)
+        assert {"runtime", "model"} & described(folder)["files"].keys() == ({"runtime", "model"} if unsafe else set())
+        assert len([*folder.glob("code/*/worker/ort.js")]) == len(unsafe)
 
 
 def test_a_site_replaces_an_older_one_and_the_same_bundle_makes_the_same_files(
@@ -122,7 +129,7 @@ def test_a_corpus_that_is_too_large_is_refused_with_its_sizes_unless_the_limit_i
     out = tmp_path / "site"
     done = run("site", site_bundle, "--out", out, "--packages", npm, "--most-megabytes", "0.001")
     expected = (
-        r"a visit would load 0\.\d MB \(keywords 0\.\d, .*model 0\.\d\), expected at most 0\.001; .*--most-megabytes"
+        r"a visit would load 0\.\d MB \(keywords 0\.\d, .*queries 0\.\d\), expected at most 0\.001; .*--most-megabytes"
     )
     assert re.search(expected, error_line(done))
     assert list(out.iterdir()) == []

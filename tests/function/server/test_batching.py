@@ -47,6 +47,7 @@ class GatedEmbedder:
     """
 
     def __init__(self) -> None:
+        self.is_open = True
         self.gate = threading.Event()
         self.begun = 0  # batches
         self.batches: list[list[int]] = []

@@ -10,17 +10,9 @@ const TYPES = { I8, U8, U16, U32, F32: Float32Array, F64: Float64Array, I64: Big
 export function readTensors(buffer) {
   const begin = 8 + new DataView(buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, begin - 8)));
-  const tensors = Object.entries(header).map(
-    ([
-      name,
-      {
-        dtype,
-        data_offsets: [first, last],
-      },
-    ]) => {
-      return [name, new TYPES[dtype](buffer, begin + first, (last - first) / TYPES[dtype].BYTES_PER_ELEMENT)];
-    },
-  );
+  const tensors = Object.entries(header).map(([name, { dtype, data_offsets: at }]) => {
+    return [name, new TYPES[dtype](buffer, begin + at[0], (at[1] - at[0]) / TYPES[dtype].BYTES_PER_ELEMENT)];
+  });
   return Object.fromEntries(tensors);
 }
 

@@ -33,6 +33,7 @@ export type WordPieceOptions = {
   before: number[];
   after: number[];
   max_tokens: number;
+  prompt: string; // put before each query
 };
 export type Request = {
   text?: string;

@@ -19,10 +19,10 @@ export class WordPiece {
     this.added = pattern ? new RegExp(`(${pattern})`) : /(?!)/;
   }
 
-  /** Return the ids of a text, special tokens included, and whether its end was cut off. @param {string} text */
+  /** Return the ids of a query, special tokens included, and whether its end was cut off. @param {string} text */
   tokenize(text) {
-    const { added, before, after, max_tokens } = this.options;
-    const parts = text.split(this.added);
+    const { added, before, after, max_tokens, prompt } = this.options;
+    const parts = (prompt + text).split(this.added);
     const ids = parts.flatMap((part) => (Object.hasOwn(added, part) ? [added[part]] : this.words(part)));
     const room = max_tokens - before.length - after.length;
     return { ids: [...before, ...ids.slice(0, room), ...after], isTruncated: ids.length > room };

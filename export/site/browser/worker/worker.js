@@ -1,48 +1,41 @@
 // The worker: loads the site's files, keywords first, and answers the page's requests.
 
+import { readTensors } from "./arrays.js";
 import { Files } from "./files.js";
-import { openModel } from "./model.js";
+import { openModel, openTable } from "./model.js";
 import { Site } from "./site.js";
 
 const MOST_AHEAD = 16_000_000; // bytes of passages and columns that are loaded ahead, so that the site works offline
-const FIRST = ["keywords", "vocabulary", "index", "runtime", "model"];
+const FIRST = ["keywords", "vocabulary", "index", "queries"];
+const MODEL = ["runtime", "model"]; // of a site with the model: it embeds queries when it has arrived
 const here = (/** @type {string} */ name) => new URL(name, import.meta.url);
 const load = (/** @type {string} */ name) => import(here(name).href);
-const PAUSE = 100; // milliseconds between messages about bytes that have arrived
 let loaded = 0;
-let reported = 0;
-
-/** @param {number} bytes */
-function report(bytes) {
-  loaded += bytes;
-  if (performance.now() < reported + PAUSE) return;
-  reported = performance.now();
-  self.postMessage({ loaded });
-}
 
 const described = (async () => (await fetch(here("../site.json"))).json())();
 const site = (async () => {
   const { files, info } = await described;
-  const [{ stem }, ort] = await Promise.all([load("porter2.js"), load("ort.js")]);
-  const read = new Files(here("../../../"), files, report);
-  const own = new Site(await described, read, stem, async (text) => (await model)(text));
+  const { stem } = await load("porter2.js");
+  const read = new Files(here("../../../"), files, (bytes) => self.postMessage({ loaded: (loaded += bytes) }));
+  const own = new Site(await described, read, stem, async (text) => (await embed)(text));
   const bytes = (/** @type {string[]} */ names) => names.reduce((sum, name) => sum + (files[name]?.bytes ?? 0), 0);
   self.postMessage({ total: bytes(FIRST) });
-  const model = (async () => {
+  let embed = (async () => {
     if (info.index.keywords) await own.keywords();
     self.postMessage({ ready: "keyword" });
-    const [tokenizer, runtime, graph] = await Promise.all([
-      own.tokenizer(),
-      read.read("runtime"),
-      read.read("model"),
-      own.index(),
-    ]);
-    return openModel(ort, runtime, graph, tokenizer, info.model.prompts.query);
+    const [tokenizer, table] = await Promise.all([own.tokenizer(), read.read("queries"), own.index()]);
+    return openTable(readTensors(table), tokenizer);
   })();
-  const rest = Object.keys(files).filter((name) => !FIRST.includes(name));
+  const rest = Object.keys(files).filter((name) => ![...FIRST, ...MODEL].includes(name));
   const loadAhead = async () => {
-    await model;
+    await embed;
     self.postMessage({ ready: "semantic" });
+    if (files.model) {
+      const [ort, ...parts] = await Promise.all([load("ort.js"), ...MODEL.map((name) => read.read(name))]);
+      const model = openModel(ort, parts[0], parts[1], await own.tokenizer());
+      await model;
+      embed = model;
+    }
     const isSmall = bytes(rest) <= MOST_AHEAD;
     for (const name of isSmall ? rest : []) await read.read(name);
     self.postMessage({ ready: isSmall ? "offline" : "partly" });

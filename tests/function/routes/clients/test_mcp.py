@@ -14,9 +14,8 @@ import pytest
 from export.corpus import Corpus
 from function.engine.bundle import read_manifest
 from function.routes.clients.mcp import VERSION
-from function.routes.clients.mcp_tools import tool_name
-from function.routes.similar import SimilarRequest
-from tests.conftest import STORY_COLUMNS, write_bundle
+from function.routes.clients.mcp_tools import OFFERED, tool_name
+from tests.conftest import write_bundle
 
 META = "io.modelcontextprotocol/"
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
@@ -58,6 +57,14 @@ def error(reply: httpx.Response, status: int, code: int) -> dict[str, Any]:
     return found
 
 
+def content_of(found: dict[str, Any]) -> dict[str, Any]:
+    """Return what a tool returned; it is sent once, as a text."""
+    (content,) = found["content"]
+    assert (content["type"], found.keys() - {"resultType", "_meta"}) == ("text", {"content", "isError"})
+    returned: dict[str, Any] = json.loads(content["text"])
+    return returned
+
+
 # --- the handshake era
 
 
@@ -97,10 +104,7 @@ def test_both_eras_find_what_similar_finds(client: httpx.Client) -> None:
         result(ask(client, *modern("tools/call", SEARCH))),
         result(ask(client, message("tools/call", SEARCH))),
     ):
-        assert found["structuredContent"] == expected
-        assert found["isError"] is False
-        (content,) = found["content"]
-        assert (content["type"], json.loads(content["text"])) == ("text", expected)
+        assert (content_of(found), found["isError"]) == (expected, False)
 
 
 @pytest.mark.parametrize("method", ["ping", "subscriptions/listen"])
@@ -176,10 +180,9 @@ def test_the_tool_names_the_corpus_and_its_columns(client: httpx.Client) -> None
     tool = tool_of(client)
     assert tool["name"] == OWN
     assert "200 texts of stories.csv" in tool["description"]
-    for name, kind in STORY_COLUMNS.items():
-        assert f"{name} ({kind}" in tool["description"]
-    assert "; places (list: sea, village); told (date); " in tool["description"]  # with frequent values
-    assert tool["inputSchema"]["properties"].keys() == SimilarRequest.model_fields.keys() - {"rerank", "prefix"}
+    columns = "chapter (number); places (list: sea, village); told (date); true (boolean)"
+    assert f"can choose: {columns}." in tool["description"]  # `who` has too many values to list
+    assert tool["inputSchema"]["properties"].keys() == set(OFFERED) - {"rerank"}
     assert all(each["description"] for each in tool["inputSchema"]["properties"].values())
 
 
@@ -196,7 +199,6 @@ def test_wrong_arguments_are_told_to_the_language_model(
     found = result(ask(client, message("tools/call", {"name": OWN, "arguments": arguments})))
     assert found["isError"] is True
     assert expected in found["content"][0]["text"]
-    assert "structuredContent" not in found
 
 
 def test_a_corpus_without_columns_and_keywords_offers_neither(
@@ -206,8 +208,6 @@ def test_a_corpus_without_columns_and_keywords_offers_neither(
     client = connect(bundle=write_bundle(tmp_path / "bundle", corpus, keywords=None))
     tool = tool_of(client)
     assert "columns" not in tool["description"]
-    assert tool["inputSchema"]["properties"]["group_by"]["anyOf"] == [{"type": "null"}]
-    assert tool["inputSchema"]["$defs"]["Filter"]["properties"].keys() == {"id", "$and", "$or"}
     assert tool["inputSchema"]["properties"]["mode"]["enum"] == ["semantic"]
     arguments = {"text": "goose", "mode": "hybrid"}
     found = result(ask(client, message("tools/call", {"name": OWN, "arguments": arguments})))
@@ -249,31 +249,38 @@ def library(connect: Callable[..., httpx.Client], tmp_path_factory: pytest.TempP
 
 def test_each_tool_has_a_valid_name_and_schemas_that_hold(library: httpx.Client) -> None:
     tools = tools_of(library)
-    assert [tool["name"] for tool in tools] == [OWN, "search", "fetch"]
-    calls = [{"text": "goose", "group_by": "path"}, {"query": "goose"}, {"id": "a#1"}]
+    assert [tool["name"] for tool in tools] == [OWN, "search", "fetch", "list_documents"]
+    assert [tool["name"] for tool in tools if len(json.dumps(tool, separators=(",", ":"))) > 2_048] == []
+    calls: list[dict[str, Any]] = [{"text": "goose", "group_by": "path"}, {"query": "goose"}, {"id": "a#1"}, {}]
     for tool, arguments in zip(tools, calls, strict=True):
         assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", tool["name"])
         assert tool["annotations"]["readOnlyHint"] is True
         jsonschema_rs.validate(tool["inputSchema"], arguments)
-        found = call(library, tool["name"], **arguments)
-        jsonschema_rs.validate(tool["outputSchema"], found["structuredContent"])
-        (content,) = found["content"]
-        assert (content["type"], json.loads(content["text"])) == ("text", found["structuredContent"])
+        assert content_of(call(library, tool["name"], **arguments))
 
 
 def test_search_returns_the_id_title_and_address_of_a_passage_of_each_document(library: httpx.Client) -> None:
-    found = call(library, "search", query="the baker sold apples")["structuredContent"]["results"]
-    assert found[0] == {"id": "a#2", "title": "Apples", "url": "https://example.org/a#2"}
+    found = content_of(call(library, "search", query="the baker sold apples"))["results"]
+    snippet = "The baker sold apples."
+    assert found[0] == {"id": "a#2", "title": "Apples", "url": "https://example.org/a#2", "snippet": snippet}
     goose = " ".join(["An angry goose"] * 6)[:79]
-    assert found[1:] == [{"id": "goose", "title": f"{goose}…", "url": ""}]
+    (other,) = found[1:]
+    assert other.pop("snippet").startswith("An angry goose")
+    assert other == {"id": "goose", "title": f"{goose}…", "url": ""}
+
+
+def test_documents_are_listed_with_their_paths_and_titles_page_by_page(library: httpx.Client) -> None:
+    found = content_of(call(library, "list_documents"))
+    assert found == {"total": 1, "documents": [{"path": "a", "title": "About"}]}
+    assert content_of(call(library, "list_documents", offset=1)) == {"total": 1, "documents": []}
 
 
 def test_fetch_returns_the_whole_document_of_a_passage(library: httpx.Client) -> None:
     metadata = json.loads(DOCUMENTS.metadata[1])
     text = "The baker opened the door.\n\nThe baker sold apples."
     expected = {"id": "a#2", "title": "Apples", "url": "https://example.org/a#2", "text": text, "metadata": metadata}
-    assert call(library, "fetch", id="a#2")["structuredContent"] == expected
-    found = call(library, "fetch", id="goose")["structuredContent"]
+    assert content_of(call(library, "fetch", id="a#2")) == expected
+    found = content_of(call(library, "fetch", id="goose"))
     assert (found["text"], found["metadata"], found["url"]) == (DOCUMENTS.texts[2], {}, "")
 
 
@@ -281,7 +288,7 @@ def test_fetch_returns_the_passages_around_one_of_a_long_document(
     library: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("function.routes.clients.mcp_tools.LONGEST_TEXT", 30)
-    assert call(library, "fetch", id="a#2")["structuredContent"]["text"] == "The baker sold apples."
+    assert content_of(call(library, "fetch", id="a#2"))["text"] == "The baker sold apples."
 
 
 @pytest.mark.parametrize(

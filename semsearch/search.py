@@ -1,0 +1,181 @@
+"""One class that searches: a bundle in this process, or a running function or server by its URL."""
+
+import asyncio
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+import numpy as np
+
+from function.engine.quantization import Embeddings
+
+if TYPE_CHECKING:
+    import pandas
+
+SECONDS = 60.0  # that a request waits for an answer
+Post = Callable[[str, Mapping[str, Any]], Any]  # sends JSON to a route, and returns the JSON of its reply
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A text that was found. Fields that were not asked for are empty, as in a reply of /similar."""
+
+    id: str
+    score: float | None  # None where texts are listed without a search
+    text: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    index: int = 0  # row of the corpus
+    scores: dict[str, float] | None = None
+    highlights: list[list[int]] = field(default_factory=list)
+    snippet: dict[str, Any] | None = None
+    group: str | None = None
+    other_passages: list["Hit"] = field(default_factory=list)
+
+
+class Hits(list[Hit]):
+    """The hits of a search, best first, with `facets`, `total`, `corrected` and `truncated` of the reply."""
+
+    def __init__(self, reply: Mapping[str, Any]) -> None:
+        """Take a reply of /similar."""
+        super().__init__(map(_hit, reply["results"]))
+        self.truncated: bool = reply["truncated"]
+        self.facets: dict[str, list[dict[str, Any]]] = reply.get("facets") or {}
+        self.total: int | None = reply.get("total")
+        self.corrected: dict[str, list[str]] = reply.get("corrected") or {}
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """Return a row for each hit: the columns of its metadata, id, score and text."""
+        import pandas
+
+        return pandas.DataFrame([{**hit.metadata, "id": hit.id, "score": hit.score, "text": hit.text} for hit in self])
+
+
+def _hit(result: Mapping[str, Any]) -> Hit:
+    return Hit(**{**result, "other_passages": [_hit(other) for other in result.get("other_passages", ())]})
+
+
+class Search:
+    """Search a bundle's folder in this process, or a function or server by its URL. Both return the same objects."""
+
+    def __init__(self, place: str | Path, *, key: str | None = None, region: str | None = None) -> None:
+        """Open a folder, or take an address that begins with http:// or https://.
+
+        key is an API key. With an AWS region, requests are signed with the credentials of the environment variables, as
+        a function needs whose authorization is IAM. Raises BundleError or TensorsError if the folder cannot be used.
+        """
+        is_url = str(place).startswith(("http://", "https://"))
+        self._post = _remote(str(place).rstrip("/"), key, region) if is_url else _local(Path(place))
+
+    def search(
+        self,
+        text: str | None = None,
+        *,
+        top_k: int = 5,
+        mode: Literal["semantic", "keyword", "hybrid"] | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: Mapping[str, Literal["asc", "desc"]] | None = None,
+        facets: Sequence[str] = (),
+        offset: int = 0,
+        min_score: float | None = None,
+        group_by: str | None = None,
+        group_size: int = 3,
+        highlights: bool = False,
+        include: Sequence[Literal["text", "metadata"]] = ("text", "metadata"),
+        fusion_weight: float | None = None,
+        prefix: bool = False,
+        correct: bool = True,
+        queries: Literal["model"] | None = None,
+        boost: Mapping[str, Any] | None = None,
+        rerank: int | None = None,
+        exact: bool = False,
+        id: str | None = None,
+    ) -> Hits:
+        """Return the texts that are closest to a text, or to the text with an id; with neither, list texts.
+
+        top_k is `num_results` of /similar, and rerank its number of candidates; docs/api.md explains each argument.
+        Raises ValueError for an argument that the bundle cannot use, and OSError for any other error of a server.
+        """
+        named = {name: value for name, value in locals().items() if name not in ("self", "top_k", "rerank")}
+        candidates = None if rerank is None else {"candidates": rerank}
+        return Hits(self._post("/similar", {**named, "num_results": top_k, "rerank": candidates}))
+
+    def similar_to(self, id: str, **arguments: Any) -> Hits:
+        """Return the texts that are similar to the text with this id; the arguments are those of `search`."""
+        return self.search(id=id, **arguments)
+
+    def embed(self, texts: Sequence[str], role: Literal["query", "document"] | None = None) -> Embeddings:
+        """Return the unit embeddings of texts, (texts, dim) float32; role is for models with prompts."""
+        reply = self._post("/predict", {"text": list(texts), "prompt_name": role})
+        return np.array(reply["embeddings"], np.float32)
+
+    async def asearch(self, text: str | None = None, **arguments: Any) -> Hits:
+        """Return what `search` returns; it runs in a thread."""
+        return await asyncio.to_thread(self.search, text, **arguments)
+
+
+def _local(folder: Path) -> Post:
+    """Return what answers from an open bundle, as the function's own routes do."""
+    from pydantic import ValidationError
+
+    from function.engine.loading import load_bundle
+    from function.errors import describe_errors
+    from function.executor import Executor, finish
+    from function.http import HttpError
+    from function.routes.predict import TextEmbedding, predict_route
+    from function.routes.similar import similar_route
+    from function.search.search import make_search
+    from function.settings import Settings
+    from function.telemetry import Stopwatch
+
+    bundle = load_bundle(folder)
+    bundle.open_all()  # several threads can search, and an export can replace the folder
+    executor, settings = Executor(bundle.embedder), Settings()
+    similar = similar_route(make_search(bundle, executor), settings)
+    routes = {"/similar": similar, "/predict": predict_route(TextEmbedding(bundle.embedder, executor, settings))}
+
+    def post(path: str, body: Mapping[str, Any]) -> Any:
+        route = routes[path]
+        assert route.model is not None
+        try:
+            # as JSON, as the function reads it: a tuple is a list there
+            request = route.model.model_validate_json(json.dumps(body))
+            return json.loads(finish(route.answer(request, Stopwatch())))
+        except ValidationError as error:
+            raise ValueError(describe_errors(error.errors(), "search")) from None
+        except HttpError as error:
+            raise ValueError(error.detail) from None
+
+    return post
+
+
+def _remote(url: str, key: str | None, region: str | None) -> Post:
+    """Return what sends requests to a function or server."""
+    from function.aws import CredentialSource, sign
+
+    address, credentials = urlsplit(url), CredentialSource(os.environ)
+    service = "lambda" if ".lambda-url." in address.netloc else "execute-api"
+
+    def post(path: str, body: Mapping[str, Any]) -> Any:
+        content, headers = json.dumps(body).encode(), {"content-type": "application/json"}
+        if region is not None:
+            now, whole = datetime.now(UTC), address.path + path
+            found = credentials.get(now)
+            headers = sign("POST", address.netloc, whole, headers, content, found, region, service, now)
+        if key is not None:
+            headers["authorization"] = f"Bearer {key}"
+        try:
+            with urlopen(Request(url + path, content, headers), timeout=SECONDS) as reply:  # noqa: S310  the user's URL
+                return json.load(reply)
+        except HTTPError as error:
+            if error.code not in (404, 413, 422):
+                raise
+            raise ValueError(json.load(error)["error"]) from None
+
+    return post

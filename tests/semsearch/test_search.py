@@ -1,0 +1,69 @@
+"""Search: the same objects from a folder and from a URL."""
+
+import inspect
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+
+import numpy as np
+import pytest
+
+from function.app import App
+from function.routes.similar import SimilarRequest
+from function.settings import ApiKey, Settings, hash_key
+from semsearch import Search
+from tests.page.conftest import serving
+
+KEY = "0123456789abcdef"
+CLOSED = Settings(api_keys=(ApiKey("test", hash_key(KEY)),))
+
+
+@pytest.fixture(scope="module")
+def remote(make_app: Callable[..., App]) -> Iterator[Search]:
+    with serving(make_app(settings=CLOSED)) as address:
+        yield Search(address, key=KEY)
+
+
+@pytest.fixture(scope="module")
+def local(bundle: Path) -> Search:
+    return Search(bundle)
+
+
+def test_a_folder_and_a_url_return_the_same(local: Search, remote: Search) -> None:
+    fields: dict[str, Any] = {"filter": {"chapter": {"$lt": 19}}, "facets": ["places"], "top_k": 3, "highlights": True}
+    fields["boost"] = {"chapter": {"log": True, "weight": 0.1}}
+    found, expected = (each.search("the baker", **fields) for each in (local, remote))
+    assert found == expected
+    assert (len(found), found.total, found.facets) == (3, expected.total, expected.facets)
+    assert found[0].text.startswith("The baker")
+    assert found[0].snippet is not None
+    assert local.similar_to("story-007", top_k=2) == remote.similar_to("story-007", top_k=2)
+    np.testing.assert_array_equal(local.embed(["the baker"]), remote.embed(["the baker"]))
+
+
+async def test_groups_have_their_other_texts(local: Search) -> None:
+    hits = await local.asearch("an angry goose", group_by="who", top_k=2)
+    assert hits[0].group == "an angry goose"
+    assert {other.metadata["who"] for other in hits[0].other_passages} == {"an angry goose"}
+
+
+@pytest.mark.parametrize("place", ["local", "remote"])
+def test_an_argument_that_cannot_be_used_is_a_value_error(place: str, request: pytest.FixtureRequest) -> None:
+    search: Search = request.getfixturevalue(place)
+    with pytest.raises(ValueError, match="found 'year'"):
+        search.search("goose", filter={"year": 1})
+    with pytest.raises(ValueError, match=r"top_k|num_results"):
+        search.search("goose", top_k=0)
+
+
+def test_a_wrong_key_is_an_error_of_the_server(remote: Search, make_app: Callable[..., App]) -> None:
+    with serving(make_app(settings=CLOSED)) as address, pytest.raises(HTTPError) as raised:
+        Search(address, key="f" * 16).search("goose")
+    assert (raised.value.code, "API keys" in json.load(raised.value)["error"]) == (401, True)
+
+
+def test_every_field_of_similar_is_an_argument() -> None:
+    arguments = {*inspect.signature(Search.search).parameters} - {"self"}
+    assert {"num_results" if name == "top_k" else name for name in arguments} == {*SimilarRequest.model_fields}
