@@ -39,8 +39,9 @@ STORES = {  # service in an ARN, the operation that reads it, the field of the A
 ASK = "ask the operator of this server"
 MOST_VIEWS = 64  # views that are kept open; each takes a byte for each text of the corpus
 
-# the filter that is bound to the key or to the token of the request that is being answered; None for all texts
-bound_filter: ContextVar[dict[str, Any] | None] = ContextVar("bound filter", default=None)
+# The filter that is bound to the key or to the token of the request that is being answered; None for all texts. Without
+# a default: code that runs outside of the request, such as in a thread of an executor, gets a LookupError and no text.
+bound_filter: ContextVar[dict[str, Any] | None] = ContextVar("bound filter")
 
 
 class ApiKeys:
@@ -54,7 +55,7 @@ class ApiKeys:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. A direct invocation finds all texts, because its caller has shown AWS credentials."""
         if _is_open(scope):
-            await self._app(scope, receive, send)
+            await _answer_bound(self._app, None, scope, receive, send)
         elif (key := self._find_key(scope)) is None:
             await _refusal(scope)(scope, receive, send)
         else:
@@ -79,7 +80,7 @@ def bind_claim(app: ASGIApp, jwt_filter: str) -> ASGIApp:
         for name in ("requestContext", "authorizer", "jwt", "claims", claim):
             value = value.get(name) if isinstance(value, dict) else None
         if _is_open(scope):
-            await app(scope, receive, send)
+            await _answer_bound(app, None, scope, receive, send)
         elif isinstance(value, str) and value:
             await _answer_bound(app, {column: {"$eq": value}}, scope, receive, send)
         else:

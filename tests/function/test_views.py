@@ -8,6 +8,7 @@ import json
 import random
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +131,12 @@ def random_request(chosen: random.Random) -> tuple[str, str, dict[str, Any] | No
             return "POST", "/similar", search()
         case "/mcp":
             name, arguments = pick(
-                [("search", {"query": words()}), ("fetch", {"id": id()}), ("search_stories", search())]
+                [
+                    ("search", {"query": words()}),
+                    ("fetch", {"id": id()}),
+                    ("list_documents", {"offset": pick([0, 2])}),
+                    ("search_stories", search()),
+                ]
             )
             method = pick(["tools/list", "tools/call", "tools/call", "initialize"])
             return (
@@ -242,5 +248,16 @@ def test_a_bundle_that_a_filter_does_not_fit_shows_nothing(
     with pytest.raises(HttpError) as caught:
         views.current()
     assert caught.value.status_code == 503
-    bound_filter.reset(token)
+    bound_filter.set(None)
     assert views.current() is current[0]
+    bound_filter.reset(token)
+
+
+def test_code_outside_of_the_request_gets_no_bundle(bundles: dict[str, Path], embedder: Embedder) -> None:
+    """A thread of an executor does not know the filter."""
+    whole, executor = load(bundles["ab"], embedder), Executor(embedder)
+    views = Views(lambda: whole, make_search(whole, executor), executor)
+    token = bound_filter.set(FILTER)
+    with ThreadPoolExecutor(1) as thread:
+        assert isinstance(thread.submit(views.current).exception(), LookupError)
+    bound_filter.reset(token)

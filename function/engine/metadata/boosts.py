@@ -90,18 +90,20 @@ def boosted(find: Find, boosts: Sequence[Boost], columns: Columns, mode: str, no
     mode is the name of the ranking's score in the `scores` of a hit.
     """
     candidates = find(MOST_BOOSTED, None)
-    added = np.round(boost_rows(boosts, columns, np.array([hit.row for hit in candidates], np.intp), now), DECIMALS)
-    scores = np.round(np.array([hit.score for hit in candidates]) + added, DECIMALS)
-    best = [
-        Hit(hit.row, float(scores[i]), (hit.scores or {}) | {mode: hit.score, "boost": float(added[i])})
-        for i, hit in ((i, candidates[i]) for i in np.argsort(-scores, kind="stable"))
-    ]
-    known = {hit.row for hit in best}
+    rows, scores = np.array([hit.row for hit in candidates], np.intp), np.array([hit.score for hit in candidates])
+    added = np.round(boost_rows(boosts, columns, rows, now), DECIMALS)
+    sums = np.round(scores + added, DECIMALS)
+    order = np.argsort(-sums, kind="stable")
 
     def find_boosted(count: int, mask: Mask | None) -> list[Hit]:
-        first = [hit for hit in best if mask is None or mask[hit.row]]
+        places = (order if mask is None else order[mask[rows[order]]])[:count].tolist()
+        first = [
+            Hit(int(rows[i]), float(sums[i]), own | {mode: float(scores[i]), "boost": float(added[i])})
+            for i, own in ((i, candidates[i].scores or {}) for i in places)
+        ]
+        if len(first) == count or len(candidates) < MOST_BOOSTED:
+            return first
         # no other hit scores more than a candidate, because a boost is not negative
-        others = find(count, mask) if len(first) < count and len(best) == MOST_BOOSTED else ()
-        return (first + [hit for hit in others if hit.row not in known])[:count]
+        return (first + [hit for hit in find(count, mask) if hit.row not in rows])[:count]
 
     return find_boosted

@@ -112,7 +112,8 @@ class Tools:
                 content = await self._fetch(FetchArguments.model_validate(arguments).id)
             elif name == "list_documents":
                 offset = ListArguments.model_validate(arguments).offset
-                content = await self.executor.run(lambda: self._list_documents(offset), is_long=True)
+                bundle = self.current()  # not in a thread of the executor, which does not know the request
+                content = await self.executor.run(lambda: self._list_documents(bundle, offset), is_long=True)
             else:
                 request = SimilarRequest.model_validate(arguments)
                 refuse_texts([request.text or request.id or ""], self.settings)
@@ -142,8 +143,7 @@ class Tools:
         ]
         return {"results": results}
 
-    def _list_documents(self, offset: int) -> Object:
-        bundle = self.current()
+    def _list_documents(self, bundle: Loaded, offset: int) -> Object:
         assert isinstance(bundle, LoadedTexts)  # otherwise there is no such tool
         column = bundle.columns[PATH]
         assert isinstance(column, Column)
