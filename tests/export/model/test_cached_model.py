@@ -52,7 +52,7 @@ def test_another_pooling_other_texts_and_another_library_make_another_model(
     make_model(tiny_source, split_texts(corpus.texts[1:]), tmp_path)
     other = replace(tiny_source, pooling="cls")
     make_model(other, split_texts(corpus.texts[1:]), tmp_path)
-    monkeypatch.setattr(cached_model, "version", lambda package: "0")
+    monkeypatch.setattr("export.model.model_cache.version", lambda package: "0")
     make_model(other, split_texts(corpus.texts[1:]), tmp_path)
     assert made == ["mean", "mean", "cls", "cls"]
     assert len(list((tmp_path / FINISHED).iterdir())) == 1  # the last one

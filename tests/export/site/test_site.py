@@ -160,9 +160,7 @@ def test_without_npm_the_command_says_what_to_do(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     done = run("site", site_bundle, "--out", tmp_path / "site")
-    assert error_line(done).startswith(
-        "error: npm: is not installed; a site has onnxruntime-web and a stemmer from npm"
-    )
+    assert error_line(done).startswith("error: npm: is not installed, expected Node.js 20 or newer; get it")
 
 
 def test_an_error_of_npm_is_shown(site_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
