@@ -53,6 +53,7 @@ from function.engine.quantization import Codes, Embeddings, Scales
 from function.engine.query_table import VECTORS, QueryTable
 from function.engine.semantic.index import Index
 from function.engine.tokenizer import read_tokenizer, save_tokenizer
+from function.executor import Executor
 from function.settings import Settings
 from function.startup import ColdStart
 from tests.bundle_files import write_passages
@@ -149,6 +150,7 @@ def make_app(bundle: Path, embedder: Embedder) -> Callable[..., App]:
         embedder: Embedder = embedder,
         settings: Settings | None = None,
         cold_start: ColdStart | None = None,
+        executor: Executor | None = None,
     ) -> App:
         manifest = check_bundle(bundle)
         assert manifest.index is not None
@@ -159,7 +161,7 @@ def make_app(bundle: Path, embedder: Embedder) -> Callable[..., App]:
             cold_start.end({"imports": 1.0, "model": 2.345678})
         table = None if manifest.queries is None else QueryTable.open(bundle / QUERY_TABLE)
         loaded = LoadedBundle(manifest, embedder, bundle, passages, index, table=table)
-        return create_app(loaded, settings or Settings(), logger, cold_start)
+        return create_app(loaded, settings or Settings(), logger, cold_start, executor)
 
     return make
 

@@ -4,6 +4,7 @@ Two apps answer the same random requests for all routes. One has the texts of tw
 first; the other has only the first tenant's texts. The replies are the same, and none has a word of the other tenant.
 """
 
+import asyncio
 import json
 import random
 import re
@@ -63,11 +64,19 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {tenants: add_reranker(write_bundle(folder / tenants, make_texts(tenants))) for tenants in ("a", "ab")}
 
 
+class ThreadExecutor(Executor):
+    """Works in threads that do not have the context variables of the request, as the server does."""
+
+    async def run(self, work: Callable[[], Any], *, is_long: bool = False) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(None, work)
+
+
 @pytest.fixture(scope="module")
-def clients(bundles: dict[str, Path], connect: Callable[..., httpx.Client]) -> list[httpx.Client]:
+def clients(bundles: dict[str, Path], connect: Callable[..., httpx.Client], embedder: Embedder) -> list[httpx.Client]:
     """Clients of the first tenant: of the app with both tenants, and of the one with its own texts alone."""
     bound = Settings(api_keys=(ApiKey("a", hash_key(KEY), FILTER),))
-    clients = [connect(bundle=bundles[each], settings=bound if each == "ab" else None) for each in ("ab", "a")]
+    closed, own = ThreadExecutor(embedder), bundles["a"]
+    clients = [connect(bundle=bundles["ab"], settings=bound, executor=closed), connect(bundle=own)]
     for client in clients:
         client.headers["authorization"] = f"Bearer {KEY}"
         client.get("/health")
