@@ -175,7 +175,7 @@ def read_manifest(bundle: Path) -> Manifest:
         content = path.read_bytes()
     except FileNotFoundError:
         state = "holds no manifest.json" if bundle.is_dir() else "is not a folder"
-        raise BundleError(f"{bundle}: {state}; make a bundle with `python -m export --out {bundle}`") from None
+        raise BundleError(f"{bundle}: {state}; make a bundle with `semsearch index PATH --out {bundle}`") from None
     except OSError as error:
         raise BundleError(f"{path}: {error}; run `python -m export` again") from error
     return parse_manifest(content, str(path))

@@ -85,7 +85,7 @@ def test_a_disk_that_fills_up_is_one_line_and_leaves_the_old_bundle(
     ("command", "message"),
     [
         (("verify",), "holds no manifest.json; make a bundle with"),
-        (("corpus", "--corpus", "any.csv", "--out"), "is not a folder; make a bundle with `python -m export --out"),
+        (("corpus", "--corpus", "any.csv", "--out"), "is not a folder; make a bundle with `semsearch index PATH --out"),
     ],
 )
 def test_a_command_for_a_bundle_that_is_not_there_is_an_error(

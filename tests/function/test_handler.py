@@ -92,7 +92,7 @@ function.engine.semantic.index.Index.search = search
         (
             "",
             {"BUNDLE_DIR": "/none"},
-            "BundleError: /none: is not a folder; make a bundle with `python -m export --out ",
+            "BundleError: /none: is not a folder; make a bundle with `semsearch index PATH --out ",
         ),
         ("", {"MAX_TEXTS": "many"}, "SettingsError: MAX_TEXTS: 'many', expected a whole number from 1 to 10000"),
         (BROKEN_SEARCH, {}, "OSError: the disk is gone"),

@@ -65,11 +65,11 @@ def test_the_manifest_states_the_bytes_and_the_checksum_of_each_file(bundle: Pat
 
 def test_a_missing_folder_is_refused_with_the_command_that_makes_a_bundle(tmp_path: Path) -> None:
     bundle = tmp_path / "none"
-    assert refusal(bundle) == f"{bundle}: is not a folder; make a bundle with `python -m export --out {bundle}`"
+    assert refusal(bundle) == f"{bundle}: is not a folder; make a bundle with `semsearch index PATH --out {bundle}`"
 
 
 def test_a_folder_without_a_manifest_is_refused_with_the_command_that_makes_one(tmp_path: Path) -> None:
-    expected = f"{tmp_path}: holds no manifest.json; make a bundle with `python -m export --out {tmp_path}`"
+    expected = f"{tmp_path}: holds no manifest.json; make a bundle with `semsearch index PATH --out {tmp_path}`"
     assert refusal(tmp_path) == expected
 
 

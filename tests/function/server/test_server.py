@@ -70,7 +70,9 @@ def test_it_logs_each_request_as_a_line_of_json_and_stops_without_a_trace(server
 def test_a_wrong_bundle_ends_it_with_1_and_the_reason(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "function", "--bundle", str(tmp_path / "none")]
     failed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
-    reason = f"{tmp_path / 'none'}: is not a folder; make a bundle with `python -m export --out {tmp_path / 'none'}`"
+    reason = (
+        f"{tmp_path / 'none'}: is not a folder; make a bundle with `semsearch index PATH --out {tmp_path / 'none'}`"
+    )
     assert (failed.returncode, failed.stdout, failed.stderr) == (1, "", f"error: {reason}\n")
 
 
