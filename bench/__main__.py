@@ -15,10 +15,10 @@ from bench.texts import add_data_argument
 # The measurements in the order in which `all` makes them: quick ones without Docker first, those that take hours last.
 # Each is a module with its docstring as help, `add_arguments` and `run`.
 MEASUREMENTS = (
-    *("demo", "accuracy", "modes", "documents", "browser", "throughput", "warm", "serve", "cold-start", "memory"),
+    *("accuracy", "modes", "documents", "browser", "throughput", "warm", "serve", "cold-start", "memory"),
     *("scale", "nearest"),
 )
-COMMANDS = (*MEASUREMENTS, "all", "tables")
+COMMANDS = ("demo", *MEASUREMENTS, "all", "tables")
 ALL = "Make all measurements again, each in a process of its own; skip, with the reason, those that cannot run here."
 
 
@@ -58,8 +58,8 @@ def run(options: argparse.Namespace) -> int:
     """Make all measurements; return 1 if one failed."""
     commands = {}
     for name in MEASUREMENTS:
-        arguments = ("--save",) if name == "demo" else ("--data", str(options.data.absolute()))
-        commands[name] = [sys.executable, "-m", "bench", name, "--work", str(options.work.absolute()), *arguments]
+        folders = ["--work", str(options.work.absolute()), "--data", str(options.data.absolute())]
+        commands[name] = [sys.executable, "-m", "bench", name, *folders]
     return run_all(commands, PROJECT)
 
 

@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.markup import escape
 
 from bench.emulator import Context, sample_event
-from bench.report import make_provenance, write_result
 from export.terminal import python_module
 
 QUESTIONS = (
@@ -31,12 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "questions", nargs="*", default=QUESTIONS, metavar="QUESTION", help="default: five about Python"
     )
     parser.add_argument("--bundle", type=Path, default=Path("bundle"), help="default: bundle/")
-    parser.add_argument("--save", action="store_true", help="write what is printed to bench/results/ too")
 
 
 def run(options: argparse.Namespace) -> int:
     """Ask and print."""
-    console = Console(highlight=False, soft_wrap=True, record=options.save)
+    console = Console(highlight=False, soft_wrap=True)
     os.environ["BUNDLE_DIR"] = str(options.bundle)
     os.environ.setdefault("POWERTOOLS_LOG_LEVEL", "WARNING")  # no log line for each request
     os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"  # Lambda reads the cold start's metrics from standard output
@@ -48,17 +46,14 @@ def run(options: argparse.Namespace) -> int:
     model, index = info["model"], info["index"]
     texts = f"{index['rows']:,} texts of {index['corpus']}"
     console.print(f"{texts}, {model['name']}, ready in {loaded:.0f} ms\n", markup=False)
-    seen: dict[str, float] = {}
     for question in options.questions:
         begin = time.perf_counter()
         reply = json.loads(handle(handler, "/similar", {"text": question, "num_results": SHOWN}))
-        seen[question] = (time.perf_counter() - begin) * 1e3
-        console.print(f"[bold]{escape(question)}[/]  [dim]{seen[question]:.1f} ms[/]")
+        took = (time.perf_counter() - begin) * 1e3
+        console.print(f"[bold]{escape(question)}[/]  [dim]{took:.1f} ms[/]")
         for result in reply["results"]:
             console.print(f"  {result['score']:.2f}  {result['text'][:110]}", markup=False)
     console.print(f"\nServe it: {python_module('function', '--bundle', options.bundle)}", markup=False)
-    if options.save:
-        write_result("demo", f"```\n{console.export_text()}```\n", {"milliseconds": seen}, make_provenance(texts))
     return 0
 
 
