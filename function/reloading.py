@@ -21,7 +21,7 @@ from function.search.query import Found, Lap, Query, Search
 from function.search.search import make_search
 from function.telemetry import Log
 
-VERSION_CHARACTERS = 12  # of a version in the header `x-bundle`
+VERSION_CHARACTERS = 12  # first characters of a version in the header `x-bundle`
 SECONDS_BETWEEN_LOOKS = 1.0  # between two looks at manifest.json in a folder
 
 

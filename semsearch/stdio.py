@@ -23,7 +23,7 @@ from semsearch.places import bundle_of, is_bundle
 from semsearch.watching import start
 
 LONGEST_MESSAGE = 2**20  # bytes
-SECONDS_TO_WAIT = 45.0  # of a call for the first index; clients wait for a minute
+SECONDS_TO_WAIT = 45.0  # maximum wait of a call for the first index; clients wait for a minute
 
 
 def serve(path: Path, *, watch: bool) -> int:

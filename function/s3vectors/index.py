@@ -102,7 +102,7 @@ class RemoteIndex(Index):
         `condition` is the same filter for the service, None if there is none or if the service cannot apply it. It is
         asked to rank a multiple of `page`, at most `most_ranked`, and with has_texts to return them with `passages`.
         """
-        self.passages: dict[int, Passage] = {}  # of the hits, by row
+        self.passages: dict[int, Passage] = {}  # texts of the hits, by row
         self._client, self._has_texts = client, has_texts
         self._rows, self._allowed, self._condition = rows, allowed, condition
         self._page, self._most_ranked = page, most_ranked

@@ -104,7 +104,11 @@ runpy.run_module("export", run_name="__main__", alter_sys=True)
 """
 
 
-PACKAGE_OF = {"optimum": "optimum-onnx", "markdown_it": "markdown-it-py", "yaml": "PyYAML"}  # of another name
+PACKAGE_OF = {
+    "optimum": "optimum-onnx",
+    "markdown_it": "markdown-it-py",
+    "yaml": "PyYAML",
+}  # packages whose name differs from the module
 PACKAGE_OF |= {"ray": "ray[data]", "pyarrow": "ray[data]"}
 
 

@@ -72,7 +72,7 @@ class Keywords:
         self.split_word = split_word
         self._tensors = tensors
         self._terms = Strings(tensors["terms"], tensors["terms.offsets"])
-        self._rows = self._count = rows  # of the corpus, and of the texts that can be found
+        self._rows = self._count = rows  # texts of the corpus, and texts that can be found
         self._view: tuple[Mask, Callable[[int], str]] | None = None
         self._stems = [find_stemmer(language) for language in info.stemmers]
         # not a method of `self`, or the mapped file would stay open until the garbage collector runs

@@ -22,7 +22,7 @@ from function.engine.tensors import Array
 
 MOST_BOOSTED = 200  # best hits that get a boost
 HEAVIEST = 1_000.0  # maximum weight
-UNIT_SECONDS = {"h": 3_600, "d": 86_400, "w": 604_800}  # of the units of a half-life
+UNIT_SECONDS = {"h": 3_600, "d": 86_400, "w": 604_800}  # seconds of each unit of a half-life
 BOOSTED_KINDS = {"half_life": ("date",), "log": ("number",), "equals": ("string", "number", "boolean", "date", "list")}
 
 
