@@ -100,10 +100,10 @@ class DataFiles:
         self.listed: dict[str, dict[str, str | int]] = {}
         (site / FOLDER).mkdir()
 
-    def add(self, name: str, content: bytes, level: int = 9) -> None:
+    def add(self, name: str, content: bytes) -> None:
         """Write one file."""
-        packer = zlib.compressobj(level, zlib.DEFLATED, GZIP)
-        packed = packer.compress(content) + packer.flush()
+        # vectors repeat nothing, and the search for repetitions costs a sixth of the size
+        packed = min((_gzip(content, strategy) for strategy in (zlib.Z_DEFAULT_STRATEGY, zlib.Z_HUFFMAN_ONLY)), key=len)
         digest = hashlib.sha256(packed).hexdigest()
         path = f"{FOLDER}/{name}-{digest[:HASH]}.bin"
         (self._site / path).write_bytes(packed)
@@ -121,6 +121,11 @@ class DataFiles:
     def bytes_of(self, *names: str) -> int:
         """Return the bytes of some files together."""
         return sum(int(self.listed[name]["bytes"]) for name in names)
+
+
+def _gzip(content: bytes, strategy: int) -> bytes:
+    packer = zlib.compressobj(9, zlib.DEFLATED, GZIP, zlib.DEF_MEM_LEVEL, strategy)
+    return packer.compress(content) + packer.flush()
 
 
 def _is_offset(name: str, tensor: AnyArray) -> bool:
