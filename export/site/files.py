@@ -1,4 +1,4 @@
-"""The files of a static site: its page, its data, the corpus's files and the JavaScript packages."""
+"""The files of a static site: its page, its search box, its data, the corpus's files and the JavaScript packages."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ from function.engine.tensors import AnyArray, map_tensors
 
 PAGE_FOLDER = Path(function.__file__).parent / "page"
 BROWSER = Path(__file__).parent / "browser"
-SERVICE_WORKER, OWN_STYLE, SERVER = "service-worker.js", "site.css", "server.js"
+SERVICE_WORKER, OWN_STYLE, PAGE, BOX = "service-worker.js", "site.css", "page.js", "search.js"
 CODE, WORKER = "code", "worker"
 RUNTIME_CODE = "ort.js"  # onnxruntime-web, in a site with the model
 WASM_POLICY = " 'wasm-unsafe-eval'"  # onnxruntime-web compiles WebAssembly
@@ -38,16 +38,20 @@ POLICY = {
     "base-uri": "'none'",
     "form-action": "'none'",
     "require-trusted-types-for": "'script'",
-    "trusted-types": "site",
+    "trusted-types": "semantic-search",
 }
 NAMED = re.compile(r'(<link rel="stylesheet" href="|<script src=")([\w.-]+)"')
+SCRIPTS = re.compile(r'(?:<script src="[\w.-]+"></script>\n)+')
+OF_MODULES = re.compile(rb"^(?:import .*\n|export )", re.MULTILINE)  # what scripts have that the box imports too
 HEAD = '<meta name="color-scheme"'
 TITLE = "Semantic search"
 NO_SCRIPT = re.compile(r"(This page needs JavaScript\.)[^<]*(<code>.*?</code>[^<]*)?")
 
 
 def write_page(site: Path, title: str, described: dict[str, object], libraries: Mapping[str, str]) -> None:
-    """Write index.html, the service worker and the folder with the code, which is named by the hash of its files.
+    """Write index.html, search.js, the service worker and the folder with the code, named by the hash of its files.
+
+    The scripts of the page become one, page.js. search.js, whose address stays the same, loads the box from the folder.
 
     title is that of the corpus, "" if it has none. described is the content of site.json, to which the names of the
     files of code are added. libraries are the sources of further modules by their names.
@@ -58,6 +62,10 @@ def write_page(site: Path, title: str, described: dict[str, object], libraries: 
         for path in _files(folder)
     }
     page, service_worker = contents.pop("index.html").decode(), contents.pop(SERVICE_WORKER)
+    scripts = {name: contents[name] for name in re.findall(r'<script src="([\w.-]+)"', page)}
+    for name in [name for name, script in scripts.items() if not OF_MODULES.search(script)]:
+        del contents[name]
+    contents[PAGE] = b"".join(OF_MODULES.sub(b"", script) for script in scripts.values())
     contents["page.css"] += contents.pop(OWN_STYLE)
     contents |= {f"{WORKER}/{name}": source.encode() for name, source in libraries.items()}
     contents["site.json"] = json.dumps(described | {"code": sorted([*contents, "site.json"])}).encode()
@@ -69,6 +77,7 @@ def write_page(site: Path, title: str, described: dict[str, object], libraries: 
     for name, content in contents.items():
         (site / folder / name).write_bytes(content)
     (site / SERVICE_WORKER).write_bytes(service_worker)
+    (site / BOX).write_text(f'export * from "./{folder}/{BOX}";\n', encoding="utf-8")
     page = _own_page(page, folder, has_runtime=RUNTIME_CODE in libraries).replace(TITLE, escape(title or TITLE))
     (site / "index.html").write_text(page, encoding="utf-8")
 
@@ -81,7 +90,7 @@ def _own_page(page: str, folder: str, *, has_runtime: bool) -> str:
     policy = "; ".join(f"{name} {value}" for name, value in POLICY.items())
     if has_runtime:
         policy = policy.replace("script-src 'self'", f"script-src 'self'{WASM_POLICY}")
-    page = NAMED.sub(rf'\1{folder}/\2"', page)
+    page = NAMED.sub(rf'\1{folder}/\2"', SCRIPTS.sub(f'<script src="{PAGE}"></script>\n', page))
     page = NO_SCRIPT.sub(r"\1", page)
     return page.replace(HEAD, f'<meta http-equiv="content-security-policy" content="{policy}">\n{HEAD}', 1)
 

@@ -1,7 +1,7 @@
 """Write a static site: everything that a browser needs to search a bundle, in a folder for any static host.
 
-index.html, service-worker.js     the only names that stay the same
-code/HASH/                        the page, the worker's modules and site.json, which lists the data
+index.html, search.js, service-worker.js     the only names that stay the same
+code/HASH/                        the page, the search box, the worker's modules and site.json, which lists the data
 data/NAME-HASH.bin                the data, gzipped: queries, index, keywords, columns, passages, model and runtime
 """
 
@@ -15,6 +15,7 @@ from export.progress import OnProgress, no_progress
 from export.site.browser_model import different_stems, folded_letters, make_browser_model, read_wordpiece
 from export.site.command import MOST_MEGABYTES
 from export.site.files import (
+    BOX,
     CODE,
     FOLDER,
     RUNTIME,
@@ -37,7 +38,7 @@ from function.engine.tensors import AnyArray, map_tensors
 FIRST = ("keywords", "vocabulary", "index", "queries")  # files that a visit loads until it searches by meaning
 # Makes a module of the stemmer, which is written for CommonJS
 AS_MODULE = "const exports = {{}};\n{}\nexport const stem = exports.stem;\n"
-OWN = ("index.html", SERVICE_WORKER, CODE, FOLDER)  # what a site has in its folder
+OWN = ("index.html", BOX, SERVICE_WORKER, CODE, FOLDER)  # what a site has in its folder
 
 
 def write_site(

@@ -29,6 +29,30 @@ function drawHit(result, full, actions) {
   return make("li", { class: "hit", tabindex: "-1" }, ...(score === null ? [] : [drawScore(result, full)]), content);
 }
 
+// Return the names of the metadata that drawSource shows.
+function sourceNames({ title }) {
+  if (typeof title !== "string" || !title.trim()) return [];
+  return corpus.isDocuments ? OF_PASSAGES : ["title", "url"];
+}
+
+// Return elements with the title, which links to `url`, and the headings; none for a text without a title.
+function drawSource(metadata) {
+  if (!sourceNames(metadata).length) return [];
+  const title = make("h2", { class: "title" }, link(toLink(metadata.url, documents), metadata.title));
+  const place = corpus.isDocuments && placeOf(metadata);
+  return place ? [title, make("p", { class: "place" }, place)] : [title];
+}
+
+// Return the further passages of a document as a list, each in one line.
+function drawOthers(passages) {
+  return make("ul", { class: "others", "aria-label": "More passages of this document" }, ...passages.map(drawOther));
+}
+
+function drawOther({ metadata, snippet }) {
+  const place = link(toLink(metadata.url, documents), placeOf(metadata) || metadata.title || "Passage");
+  return make("li", {}, place, " ", excerptOf(snippet));
+}
+
 function drawScore(result, full) {
   const { score, scores } = result;
   const weight = corpus.keywords?.fusion === "convex" ? corpus.keywords.fusion_weight : null;

@@ -33,8 +33,7 @@ async function search({ isMore = false } = {}) {
   const begin = performance.now();
   hits.setAttribute("aria-busy", "true");
   try {
-    const headers = { "content-type": "application/json" };
-    const { content, phases } = await ask("similar", { method: "POST", headers, body, signal });
+    const { content, phases } = await ask("similar", { body, signal });
     if (signal.aborted) return;
     showReply(request, content, phases, performance.now() - begin);
   } catch (error) {

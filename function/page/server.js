@@ -26,26 +26,15 @@ function keepKey(value) {
   }
 }
 
-// Fetch a route. Returns its reply's content and headers; throws an Error with the server's own message.
-async function ask(path, options = {}) {
-  const headers = { ...options.headers, ...(key && { authorization: `Bearer ${key}` }) };
-  let reply;
+// Fetch a route. Returns its reply's content and phases; throws an Error with the server's own message.
+async function ask(path, options) {
   try {
-    reply = await fetch(base + path, { ...options, headers });
+    const { content, reply } = await fetchRoute(base, key, path, options);
+    return { content, phases: readTiming(reply.headers.get("server-timing")) };
   } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new Error("The server cannot be reached.");
+    if (error.status === 401) askForKey();
+    throw error;
   }
-  const content = await reply.json().catch((error) => {
-    if (error.name === "AbortError") throw error;
-    return null;
-  });
-  if (reply.status === 401) askForKey();
-  if (!reply.ok || content === null) {
-    const said = content?.error?.message ?? content?.error ?? content?.message; // the last is API Gateway's
-    throw new Error(said ?? `The server answered ${reply.status} without saying why.`);
-  }
-  return { content, phases: readTiming(reply.headers.get("server-timing")) };
 }
 
 function askForKey() {

@@ -1,4 +1,4 @@
-// The worker: loads the site's files, keywords first, and answers the page's requests.
+// The worker: loads the site's files when they are asked for, and answers the requests of the pages that share it.
 
 import { readTensors } from "./arrays.js";
 import { Files } from "./files.js";
@@ -10,41 +10,66 @@ const FIRST = ["keywords", "vocabulary", "index", "queries"];
 const MODEL = ["runtime", "model"]; // of a site with the model: it embeds queries when it has arrived
 const here = (/** @type {string} */ name) => new URL(name, import.meta.url);
 const load = (/** @type {string} */ name) => import(here(name).href);
-let loaded = 0;
 
-const described = (async () => (await fetch(here("../site.json"))).json())();
-const site = (async () => {
-  const { files, info } = await described;
-  const { stem } = await load("porter2.js");
-  const read = new Files(here("../../../"), files, (bytes) => self.postMessage({ loaded: (loaded += bytes) }));
-  const own = new Site(await described, read, stem, async (text) => (await embed)(text));
+const ports = /** @type {any[]} */ ([]); // of the pages
+const state = { total: 1, loaded: 0, ready: "" };
+const tell = (/** @type {object} */ news) => {
+  Object.assign(state, news);
+  for (const port of ports) port.postMessage(news);
+};
+
+/** Return the function that does this once, and again after an error. @type {<T>(make: () => Promise<T>) => () => Promise<T>} */
+function once(make) {
+  /** @type {ReturnType<typeof make> | undefined} */
+  let made;
+  return () => {
+    made ??= make();
+    made.catch(() => (made = undefined));
+    return made;
+  };
+}
+
+let model = /** @type {import("./types.js").Embed | null} */ (null);
+const opened = once(async () => {
+  const [described, { stem }] = await Promise.all([(await fetch(here("../site.json"))).json(), load("porter2.js")]);
+  const { files } = described;
+  const read = new Files(here("../../../"), files, (bytes) => tell({ loaded: state.loaded + bytes }));
   const bytes = (/** @type {string[]} */ names) => names.reduce((sum, name) => sum + (files[name]?.bytes ?? 0), 0);
-  self.postMessage({ total: bytes(FIRST) });
-  let embed = (async () => {
-    if (info.index.keywords) await own.keywords();
-    self.postMessage({ ready: "keyword" });
-    const [tokenizer, table] = await Promise.all([own.tokenizer(), read.read("queries"), own.index()]);
+  tell({ total: bytes(FIRST) });
+  return {
+    files,
+    read,
+    bytes,
+    site: new Site(described, read, stem, async (text) => (model ?? (await parts.semantic()))(text)),
+  };
+});
+/** @type {Record<string, () => Promise<any>>} what a page asks for; each part needs the one before */
+const parts = {
+  keyword: once(async () => {
+    const { site } = await opened();
+    if (site.info.index.keywords) await site.keywords();
+    tell({ ready: "keyword" });
+  }),
+  semantic: once(async () => {
+    const [{ site, read }] = await Promise.all([opened(), parts.keyword()]);
+    const [tokenizer, table] = await Promise.all([site.tokenizer(), read.read("queries"), site.index()]);
+    tell({ ready: "semantic" });
     return openTable(readTensors(table), tokenizer);
-  })();
-  const rest = Object.keys(files).filter((name) => ![...FIRST, ...MODEL].includes(name));
-  const loadAhead = async () => {
-    await embed;
-    self.postMessage({ ready: "semantic" });
+  }),
+  offline: once(async () => {
+    const [{ files, read, bytes, site }] = await Promise.all([opened(), parts.semantic()]);
     if (files.model) {
-      const [ort, ...parts] = await Promise.all([load("ort.js"), ...MODEL.map((name) => read.read(name))]);
-      const model = openModel(ort, parts[0], parts[1], await own.tokenizer());
-      await model;
-      embed = model;
+      const [ort, ...graphs] = await Promise.all([load("ort.js"), ...MODEL.map((name) => read.read(name))]);
+      model = await openModel(ort, graphs[0], graphs[1], await site.tokenizer());
     }
+    const rest = Object.keys(files).filter((name) => ![...FIRST, ...MODEL].includes(name));
     const isSmall = bytes(rest) <= MOST_AHEAD;
     for (const name of isSmall ? rest : []) await read.read(name);
-    self.postMessage({ ready: isSmall ? "offline" : "partly" });
-  };
-  loadAhead().catch((error) => self.postMessage({ problem: error.message }));
-  return own;
-})();
+    tell({ ready: isSmall ? "offline" : "partly" });
+  }),
+};
 
-self.addEventListener("message", async ({ data: { id, path, body } }) => {
+async function answer(/** @type {any} */ port, /** @type {any} */ { data: { id, path, body } }) {
   /** @type {Record<string, number>} */
   const phases = {};
   const begin = performance.now();
@@ -54,10 +79,25 @@ self.addEventListener("message", async ({ data: { id, path, body } }) => {
     last = performance.now();
   };
   try {
-    const { info } = await described;
-    const content = path === "info" ? { ...info, cold_start_milliseconds: {} } : await (await site).similar(body, lap);
-    self.postMessage({ id, content, phases: { ...phases, total: performance.now() - begin } });
+    const { site } = await opened();
+    let content = {};
+    if (path === "info") content = { ...site.info, cold_start_milliseconds: {} };
+    else if (path !== "similar") await parts[path]();
+    else {
+      const isEarly = ["", "keyword"].includes(state.ready) && site.info.index.keywords && body.text !== undefined;
+      content = await site.similar(isEarly ? { mode: "keyword", ...body } : body, lap); // words first
+    }
+    port.postMessage({ id, content, phases: { ...phases, total: performance.now() - begin } });
   } catch (error) {
-    self.postMessage({ id, error: error instanceof Error ? error.message : String(error) });
+    port.postMessage({ id, error: error instanceof Error ? error.message : String(error) });
   }
-});
+}
+
+function join(/** @type {any} */ port) {
+  ports.push(port);
+  port.onmessage = (/** @type {MessageEvent} */ message) => answer(port, message);
+  port.postMessage(state);
+}
+
+if ("onconnect" in self) self.onconnect = (/** @type {any} */ { ports: [port] }) => join(port);
+else join(self);
