@@ -117,13 +117,21 @@ class StaticHost:
         """Take the site's folder, two levels below the folder that is served."""
         self.held: dict[str, Event] = {}  # by the beginning of a file's name: it is sent when the event is set
         self.damaged: set[str] = set()
+        self.asked: list[str] = []  # paths, in order
+        self.policy = ""  # Content-Security-Policy of the pages around the site
         host = self
 
         class Handler(SimpleHTTPRequestHandler):
             def log_message(self, *_: object) -> None:
                 """Print nothing."""
 
+            def end_headers(self) -> None:
+                if host.policy and self.path.endswith(".html"):
+                    self.send_header("content-security-policy", host.policy)
+                super().end_headers()
+
             def do_GET(self) -> None:
+                host.asked.append(self.path)
                 name = self.path.rpartition("/")[2]
                 for beginning, event in list(host.held.items()):
                     if name.startswith(beginning):

@@ -15,64 +15,55 @@ export function makeBox(element) {
   const { texts } = element;
   const read = (name, value) => element.getAttribute(name) ?? value;
   const placeholder = read("placeholder", texts.search);
-  const field = { role: "combobox", "aria-controls": "hits", "aria-expanded": "false", "aria-autocomplete": "list" };
+  const field = { part: "input", role: "combobox", "aria-controls": "hits", "aria-expanded": "false", placeholder };
   const typing = { autocomplete: "off", autocapitalize: "off", spellcheck: "false", enterkeyhint: "search" };
   const listeners = { input: () => searchSoon(), keydown: (event) => press(event) };
-  const input = make("input", {
-    part: "input",
-    "aria-label": placeholder,
-    placeholder,
-    ...field,
-    ...typing,
-    ...listeners,
-  });
-  const close = make(
-    "button",
-    { part: "close", type: "button", "aria-label": texts.close, click: () => dialog.close() },
-    "Esc",
-  );
+  const input = make("input", { ...field, ...typing, ...listeners, "aria-label": placeholder });
+  const close = make("button", { part: "close", type: "button", click: () => dialog.close() }, texts.close);
   const status = make("p", { part: "status", role: "status" }, texts.help);
-  const note = make("p", { part: "note", hidden: true });
   const ask = make("button", { part: "load", type: "button", hidden: true, click: () => load() });
   const hits = make("div", { part: "hits", id: "hits", role: "listbox", "aria-label": texts.results, hidden: true });
   const dialog = make("dialog", { part: "dialog", "aria-label": texts.search });
-  dialog.append(make("div", { part: "field" }, input, close), status, note, ask, hits);
+  dialog.append(make("div", { part: "field" }, input, close), status, ask, hits);
   dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close()); // beside the box
   element.shadowRoot.append(dialog);
 
   let source = null; // the search, once it is opened
   let isGrouped = true; // whether the texts are passages of documents
-  let isAsked = false; // whether the search by meaning has been asked for
+  let loading = ""; // of the search by meaning: "now", or "failed"
   let timer = 0;
   let running = new AbortController();
   const options = () => [...hits.querySelectorAll("[role=option]")];
   const active = () => hits.querySelector("[aria-selected=true]");
 
-  function show(state) {
-    note.textContent = fill(texts.loading, megabytes(state.loaded), megabytes(state.total));
-    ask.textContent = fill(texts.load, megabytes(state.total - state.loaded));
-    note.hidden = !isAsked || source.hasMeaning();
-    ask.hidden = isAsked || source.hasMeaning() || !input.value || read("mode") === "keyword";
+  function tell(name, detail) {
+    return element.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true, cancelable: true }));
+  }
+
+  function show({ loaded, total }) {
+    ask.disabled = loading === "now";
+    ask.textContent = fill(ask.disabled ? texts.loading : texts.load, megabytes(loaded), megabytes(total));
+    ask.hidden = source.state.hasMeaning || !input.value || read("mode") === "keyword";
   }
 
   async function load() {
-    isAsked = true;
+    loading = "now";
     show(source.state);
     await source.load().then(() => active() || search(), fail);
     show(source.state);
   }
 
   function fail({ message }) {
+    loading = "failed";
     status.textContent = message;
-    isAsked = false;
   }
 
   function searchSoon() {
     clearTimeout(timer);
     timer = setTimeout(search, PAUSE);
     if (!source) return;
-    if (!isAsked && !source.hasMeaning() && read("mode") !== "keyword" && !isSpared(navigator.connection)) load();
-    else show(source.state);
+    show(source.state);
+    if (!loading && !ask.hidden && !isSpared(navigator.connection)) load();
   }
 
   async function search() {
@@ -83,7 +74,7 @@ export function makeBox(element) {
     if (!text || !source) return draw([], texts.help);
     const mode = read("mode");
     const body = { num_results: Number(read("limit", 8)), highlights: true, signal };
-    if (mode && (mode === "keyword" || source.hasMeaning())) body.mode = mode;
+    if (mode && (mode === "keyword" || source.state.hasMeaning)) body.mode = mode;
     if (mode !== "semantic") body.prefix = true;
     if (read("filter")) body.filter = JSON.parse(read("filter"));
     try {
@@ -91,7 +82,7 @@ export function makeBox(element) {
       if (signal.aborted) return;
       const { length } = reply.results;
       draw(reply.results, length ? fill(texts.found, length) : texts.nothing);
-      element.dispatchEvent(new CustomEvent("search", { detail: { text, ...reply }, bubbles: true, composed: true }));
+      tell("search", { text, ...reply });
     } catch (error) {
       if (!signal.aborted) draw([], error.message);
     }
@@ -117,13 +108,10 @@ export function makeBox(element) {
   }
 
   function drawGroup(result, i) {
-    const title = make(
-      "p",
-      { part: "title", id: `title-${i}`, role: "presentation" },
-      result.metadata?.title ?? result.id,
-    );
-    const passages = [result, ...(result.other_passages ?? [])];
-    return make("div", { part: "group", role: "group", "aria-labelledby": title.id }, title, ...passages.map(drawHit));
+    const { id, metadata, other_passages: others = [] } = result;
+    const title = make("p", { part: "title", id: `title-${i}`, role: "presentation" }, metadata?.title ?? id);
+    const list = [result, ...others].map(drawHit);
+    return make("div", { part: "group", role: "group", "aria-labelledby": title.id }, title, ...list);
   }
 
   function drawHit(result) {
@@ -136,10 +124,7 @@ export function makeBox(element) {
   }
 
   function choose(event, detail) {
-    const isOurs = element.dispatchEvent(
-      new CustomEvent("select", { detail, bubbles: true, composed: true, cancelable: true }),
-    );
-    if (!isOurs) event.preventDefault();
+    if (!tell("select", detail)) event.preventDefault();
     if (!event.ctrlKey && !event.metaKey) dialog.close();
   }
 
@@ -157,10 +142,7 @@ export function makeBox(element) {
     event.preventDefault();
     const place = all.indexOf(active());
     if (step) activate(all.at((place + step + (place < 0 && step < 0 ? 1 : 0)) % all.length));
-    else
-      (active() ?? all[0]).dispatchEvent(
-        new MouseEvent("click", { bubbles: true, cancelable: true, ctrlKey: event.ctrlKey, metaKey: event.metaKey }),
-      );
+    else (active() ?? all[0]).click();
   }
 
   return async (open) => {
@@ -169,7 +151,7 @@ export function makeBox(element) {
     try {
       source = await open();
       source.watch(show);
-      if (input.value) searchSoon();
+      if (hits.hidden) searchSoon();
     } catch (error) {
       fail(error);
     }

@@ -1,15 +1,12 @@
 // The connection of a page to the worker of the site, which all open pages share if the browser can.
 
-/** @typedef {{total: number, loaded: number, ready: string}} State bytes, and the last part that is there */
+/** @typedef {{total: number, loaded: number, ready: string, hasMeaning: boolean}} State bytes, and what is there */
 /** @typedef {(path: string, options?: {body?: string, signal?: AbortSignal}) => Promise<{content: any, phases: any}>} Ask */
 
 // where scripts need a trusted address, the site's own have one
 const trusted = globalThis.trustedTypes?.createPolicy("semantic-search", { createScriptURL: (address) => address });
 export const trust = (/** @type {string} */ address) =>
   /** @type {any} */ (trusted?.createScriptURL(address) ?? address);
-
-/** Return whether the search by meaning is there. @type {(state: State) => boolean} */
-export const hasMeaning = ({ ready }) => !["", "keyword"].includes(ready);
 
 /**
  * Connect to the worker in the folder `code`. onState is called when the state has changed. The worker survives the way
@@ -19,7 +16,7 @@ export const hasMeaning = ({ ready }) => !["", "keyword"].includes(ready);
 export function connect(code, onState) {
   /** @type {Map<number, {resolve: (reply: any) => void, reject: (error: Error) => void}>} */
   const waiting = new Map();
-  const state = { total: 1, loaded: 0, ready: "" };
+  const state = { total: 1, loaded: 0, ready: "", hasMeaning: false };
   let last = 0;
   const address = trust(new URL("worker/worker.js", code).href);
   const options = /** @type {any} */ ({ type: "module", extendedLifetime: true });

@@ -5,23 +5,21 @@ export { texts };
 
 const code = new URL(".", import.meta.url);
 const home = new URL("../../", code);
-const USED = `semantic-search ${home.pathname}`; // in the session: the part that the visitor has used on an earlier page
-const isMac = /^(Mac|iP)/.test(navigator.platform);
+const USED = `semantic-search ${home.pathname}`; // in the session: the part that the visitor has used on another page
+let site; // the search in the files of this folder, once for a page
 
-// Read and keep the part. Where the browser keeps nothing for pages, or no files, each page begins by itself.
+// Keep the part, if one is named, and return what is kept. It is of use only where the browser keeps files.
 function used(part) {
   try {
     if (part) sessionStorage.setItem(USED, part);
     return "caches" in globalThis && sessionStorage.getItem(USED);
   } catch {
-    return null;
+    return null; // a browser that keeps nothing for pages: each page begins by itself
   }
 }
 
-let site; // the search in the files of this folder, once for a page
-
 async function openSite() {
-  const { connect, hasMeaning } = await import("./client.js");
+  const { connect } = await import("./client.js");
   const watching = new Set();
   const { ask, state } = connect(code, () => watching.forEach((watch) => watch(state)));
   const load = async () => {
@@ -31,31 +29,29 @@ async function openSite() {
   if (used() === "semantic") load();
   else used("keyword");
   await ask("keyword");
-  const search = async (text, { signal, ...options } = {}) => {
-    const body = JSON.stringify({ text, num_results: 10, ...options });
-    return (await ask("similar", { body, signal })).content;
-  };
-  return { search, load, state, hasMeaning: () => hasMeaning(state), watch: (call) => watching.add(call) };
+  const send = (body, signal) => ask("similar", { body, signal });
+  return { send, load, state, watch: (call) => watching.add(call) };
 }
 
 async function openApi(base, key) {
   const { fetchRoute } = await import("./api.js");
-  const search = async (text, { signal, ...options } = {}) =>
-    (await fetchRoute(base, key, "similar", { body: JSON.stringify({ text, ...options }), signal })).content;
-  return { search, load: async () => {}, state: {}, hasMeaning: () => true, watch: () => {} };
+  const send = (body, signal) => fetchRoute(base, key, "similar", { body, signal });
+  return { send, load: async () => {}, state: { hasMeaning: true }, watch: () => {} };
 }
 
 /**
- * Open the search in the files of this folder, or the API of a function or server at another address.
- * `search(text, options)` returns what POST /similar returns. Without a mode it searches words, until `load()` has loaded
- * the search by meaning.
+ * Open the search in the files of this folder, or the API of a function or a server at another address.
+ * `search(text, options)` returns what POST /similar returns. In files, a search without a mode is one by words until
+ * `load()` has loaded the search by meaning.
  */
-export function open(address = home, { key = "" } = {}) {
+export async function open(address = home, { key = "" } = {}) {
   const base = new URL(address, location.href).href.replace(/\/?$/, "/");
-  if (base !== home.href) return openApi(base, key);
-  site ??= openSite();
-  site.catch(() => (site = undefined)); // the next time it is tried again
-  return site;
+  const isHere = base === home.href;
+  if (isHere) (site ??= openSite()).catch(() => (site = undefined)); // after an error, the next time begins again
+  const opened = await (isHere ? site : openApi(base, key));
+  const search = async (text, { signal, ...options } = {}) =>
+    (await opened.send(JSON.stringify({ text, num_results: 10, ...options }), signal)).content;
+  return { ...opened, search };
 }
 
 class SemanticSearch extends HTMLElement {
@@ -70,7 +66,7 @@ class SemanticSearch extends HTMLElement {
   }
 
   get texts() {
-    const { lang = "" } = this.closest("[lang]") ?? {};
+    const { lang } = this.closest("[lang]") ?? this;
     return { ...texts.en, ...texts[lang.split("-")[0]] };
   }
 
@@ -79,23 +75,12 @@ class SemanticSearch extends HTMLElement {
   }
 
   draw() {
-    const style = Object.assign(document.createElement("link"), {
-      rel: "stylesheet",
-      href: new URL("search.css", code),
-    });
-    const button = Object.assign(document.createElement("button"), { type: "button", part: "button" });
-    const label = this.getAttribute("placeholder") ?? this.texts.search;
-    const [first = ""] = this.keys;
-    const shown = first.replace("ctrl+", isMac ? "⌘ " : "Ctrl ").replace(/\S$/, (letter) => letter.toUpperCase());
-    const key = Object.assign(document.createElement("kbd"), {
-      textContent: shown,
-      hidden: !first,
-      ariaHidden: "true",
-    });
-    const name = Object.assign(document.createElement("span"), { textContent: label, part: "label" });
-    button.ariaHasPopup = "dialog";
-    button.append(name, key);
-    button.addEventListener("click", () => this.open());
+    const [style, button, label, key] = ["link", "button", "span", "kbd"].map((tag) => document.createElement(tag));
+    Object.assign(style, { rel: "stylesheet", href: new URL("search.css", code) });
+    Object.assign(button, { type: "button", part: "button", ariaHasPopup: "dialog", onclick: () => this.open() });
+    Object.assign(label, { textContent: this.getAttribute("placeholder") ?? this.texts.search });
+    Object.assign(key, { textContent: this.keys[0]?.replace("+", " "), ariaHidden: "true" });
+    button.append(label, key);
     this.attachShadow({ mode: "open" }).append(style, button);
   }
 
@@ -103,7 +88,7 @@ class SemanticSearch extends HTMLElement {
     const isTyped = event.composedPath()[0].matches?.("input, textarea, select, [contenteditable]");
     const isHeld = event.ctrlKey || event.metaKey;
     const isMeant = (name) =>
-      event.key.toLowerCase() === name.split("+").at(-1) && name.includes("ctrl+") === isHeld && (isHeld || !isTyped);
+      event.key?.toLowerCase() === name.split("+").at(-1) && name.includes("ctrl+") === isHeld && (isHeld || !isTyped);
     if (event.defaultPrevented || event.altKey || !this.keys.some(isMeant)) return;
     event.preventDefault();
     event.stopImmediatePropagation();

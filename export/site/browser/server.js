@@ -13,9 +13,9 @@ byId("search").after(loading);
 const isKept = "caches" in globalThis && "serviceWorker" in navigator;
 let isSemantic = false; // whether the search by meaning is there
 const connection = Promise.all(["client.js", "texts.js"].map((name) => import(new URL(name, code).href))).then(
-  ([{ connect, hasMeaning, trust }, words]) => {
+  ([{ connect, trust }, words]) => {
     if (isKept) navigator.serviceWorker.register(trust(`service-worker.js?code=${code.pathname.split("/").at(-2)}`));
-    return connect(code, (/** @type {State} */ state) => drawState(state, hasMeaning(state), words));
+    return connect(code, (/** @type {State} */ state) => drawState(state, words));
   },
 );
 
@@ -32,8 +32,8 @@ const NOTES = {
 };
 const NOT_KEPT = "This address has no HTTPS: the browser keeps nothing of this site, and each visit loads it again.";
 
-/** @typedef {import("./client.js").State} State @type {(state: State, hasMeaning: boolean, words: any) => void} */
-function drawState({ loaded, total, ready }, hasMeaning, { texts, fill, megabytes }) {
+/** @typedef {import("./client.js").State} State @type {(state: State, words: any) => void} */
+function drawState({ loaded, total, ready, hasMeaning }, { texts, fill, megabytes }) {
   const isNew = hasMeaning && !isSemantic;
   isSemantic = hasMeaning;
   loading.dataset.ready = ready;
@@ -44,7 +44,7 @@ function drawState({ loaded, total, ready }, hasMeaning, { texts, fill, megabyte
   if (hasMeaning) {
     meter.remove();
     note.textContent = isKept ? (NOTES[ready] ?? "") : NOT_KEPT;
-  } else if (loaded) {
+  } else if (loaded && meter.isConnected) {
     note.textContent = fill(texts.en.loading, megabytes(loaded), megabytes(total));
   }
   const isReading = document.activeElement?.closest("#hits");

@@ -11,7 +11,7 @@ export const texts = {
     nothing: "Nothing found.",
     page: "page",
     loading: "Loading the search by meaning: {} of {} MB",
-    load: "Search by meaning too: load {} MB",
+    load: "Search by meaning too ({} of {} MB loaded)",
   },
   de: {
     search: "Suchen",
@@ -22,7 +22,7 @@ export const texts = {
     nothing: "Nichts gefunden.",
     page: "Seite",
     loading: "Die Suche nach Bedeutung wird geladen: {} von {} MB",
-    load: "Auch nach Bedeutung suchen: {} MB laden",
+    load: "Auch nach Bedeutung suchen ({} von {} MB geladen)",
   },
 };
 

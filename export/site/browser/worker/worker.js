@@ -12,7 +12,7 @@ const here = (/** @type {string} */ name) => new URL(name, import.meta.url);
 const load = (/** @type {string} */ name) => import(here(name).href);
 
 const ports = /** @type {any[]} */ ([]); // of the pages
-const state = { total: 1, loaded: 0, ready: "" };
+const state = { total: 1, loaded: 0, ready: "", hasMeaning: false };
 const tell = (/** @type {object} */ news) => {
   Object.assign(state, news);
   for (const port of ports) port.postMessage(news);
@@ -53,7 +53,7 @@ const parts = {
   semantic: once(async () => {
     const [{ site, read }] = await Promise.all([opened(), parts.keyword()]);
     const [tokenizer, table] = await Promise.all([site.tokenizer(), read.read("queries"), site.index()]);
-    tell({ ready: "semantic" });
+    tell({ ready: "semantic", hasMeaning: true });
     return openTable(readTensors(table), tokenizer);
   }),
   offline: once(async () => {
@@ -84,7 +84,7 @@ async function answer(/** @type {any} */ port, /** @type {any} */ { data: { id, 
     if (path === "info") content = { ...site.info, cold_start_milliseconds: {} };
     else if (path !== "similar") await parts[path]();
     else {
-      const isEarly = ["", "keyword"].includes(state.ready) && site.info.index.keywords && body.text !== undefined;
+      const isEarly = !state.hasMeaning && site.info.index.keywords && body.text !== undefined;
       content = await site.similar(isEarly ? { mode: "keyword", ...body } : body, lap); // words first
     }
     port.postMessage({ id, content, phases: { ...phases, total: performance.now() - begin } });
