@@ -74,11 +74,17 @@ format: $(VENV)/checks
 # The pages are copied into the folders that they have here, so that their links lead to each other as on GitHub. Comments
 # are removed: Markdown ends a paragraph where one begins a line. The variable silences a notice about the theme, whose
 # content is in docs/requirements.txt.
-docs: build/docs-tools/installed
+# The search box of the pages searches them: their bundle is kept, so that a changed page is embedded alone.
+docs: build/docs-tools/installed build/site-tools/installed build/pages-bundle
 	rm -rf build/docs-pages && mkdir build/docs-pages
 	cp -r --parents README.md CONTRIBUTING.md CHANGELOG.md template.yaml docs bench/results build/docs-pages
 	find build/docs-pages -name '*.md' -exec sed -i 's/<!--[^>]*-->//g' {} +
 	NO_MKDOCS_2_WARNING=1 build/docs-tools/bin/mkdocs build
+	$(BIN)/python -m export --corpus build/docs-site --update build/pages-bundle --queries table --out build/pages-bundle
+	$(BIN)/semsearch site build/pages-bundle --out build/docs-site/find --packages build/site-tools
+
+build/pages-bundle: | bundle/manifest.json
+	cp -R bundle $@
 
 build/docs-tools/installed: docs/requirements.txt
 	$(PYTHON) -m venv build/docs-tools

@@ -15,7 +15,7 @@ from bench.texts import add_data_argument
 # The measurements in the order in which `all` makes them: quick ones without Docker first, those that take hours last.
 # Each is a module with its docstring as help, `add_arguments` and `run`.
 MEASUREMENTS = (
-    *("accuracy", "modes", "documents", "browser", "throughput", "warm", "serve", "cold-start", "memory"),
+    *("accuracy", "modes", "documents", "browser", "box", "throughput", "warm", "serve", "cold-start", "memory"),
     *("scale", "nearest"),
 )
 COMMANDS = ("demo", *MEASUREMENTS, "all", "tables")

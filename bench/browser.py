@@ -12,7 +12,7 @@ import random
 import shutil
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -206,14 +206,15 @@ def answer(bundle: LoadedBundle, request: Mapping[str, Any]) -> list[str]:
 
 @dataclass
 class Rate:
-    """The bytes a second that all replies of a server share; None for no limit."""
+    """The bytes a second that all replies of a server share, None for no limit; and the bytes that it has sent."""
 
     bytes: float | None = None
+    sent: int = 0
 
 
 @contextmanager
-def serving(folder: Path, rate: Rate) -> Iterator[str]:
-    """Serve a folder at this rate, as a static host does; yield its address."""
+def serving(folder: Path, rate: Rate, gzipped: Collection[str] = ()) -> Iterator[str]:
+    """Serve a folder at this rate, as a static host does; yield its address. gzipped has the suffixes of such files."""
     turn = Lock()
 
     class Handler(SimpleHTTPRequestHandler):
@@ -222,6 +223,13 @@ def serving(folder: Path, rate: Rate) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             """Print nothing."""
 
+        def end_headers(self) -> None:
+            if gzipped:
+                self.send_header("cache-control", "max-age=600")  # as GitHub Pages
+            if self.path.endswith(tuple(gzipped)):
+                self.send_header("content-encoding", "gzip")
+            super().end_headers()
+
         def copyfile(self, source: Any, outputfile: Any) -> None:
             if rate.bytes is not None:
                 time.sleep(LATENCY)
@@ -229,6 +237,7 @@ def serving(folder: Path, rate: Rate) -> Iterator[str]:
                 if rate.bytes is not None:
                     with turn:  # so that replies share the rate
                         time.sleep(len(chunk) / rate.bytes)
+                rate.sent += len(chunk)
                 outputfile.write(chunk)
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=folder))

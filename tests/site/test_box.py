@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -15,16 +16,17 @@ import pytest
 from export.documents.passages import Splitter
 from export.documents.reading import Reading, read_documents
 from export.index.columns import choose_types
-from function.api_keys import ApiKey, hash_key
+from export.site.site import write_site
 from function.app import App
 from function.engine.bundle import ModelInfo, check_bundle
 from function.engine.embedder import Embedder
-from function.settings import Settings
+from function.settings import ApiKey, Settings, hash_key
 from tests.conftest import DIM, MAX_TOKENS
 from tests.page.conftest import Serve, is_wrong, serve
 from tests.page.test_accessibility import axe, violations
-from tests.site.conftest import Connect, Host, StaticHost, make_site
-from tests.site.world import make_wordpiece, write_site_bundle
+from tests.project import ROOT
+from tests.site.conftest import Connect, Host, StaticHost
+from tests.site.world import PACKAGES, make_wordpiece, write_site_bundle
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -41,7 +43,6 @@ PAGES = {
     "market.html": "<h1>Market</h1><h2 id='apples'>Apples</h2><p>A judge sold forty apples at the market.</p>",
     "river.html": "<h1>River</h1><h2 id='ducks'>Ducks</h2><p>Forty ducks crossed the frozen river.</p>",
 }
-TITLES = {"guide/kitchen.html": "Kitchen", "market.html": "Market", "river.html": "River"}
 NO_SHARED_WORKER = "delete globalThis.SharedWorker"
 SAVES_DATA = "Object.defineProperty(navigator, 'connection', { value: { saveData: true } })"
 
@@ -49,21 +50,28 @@ OpenBox = Callable[..., "Page"]
 
 
 @pytest.fixture(scope="module")
-def box_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundle of three pages, in the folder of a project."""
-    folder = tmp_path_factory.mktemp("box")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the site for searching three pages, beside them. Its bundle is in ../../bundle."""
+    folder = tmp_path_factory.mktemp("box") / "project"
     for name, content in PAGES.items():
-        (folder / "project" / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / "project" / name).write_text(content)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    return write_search(folder, "search")
+
+
+def write_search(pages: Path, name: str) -> Path:
+    """Write the site for searching a folder of pages into one of its folders, and its bundle beside the pages."""
     model = ModelInfo("tests/words", None, "0" * 64, "mean", DIM, MAX_TOKENS, {}, "none")
-    corpus = read_documents(folder / "project", folder / "passages", Reading(Splitter(make_wordpiece(), model, 20, 0)))
-    return write_site_bundle(folder / "bundle", replace(corpus, columns=choose_types(corpus, {}, folder)))
+    reading = Reading(Splitter(make_wordpiece(), model, 20, 0))
+    corpus = read_documents(pages, pages.parent / "passages", reading)
+    bundle = write_site_bundle(pages.parent / "bundle", replace(corpus, columns=choose_types(corpus, {}, pages)))
+    write_site(bundle, pages / name, packages=PACKAGES)
+    return pages / name
 
 
-@pytest.fixture(scope="module")
-def project(box_bundle: Path) -> Path:
-    """The folder of the project's site for searching, beside its pages."""
-    return make_site(box_bundle, box_bundle.parent)
+@pytest.fixture
+def box_bundle(project: Path) -> Path:
+    return project.parents[1] / "bundle"
 
 
 @pytest.fixture
@@ -303,6 +311,41 @@ def test_attributes_events_and_texts(project: Path, host: Host, open_box: OpenBo
     assert re.search(r"/project/(market|river)\.html#\w+$", told[-1])
     assert page.url == before
     assert page.context.pages == [page]
+
+
+MKDOCS = ROOT / "build" / "docs-tools" / "bin" / "mkdocs"
+MATERIAL = """\
+site_name: Archive tool
+theme: {name: material, font: false, custom_dir: theme}
+extra_javascript: [{path: find/search.js, type: module}]
+"""
+HEADER = """\
+{% extends "base.html" %}
+{% block header %}{{ super() | replace("</nav>", "<semantic-search></semantic-search></nav>", 1) }}{% endblock %}
+"""
+
+
+@pytest.mark.skipif(not MKDOCS.is_file(), reason="run `make docs`, which installs MkDocs and Material for it")
+def test_three_lines_put_the_box_into_the_header_of_material_for_mkdocs(
+    tmp_path: Path, host: Host, browser: "Browser"
+) -> None:
+    files = {"mkdocs.yml": MATERIAL, "theme/main.html": HEADER, "docs/index.md": "# Doors\n\nAn old sailor sang."}
+    files["docs/kitchen.md"] = "# Kitchen\n\n## Doors\n\nA goose slept.\n\n## Walls\n\nThe baker painted the kitchen."
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    built = tmp_path / "served" / "project"
+    subprocess.run([MKDOCS, "build", "-q", "-d", built], cwd=tmp_path, check=True, env={"NO_MKDOCS_2_WARNING": "1"})
+    own = host(write_search(built, "find"))
+    with browser.new_context(viewport={"width": 360, "height": 640}) as context:
+        page = context.new_page()
+        page.goto(f"http://127.0.0.1:{own.place.partition('/')[0]}/project/")
+        page.locator("header semantic-search button").first.wait_for()
+        assert ask(page)[0] == "Kitchen"
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+        assert page.url.endswith("/project/kitchen/#walls")
+        assert page.locator("h2#walls").is_visible()
 
 
 __all__ = ["axe", "serve"]

@@ -89,7 +89,7 @@ class SemanticSearch extends HTMLElement {
     const isHeld = event.ctrlKey || event.metaKey;
     const isMeant = (name) =>
       event.key?.toLowerCase() === name.split("+").at(-1) && name.includes("ctrl+") === isHeld && (isHeld || !isTyped);
-    if (event.defaultPrevented || event.altKey || !this.keys.some(isMeant)) return;
+    if (event.defaultPrevented || event.altKey || !this.keys.some(isMeant) || !this.checkVisibility()) return;
     event.preventDefault();
     event.stopImmediatePropagation();
     this.open();
