@@ -226,7 +226,7 @@ def serving(folder: Path, rate: Rate, gzipped: Collection[str] = ()) -> Iterator
         def end_headers(self) -> None:
             if gzipped:
                 self.send_header("cache-control", "max-age=600")  # as GitHub Pages
-            if self.path.endswith(tuple(gzipped)):
+            if self.path.partition("?")[0].endswith(tuple(gzipped)):
                 self.send_header("content-encoding", "gzip")
             super().end_headers()
 
