@@ -2,19 +2,15 @@
 
 import sys
 
-from function.commands.terminal import fail, run
+from export.errors import explain_import
+from function.commands.terminal import run
 
 
 def main() -> int:
     """Run the command and return its exit code."""
-    try:
-        from export.cli import main as export
+    from export.cli import main as export
 
-        return export()
-    except ImportError as error:
-        from export.errors import explain_import
-
-        return fail(explain_import(error))
+    return export()
 
 
-sys.exit(run(main))
+sys.exit(run(main, explain_import=explain_import))

@@ -95,7 +95,11 @@ def parse_arguments(words: Sequence[str], prog: str | None = None, older: Path |
     """
     command, rest = (words[0], words[1:]) if words and words[0] in COMMANDS else ("export", words)
     parser = _parser(command)
-    parser.prog = prog or parser.prog
+    if prog is not None:
+        parser.prog, parser.epilog = prog, MEASURES_HELP if command == "evaluate" else ""
+        for text in ("description", "epilog"):
+            own = getattr(parser, text).replace("python -m export --corpus", prog)
+            setattr(parser, text, own.replace("python -m export", "semsearch"))
     # intermixed: options can stand between a bundle and its URL
     options = parser.parse_intermixed_args(rest)
     _check_given(parser, options)

@@ -4,13 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from semsearch.indexing import index
     from semsearch.search import Hit, Hits, Search
-    from semsearch.tables import index
 
 __all__ = ["Hit", "Hits", "Search", "index"]
 
 
-def __getattr__(name: str) -> Any:  # so that the command and `Search` import only what they use
-    if name in __all__:
-        return getattr(import_module("semsearch.tables" if name == "index" else "semsearch.search"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __getattr__(name: str) -> Any:  # when one is used: `python -m semsearch` has to change sys.path before
+    return getattr(import_module("semsearch.indexing" if name == "index" else "semsearch.search"), name)

@@ -1,23 +1,14 @@
 """One class that searches: a bundle in this process, or a running function or server by its URL."""
 
-import asyncio
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
-from urllib.error import HTTPError
-from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
+from typing import Any, Literal
 
 import numpy as np
 
 from function.engine.quantization import Embeddings
-
-if TYPE_CHECKING:
-    import pandas
 
 SECONDS = 60.0  # that a request waits for an answer
 Post = Callable[[str, Mapping[str, Any]], Any]  # sends JSON to a route, and returns the JSON of its reply
@@ -44,21 +35,19 @@ class Hits(list[Hit]):
 
     def __init__(self, reply: Mapping[str, Any]) -> None:
         """Take a reply of /similar."""
-        super().__init__(map(_hit, reply["results"]))
+        for result in reply["results"]:
+            others = [Hit(**other) for other in result.get("other_passages", ())]
+            self.append(Hit(**{**result, "other_passages": others}))
         self.truncated: bool = reply["truncated"]
         self.facets: dict[str, list[dict[str, Any]]] = reply.get("facets") or {}
         self.total: int | None = reply.get("total")
         self.corrected: dict[str, list[str]] = reply.get("corrected") or {}
 
-    def to_pandas(self) -> "pandas.DataFrame":
-        """Return a row for each hit: the columns of its metadata, id, score and text."""
+    def to_pandas(self) -> Any:
+        """Return a pandas.DataFrame with a row for each hit: the columns of its metadata, id, score and text."""
         import pandas
 
         return pandas.DataFrame([{**hit.metadata, "id": hit.id, "score": hit.score, "text": hit.text} for hit in self])
-
-
-def _hit(result: Mapping[str, Any]) -> Hit:
-    return Hit(**{**result, "other_passages": [_hit(other) for other in result.get("other_passages", ())]})
 
 
 class Search:
@@ -70,8 +59,7 @@ class Search:
         key is an API key. With an AWS region, requests are signed with the credentials of the environment variables, as
         a function needs whose authorization is IAM. Raises BundleError or TensorsError if the folder cannot be used.
         """
-        is_url = str(place).startswith(("http://", "https://"))
-        self._post = _remote(str(place).rstrip("/"), key, region) if is_url else _local(Path(place))
+        self._post = _remote(str(place).rstrip("/"), key, region) if "://" in str(place) else _local(Path(place))
 
     def search(
         self,
@@ -112,51 +100,45 @@ class Search:
 
     def embed(self, texts: Sequence[str], role: Literal["query", "document"] | None = None) -> Embeddings:
         """Return the unit embeddings of texts, (texts, dim) float32; role is for models with prompts."""
-        reply = self._post("/predict", {"text": list(texts), "prompt_name": role})
-        return np.array(reply["embeddings"], np.float32)
+        return np.array(self._post("/predict", {"text": list(texts), "prompt_name": role})["embeddings"], np.float32)
 
     async def asearch(self, text: str | None = None, **arguments: Any) -> Hits:
         """Return what `search` returns; it runs in a thread."""
+        import asyncio
+
         return await asyncio.to_thread(self.search, text, **arguments)
 
 
 def _local(folder: Path) -> Post:
     """Return what answers from an open bundle, as the function's own routes do."""
-    from pydantic import ValidationError
-
     from function.engine.loading import load_bundle
-    from function.errors import describe_errors
     from function.executor import Executor, finish
-    from function.http import HttpError
-    from function.routes.predict import TextEmbedding, predict_route
-    from function.routes.similar import similar_route
+    from function.routes.replies import json_bytes
+    from function.routes.similar import SimilarRequest
     from function.search.search import make_search
-    from function.settings import Settings
-    from function.telemetry import Stopwatch
 
     bundle = load_bundle(folder)
     bundle.open_all()  # several threads can search, and an export can replace the folder
-    executor, settings = Executor(bundle.embedder), Settings()
-    similar = similar_route(make_search(bundle, executor), settings)
-    routes = {"/similar": similar, "/predict": predict_route(TextEmbedding(bundle.embedder, executor, settings))}
+    search = make_search(bundle, Executor(bundle.embedder))
 
     def post(path: str, body: Mapping[str, Any]) -> Any:
-        route = routes[path]
-        assert route.model is not None
-        try:
-            # as JSON, as the function reads it: a tuple is a list there
-            request = route.model.model_validate_json(json.dumps(body))
-            return json.loads(finish(route.answer(request, Stopwatch())))
-        except ValidationError as error:
-            raise ValueError(describe_errors(error.errors(), "search")) from None
-        except HttpError as error:
-            raise ValueError(error.detail) from None
+        if path == "/predict":
+            tokens = bundle.embedder.tokenize(body["text"], role=body["prompt_name"] or "")
+            return {"embeddings": bundle.embedder.embed(tokens)}
+        request = SimilarRequest.model_validate_json(json.dumps(body))  # as JSON: a tuple is a list there
+        return json.loads(json_bytes(finish(search(request.query(), lambda phase: None)).reply()))
 
     return post
 
 
 def _remote(url: str, key: str | None, region: str | None) -> Post:
     """Return what sends requests to a function or server."""
+    import os
+    from datetime import UTC, datetime
+    from urllib.error import HTTPError
+    from urllib.parse import urlsplit
+    from urllib.request import Request, urlopen
+
     from function.aws import CredentialSource, sign
 
     address, credentials = urlsplit(url), CredentialSource(os.environ)
@@ -165,9 +147,8 @@ def _remote(url: str, key: str | None, region: str | None) -> Post:
     def post(path: str, body: Mapping[str, Any]) -> Any:
         content, headers = json.dumps(body).encode(), {"content-type": "application/json"}
         if region is not None:
-            now, whole = datetime.now(UTC), address.path + path
-            found = credentials.get(now)
-            headers = sign("POST", address.netloc, whole, headers, content, found, region, service, now)
+            now, place = datetime.now(UTC), (address.netloc, address.path + path)
+            headers = sign("POST", *place, headers, content, credentials.get(now), region, service, now)
         if key is not None:
             headers["authorization"] = f"Bearer {key}"
         try:

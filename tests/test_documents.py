@@ -23,7 +23,7 @@ from function.commands import key, query
 from function.engine import bundle as layout
 from function.server import cli as server_command
 from function.settings import Settings, read_settings
-from semsearch.cli import USAGE
+from semsearch.cli import SECTIONS
 from tests.project import ROOT
 
 PAGES = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in pages(ROOT)}
@@ -102,7 +102,7 @@ def test_each_server_command_has_options_that_exist(
 
 
 def test_each_semsearch_command_exists() -> None:
-    assert {words(command, "semsearch")[0] for command in commands("semsearch") if " " in command} <= USAGE.keys() | {
+    assert {words(command, "semsearch")[0] for command in commands("semsearch") if " " in command} <= SECTIONS.keys() | {
         "COMMAND",
         "--version",
     }
@@ -181,7 +181,7 @@ def test_each_name_in_the_picture_is_a_module_or_a_folder() -> None:
         rest = rest.replace(folder, "")
     rooms = [ROOT / room for room in ("export", "function", "function/commands", "function/engine")]
     known = {path.stem for room in rooms for path in room.iterdir() if path.is_dir() or path.suffix == ".py"}
-    names = set(re.findall(r"\w+", rest.replace(PICTURE_LINE, ""))) - USAGE.keys()
+    names = set(re.findall(r"\w+", rest.replace(PICTURE_LINE, ""))) - SECTIONS.keys()
     assert len(names) > 15
     assert names - known == set()
 

@@ -111,7 +111,8 @@ def unpack(file: Path) -> None:
         with tarfile.open(file) as archive:
             archive.extractall(models_folder(), filter="data")
     except tarfile.TarError as error:
-        raise BundleError(f"{file}: {error}, expected a file that `semsearch model pack` has written") from error
+        expected = f"{error}, expected a file that `semsearch model pack` has written"
+        raise OSError(errno.EINVAL, expected, str(file)) from error
 
 
 def find_documents_model(fresh: Path, manifest: Manifest) -> tuple[Path, Manifest]:

@@ -25,7 +25,7 @@ BOLD, NORMAL = "\x1b[1m", "\x1b[0m"
 NARROWEST_TEXT = 20  # characters of a hit that are displayed even if the terminal is too narrow
 EXAMPLES = """\
 examples:
-  python -m function query "self driving cars" --bundle bundle/
+  python -m function query "self driving cars"
   python -m function query "order AB-1234" --mode keyword --num-results 3
   python -m function query --like faq-12
   python -m function query "elections" --filter '{"date": {"$gte": "2016-01-01"}}'
@@ -70,7 +70,7 @@ def parse_arguments(arguments: Sequence[str], prog: str = "python -m function qu
     parser = argparse.ArgumentParser(
         prog,
         description="Print the texts of a bundle that are most like a text.",
-        epilog=EXAMPLES,
+        epilog=EXAMPLES.replace("python -m function query", prog),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("text", nargs="?", help="what to search for")

@@ -34,11 +34,13 @@ def fail(error: object) -> int:
     return FAILED
 
 
-def run(command: Callable[[], int], encoding: str | None = None) -> int:
+def run(
+    command: Callable[[], int], encoding: str | None = None, explain_import: Callable[[ImportError], str] | None = None
+) -> int:
     """Run a command and return its exit code, also if a signal ends it or a standard stream cannot be used.
 
     Ctrl-C raises KeyboardInterrupt in the command, and SIGTERM raises SystemExit, so that it can clean up. Standard
-    output has this encoding, or else the terminal's.
+    output has this encoding, or else the terminal's. explain_import returns the message for a missing package.
     """
     _open_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -59,10 +61,12 @@ def run(command: Callable[[], int], encoding: str | None = None) -> int:
         return stopped.code if isinstance(stopped.code, int) else FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
-    except ImportError:
-        if not received:
+    except ImportError as error:
+        if received:
+            return 128 + received[0]  # a compiled module that was being imported replaces the exception by its own
+        if explain_import is None:
             raise
-        return 128 + received[0]  # a compiled module that was being imported replaces the exception by its own
+        return fail(explain_import(error))
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # discards what Python still writes when it ends
         if isinstance(error, BrokenPipeError):  # from `| head`; SIGPIPE ends other programs silently

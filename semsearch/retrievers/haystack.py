@@ -20,6 +20,5 @@ class HaystackRetriever:
     def run(self, query: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the documents for a query; these arguments replace those of the constructor."""
         hits = self._search.search(query, **(self.arguments or {}) | (arguments or {}))
-        return {
-            "documents": [Document(id=hit.id, content=hit.text, meta=hit.metadata, score=hit.score) for hit in hits]
-        }
+        documents = [Document(id=hit.id, content=hit.text, meta=hit.metadata, score=hit.score) for hit in hits]
+        return {"documents": documents}

@@ -1,11 +1,10 @@
 """LangChain's retriever over a bundle or a URL."""
 
+import asyncio
 from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-
-from semsearch.search import Hits
 
 
 class LangChainRetriever(BaseRetriever):  # type: ignore[misc]  # its types are not installed
@@ -15,11 +14,8 @@ class LangChainRetriever(BaseRetriever):  # type: ignore[misc]  # its types are 
     arguments: dict[str, Any] = {}  # noqa: RUF012  pydantic copies it
 
     def _get_relevant_documents(self, query: str, *, run_manager: Any, **arguments: Any) -> list[Document]:
-        return _documents(self.searcher.search(query, **self.arguments | arguments))
+        hits = self.searcher.search(query, **self.arguments | arguments)
+        return [Document(hit.text, id=hit.id, metadata={**hit.metadata, "score": hit.score}) for hit in hits]
 
-    async def _aget_relevant_documents(self, query: str, *, run_manager: Any, **arguments: Any) -> list[Document]:
-        return _documents(await self.searcher.asearch(query, **self.arguments | arguments))
-
-
-def _documents(hits: Hits) -> list[Document]:
-    return [Document(hit.text, id=hit.id, metadata={**hit.metadata, "score": hit.score}) for hit in hits]
+    async def _aget_relevant_documents(self, query: str, **arguments: Any) -> list[Document]:
+        return await asyncio.to_thread(self._get_relevant_documents, query, **arguments)

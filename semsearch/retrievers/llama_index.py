@@ -1,11 +1,12 @@
 """LlamaIndex's retriever over a bundle or a URL."""
 
+import asyncio
 from typing import Any
 
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from semsearch.search import Hits, Search
+from semsearch.search import Search
 
 
 class LlamaIndexRetriever(BaseRetriever):  # type: ignore[misc]  # its types are not installed
@@ -16,13 +17,9 @@ class LlamaIndexRetriever(BaseRetriever):  # type: ignore[misc]  # its types are
         self._searcher, self._arguments = searcher, arguments
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return _nodes(self._searcher.search(query_bundle.query_str, **self._arguments))
+        hits = self._searcher.search(query_bundle.query_str, **self._arguments)
+        nodes = (TextNode(id_=hit.id, text=hit.text, metadata=hit.metadata) for hit in hits)
+        return [NodeWithScore(node=node, score=hit.score) for node, hit in zip(nodes, hits, strict=True)]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return _nodes(await self._searcher.asearch(query_bundle.query_str, **self._arguments))
-
-
-def _nodes(hits: Hits) -> list[NodeWithScore]:
-    return [
-        NodeWithScore(node=TextNode(id_=hit.id, text=hit.text, metadata=hit.metadata), score=hit.score) for hit in hits
-    ]
+        return await asyncio.to_thread(self._retrieve, query_bundle)

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from semsearch.cli import USAGE, dispatch
-from semsearch.places import bundle_of, index_command
-from semsearch.watching import file_states
+from semsearch.cli import SECTIONS, dispatch
+from semsearch.indexing import bundle_of, file_states, main
 
 SEMSEARCH = (sys.executable, "-m", "semsearch")
 
@@ -46,7 +45,7 @@ def test_an_index_that_is_there_is_updated_with_its_model_and_then_searched(fold
     assert hit["text"] == "An angry goose"
 
 
-@pytest.mark.parametrize("command", USAGE)
+@pytest.mark.parametrize("command", SECTIONS)
 def test_the_help_of_a_command_fits_a_screen_or_is_the_commands_own(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -110,8 +109,31 @@ def test_an_agent_searches_the_documents_as_they_are_now(folder: Path, bundle: P
     assert agent.end() == 0
 
 
-def test_a_new_index_of_a_folder_has_the_addresses_of_its_files(folder: Path) -> None:
-    assert index_command(folder, folder / "b")[-2:] == ["--base-url", folder.as_uri()]
+def test_a_new_index_of_a_folder_has_the_addresses_of_its_files(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("semsearch.indexing.index", lambda path, out, base_url: print(base_url))
+    assert main(folder, folder / "b", watch=False) == 0
+    assert capsys.readouterr().out == f"{folder.as_uri()}\n\n"
+
+
+@pytest.mark.parametrize("command", ["index", "query", "serve", "evaluate", "site", "publish"])
+def test_all_options_of_a_command_are_shown_without_another_program(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with suppress(SystemExit):
+        dispatch([command, "--help" if command in ("evaluate", "site", "publish") else "--help-all"])
+    found = capsys.readouterr().out
+    assert found.startswith(f"usage: semsearch {command}")
+    assert "python -m" not in found
+
+
+def test_messages_can_come_from_a_file(folder: Path, bundle: Path) -> None:
+    (folder / "messages").write_text('{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}\n', encoding="utf-8")
+    with (folder / "messages").open() as messages:
+        command = [*SEMSEARCH, "mcp", str(bundle)]
+        done = subprocess.run(command, stdin=messages, capture_output=True, text=True, check=True)
+    assert len(json.loads(done.stdout)["result"]["tools"]) == 3
 
 
 def test_an_index_that_cannot_be_made_is_the_error_of_each_call(folder: Path) -> None:

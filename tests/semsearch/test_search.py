@@ -4,13 +4,14 @@ import inspect
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.error import HTTPError
 
 import numpy as np
 import pytest
 
 from function.app import App
+from function.http import Receive, Scope, Send, header
 from function.routes.similar import SimilarRequest
 from function.settings import ApiKey, Settings, hash_key
 from semsearch import Search
@@ -62,6 +63,33 @@ def test_a_wrong_key_is_an_error_of_the_server(remote: Search, make_app: Callabl
     with serving(make_app(settings=CLOSED)) as address, pytest.raises(HTTPError) as raised:
         Search(address, key="f" * 16).search("goose")
     assert (raised.value.code, "API keys" in json.load(raised.value)["error"]) == (401, True)
+
+
+def test_hits_become_a_table(local: Search) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed with this project")
+    hits = local.search("the baker", top_k=2)
+    table = hits.to_pandas()
+    assert isinstance(table, pandas.DataFrame)
+    assert list(table["id"]) == [hit.id for hit in hits]
+    assert table["chapter"][0] == hits[0].metadata["chapter"]
+
+
+def test_a_request_with_a_region_is_signed_with_the_credentials_of_the_environment(
+    make_app: Callable[..., App], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signed: list[str] = []
+    plain = make_app()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        signed.append(header(scope, b"authorization").decode())
+        await plain(scope, receive, send)
+
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKID")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    with serving(cast(App, app)) as address:
+        assert len(Search(address, region="eu-central-1").search("goose", top_k=1)) == 1
+    assert signed[0].startswith("AWS4-HMAC-SHA256 Credential=AKID/")
+    assert "/eu-central-1/execute-api/aws4_request" in signed[0]
 
 
 def test_every_field_of_similar_is_an_argument() -> None:

@@ -17,9 +17,9 @@ from pydantic_core import from_json
 from starlette.datastructures import Headers
 
 from function.errors import ERROR_REPLIES, ErrorReply, Replies, describe_errors, echo
-from function.routes.clients.mcp_tools import Object, Tools, text_tools
+from function.routes.clients.mcp_tools import Object, Tools, failed, text_tools
 from function.routes.fields import whole_number
-from function.routes.replies import json_reply
+from function.routes.replies import json_bytes
 from function.settings import Settings
 from function.telemetry import Stopwatch, stopwatch_of
 
@@ -89,62 +89,73 @@ def add_mcp(app: FastAPI, tools: Tools, settings: Settings) -> None:
     )
     async def mcp(request: Request) -> Response:
         _check_origin(request.headers.get("origin"), settings)
-        stopwatch = stopwatch_of(request)
-        message = None
-        is_modern: bool | None = None  # not known yet
-        try:
-            message = read_message(await request.body())
-            is_modern = check_version(message, request.headers)
-            stopwatch.lap("parse")
-            if message.is_notification():
-                return Response(status_code=202)
-            wanted = request.query_params.get("tools")
-            if wanted not in (None, "corpus"):
-                expected = "expected corpus; leave it out for all tools"
-                raise RpcError(INVALID_PARAMS, f"?tools: found {echo(wanted)}, {expected}")
-            result = await answer(message, tools, is_modern, stopwatch, is_corpus_alone=wanted is not None)
-        except RpcError as error:
-            return _error_reply(message, error, STATUSES.get(error.code, 400) if is_modern is not False else 200)
-        stopwatch.lap("reply")
-        return json_reply({"jsonrpc": "2.0", "id": message.id, "result": result})
+        wanted, body = request.query_params.get("tools"), await request.body()
+        found, status = await respond(body, tools, stopwatch_of(request), request.headers, wanted)
+        if found is None:
+            return Response(status_code=status)
+        return Response(json_bytes(found), status, media_type="application/json")
 
 
-async def answer(
-    message: RpcMessage,
-    tools: Tools | None,
-    is_modern: bool,
-    stopwatch: Stopwatch | None = None,
-    *,
-    is_corpus_alone: bool = False,
-    changes: bool = False,
-) -> Object:
-    """Return the result of a method. Raises RpcError if there is no such method or its parameters are wrong.
+async def respond(
+    body: bytes, tools: Tools | str, stopwatch: Stopwatch, headers: Headers | None = None, wanted: str | None = None
+) -> tuple[Object | None, int]:
+    """Return the answer to a message, which is None for a notification, and its HTTP status.
 
-    tools is None while the texts are being read: then they cannot be called. `changes`: their list can change.
+    tools is a string while the texts are being read: it says why they cannot be searched. headers is None for a
+    transport that has none and that can tell its client of other tools. wanted is the value of `?tools=`.
     """
-    params, capabilities = message.params, Object(tools={"listChanged": True} if changes else {})
-    server = {"name": "semsearch" if tools is None else tools.settings.powertools_service_name, "version": VERSION}
+    message = None
+    is_modern: bool | None = None  # not known yet
+    try:
+        message = _read_message(body)
+        is_modern = _check_version(message, headers)
+        stopwatch.lap("parse")
+        if message.is_notification():
+            return None, 202
+        result = await _answer(message, tools, is_modern, stopwatch, wanted, can_notify=headers is None)
+        stopwatch.lap("reply")
+        return {"jsonrpc": "2.0", "id": message.id, "result": result}, 200
+    except RpcError as error:
+        content: Object = {"code": error.code, "message": str(error)}
+        content |= {} if error.data is None else {"data": error.data}
+        # a message that could not be read has no id, and the handshake era answers every other one with 200
+        id = None if message is None or message.is_notification() else message.id
+        status = STATUSES.get(error.code, 400) if is_modern is not False else 200
+        return {"jsonrpc": "2.0", "id": id, "error": content}, status
+
+
+async def _answer(
+    message: RpcMessage, tools: Tools | str, is_modern: bool, stopwatch: Stopwatch, wanted: str | None, can_notify: bool
+) -> Object:
+    """Return the result of a method. Raises RpcError if there is no such method or its parameters are wrong."""
+    if wanted not in (None, "corpus"):
+        raise RpcError(INVALID_PARAMS, f"?tools: found {echo(wanted)}, expected corpus; leave it out for all tools")
+    params, alone = message.params, wanted is not None
+    service = "semsearch" if isinstance(tools, str) else tools.settings.powertools_service_name
+    server = {"name": service, "version": VERSION}
     modern: Object = {"resultType": "complete", "_meta": {f"{META}serverInfo": server}} if is_modern else {}
     cached = modern | CACHED if is_modern else {}
     match message.method:
         case "tools/list":
-            listed = text_tools(UNREAD) if tools is None else await tools.definitions(is_corpus_alone=is_corpus_alone)
-            return {"tools": listed} | cached
-        case "tools/call" if tools is not None:
+            if isinstance(tools, str):
+                return {"tools": text_tools(UNREAD)} | cached
+            return {"tools": await tools.definitions(is_corpus_alone=alone)} | cached
+        case "tools/call":
+            if isinstance(tools, str):
+                return failed(tools) | modern
             name, arguments = params.get("name"), params.get("arguments") or {}
-            if name not in (names := tools.names(is_corpus_alone=is_corpus_alone)):
+            if name not in (names := tools.names(is_corpus_alone=alone)):
                 raise RpcError(INVALID_PARAMS, f"params.name: found {echo(name)}, expected one of {names}")
             if not isinstance(arguments, dict):
                 raise RpcError(INVALID_PARAMS, f"params.arguments: expected an object, found {echo(arguments)}")
-            return await tools.call(str(name), arguments, stopwatch or Stopwatch()) | modern
-        case "server/discover" if is_modern:
-            about = {"capabilities": capabilities, "instructions": await tools.describe() if tools else UNREAD}
-            return {"supportedVersions": [MODERN, *LEGACY]} | about | cached
-        case "initialize" if not is_modern:
-            wanted = params.get("protocolVersion")
-            version = wanted if wanted in LEGACY else LEGACY[0]
-            about = {"serverInfo": server, "instructions": await tools.describe() if tools else UNREAD}
-            return {"protocolVersion": version, "capabilities": capabilities} | about
+            return await tools.call(str(name), arguments, stopwatch) | modern
+        case "server/discover" | "initialize" if is_modern == (message.method == "server/discover"):
+            about: Object = {"capabilities": {"tools": {"listChanged": True} if can_notify else {}}}
+            about["instructions"] = UNREAD if isinstance(tools, str) else await tools.describe()
+            if is_modern:
+                return {"supportedVersions": [MODERN, *LEGACY]} | about | cached
+            asked = params.get("protocolVersion")
+            return {"protocolVersion": asked if asked in LEGACY else LEGACY[0], "serverInfo": server} | about
         case "ping" if not is_modern:
             return {}
     raise RpcError(METHOD_NOT_FOUND, f"method: found {echo(message.method)}, expected tools/list or tools/call")
@@ -167,7 +178,7 @@ def _check_origin(origin: str | None, settings: Settings) -> None:
         raise HTTPException(403, message)
 
 
-def read_message(body: bytes) -> RpcMessage:
+def _read_message(body: bytes) -> RpcMessage:
     """Return the message in a body. Raises RpcError if it is not one of JSON-RPC."""
     try:
         # unlike Python's reader, this one refuses what could not be sent back
@@ -178,11 +189,8 @@ def read_message(body: bytes) -> RpcMessage:
         raise RpcError(PARSE_ERROR, f"body: not readable: {error}; expected JSON") from None
 
 
-def check_version(message: RpcMessage, headers: Headers | None) -> bool:
-    """Return whether a message is of the modern era. Raises RpcError if its version or its headers are wrong.
-
-    headers is None for a transport that has none.
-    """
+def _check_version(message: RpcMessage, headers: Headers | None) -> bool:
+    """Return whether a message is of the modern era. Raises RpcError if its version or its headers are wrong."""
     if message.method == "initialize":
         return False  # it negotiates the version in its params
     meta = message.params.get("_meta")
@@ -208,18 +216,3 @@ def check_version(message: RpcMessage, headers: Headers | None) -> bool:
             shown = f"found {echo(header)}, but the message has {echo(value)}"
             raise RpcError(HEADER_MISMATCH, f"header {name}: {shown}")
     return True
-
-
-def error_content(message: RpcMessage | None, error: RpcError) -> Object:
-    """Return the fields `id` and `error` of an answer; a message that could not be read has no id."""
-    content: Object = {"code": error.code, "message": str(error)}
-    if error.data is not None:
-        content["data"] = error.data
-    return {"id": None if message is None or message.is_notification() else message.id, "error": content}
-
-
-def _error_reply(message: RpcMessage | None, error: RpcError, status: int) -> Response:
-    """Return an error. The handshake era answers every message that it can read with 200."""
-    reply = json_reply({"jsonrpc": "2.0"} | error_content(message, error))
-    reply.status_code = status
-    return reply

@@ -7,7 +7,7 @@ import pytest
 
 from export.files import FINISHED
 from export.model.model_cache import find_cached, keep_model, models_folder, pack, take_cached, unpack
-from function.engine.bundle import MODEL, BundleError, describe_file
+from function.engine.bundle import MODEL, describe_file
 
 OPTIONS = Namespace(
     model="tests/mean-of-words", revision=None, pooling=None, dimensions=None, query_prompt=None, document_prompt=None
@@ -60,5 +60,5 @@ def test_a_damaged_model_is_not_taken(cache: Path, tmp_path: Path) -> None:
 
 def test_a_file_that_holds_no_models_is_refused(tmp_path: Path) -> None:
     (tmp_path / "models.tar").write_bytes(b"no tar")
-    with pytest.raises(BundleError, match="semsearch model pack"):
+    with pytest.raises(OSError, match="semsearch model pack"):
         unpack(tmp_path / "models.tar")
