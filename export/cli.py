@@ -186,26 +186,23 @@ def _make_models(
     from export.index.indexer import take_reranker
     from export.model.model_cache import cached_folder, can_convert, find_cached, keep_model, take_cached
 
-    uses_cache = not options.no_cache and options.calibration is None
-    cached = None
-    if manifest is None and uses_cache and not can_convert() and (cached := find_cached(options)) is not None:
-        manifest = take_cached(cached, fresh)
-    if manifest is None or reranker is not None:
-        require_packages("MODEL", "export")
-        from export.model.cached_model import make_model, make_reranker
-    documentation = corpus if corpus is not None and options.corpus is None else None
-    if manifest is None:
+    source, cached = None, None
+    if manifest is None and can_convert():
         folder, name, revision = find_model(options.model, options.revision)
         prompts = {"query": options.query_prompt, "document": options.document_prompt}
         source = read_source(folder, name, revision, options.pooling, options.dimensions, prompts)
-        if uses_cache:
-            cached = cached_folder(source)
-            manifest = take_cached(cached, fresh)
-    if manifest is not None and cached is not None:
-        console.print(escape(f"The model comes from the cache: {cached}"))
+    if manifest is None and not options.no_cache and options.calibration is None:
+        cached = find_cached(options) if source is None else cached_folder(source)
+        if cached is not None and (manifest := take_cached(cached, fresh)) is not None:
+            console.print(escape(f"The model comes from the cache: {cached}"))
     if manifest is None or reranker is not None:
+        require_packages("MODEL", "export")
+        from export.model.cached_model import make_model, make_reranker
+
+        documentation = corpus if corpus is not None and options.corpus is None else None
         calibration = _read_calibration(options, on_progress, documentation)
     if manifest is None:
+        assert source is not None  # otherwise packages are missing
         manifest, is_kept = make_model(source, calibration, fresh, on_progress)
         if is_kept:
             console.print("The model is taken over from an export that was stopped.")

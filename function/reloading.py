@@ -124,6 +124,20 @@ class Reloader:
         """Stop polling."""
         self._is_stopped.set()
 
+    def _switched(self, version: str, began: float, removed: int = 0) -> None:
+        self.status.version, self.status.removed, self.status.error = version, removed, None
+        self.status.fetch_milliseconds = round((perf_counter() - began) * 1e3, 2)
+        self.status.switches += 1
+        self._report()
+
+    def _check_model(self, manifest: Manifest, advice: str) -> None:
+        """Raise BundleError unless the bundle embeds with the files that are open."""
+        is_open = self.served.bundle.manifest
+        same = [manifest.files.get(name) == is_open.files[name] for name in (MODEL, TOKENIZER)]
+        if manifest.model != is_open.model or not all(same):
+            found = f"another model, {manifest.model.name}, or its export with other options"
+            raise BundleError(f"{self.status.source}: holds {found}, expected the one that is open; {advice}")
+
     def _fail(self, error: Exception) -> None:
         is_foreseen = isinstance(error, BundleError | TensorsError | OSError)
         self.status.failures += 1
@@ -145,12 +159,6 @@ class Reloader:
         return asdict(self.status) | {"version": self.of_request().version}
 
 
-def has_same_model(manifest: Manifest, other: Manifest) -> bool:
-    """Return whether two bundles embed with the same files."""
-    same = [manifest.files.get(name) == other.files[name] for name in (MODEL, TOKENIZER)]
-    return manifest.model == other.model and all(same)
-
-
 class FolderReloader(Reloader):
     """Serves the bundle in a folder, and each one that an export puts in its place.
 
@@ -162,50 +170,40 @@ class FolderReloader(Reloader):
         """Serve this folder, after `load`."""
         super().__init__(str(folder), poll_seconds)
         self._folder = folder
-        self._seen: tuple[int, ...] | None = None
+        self._seen = ""  # the newest version that was opened or refused
 
     def load(self) -> Loaded:
         """Open the first bundle, and serve it. Raises BundleError or TensorsError."""
-        self._seen = self._state()
-        self.served = self._open(None)
-        self.status.version = self.served.version
+        self.served = self._open(self._version(), None)
+        self._seen = self.status.version = self.served.version
         return self.served.bundle
 
     def poll(self) -> None:
         """Switch to the bundle in the folder if it is another one with the same model."""
-        began, state = perf_counter(), self._state()
-        if state in (None, self._seen):
+        began, version = perf_counter(), self._version()
+        if version in ("", self._seen):
             return
         try:
-            served = self._open(self.served.bundle.embedder)
+            self._check_model(read_manifest(self._folder), "start this process again")
+            served = self._open(version, self.served.bundle.embedder)
         except Exception as error:  # noqa: BLE001  reported
-            if self._state() == state:  # otherwise the files were being replaced, and the next poll opens them
-                self._seen = state
+            if self._version() == version:  # otherwise the files were being replaced, and the next poll opens them
+                self._seen = version
                 self._fail(error)
             return
-        if self._state() != state:
-            return
-        self._seen, self.served = state, served
-        self.status.version, self.status.error = served.version, None
-        self.status.fetch_milliseconds = round((perf_counter() - began) * 1e3, 2)
-        self.status.switches += 1
-        self._report()
+        if self._version() == version:
+            self._seen, self.served = version, served
+            self._switched(version, began)
 
-    def _open(self, embedder: Embedder | None) -> ActiveBundle:
-        manifest = read_manifest(self._folder)
-        if embedder is not None and not has_same_model(manifest, self.served.bundle.manifest):
-            found = f"another model, {manifest.model.name}, or its export with other options"
-            raise BundleError(f"{self._folder}: holds {found}, expected the one that is open; start this process again")
+    def _open(self, version: str, embedder: Embedder | None) -> ActiveBundle:
         bundle = load(self._folder, embedder)
         if isinstance(bundle, LoadedTexts):
             bundle.open_all()
-        search = None if self._executor is None else make_search(bundle, self._executor)
-        return ActiveBundle(bundle, sha256(manifest.to_json().encode()).hexdigest(), search)
+        return ActiveBundle(bundle, version, None if self._executor is None else make_search(bundle, self._executor))
 
-    def _state(self) -> tuple[int, ...] | None:
-        """Return what changes when manifest.json is replaced, None while there is none."""
+    def _version(self) -> str:
+        """Return the version of the bundle in the folder, "" while there is none."""
         try:
-            status = (self._folder / MANIFEST).stat()
+            return sha256((self._folder / MANIFEST).read_bytes()).hexdigest()
         except FileNotFoundError:
-            return None
-        return status.st_ino, status.st_mtime_ns, status.st_size
+            return ""

@@ -91,14 +91,10 @@ def make_reranker(
 
 def _name(kind: str, source: Source, texts: CalibrationTexts, fresh: Path) -> str:
     """Return the name of a cached model, after deleting the other ones of its kind."""
-    name = f"{kind}-{_digest(source, texts)}"
+    digest = digest_source(source)
+    digest.update(digest_texts([*texts.calibration, *texts.held_out]).tobytes())
+    name = f"{kind}-{digest.hexdigest()[:32]}"
     for other in (fresh / FINISHED).glob(f"{kind}-*"):
         if other.name != name:
             shutil.rmtree(other)
     return name
-
-
-def _digest(source: Source, texts: CalibrationTexts) -> str:
-    digest = digest_source(source)
-    digest.update(digest_texts([*texts.calibration, *texts.held_out]).tobytes())
-    return digest.hexdigest()[:32]

@@ -20,11 +20,11 @@ from time import monotonic, perf_counter
 
 import numpy as np
 
-from function.engine.bundle import BundleError, Manifest, read_manifest
+from function.engine.bundle import BundleError, read_manifest
 from function.engine.embedder import Embedder
 from function.engine.loading import Loaded, LoadedTexts, load
 from function.engine.tensors import TensorsError
-from function.reloading import ActiveBundle, Reloader, has_same_model
+from function.reloading import ActiveBundle, Reloader
 from function.s3.fetch import fetch
 from function.s3.folders import SharedFolder, closed_if_failed, open_shared, own_folder, remove_unused
 from function.s3.objects import TIMEOUT, Objects, RemoteError
@@ -87,7 +87,8 @@ class BundleReloader(Reloader):
             self._fetched = pointer, open_shared(self._own_folder / pointer.version, fill), embedder
         finally:
             self._objects.close()
-        self._note(pointer, began)
+        self.status.version, self.status.removed = pointer.version, len(pointer.removed_rows)
+        self.status.fetch_milliseconds = round((perf_counter() - began) * 1e3, 2)
 
     def load(self) -> Loaded:
         """Open the first bundle, after `fetch`, and serve it. Raises BundleError or TensorsError."""
@@ -148,16 +149,8 @@ class BundleReloader(Reloader):
         if (pointer.version, pointer.removed_rows) != (served.version, served.removed_rows):
             began = perf_counter()
             self.served = self._open_beside(pointer)
-            self._note(pointer, began)
-            self.status.switches += 1
-            self.status.error = None
-            self._report()
+            self._switched(pointer.version, began, len(pointer.removed_rows))
         self.status.error = None
-
-    def _note(self, pointer: Pointer, began: float) -> None:
-        self.status.version = pointer.version
-        self.status.fetch_milliseconds = round((perf_counter() - began) * 1e3, 2)
-        self.status.removed = len(pointer.removed_rows)
 
     def _open_beside(self, pointer: Pointer) -> PublishedBundle:
         current = self.served.bundle
@@ -167,7 +160,8 @@ class BundleReloader(Reloader):
 
         folder = open_shared(self._own_folder / pointer.version, fill)
         with closed_if_failed(folder):
-            self._check(read_manifest(folder.path))
+            advice = "roll back, and publish another model under another prefix"
+            self._check_model(read_manifest(folder.path), advice)
         return self._open(pointer, folder, current.embedder)
 
     def _open(self, pointer: Pointer, folder: SharedFolder, embedder: Embedder | None) -> PublishedBundle:
@@ -185,15 +179,6 @@ class BundleReloader(Reloader):
         # the last reference is often dropped inside a request.
         weakref.finalize(active, self._unused.append, folder)
         return active
-
-    def _check(self, manifest: Manifest) -> None:
-        """Raise BundleError unless the bundle has the model that is open."""
-        open_now = self.served.bundle.manifest
-        if not has_same_model(manifest, open_now):
-            found = f"the bundle's model is {manifest.model.name} or was exported otherwise"
-            expected = f"expected {open_now.model.name} as it is open here"
-            advice = "roll back, and publish another model under another prefix"
-            raise BundleError(f"{self._objects.url}: {found}, {expected}; {advice}")
 
     def _report(self) -> None:
         """Log a switch and, in Lambda, send the metric SwitchFailed: 1 if it failed, else 0."""

@@ -86,7 +86,7 @@ class Tools:
     def names(self, *, is_corpus_alone: bool) -> list[str]:
         """Return the names of the tools; is_corpus_alone leaves out those that every corpus has."""
         bundle = self.current()
-        own = tool_name(info_of(bundle))
+        own = tool_name(bundle.manifest.corpus)
         if is_corpus_alone or not isinstance(bundle, LoadedTexts):
             return [own]
         return [own, "search", "fetch", *(["list_documents"] if _has_documents(bundle) else [])]
@@ -94,7 +94,7 @@ class Tools:
     async def definitions(self, *, is_corpus_alone: bool) -> list[Object]:
         """Return the definitions of the tools in `names`."""
         bundle = self.current()
-        info, about = info_of(bundle), await self.describe()
+        info, about = bundle.manifest.corpus, await self.describe()
         own = _define(tool_name(info), f"Search {info.title or info.corpus}", about, input_schema(bundle))
         short = f"{about.partition(' Each text has')[0]}"
         return [own, *text_tools(short)][: len(self.names(is_corpus_alone=is_corpus_alone))]
@@ -166,11 +166,6 @@ class Tools:
         return _reference(id, passage.text, passage.metadata) | {"text": text, "metadata": passage.metadata}
 
 
-def info_of(bundle: Loaded) -> IndexInfo:
-    """Return what the manifest says of the texts."""
-    return bundle.manifest.corpus
-
-
 def tool_name(info: IndexInfo) -> str:
     """Return the name of the corpus's own tool, such as `search_python_documentation`."""
     title = info.title or SUFFIX.sub("", info.corpus)
@@ -185,7 +180,7 @@ def _has_documents(bundle: Loaded) -> bool:
 
 def describe_corpus(bundle: Loaded) -> str:
     """Return which texts are searched, and the columns by which a caller can choose, with the most frequent values."""
-    info = info_of(bundle)
+    info = bundle.manifest.corpus
     rows = bundle.rows if isinstance(bundle, LoadedTexts) else info.rows
     about = f"Search the {rows:,} texts of {info.title or info.corpus} and return those closest to a text."
     if info.description:
@@ -220,7 +215,7 @@ def input_schema(bundle: Loaded) -> Object:
     names = [name for name in OFFERED if name != "rerank" or bundle.manifest.rerank is not None]
     properties = {name: _brief(stated[name]) for name in names}
     properties["filter"] = {"type": "object", "description": FILTER}
-    if info_of(bundle).keywords is None:
+    if bundle.manifest.corpus.keywords is None:
         properties["mode"] = {"enum": ["semantic"], "description": "Texts with a similar meaning."}
     return {"type": "object", "properties": properties, "additionalProperties": False}
 

@@ -93,7 +93,10 @@ def test_a_pointer_to_nothing_is_refused(
     ("changes", "message"),
     [
         ({"format_version": 3}, "format_version is 3, this code reads 5"),
-        ({"model": {"prompts": {"query": "query: "}}}, "model is tests/mean-of-words or was exported otherwise"),
+        (
+            {"model": {"prompts": {"query": "query: "}}},
+            "another model, tests/mean-of-words, or its export with other options",
+        ),
         ({"index": None}, "holds a model and no texts"),
         ({"index": {"rows": 199}}, "rows of the index, rows of the passages and dim are"),
         ({"files": {"../x": {"bytes": 1, "sha256": "0" * 64}}}, "lists '../x', expected the name of a file"),
