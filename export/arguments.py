@@ -287,6 +287,8 @@ def _add_passages(parser: argparse.ArgumentParser) -> None:
     add("--base-url", default="", metavar="URL", help="where the folder of documents is published")
     site = "whose addresses of pages and headings Markdown has (default: github)"
     add("--anchors", choices=ANCHORS, default=GITHUB, help=site)
+    left_out = "leave out documents whose path has this form at its end, such as 404.html or drafts/*; can be repeated"
+    add("--exclude", action="append", metavar="GLOB", help=left_out)
     add("--strict", action="store_true", help="stop at a document that cannot be read")
 
 

@@ -280,7 +280,8 @@ def _read_corpus(
                     read_tokenizer(folder / TOKENIZER), documents.model, options.passage_tokens, options.overlap
                 )
             if has_documents:
-                reading = Reading(splitter, options.base_url, options.anchors, options.strict)
+                exclude = tuple(options.exclude or ())
+                reading = Reading(splitter, options.base_url, options.anchors, exclude, options.strict)
                 corpus = read_documents(path, fresh / PASSAGES, reading, on_progress)
             else:
                 split = splitter.split if options.split else None

@@ -23,6 +23,7 @@ index PATH [--out bundle/]         make an index of documents or rows, or update
   --model MODEL                    a sentence-transformer (default: all-MiniLM-L6-v2)
   --text-column, --id-column NAME  columns of a table
   --base-url URL                   where the documents are published
+  --exclude GLOB                   documents to leave out, such as 404.html or drafts/*
   --title, --description TEXT      what agents read about the texts
   --stem LANGUAGE                  language whose word endings keyword search ignores (default: english)
   --help-all                       all options

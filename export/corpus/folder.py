@@ -14,6 +14,7 @@ HIDDEN = "the name begins with a dot or an underscore"  # Spark and Hive skip th
 REPEATED = "a link leads to what is read already"
 SPECIAL = "neither a file nor a folder"
 BUNDLE = "a bundle, which an export has made"
+SITE = "a site that searches in the browser"
 
 
 def find_files(folder: Path) -> tuple[list[Path], tuple[Skipped, ...]]:
@@ -40,6 +41,8 @@ def find_files(folder: Path) -> tuple[list[Path], tuple[Skipped, ...]]:
             skipped.setdefault(REPEATED, []).append(path)
         elif _is_bundle(path):
             skipped.setdefault(BUNDLE, []).append(path)
+        elif _is_site(path) and path != folder:
+            skipped.setdefault(SITE, []).append(path)
         elif path.is_dir():
             for child in sorted(path.iterdir()):
                 if child.name[0] in "._":
@@ -69,6 +72,11 @@ def as_text(name: str) -> str:
 def _is_bundle(folder: Path) -> bool:
     """Return whether an export has made this folder. Other programs write a manifest.json too."""
     return all((folder / name).is_file() for name in (MANIFEST, MODEL, TOKENIZER))
+
+
+def _is_site(folder: Path) -> bool:
+    """Return whether `export site` has written this folder."""
+    return (folder / "service-worker.js").is_file() and all((folder / name).is_dir() for name in ("code", "data"))
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from unicodedata import category, normalize
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urlsplit
 
 
 class UnreadableError(Exception):
@@ -55,6 +55,8 @@ class Document:
     fields: dict[str, object] = field(default_factory=dict)  # metadata in the front matter
     running_lines: int = 0  # lines left out because they repeat at the edges of pages
     problem: str = ""  # what of it could not be read
+    canonical: str = ""  # the address that a page states
+    is_unlisted: bool = False  # whether it asks search engines not to list it
 
 
 def trimmed(text: str, start: int, end: int, parts: tuple[Block, ...] = (), header: str = "") -> list[Block]:
@@ -119,8 +121,11 @@ class Slugs:
         return f"{counted}-{self._taken[counted]}" if self._style == GITHUB else f"id{self._taken[counted]}"
 
 
-def page_address(path: str, base_url: str, style: str) -> str:
+def page_address(path: str, base_url: str, style: str, canonical: str = "") -> str:
     """Return the address of a page, whose path is relative to the folder; without a base URL a relative address.
+
+    The canonical address of an HTML page says whether its own ends in .html, in a slash or in neither. If it is that of
+    another page, it is the address.
 
     Pages written as HTML are served under their own names, except for an index.html, which is its folder's page.
     A Markdown file loses its suffix, as the style has it. It keeps it where the base URL shows files, and in the style
@@ -133,7 +138,16 @@ def page_address(path: str, base_url: str, style: str) -> str:
     stem, dot, suffix = name.rpartition(".")
     suffix = dot + suffix.lower()
     if suffix in HTML:
+        bare = (folder if stem == "index" else folder + slash + stem).strip("/")
         path = folder + slash if stem == "index" else path
+        stated = unquote(urlsplit(canonical).path)
+        for own in (bare, bare + "/", bare + suffix, folder + slash + name):
+            if canonical and bare and f"/{stated}".endswith(f"/{own}"):
+                path = own
+                break
+        else:
+            if canonical and bare:
+                return canonical
     elif suffix in MARKDOWN and AS_FILES not in base_url and (base_url or style != GITHUB):
         is_index = stem == "index" or (stem.lower() == "readme" and style != SPHINX)
         path = folder + slash + ("" if is_index else stem + {GITHUB: "", MKDOCS: "/", SPHINX: ".html"}[style])

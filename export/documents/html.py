@@ -18,7 +18,9 @@ from export.documents.document import Block, Document, DocumentPart, Heading, Un
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
-MAIN = ("[role=main]", "main article", "main", "article")  # the text is in the first that occurs once in a page
+BODY, IGNORED = "[data-search-body]", "data-search-ignore"  # what authors mark
+CANONICAL, ROBOTS = "link[rel=canonical i][href]", "meta[name=robots i][content*=noindex i]"
+MAIN = (BODY, "[role=main]", "main article", "main", "article")  # the text is in the first that occurs once in a page
 BOILERPLATE = "|nav|footer|form|svg|iframe|object|video|audio|canvas|button|select|"
 INVISIBLE = "|script|style|noscript|template|head|annotation|annotation-xml|rp|"
 CONTENT = "|article|main|section|"  # they contain headers and asides that are content
@@ -142,7 +144,10 @@ def read_html_text(html: str | bytes, path: Path, has_anchors: bool = True) -> D
     first = next((each.text for each in reader.blocks if isinstance(each, Heading) and each.level == 1), "")
     named = tree.css_first("title")
     title = first or (" ".join(named.text().split()) if named is not None else "") or path.stem
-    return Document(title, [DocumentPart("".join(reader.pieces), reader.blocks)])
+    link = tree.css_first(CANONICAL)
+    canonical = "" if link is None else (link.attributes["href"] or "").strip()
+    parts = [DocumentPart("".join(reader.pieces), reader.blocks)]
+    return Document(title, parts, canonical=canonical, is_unlisted=tree.css_first(ROBOTS) is not None)
 
 
 class _Reader:
@@ -275,6 +280,8 @@ def _is_content(node: "LexborNode", named: Mapping[str, str | None]) -> bool:
 
 
 def _is_boilerplate(node: "LexborNode", named: Mapping[str, str | None]) -> bool:
+    if IGNORED in named:
+        return True
     if f"|{node.tag}|" in BOILERPLATE:
         return node.tag != "form" or node.css_first(PAGE_ELEMENTS) is None
     if f"|{named.get('role')}|" in ROLES:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from urllib.parse import quote
 
@@ -29,6 +30,15 @@ FORMATS: dict[str, tuple[str, Callable[[Path, str], Document]]] = {
     ".docx": ("DOCX", lambda path, anchors: read_docx(path)),
     ".txt": ("plain text", lambda path, anchors: read_plain(path)),
 }
+# of a built site, which has an index.html: its own search, its error page, indexes of names and licences of scripts
+EXCLUDED_OF_SITE = (
+    "404.html",
+    "search.html",
+    "search/index.html",
+    "genindex.html",
+    "py-modindex.html",
+    "*LICENSE*.txt",
+)
 LARGEST_FILE = 200_000_000  # bytes of a file, except a PDF: it is read at once, and takes up to 15 times as much memory
 # what reading a file can take: bytes of memory and seconds of processor time, and how much more for its size
 MEMORY, MEMORY_OF_BYTE, MEMORY_OF_ZIPPED_BYTE = 256_000_000, 15, 100
@@ -42,6 +52,7 @@ class Reading:
     splitter: Splitter
     base_url: str = ""  # address at which the folder is published
     anchors: str = "github"  # style of the anchors in Markdown: one of ANCHORS
+    exclude: tuple[str, ...] = ()  # patterns of paths, at any depth, that are not read
     is_strict: bool = False  # whether a document that cannot be read is an error
     seconds: int = READING_SECONDS  # see READING_SECONDS
     memory: int = MEMORY  # see MEMORY
@@ -71,10 +82,16 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
     found, skipped = find_files(path) if path.is_dir() else ([path], ())
     folder = path if path.is_dir() else path.parent
     others: dict[str, list[str]] = {}
+    patterns = (*reading.exclude, *(EXCLUDED_OF_SITE if folder / "index.html" in found else ()))
+    files = []
     for file in found:
-        if (suffix := file.suffix.lower()) not in FORMATS:
-            others.setdefault(suffix, []).append(as_text(file.relative_to(folder).as_posix()))
-    files = [file for file in found if file.suffix.lower() in FORMATS]
+        name = as_text(file.relative_to(folder).as_posix())
+        if any(fnmatchcase(f"/{name}", f"*/{pattern}") for pattern in patterns):
+            others.setdefault("an excluded path", []).append(name)
+        elif (suffix := file.suffix.lower()) not in FORMATS:
+            others.setdefault(f"the suffix {suffix!r}", []).append(name)
+        else:
+            files.append(file)
     unreadable: list[str] = []
     incomplete: list[str] = []
     formats: Counter[str] = Counter()
@@ -90,6 +107,9 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
         for number, (((file,), limits), result) in enumerate(zip(calls, results, strict=True)):
             on_progress(READ, number / len(files))
             name = as_text(file.relative_to(folder).as_posix())
+            if isinstance(result, ReadDocument) and result.is_unlisted:
+                others.setdefault("a page with noindex", []).append(name)
+                continue
             if isinstance(result, ReadDocument):
                 for row in result.rows:
                     append(*row)
@@ -107,8 +127,8 @@ def read_documents(path: Path, passages: Path, reading: Reading, on_progress: On
     texts, ids, metadata = stored_columns(passages)
     if not texts:
         raise corpus_error(path, None, "; ".join(["no text", *unreadable[:1]]), "documents with text", "check the path")
-    by_suffix = [Skipped(f"the suffix {suffix!r}", len(names), names[0]) for suffix, names in sorted(others.items())]
-    corpus = Corpus(texts, ids, metadata, empty_texts=0, files=formats.total(), skipped=(*skipped, *by_suffix))
+    by_reason = [Skipped(reason, len(names), names[0]) for reason, names in sorted(others.items())]
+    corpus = Corpus(texts, ids, metadata, empty_texts=0, files=formats.total(), skipped=(*skipped, *by_reason))
     corpus = replace(corpus, unreadable=tuple(unreadable), incomplete=tuple(incomplete), running_lines=running_lines)
     return replace(corpus, documents=dict(formats), heading_prefix=True)
 
@@ -132,6 +152,7 @@ class ReadDocument:
     rows: list[tuple[str, str, str]]  # text, id and metadata of each passage
     running_lines: int
     problem: str  # what of it could not be read
+    is_unlisted: bool = False  # it asks not to be found
 
 
 def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
@@ -145,6 +166,8 @@ def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
     try:
         with refusing_changes(path):
             document = FORMATS[suffix][1](path, reading.anchors)
+            if document.is_unlisted:
+                return ReadDocument([], 0, "", is_unlisted=True)
             if document.problem and reading.is_strict:
                 raise UnreadableError(document.problem)
             rows = _rows(document, path.relative_to(folder).as_posix(), reading)
@@ -159,7 +182,7 @@ def read_document(folder: Path, reading: Reading, path: Path) -> ReadDocument:
 
 def _rows(document: Document, name: str, reading: Reading) -> list[tuple[str, str, str]]:
     rows = []
-    address = page_address(name, reading.base_url, reading.anchors)
+    address = page_address(name, reading.base_url, reading.anchors, document.canonical)
     name, document = as_text(name), replace(document, title=as_text(document.title))  # it can be the file's name
     numbers: Counter[str] = Counter()
     for number, passage in enumerate(divide(document, reading.splitter)):

@@ -121,9 +121,9 @@ def _check(bundle: Path, manifest: Manifest, out: Path) -> None:
     if index.keywords is not None and index.keywords.languages:
         found = "has stems of a language for each text, expected of one for all"
         raise BundleError(f"{bundle}: {found}; export the texts without --language-column")
-    others = sorted(path.name for path in out.iterdir() if path.name not in OWN) if out.is_dir() else []
-    if others and not (out / "index.html").is_file():
-        raise BundleError(f"{out}: holds {others[0]}, expected a new folder or an older site; name another --out")
+    names = sorted(path.name for path in out.iterdir()) if out.is_dir() else []
+    if names and CODE not in names:
+        raise BundleError(f"{out}: holds {names[0]}, expected a new folder or an older site; name another --out")
 
 
 def _check_size(bundle: Path, files: DataFiles, most_megabytes: float) -> None:

@@ -57,3 +57,20 @@ def test_mkdocs_takes_the_authors_own_anchor() -> None:
 )
 def test_a_page_has_the_address_of_the_site(path: str, base: str, style: str, address: str) -> None:
     assert page_address(path, base, style) == address
+
+
+@pytest.mark.parametrize(
+    ("path", "base", "canonical", "address"),
+    [
+        ("guide/a/index.html", "", "https://x.org/docs/guide/a/", "guide/a/"),
+        ("guide/a/index.html", "", "https://x.org/docs/guide/a", "guide/a"),
+        ("guide/a.html", "", "https://x.org/guide/a", "guide/a"),
+        ("guide/a.html", "https://y.org", "https://x.org/guide/a.html", "https://y.org/guide/a.html"),
+        ("1.0/a/index.html", "", "https://x.org/latest/a/", "https://x.org/latest/a/"),
+        ("index.html", "", "https://x.org/docs/", "./"),
+    ],
+)
+def test_a_canonical_address_says_how_an_address_ends_or_which_other_page_it_is(
+    path: str, base: str, canonical: str, address: str
+) -> None:
+    assert page_address(path, base, "github", canonical) == address

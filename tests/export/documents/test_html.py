@@ -27,6 +27,10 @@ CASES = {
         f"<article><header><h1 id=a>A</h1></header><p>{WORDS}</article>",
         [(("A",), "a", WORDS)],
     ),
+    "what authors mark": (
+        f"<main>menu<div data-search-body><h1 id=a>A</h1><p>{WORDS}<p data-search-ignore>{WORDS}</div></main>",
+        [(("A",), "a", WORDS)],
+    ),
     "Sphinx": (
         f'<div role="main"><section id="a"><h1>A<a class="headerlink" href="#a">¶</a></h1><p>{WORDS}</p>'
         f'<section id="b"><span id="c"></span><h2>B</h2><p>{WORDS}</p></section></section></div>',

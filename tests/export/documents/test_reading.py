@@ -98,6 +98,28 @@ def test_an_unchanged_folder_makes_the_same_bytes_and_an_update_embeds_one_edite
     assert not any(each.id.startswith("b.html") for each in open_passages(bundle_copy))
 
 
+def test_a_built_site_is_read_without_its_own_search_and_what_its_author_leaves_out(
+    folder: Path, bundle_copy: Path
+) -> None:
+    for name in ("index", "404", "search/index", "drafts/new/a", "find/index"):
+        (folder / f"{name}.html").parent.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.html").write_text(f"<link rel=canonical href=https://x.org/{name}><h1>{name}</h1>{WORDS}")
+    (folder / "main.js.LICENSE.txt").write_text(WORDS)
+    (folder / "thanks.html").write_text(f"<meta name=robots content='noindex, nofollow'>{WORDS}")
+    for name in ("code", "data"):
+        (folder / "find" / name).mkdir()
+    (folder / "find" / "service-worker.js").touch()
+    done = export(folder, bundle_copy, "--exclude", "drafts/*", "--exclude", "*.pdf")
+    assert summary(done, "files").startswith("5 read; 1 skipped: a site that searches in the browser, such as find; ")
+    assert "5 skipped: an excluded path, such as 404.html; " in summary(done, "files")
+    assert "1 skipped: a page with noindex, such as thanks.html; " in summary(done, "files")
+    assert {each.metadata["path"] for each in open_passages(bundle_copy)} == {
+        *("b.html", "c.txt", "e.docx", "guide/a.md", "index.html"),
+    }
+    (folder / "index.html").write_text(f"{WORDS} edited")
+    assert embedded(export(folder, bundle_copy, "--update", bundle_copy)) == "1 texts"
+
+
 def test_documents_that_cannot_be_read_are_listed(broken: Path, bundle_copy: Path) -> None:
     done = export(broken, bundle_copy)
     assert done.code == 0

@@ -117,10 +117,10 @@ def test_a_site_replaces_an_older_one_and_the_same_bundle_makes_the_same_files(
 def test_a_folder_with_something_else_is_refused_and_stays_as_it_is(
     site_bundle: Path, npm: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(BundleError, match=r"holds thesis\.txt, expected a new folder or an older site"):
+    (tmp_path / "index.html").write_text("the page of another program")
+    with pytest.raises(BundleError, match=r"holds index\.html, expected a new folder or an older site"):
         write_site(site_bundle, tmp_path, packages=npm)
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+    assert [path.name for path in tmp_path.iterdir()] == ["index.html"]
 
 
 def test_a_corpus_that_is_too_large_is_refused_with_its_sizes_unless_the_limit_is_raised(
