@@ -1,0 +1,47 @@
+"""The script of action.yml, in an empty folder without GitHub: two pushes of a built site."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from export.corpus import Corpus
+from function.engine.bundle import PASSAGES
+from function.engine.passages import Passages
+from tests.project import ROOT
+from tests.site.world import PACKAGES, packages_problem, write_site_bundle
+
+SCRIPT = ROOT / "deploy" / "site_action.sh"
+PAGES = {"index": "An angry goose", "a/index": "The night nurse", "drafts/b": "The mayor slept", "404": "Not found"}
+
+
+def test_a_push_with_one_changed_page_embeds_one_page(tmp_path: Path) -> None:
+    if (problem := packages_problem()) is not None:
+        pytest.skip(problem)
+    corpus = Corpus(["The ferry"], ["a"], ["{}"], empty_texts=0)
+    (tmp_path / "cache").mkdir()
+    bundle = write_site_bundle(tmp_path / "cache" / "bundle", corpus)  # so that the tests' model embeds the pages
+    for name, text in PAGES.items():
+        (tmp_path / "site" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "site" / f"{name}.html").write_text(f"<h1>Page</h1><p>{text}.", encoding="utf-8")
+    settings = {"HTML": "site", "EXCLUDE": "drafts/*\nnothing/*", "PACKAGES": str(PACKAGES)}
+
+    def push() -> int:
+        """Return how many texts a push embeds."""
+        environment = {**settings, "CACHE": "cache", "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
+        done = subprocess.run(
+            [SCRIPT, "build"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        (embedded,) = re.findall(r"embedded +(\d+) texts", done.stdout)
+        return int(embedded)
+
+    assert push() == 2
+    passages = Passages(bundle / PASSAGES)
+    assert [passages[row].metadata["url"] for row in range(2)] == ["a/", "./"]
+    first = (tmp_path / "site" / "find" / "index.html").read_bytes()
+    (tmp_path / "site" / "index.html").write_text("<h1>Page</h1><p>Forty ducks crossed.", encoding="utf-8")
+    assert push() == 1
+    assert (tmp_path / "site" / "find" / "index.html").read_bytes() != first
