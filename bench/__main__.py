@@ -15,8 +15,8 @@ from bench.texts import add_data_argument
 # The measurements in the order in which `all` makes them: quick ones without Docker first, those that take hours last.
 # Each is a module with its docstring as help, `add_arguments` and `run`.
 MEASUREMENTS = (
-    *("accuracy", "modes", "documents", "site-questions", "browser", "box", "throughput", "warm", "serve"),
-    *("cold-start", "memory", "scale", "nearest"),
+    *("accuracy", "modes", "documents", "browser", "box", "throughput", "warm", "serve", "cold-start", "memory"),
+    *("site-questions", "scale", "nearest"),
 )
 COMMANDS = ("demo", *MEASUREMENTS, "all", "tables")
 ALL = "Make all measurements again, each in a process of its own; skip, with the reason, those that cannot run here."

@@ -1,14 +1,11 @@
 """46 questions about this documentation, whose answering pages were written down first: the site search and Pagefind.
 
-Both read the built pages of `make docs`. Pagefind searches for all words of a question; where it finds no page that has
-them all, it returns none. `npm install --prefix build/pagefind pagefind` installs it. In our search a page is as good
-as its best passage.
+Both read the built pages of `make docs`. In our search a page is as good as its best passage.
 """
 
 import argparse
 import json
 import subprocess
-import sys
 from collections.abc import Sequence
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -19,7 +16,7 @@ from threading import Thread
 from typing import Literal
 
 from bench.report import Missing, console, make_provenance, report
-from semsearch import Search
+from semsearch import Search, index
 
 QUESTIONS = Path(__file__).with_suffix(".tsv")  # a question and the pages that answer it
 NATURAL = 16  # the first ones, as a reader would ask somebody
@@ -47,18 +44,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Measure and report."""
     pagefind = options.pagefind / "node_modules" / ".bin" / "pagefind"
-    for path, command in ((options.site, "make docs"), (pagefind, f"npm install --prefix {options.pagefind} pagefind")):
-        if not path.exists():
-            raise Missing(f"{path}: is not there; run `{command}`")
+    if not (options.site.exists() and pagefind.exists()):
+        raise Missing("site-questions needs `make docs` and `npm install --prefix build/pagefind pagefind`")
     lines = [line.split("\t") for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
     texts, expected = [text for text, _ in lines], [pages.split() for _, pages in lines]
-    bundle = options.work / "site-questions"
-    command = [sys.executable, "-m", "semsearch", "index", options.site, "--out", bundle]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    search, ranked = Search(bundle), {}
+    index(options.site, out=options.work / "site-questions")
+    search, ranked = Search(options.work / "site-questions"), {}
     for mode in MODES:
-        hits = (search.search(text, mode=mode, group_by="path", group_size=1, top_k=DEPTH) for text in texts)
-        ranked[str(mode)] = [[hit.metadata["url"] for hit in each] for each in hits]
+        replies = (search.search(text, mode=mode, group_by="path", group_size=1, top_k=DEPTH) for text in texts)
+        ranked[str(mode)] = [[hit.metadata["url"] for hit in each] for each in replies]
     ranked["Pagefind"] = ask_pagefind(pagefind, options.site, texts)
     rows = []
     for name, pages in ranked.items():

@@ -23,9 +23,15 @@ def check(tools: Path, path: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("workflow", ["ours", "nightly", "environments.md", "browser.md"])
+@pytest.mark.parametrize("workflow", ["ours", "nightly", "environments.md", "browser.md", "search-box.md"])
 def test_a_workflow_is_what_github_reads(tools: Path, tmp_path: Path, workflow: str) -> None:
     files = {"ours": ROOT / ".github" / "workflows" / "ci.yml", "nightly": ROOT / "deploy" / "nightly.yaml"}
     path = files.get(workflow) or shown(tmp_path, workflow)
     done = check(tools, path)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_action_is_what_github_reads(tools: Path) -> None:
+    command = [tools / "check-jsonschema", "--builtin-schema", "vendor.github-actions", ROOT / "action.yml"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
