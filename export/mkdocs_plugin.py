@@ -54,7 +54,7 @@ class SemanticSearch(BasePlugin[Options]):  # type: ignore[misc]
         if self._is_served:
             return
         site, bundle = Path(config.site_dir), Path(config.config_file_path).parent / self.config.bundle
-        index = ["--corpus", str(site), "--out", str(bundle), "--title", config.site_name]
+        index = ["--corpus", str(site), "--out", str(bundle), "--title", config.site_name, "--queries", "table"]
         index += [word for pattern in self.config.exclude for word in ("--exclude", pattern)]
         index += ["--update", str(bundle)] if (bundle / MANIFEST).is_file() else []
         packages = ["--packages", self.config.packages] if self.config.packages else []
