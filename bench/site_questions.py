@@ -20,7 +20,6 @@ from semsearch import Search, index
 
 QUESTIONS = Path(__file__).with_suffix(".tsv")  # a question and the pages that answer it
 NATURAL = 16  # the first ones, as a reader would ask somebody
-DEPTH = 10  # pages
 MODES: tuple[Literal["hybrid", "semantic", "keyword"], ...] = ("hybrid", "semantic", "keyword")
 ASK = """
 const [address, questions] = process.argv.slice(2);
@@ -46,17 +45,16 @@ def run(options: argparse.Namespace) -> int:
     pagefind = options.pagefind / "node_modules" / ".bin" / "pagefind"
     if not (options.site.exists() and pagefind.exists()):
         raise Missing("site-questions needs `make docs` and `npm install --prefix build/pagefind pagefind`")
-    lines = [line.split("\t") for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
-    texts, expected = [text for text, _ in lines], [pages.split() for _, pages in lines]
+    texts, expected = zip(*(line.split("\t") for line in QUESTIONS.read_text().splitlines()), strict=True)
     index(options.site, out=options.work / "site-questions")
     search, ranked = Search(options.work / "site-questions"), {}
     for mode in MODES:
-        replies = (search.search(text, mode=mode, group_by="path", group_size=1, top_k=DEPTH) for text in texts)
+        replies = (search.search(text, mode=mode, group_by="path", group_size=1, top_k=10) for text in texts)
         ranked[str(mode)] = [[hit.metadata["url"] for hit in each] for each in replies]
     ranked["Pagefind"] = ask_pagefind(pagefind, options.site, texts)
     rows = []
     for name, pages in ranked.items():
-        places = [place_of(urls, answers) for urls, answers in zip(pages, expected, strict=True)]
+        places = [place_of(urls, answers.split()) for urls, answers in zip(pages, expected, strict=True)]
         for kind, some in (("natural", places[:NATURAL]), ("others", places[NATURAL:]), ("all", places)):
             first, third = (sum(place <= most for place in some) / len(some) for most in (1, 3))
             mean = sum(1 / place for place in some) / len(some)
@@ -81,7 +79,8 @@ def ask_pagefind(program: Path, site: Path, questions: Sequence[str]) -> list[li
         subprocess.run([program, "--site", copy, "--quiet"], check=True)
         (Path(temporary) / "pagefind.mjs").write_bytes((copy / "pagefind" / "pagefind.js").read_bytes())
         (Path(temporary) / "ask.mjs").write_text(ASK, encoding="utf-8")
-        server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=copy))
+        quiet = type("Quiet", (SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
+        server = ThreadingHTTPServer(("127.0.0.1", 0), partial(quiet, directory=copy))
         Thread(target=server.serve_forever, daemon=True).start()
         ask = ["node", "ask.mjs", f"http://127.0.0.1:{server.server_port}", json.dumps(questions)]
         found: list[list[str]] = json.loads(

@@ -14,7 +14,7 @@ HIDDEN = "the name begins with a dot or an underscore"  # Spark and Hive skip th
 REPEATED = "a link leads to what is read already"
 SPECIAL = "neither a file nor a folder"
 BUNDLE = "a bundle, which an export has made"
-SITE = "a site that searches in the browser"
+STATIC_SITE = "a site that searches in the browser"
 
 
 def find_files(folder: Path) -> tuple[list[Path], tuple[Skipped, ...]]:
@@ -42,7 +42,7 @@ def find_files(folder: Path) -> tuple[list[Path], tuple[Skipped, ...]]:
         elif _is_bundle(path):
             skipped.setdefault(BUNDLE, []).append(path)
         elif _is_site(path) and path != folder:
-            skipped.setdefault(SITE, []).append(path)
+            skipped.setdefault(STATIC_SITE, []).append(path)
         elif path.is_dir():
             for child in sorted(path.iterdir()):
                 if child.name[0] in "._":
