@@ -9,14 +9,12 @@ docs/relevance.md has the comparison with other divisors.
 ignores how much better one row is than the next.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from function.engine.bundle import CONVEX, KeywordsInfo
 from function.engine.keyword.matches import Matches
 from function.engine.quantization import Embeddings
-from function.engine.semantic.index import DECIMALS, FEW_HITS, MOST_HITS, Hit, Index, Mask, Rows
+from function.engine.semantic.index import DECIMALS, FEW_HITS, MOST_HITS, Hit, Index, Mask, Rows, Scored
 from function.engine.tensors import Array
 
 # Minimum rows of each search. It is constant, so that the first results do not change with the number of results.
@@ -40,16 +38,31 @@ def fuse(
     *,
     exact: bool = False,
 ) -> list[Hit]:
+    """Return the hits of `fuse_rows`."""
+    return fuse_rows(index, query, matches, info, top_k, allowed, exact=exact).hits()
+
+
+def fuse_rows(
+    index: Index,
+    query: Embeddings,
+    matches: Matches,
+    info: KeywordsInfo,
+    top_k: int,
+    allowed: Mask | None = None,
+    *,
+    exact: bool = False,
+    rough: bool = False,
+) -> Scored:
     """Return the top_k rows by both scores, best first; rows with equal scores are in the order of the corpus.
 
-    The `scores` of a hit are its cosine to the query, "semantic", and its BM25 score, "keyword".
+    The `parts` are the cosine to the query, "semantic", and the BM25 score, "keyword".
 
     query is (dim,) float32 of unit length. exact finds the top_k of all rows, not only of those that the two searches
-    add. allowed is (rows,) bool: only rows where it is true are returned; None means the rows that `matches` allows. A
-    mask changes no score of "convex".
+    add. rough lets them add fewer for more than MOST_HITS rows. allowed is (rows,) bool: only rows where it is true are
+    returned; None means the rows that `matches` allows. A mask changes no score of "convex".
     """
     within = matches if allowed is None else matches.within(allowed)
-    count = max(FUSED_CANDIDATES, 2 * top_k)
+    count = max(FUSED_CANDIDATES, top_k if rough else 2 * top_k)
     if exact and info.fusion != CONVEX:
         count = max(count, within.rows)  # the rank of a row depends on all others
     by_words = within.best_rows(count)
@@ -59,49 +72,32 @@ def fuse(
     has_bound = info.fusion == CONVEX and index.is_complete
     depth = FEW_HITS if has_bound and top_k <= FEW_RESULTS else count
     while True:
-        similar, cosines = index.best(query, depth, within.allowed, exact=exact)
+        similar, cosines = index.best(query, depth, within.allowed, exact=exact, rough=rough)
         rows = np.array(sorted({*similar.tolist(), *by_words.tolist()}), np.intp)  # np.union1d would import numpy.ma
         scored = _score(index, query, within, divisor, info, rows)
+        best = scored.take(np.lexsort((rows, -scored.scores))[:top_k])
         if len(similar) < depth or not has_bound or (depth == count and not exact):
-            return scored.best(top_k)
+            return best
         # upper bound for a row that neither search has found: the last cosine and the last BM25 score
         last = float(within.scores_of(by_words[-1:])[0]) if len(by_words) == count else 0.0
         bound = np.round(info.fusion_weight * cosines[-1] + (1 - info.fusion_weight) * last / divisor, DECIMALS)
         if np.count_nonzero(scored.scores > bound) >= max(top_k, FEW_RESULTS):
-            return scored.best(top_k)
+            return best
         if depth == count:
             count *= DEEPER
             by_words = within.best_rows(count)
         depth = count
 
 
-@dataclass(frozen=True, slots=True)
-class FusedRows:
-    """Rows (n,), and of each row its score, its cosine to the query and its BM25 score, (n,) float64."""
-
-    rows: Rows
-    scores: Array[np.float64]
-    semantic: Array[np.float64]
-    keyword: Array[np.float64]
-
-    def best(self, top_k: int) -> list[Hit]:
-        """Return the top_k rows with the highest scores, best first."""
-        best = np.lexsort((self.rows, -self.scores))[:top_k].tolist()
-        rows, scores, semantic = self.rows.tolist(), self.scores.tolist(), self.semantic.tolist()
-        keyword = np.round(self.keyword, DECIMALS).tolist()
-        return [Hit(rows[i], scores[i], {"semantic": semantic[i], "keyword": keyword[i]}) for i in best]
-
-
-def _score(
-    index: Index, query: Embeddings, matches: Matches, divisor: float, info: KeywordsInfo, rows: Rows
-) -> FusedRows:
+def _score(index: Index, query: Embeddings, matches: Matches, divisor: float, info: KeywordsInfo, rows: Rows) -> Scored:
     keyword = matches.scores_of(rows).astype(np.float64)
     semantic = index.scores(query, rows)
     if info.fusion == CONVEX:
         scores = info.fusion_weight * semantic + (1 - info.fusion_weight) * keyword / divisor
     else:
         scores = _reciprocal_rank(semantic) + np.where(keyword > 0, _reciprocal_rank(keyword), 0)
-    return FusedRows(rows, np.round(scores, DECIMALS), semantic, keyword)
+    parts = {"semantic": semantic, "keyword": np.round(keyword, DECIMALS)}
+    return Scored(rows, np.round(scores, DECIMALS), parts)
 
 
 def _reciprocal_rank(scores: Array[np.float64]) -> Array[np.float64]:

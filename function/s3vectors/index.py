@@ -112,14 +112,15 @@ class RemoteIndex(Index):
         self._pages: Iterator[Page] = iter(())
 
     def best(
-        self, query: Embeddings, top_k: int, allowed: Mask | None = None, *, exact: bool = False
+        self, query: Embeddings, top_k: int, allowed: Mask | None = None, *, exact: bool = False, rough: bool = False
     ) -> tuple[Rows, Array[np.float64]]:
         """Return the top_k rows most like the query, best first, and their scores: (n,) each.
 
         They are fewer if the service ranks no more.
 
         Equal rows are in the order of the corpus. query is (dim,) float32 of unit length, the same in each call.
-        allowed is (rows,) bool, some of the rows that the filter keeps; None allows them all. `exact` is ignored.
+        allowed is (rows,) bool, some of the rows that the filter keeps; None allows them all. `exact` and
+        `rough` are ignored.
         """
         mask = self._allowed if allowed is None else allowed
         left = self._count(mask)

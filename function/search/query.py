@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from function.engine.passages import Passage, Passages
-from function.engine.semantic.index import Hit
+from function.engine.semantic.index import Hit, Scored
 
 if TYPE_CHECKING:
     from function.engine.keyword.corrections import Correction
@@ -119,11 +119,13 @@ Search = Callable[[Query, Lap], Awaitable[Found]]
 class Ranking:
     """The ranking of the texts for a query, which is not computed yet: `find` returns its first hits among some rows.
 
-    `matching` returns (rows,) bool, or None if every text can be found. `corrected` is that of `Found`, and `completed`
-    has the terms that complete the last word of the query. `queries` is that of `Found`.
+    `best` returns its first rows too, and misses more of the last ones. `matching` returns (rows,) bool, or None if
+    every text can be found. `corrected` is that of `Found`, and `completed` has the terms that complete the last word
+    of the query. `queries` is that of `Found`.
     """
 
     find: "Find"
+    best: Callable[[int], Scored]
     matching: "Callable[[], Mask | None]"
     is_truncated: bool
     corrected: "Mapping[str, Correction] | None" = None

@@ -13,7 +13,7 @@ from function.engine.bundle import BY_MODEL, BY_TABLE, CONVEX
 from function.engine.loading import Loaded, LoadedBundle, LoadedTexts
 from function.engine.passages import Passage, Passages
 from function.engine.quantization import Embeddings
-from function.engine.semantic.index import Hit, Index
+from function.engine.semantic.index import Hit, Index, Scored
 from function.executor import Executor
 from function.search.query import (
     Found,
@@ -147,7 +147,10 @@ class _BundleSearch:
             def find_similar(count: int, mask: "Mask | None") -> list[Hit]:
                 return index.search(embedding, count, allowed if mask is None else mask, exact=query.exact)
 
-            return Ranking(find_similar, lambda: allowed, is_truncated, queries=queries)
+            def best_similar(count: int) -> Scored:
+                return Scored(*index.best(embedding, count, allowed, exact=query.exact, rough=True))
+
+            return Ranking(find_similar, best_similar, lambda: allowed, is_truncated, queries=queries)
         keywords = bundle.keywords if isinstance(bundle, LoadedTexts) else None
         if keywords is None:
             raise SearchError(f"mode: found {query.mode!r}, but {NO_KEYWORDS}")
@@ -159,9 +162,15 @@ class _BundleSearch:
         match = partial(keywords.match, text, allowed, prefix=query.prefix and row is None, correct=query.correct)
         matches = await self._run(match, is_long=self._is_large or len(text) > SHORT_QUERY)
         if query.mode == "keyword":
-            is_truncated = matches.is_truncated
-            return Ranking(matches.best, lambda: matches.scores > 0, is_truncated, matches.corrected, matches.completed)
-        from function.engine.hybrid import fuse  # only a hybrid search needs it
+            return Ranking(
+                matches.best,
+                matches.scored,
+                lambda: matches.scores > 0,
+                matches.is_truncated,
+                matches.corrected,
+                matches.completed,
+            )
+        from function.engine.hybrid import fuse, fuse_rows  # only a hybrid search needs it
 
         lap("keyword")
         embedding, is_truncated = await embed()
@@ -169,13 +178,20 @@ class _BundleSearch:
         def find_both(count: int, mask: "Mask | None") -> list[Hit]:
             return fuse(index, embedding, matches, info, count, mask, exact=query.exact)
 
-        is_truncated |= matches.is_truncated
-        return Ranking(find_both, lambda: matches.allowed, is_truncated, matches.corrected, matches.completed, queries)
+        return Ranking(
+            find_both,
+            lambda count: fuse_rows(index, embedding, matches, info, count, exact=query.exact, rough=True),
+            lambda: matches.allowed,
+            is_truncated or matches.is_truncated,
+            matches.corrected,
+            matches.completed,
+            queries,
+        )
 
 
 def _boosted(ranking: Ranking, boost: dict[str, Any], bundle: LoadedTexts, mode: str) -> Ranking:
     """Return the ranking with boosts. Raises SearchError, which lists the columns."""
-    from function.engine.metadata.boosts import boosted, read_boosts  # only a query with a boost needs it
+    from function.engine.metadata.boosts import MOST_BOOSTED, boosted, read_boosts  # only a query with a boost needs it
     from function.engine.metadata.filters import FilterError
 
     columns: Columns = bundle.columns
@@ -183,7 +199,8 @@ def _boosted(ranking: Ranking, boost: dict[str, Any], bundle: LoadedTexts, mode:
         boosts = read_boosts(boost, columns.kinds)
     except FilterError as error:
         raise filter_error(error, columns.kinds) from None
-    return replace(ranking, find=boosted(ranking.find, boosts, columns, mode, time()))
+    best = ranking.best(MOST_BOOSTED)
+    return replace(ranking, find=boosted(ranking.find, best, boosts, columns, mode, time()))
 
 
 def _filtered_rows(condition: dict[str, Any], bundle: LoadedTexts) -> "Mask":

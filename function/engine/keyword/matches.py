@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from function.engine.semantic.index import DECIMALS, Hit, Mask, Rows, largest
+from function.engine.semantic.index import DECIMALS, Hit, Mask, Rows, Scored, largest
 from function.engine.tensors import AnyArray, Array
 
 if TYPE_CHECKING:
@@ -134,9 +134,12 @@ class Matches:
         """
         if allowed is not None:
             return self.within(allowed).best(top_k)
+        return self.scored(top_k).hits()
+
+    def scored(self, top_k: int) -> Scored:
+        """Return the rows and the scores of `best`."""
         rows = self.best_rows(top_k)
-        scores = self.scores_of(rows).tolist()
-        return [Hit(row, round(score, DECIMALS)) for row, score in zip(rows.tolist(), scores, strict=True)]
+        return Scored(rows, self.scores_of(rows).astype(np.float64).round(DECIMALS))
 
     def best_rows(self, top_k: int) -> Rows:
         """Return the rows of `best`."""

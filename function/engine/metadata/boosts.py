@@ -7,7 +7,6 @@ A date adds weight * 0.5 ** (age / half_life), a value that is equal adds weight
 A row without a value gets nothing, nor does a negative number; a date in the future counts as now.
 """
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -17,7 +16,7 @@ import numpy as np
 from function.engine.metadata.columns import Column, Columns, Mask, stored_value
 from function.engine.metadata.filters import FilterError
 from function.engine.ranking import Find
-from function.engine.semantic.index import DECIMALS, Hit, Rows
+from function.engine.semantic.index import DECIMALS, Hit, Rows, Scored
 from function.engine.tensors import Array
 
 MOST_BOOSTED = 200  # best hits that get a boost
@@ -75,35 +74,32 @@ def boost_rows(boosts: Sequence[Boost], columns: Columns, rows: Rows, now: float
             total += boost.weight * column.equals_any([boost.operand])[rows]
             continue
         assert isinstance(column, Column)  # only the ids are something else, which are strings
-        values = column.ordered[rows] if column.codes is None else np.asarray(column.values)[column.ordered[rows]]
-        numbers = np.where(column.exists()[rows], values.astype(np.float64), -math.inf)
+        numbers = column.ordered[rows]
+        if column.codes is not None:
+            numbers = np.asarray(column.values)[numbers]
         if boost.kind == "log":
-            total += boost.weight * np.log1p(np.maximum(numbers, 0))
+            added = np.log1p(np.maximum(numbers, 0))
         else:
-            total += boost.weight * 0.5 ** (np.maximum(now - numbers / 1e6, 0) / boost.operand)
+            added = np.exp2(np.minimum((numbers - now * 1e6) / (boost.operand * 1e6), 0))
+        total += boost.weight * (added if column.present is None else added * column.exists()[rows])
     return total
 
 
-def boosted(find: Find, boosts: Sequence[Boost], columns: Columns, mode: str, now: float) -> Find:
-    """Return what finds the first hits when the MOST_BOOSTED best ones are ordered with their boosts.
+def boosted(find: Find, candidates: Scored, boosts: Sequence[Boost], columns: Columns, mode: str, now: float) -> Find:
+    """Return what finds the first hits when the candidates, the best rows, are ordered with their boosts.
 
     mode is the name of the ranking's score in the `scores` of a hit.
     """
-    candidates = find(MOST_BOOSTED, None)
-    rows, scores = np.array([hit.row for hit in candidates], np.intp), np.array([hit.score for hit in candidates])
+    rows, scores, parts = candidates
     added = np.round(boost_rows(boosts, columns, rows, now), DECIMALS)
     sums = np.round(scores + added, DECIMALS)
-    order = np.argsort(-sums, kind="stable")
+    best = Scored(rows, sums, {**parts, mode: scores, "boost": added}).take(np.argsort(-sums, kind="stable"))
 
     def find_boosted(count: int, mask: Mask | None) -> list[Hit]:
-        places = (order if mask is None else order[mask[rows[order]]])[:count].tolist()
-        first = [
-            Hit(int(rows[i]), float(sums[i]), own | {mode: float(scores[i]), "boost": float(added[i])})
-            for i, own in ((i, candidates[i].scores or {}) for i in places)
-        ]
-        if len(first) == count or len(candidates) < MOST_BOOSTED:
+        places = np.arange(len(rows)) if mask is None else np.flatnonzero(mask[best.rows])
+        first = best.take(places[:count]).hits()
+        if len(first) == count or len(rows) < MOST_BOOSTED:
             return first
-        # no other hit scores more than a candidate, because a boost is not negative
         return (first + [hit for hit in find(count, mask) if hit.row not in rows])[:count]
 
     return find_boosted

@@ -29,7 +29,7 @@ export function boosted(find, boosts, columns, mode, now) {
       return weight * (half ? 0.5 ** (Math.max(now - number / 1e6, 0) / half) : Math.log1p(Math.max(number, 0)));
     };
   });
-  const best = find(MOST_BOOSTED, null).map(({ row, score, scores }) => {
+  const best = find(MOST_BOOSTED, null, true).map(({ row, score, scores }) => {
     const boost = round(parts.reduce((sum, part) => sum + part(row), 0));
     return { row, score: round(Number(score) + boost), scores: { ...scores, [mode]: Number(score), boost } };
   });

@@ -11,14 +11,14 @@ const RRF_RANK = 60;
 /** @typedef {import("./semantic.js").Index} Index */
 /** @typedef {import("./keywords.js").Matches} Matches */
 
-/** @type {(index: Index, query: Float32Array, matches: Matches, info: Info, count: number, allowed: Mask) => Hit[]} */
-export function fuse(index, query, matches, { fusion, fusion_weight: weight }, count, allowed) {
+/** @type {(index: Index, query: Float32Array, matches: Matches, info: Info, count: number, allowed: Mask, rough?: boolean) => Hit[]} */
+export function fuse(index, query, matches, { fusion, fusion_weight: weight }, count, allowed, rough = false) {
   const within = matches.within(allowed);
-  const many = Math.max(CANDIDATES, 2 * count);
+  const many = Math.max(CANDIDATES, rough ? count : 2 * count);
   const byWords = within.bestRows(many);
   const divisor = Math.max(matches.highest, ATTAINABLE * matches.attainable) || 1;
   const add = (/** @type {number} */ depth) => {
-    const similar = index.search(query, depth, within.allowed);
+    const similar = index.search(query, depth, within.allowed, rough);
     const rows = Int32Array.from(new Set([...similar.map(({ row }) => row), ...byWords])).sort();
     const semantic = Array.from(rows, (row) => index.score(query, row));
     const keyword = Array.from(rows, (row) => within.scores[row]);

@@ -25,10 +25,10 @@ export class Index {
 
   /**
    * Return the rows most like the query, best first. Equal rows are in the order of the corpus.
-   * @type {(query: Float32Array, count: number, allowed: Mask) => {row: number, score: number}[]}
+   * @type {(query: Float32Array, count: number, allowed: Mask, rough?: boolean) => {row: number, score: number}[]}
    */
-  search(query, count, allowed) {
-    const rows = this.candidates(query, count, rowsOf(allowed, this.rows));
+  search(query, count, allowed, rough = false) {
+    const rows = this.candidates(query, count, rowsOf(allowed, this.rows), rough);
     const scores = new Float64Array(rows.length);
     for (let i = 0; i < rows.length; i++) scores[i] = this.score(query, rows[i]);
     return best(scores, count, rows).map((i) => ({ row: rows[i], score: scores[i] }));
@@ -51,12 +51,12 @@ export class Index {
 
   /**
    * Return the rows to score, of those that are allowed.
-   * @type {(query: Float32Array, count: number, allowed: Int32Array) => Int32Array}
+   * @type {(query: Float32Array, count: number, allowed: Int32Array, rough: boolean) => Int32Array}
    */
-  candidates(query, count, allowed) {
+  candidates(query, count, allowed, rough) {
     const { stages, rows } = this;
     if (!stages || (allowed.length < rows && allowed.length <= EXHAUSTIVE_ROWS)) return allowed;
-    const width = Math.ceil(count / FEW_HITS);
+    const width = Math.ceil(count / (rough ? Math.max(FEW_HITS, Math.floor(stages.rescored / 2)) : FEW_HITS));
     const own = signs(query);
     const same = sums(this.bits, allowed, own.length, (byte, i) => -countBits(byte ^ own[i]));
     if (allowed.length < rows && allowed.length > rows / ROWS_PER_TAKEN) {

@@ -167,8 +167,8 @@ export class Site {
     lap("embed");
     /** @type {Find} */
     const find = matches
-      ? (count, mask) => fuse(index, query.embedding, matches, this.info.index.keywords, count, mask)
-      : (count, mask) => index.search(query.embedding, count, mask ?? allowed);
+      ? (count, mask, rough) => fuse(index, query.embedding, matches, this.info.index.keywords, count, mask, rough)
+      : (count, mask, rough) => index.search(query.embedding, count, mask ?? allowed, rough);
     const matching = () => (matches ? matches.allowed : allowed);
     return { find, matching, corrected, completed, truncated: isTruncated || query.isTruncated };
   }

@@ -8,7 +8,7 @@ export type Hit = { row: number; score: number | null; scores?: Record<string, n
 /** What each column adds to scores */
 export type Boosts = Record<string, { weight: number; half_life?: string; equals?: any; log?: true }>;
 /** Returns the first hits of a ranking among the rows of a mask. */
-export type Find = (count: number, allowed: Mask) => Hit[];
+export type Find = (count: number, allowed: Mask, rough?: boolean) => Hit[];
 /** The value of a row in a column; of a date, microseconds since 1970 */
 export type Value = string | number | bigint | boolean;
 export type Test = (value: Value) => boolean;

@@ -69,6 +69,15 @@ def test_hits_are_those_of_brute_force(rows: int, dim: int, top_k: int, seed: in
     assert len({hit.row for hit in hits}) == len(hits) == min(top_k, rows)
 
 
+def test_a_rough_search_misses_only_some_of_the_last_rows() -> None:
+    embeddings = unit_rows(EXHAUSTIVE_ROWS + 1_001, 64, seed=5)
+    index, query = index_of(embeddings[:-1]), embeddings[-1]
+    rough, usual = (index.best(query, 200, rough=rough)[0].tolist() for rough in (True, False))
+    assert len(rough) == 200
+    assert rough[:FEW_HITS] == usual[:FEW_HITS]
+    assert 150 < len({*rough} & {*usual}) < 200
+
+
 def test_the_rows_of_a_bundle_are_found_as_brute_force_over_its_embeddings_finds_them(
     bundle: Path, embedder: Embedder, corpus: Corpus
 ) -> None:
