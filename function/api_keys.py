@@ -28,7 +28,12 @@ from function.search.search import make_search
 from function.settings import ApiKey, Settings, SettingsError, hash_key, read_hashes
 from function.telemetry import Log
 
-OPEN_PATHS = ("/health", "/")  # paths whose GET and HEAD need no key: they reveal nothing about the texts
+# Paths whose GET and HEAD need no key: they reveal nothing about the texts. Clients of MCP read the last two before
+# they have a token.
+OPEN_PATHS = (
+    *("/health", "/"),
+    *("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"),
+)
 SCHEME = {"type": "http", "scheme": "bearer", "description": "One of the server's API keys."}
 SECONDS_KEPT = 60.0  # keys from AWS are read again after this time, so a removed key is refused after it
 STORE_TIMEOUT = 2.0  # maximum time between two bytes of AWS's answer with the keys

@@ -14,6 +14,7 @@ from cfnlint.decode import cfn_yaml
 from cfnlint.template import Template
 
 from function.app import App
+from function.routes.clients.mcp import ISSUER_HEADER, OAUTH_METADATA
 from function.routes.schemas import describe_app
 from function.settings import DEFAULT_TEXTS, LAMBDA_TOKENS, Settings
 from tests.function.test_api_keys import PARAMETER, SECRET
@@ -28,6 +29,7 @@ OPERATIONS: dict[tuple[str, str], dict[str, Any]] = {
     for path, methods in API["DefinitionBody"]["paths"].items()
     for method, operation in methods.items()
 }
+METADATA = (OAUTH_METADATA, f"{OAUTH_METADATA}/mcp")
 NOTHING = {"Ref": "AWS::NoValue"}
 
 
@@ -44,16 +46,23 @@ def test_the_api_has_the_routes_of_the_app_and_no_other(make_app: Callable[..., 
     routes = {(method.upper(), path) for path, methods in paths.items() for method in methods}
     routes.add(("GET", "/openapi.json"))
     routes |= {("HEAD", path) for method, path in routes if method == "GET"}
+    routes |= {(method, path) for method in ("GET", "HEAD") for path in METADATA}  # not in the OpenAPI document
     routes |= {("GET", "/mcp")}  # a client of MCP expects the function's 405, not the API's 404
     assert {(method, path.replace("+}", "}")) for method, path in OPERATIONS} == routes
 
 
+def test_the_issuer_of_tokens_is_that_of_the_parameter_and_never_the_callers() -> None:
+    integration = OPERATIONS["GET", OAUTH_METADATA]["x-amazon-apigateway-integration"]
+    condition, given, otherwise = integration["requestParameters"]["Fn::If"]
+    assert (condition, given) == ("IsJwt", {f"overwrite:header.{ISSUER_HEADER}": {"Ref": "JwtIssuer"}})
+    assert list(otherwise) == [f"remove:header.{ISSUER_HEADER}"]
+
+
 def test_every_route_is_closed_unless_a_parameter_opens_it_and_calls_the_alias() -> None:
     assert PARAMETERS["Authorization"]["Default"] == "IAM"
-    for operation in OPERATIONS.values():
-        assert operation["security"] == {
-            "Fn::If": ["IsIam", [{"AWS_IAM": []}], {"Fn::If": ["IsJwt", [{"jwt": []}], []]}]
-        }
+    for (_, path), operation in OPERATIONS.items():
+        others = [] if path in METADATA else {"Fn::If": ["IsJwt", [{"jwt": []}], []]}  # read before there is a token
+        assert operation["security"] == {"Fn::If": ["IsIam", [{"AWS_IAM": []}], others]}
         integration = operation["x-amazon-apigateway-integration"]
         assert integration["uri"]["Fn::Sub"].endswith(f"${{Function.Arn}}:{FUNCTION['AutoPublishAlias']}/invocations")
         assert integration["payloadFormatVersion"] == "2.0"  # the format of function.events.HttpApi

@@ -24,6 +24,7 @@ from function.engine.embedder import Embedder
 from function.engine.loading import LoadedTexts, load
 from function.executor import Executor
 from function.http import HttpError
+from function.routes.clients.mcp import OAUTH_METADATA
 from function.search.search import make_search
 from function.settings import ApiKey, Settings, SettingsError, hash_key
 from tests.conftest import write_bundle
@@ -225,6 +226,7 @@ def test_a_tokens_claim_limits_as_a_keys_filter_does(bundles: dict[str, Path], m
         del claims["custom:tenant"]
         assert answer(event)["statusCode"] == answer(http_api("GET", "/info", None))["statusCode"] == 403
         assert answer(http_api("GET", "/health", None))["statusCode"] == 200
+        assert answer(http_api("GET", OAUTH_METADATA, None))["statusCode"] == 404  # needs no token
 
 
 @pytest.mark.parametrize(

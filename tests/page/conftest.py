@@ -14,6 +14,7 @@ import uvicorn
 
 from export.corpus import Corpus
 from function.app import App
+from function.http import ASGIApp
 from tests.conftest import STORY_COLUMNS, WHAT, WHO, write_bundle
 from tests.page.browser import browser_problem, open_browser
 
@@ -72,7 +73,7 @@ def serve() -> Iterator[Serve]:
 
 
 @contextmanager
-def serving(app: App) -> Iterator[str]:
+def serving(app: ASGIApp) -> Iterator[str]:
     listener = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, lifespan="off", access_log=False, ws="none", log_level="warning"))
     thread = Thread(target=server.run, args=([listener],))

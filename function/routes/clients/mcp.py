@@ -32,6 +32,8 @@ STATUSES = {METHOD_NOT_FOUND: 404}  # HTTP status of errors in the modern revisi
 CACHED = {"ttlMs": 300_000, "cacheScope": "private"}  # the tool changes with a new bundle only
 META = "io.modelcontextprotocol/"
 UNREAD = "Search documents, whose index is being made."
+OAUTH_METADATA = "/.well-known/oauth-protected-resource"
+ISSUER_HEADER = "x-jwt-issuer"  # of template.yaml
 LOCAL = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -94,6 +96,18 @@ def add_mcp(app: FastAPI, tools: Tools, settings: Settings) -> None:
         if found is None:
             return Response(status_code=status)
         return Response(json_bytes(found), status, media_type="application/json")
+
+    @app.get(OAUTH_METADATA, include_in_schema=False)
+    @app.get(f"{OAUTH_METADATA}/mcp", include_in_schema=False)
+    async def metadata(request: Request) -> Response:
+        """Name the issuer of tokens (RFC 9728). API Gateway sends it, and removes the header from other requests."""
+        if not (issuer := request.headers.get(ISSUER_HEADER)):
+            raise HTTPException(404)  # as for any path that there is not
+        place = settings.api_base_path.rstrip("/") + request.url.path.removeprefix(OAUTH_METADATA)
+        resource = f"https://{request.headers.get('host', '')}{place}"
+        return json_reply(
+            {"resource": resource, "authorization_servers": [issuer], "bearer_methods_supported": ["header"]}
+        )
 
 
 async def respond(

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from function.engine.bundle import Manifest
+from function.routes.clients.mcp import OAUTH_METADATA
 from function.settings import Settings
 
 
@@ -47,7 +48,8 @@ def test_a_path_without_a_route_is_not_found_and_those_that_have_one_are_named(c
     assert error.endswith("; request one of these")
     named = error.partition(", expected ")[2].partition("; ")[0].split(", ")
     described = client.get("/openapi.json").json()["paths"].keys()
-    assert set(named) == described | {"/openapi.json", "/rerank", "/v1/rerank", "/v2/rerank"}
+    undescribed = {OAUTH_METADATA, f"{OAUTH_METADATA}/mcp", "/openapi.json", "/rerank", "/v1/rerank", "/v2/rerank"}
+    assert set(named) == described | undescribed
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 
 from export.corpus import Corpus
 from function.engine.bundle import read_manifest
-from function.routes.clients.mcp import VERSION
+from function.routes.clients.mcp import ISSUER_HEADER, OAUTH_METADATA, VERSION
 from function.routes.clients.mcp_tools import OFFERED, tool_name
 from tests.conftest import write_bundle
 
@@ -333,3 +333,11 @@ def test_the_tool_is_named_after_the_title_or_the_file(bundle: Path, title: str,
     info = read_manifest(bundle).index
     assert info is not None
     assert tool_name(replace(info, title=title, corpus=file)) == name
+
+
+@pytest.mark.parametrize("path", ["", "/mcp"])
+def test_clients_learn_who_issues_tokens_only_where_there_are_any(client: httpx.Client, path: str) -> None:
+    url, issuer = f"{OAUTH_METADATA}{path}", "https://issuer.example.com"
+    found = client.get(url, headers={ISSUER_HEADER: issuer, "host": "search.example.com"}).json()
+    assert (found["resource"], found["authorization_servers"]) == (f"https://search.example.com{path}", [issuer])
+    assert client.get(url).status_code == 404
