@@ -28,7 +28,7 @@ LONGEST_LINE = 1_000  # characters of --title and --description
 
 MODEL_OPTIONS = ("revision", "pooling", "dimensions", "query_prompt", "document_prompt", "calibration")
 REQUIRED_OPTIONS = {  # an option, and the one without which it has no effect
-    **dict.fromkeys(("text_column", "id_column", "split", "ray"), "corpus"),
+    **dict.fromkeys(("text_column", "id_column", "separator", "split", "ray"), "corpus"),
     **dict.fromkeys(("rerank_revision", "rerank_weight"), "rerank"),
     "calibration_column": "calibration",
 }
@@ -237,8 +237,15 @@ def _add_corpus(parser: argparse.ArgumentParser, is_required: bool) -> None:
     add("--title", type=_one_line, default="", help="what the texts are called; names the tool for agents")
     about = "what the texts are about, in a sentence or two, for agents that choose a tool"
     add("--description", type=_one_line, default="", metavar="TEXT", help=about)
-    add("--text-column", type=_column_name, help="default: the column text, or the only one")
+    texts = (
+        "column of the texts, or several such as name,description: their texts are joined by a line break, and the "
+        "first one is the --title-column too (default: the column text, or the only one)"
+    )
+    add("--text-column", type=_column_name, help=texts)
     add("--id-column", type=_column_name, help="default: the column id, or the row number")
+    add("--separator", type=_separator, metavar="CHARACTER", help="what separates the fields of a CSV (default: ,)")
+    decimals = "numbers of a CSV are such as 3,50 or 1.234,50"
+    add("--decimal-comma", action=argparse.BooleanOptionalAction, default=False, help=decimals)
     types = (
         f"type of another column for filters, one of {', '.join(COLUMN_TYPES)}; none leaves it out (default: "
         f"the type that "
@@ -256,6 +263,12 @@ def _one_line(text: str) -> str:
 def _column_name(text: str) -> str | None:
     """Return None for "", so that an update can leave out a column that its bundle was exported with."""
     return text or None
+
+
+def _separator(text: str) -> str:
+    if len(text) != 1 or text in '"\r\n':
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected one character, such as ';'")
+    return text
 
 
 def _column_type(words: str) -> dict[str, str]:

@@ -285,11 +285,17 @@ def _read_corpus(
                 corpus = read_documents(path, fresh / PASSAGES, reading, on_progress)
             else:
                 split = splitter.split if options.split else None
-                corpus = read_corpus(path, fresh / PASSAGES, *named, on_progress, split)
+                of_csv = options.separator, options.decimal_comma
+                corpus = read_corpus(path, fresh / PASSAGES, *named, on_progress, split, *of_csv)
     name = options.corpus or Path(NAME)
     columns = choose_types(corpus, options.column, name)
     unasked = {column: kind for column, kind in columns.items() if column not in options.column}
     corpus = replace(corpus, numeric_strings=tuple(numeric_strings(corpus, unasked)))
+    if corpus.is_csv:
+        columns |= dict.fromkeys(corpus.numeric_strings, "number")
+    title, *others = (options.text_column or "").split(",")
+    if others and title in columns and options.title_column is None:
+        options.title_column = title  # the first of several text columns
     if options.title_column is not None:
         require_column(name, columns, options.title_column, "--title-column")
     if options.language_column is not None:

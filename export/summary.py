@@ -97,7 +97,7 @@ def corpus_rows(out: Path, manifest: Manifest, corpus: Corpus, rows: "EmbeddedCo
         ("ids", f"{corpus.repeated_ids:,} the same as an earlier one, {replaced}"),
         ("metadata", f"{corpus.non_finite:,} NaN or infinite values left out"),
         ("filters", ", ".join(f"{name} ({kind})" for name, kind in corpus.columns.items()) or "no columns"),
-        *(("numbers", _describe_numeric_strings(name)) for name in corpus.numeric_strings),
+        *(("numbers", _describe_numeric_strings(name, corpus.is_csv)) for name in corpus.numeric_strings),
         ("embedded", _describe_rows(rows)),
         ("truncated", truncated),
         ("speed", f"{rows.embedded / seconds:,.0f} texts/s"),
@@ -107,8 +107,10 @@ def corpus_rows(out: Path, manifest: Manifest, corpus: Corpus, rows: "EmbeddedCo
     ]
 
 
-def _describe_numeric_strings(name: str) -> str:
-    return f"{name} has only numbers, compared as strings; add --column {quote(f'{name}=number')} to compare numbers"
+def _describe_numeric_strings(name: str, is_csv: bool) -> str:
+    kinds = ("numbers", "string") if is_csv else ("strings", "number")
+    other = f"add --column {quote(f'{name}={kinds[1]}')} to compare {kinds[1]}s"
+    return f"{name} has only numbers, compared as {kinds[0]}; {other}"
 
 
 def _document_rows(corpus: Corpus) -> SummaryRows:

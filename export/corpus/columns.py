@@ -10,12 +10,17 @@ from export.corpus.corpus import corpus_error
 
 @dataclass(frozen=True, slots=True)
 class RequestedColumns:
-    """The columns to read, None for the usual names; text_option is the option of the text column, for messages."""
+    """The columns to read, None for the usual names; text_option is the option of the text column, for messages.
+
+    `text` can name several columns, apart by commas. separator and decimal_comma are for CSV and TSV.
+    """
 
     text: str | None
     id: str | None
     has_ids: bool = True  # False: ids are not read, and a column called id is like any other
     text_option: str = "--text-column"
+    separator: str | None = None
+    decimal_comma: bool = False
 
 
 def require_names(path: Path, place: str, columns: Collection[str]) -> None:
@@ -25,23 +30,35 @@ def require_names(path: Path, place: str, columns: Collection[str]) -> None:
         raise corpus_error(path, place, "a column without a name", "a name for each", remedy)
 
 
-def find_text_column(path: Path, columns: Collection[str], requested: RequestedColumns) -> str:
-    """Return the column that holds the text: the requested one, else "text", else the only one.
+def text_names(requested: str, columns: Collection[str]) -> list[str]:
+    """Return the names of the columns that hold the text; a column can have a comma in its name."""
+    return [requested] if requested in columns else requested.split(",")
 
-    Raises CorpusError if there is no such column.
+
+def find_text_columns(path: Path, columns: Collection[str], requested: RequestedColumns) -> list[str]:
+    """Return the columns that hold the text: the requested ones, else "text", else the only one.
+
+    Raises CorpusError if there is no such column, or if one is requested twice.
     """
     if requested.text is not None:
-        require_column(path, columns, requested.text, requested.text_option)
-        return requested.text
+        names = text_names(requested.text, columns)
+        for name in names:
+            require_column(path, columns, name, requested.text_option)
+        if len({*names}) < len(names):
+            found = f"{requested.text_option} {requested.text}"
+            raise corpus_error(path, None, found, "each column once", "leave out the second one")
+        return names
     if "text" in columns:
-        return "text"
+        return ["text"]
     if len(columns) == 1:
-        return next(iter(columns))
+        return list(columns)
     found = f"the columns {_listed(columns)}"
     raise corpus_error(path, None, found, "one named 'text'", f"name the one to embed with {requested.text_option}")
 
 
-def find_id_column(path: Path, columns: Collection[str], text: str, requested: RequestedColumns) -> str | None:
+def find_id_column(
+    path: Path, columns: Collection[str], texts: Collection[str], requested: RequestedColumns
+) -> str | None:
     """Return the column that holds the ids; raises CorpusError if the requested one is missing.
 
     If none was requested, it is "id" even if columns lacks it: later rows can have keys that the first rows lack.
@@ -49,7 +66,7 @@ def find_id_column(path: Path, columns: Collection[str], text: str, requested: R
     if requested.id is not None:
         require_column(path, columns, requested.id, "--id-column")
         return requested.id
-    return "id" if requested.has_ids and text != "id" else None
+    return "id" if requested.has_ids and "id" not in texts else None
 
 
 def require_column(path: Path, columns: Collection[str], requested: str, option: str) -> None:

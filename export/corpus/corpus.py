@@ -47,7 +47,9 @@ class Corpus:
     files: int = 1
     skipped: tuple[Skipped, ...] = ()  # entries of the folder, if the corpus is one
     columns: dict[str, str] = field(default_factory=dict)  # types of the metadata columns: see export/index/columns.py
-    numeric_strings: tuple[str, ...] = ()  # columns of strings that are all numbers
+    is_csv: bool = field(default=False, compare=False)  # whether the source has only strings
+    # columns of strings that are all numbers; those of a CSV have the type number, unless another one was chosen
+    numeric_strings: tuple[str, ...] = ()
     split_texts: int = 0  # texts of a table that are more than one passage
     documents: dict[str, int] = field(default_factory=dict)  # number of documents of each format; none for tables
     unreadable: tuple[str, ...] = ()  # documents that were left out, each with its path and the reason

@@ -24,6 +24,7 @@ from export.errors import QUOTED_CHARACTERS, first_line
 from export.progress import OnProgress
 
 STATED_SEPARATOR = re.compile(r'"?sep=([^\w\s"]|\t)"?', re.IGNORECASE)  # Excel's own first line, such as sep=;
+DECIMAL_COMMA = re.compile(r"-?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?", re.ASCII)  # the dots are between thousands
 REPORT_EVERY = 1000  # lines between two reports of progress
 PARQUET_ROWS = 16_384  # rows of Parquet in memory
 
@@ -31,13 +32,20 @@ NumberedRows = Iterator[tuple[int, dict[str, object]]]
 compact_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
-def rows_of(path: Path) -> tuple[Callable[[Path, OnProgress], NumberedRows], str]:
+def is_csv(path: Path) -> bool:
+    """Return whether a file has only strings."""
+    return Path(path.name.lower().removesuffix(".gz")).suffix in (".csv", ".tsv")
+
+
+def rows_of(
+    path: Path, separator: str | None = None, decimal_comma: bool = False
+) -> tuple[Callable[[Path, OnProgress], NumberedRows], str]:
     """Return the reader of a file, and how messages name the number of a row. Raises CorpusError for another suffix."""
     match Path(path.name.lower().removesuffix(".gz")).suffix:
         case ".csv":
-            return partial(csv_rows, ","), "line {}"
+            return partial(csv_rows, separator or ",", decimal_comma), "line {}"
         case ".tsv":
-            return partial(csv_rows, "\t"), "line {}"
+            return partial(csv_rows, separator or "\t", decimal_comma), "line {}"
         case ".jsonl" | ".ndjson" | ".json":
             return json_rows, "line {}"
         case ".parquet" if not is_gzipped(path):
@@ -80,8 +88,10 @@ def read_lines(path: Path, on_progress: OnProgress) -> Iterator[str]:
             yield line
 
 
-def csv_rows(separator: str, path: Path, on_progress: OnProgress) -> NumberedRows:
+def csv_rows(separator: str, decimal_comma: bool, path: Path, on_progress: OnProgress) -> NumberedRows:
     """Yield the rows below the header of a CSV or TSV file; an empty field is None.
+
+    decimal_comma replaces the comma of a field such as 1.234,50, which becomes 1234.50.
 
     A first line such as sep=; states another separator, as Excel writes and reads it.
     Raises CorpusError for a wrong header, and at the first row with more or fewer fields than that.
@@ -104,6 +114,11 @@ def csv_rows(separator: str, path: Path, on_progress: OnProgress) -> NumberedRow
                 remedy = f"put quotes around a field that holds {separator!r}, or add what is missing"
                 raise corpus_error(path, f"line {line}", found, expected, remedy)
             else:
+                if decimal_comma:
+                    fields = [
+                        field.replace(".", "").replace(",", ".") if DECIMAL_COMMA.fullmatch(field) else field
+                        for field in fields
+                    ]
                 yield line, {name: value or None for name, value in zip(header, fields, strict=True)}
     except csv.Error as error:
         place, expected = f"line {reader.line_num + bool(stated)}", "fields as in RFC 4180"
@@ -120,7 +135,7 @@ def _check_header(path: Path, line: int, header: list[str], separator: str) -> N
             raise corpus_error(path, place, f"the column {name!r}", expected, "change the header")
     other = next((other for other in ";|\t," if other in header[0] and other != separator), None)
     if len(header) == 1 and other is not None:
-        remedy = "name the file .tsv" if other == "\t" else f"put sep={other} on a line before the header"
+        remedy = "name the file .tsv" if other == "\t" else f"add --separator '{other}'"
         raise corpus_error(path, place, f"the one column {header[0]!r}", f"columns apart by {separator!r}", remedy)
 
 

@@ -16,10 +16,17 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from export.corpus.columns import RequestedColumns, find_id_column, find_text_column, id_of_number, require_names
+from export.corpus.columns import (
+    RequestedColumns,
+    find_id_column,
+    find_text_columns,
+    id_of_number,
+    require_names,
+    text_names,
+)
 from export.corpus.corpus import Append, Corpus, CorpusError, Skipped, corpus_error
 from export.corpus.folder import find_files, refusing_changes
-from export.corpus.formats import NumberedRows, compact_json, rows_of
+from export.corpus.formats import NumberedRows, compact_json, is_csv, rows_of
 from export.corpus.passages import stored_columns, writing_passages
 from export.errors import first_line, require_packages
 from export.progress import OnProgress, no_progress
@@ -85,6 +92,8 @@ def read_corpus(
     id_column: str | None = None,
     on_progress: OnProgress = no_progress,
     split: Split | None = None,
+    separator: str | None = None,
+    decimal_comma: bool = False,
 ) -> Corpus:
     """Return the texts of a file whose suffix says its format, after writing them into `passages`.
 
@@ -93,8 +102,9 @@ def read_corpus(
 
     The path may also be a folder: its files are read in the order of their paths, and row numbers go on from one to the
     next. export/corpus/folder.py says which are skipped.
-    The text column is the one named, else "text", else the only one. The id column is the one named, else
-    "id" if there is one. Names are case-sensitive.
+    The text column is the one named, else "text", else the only one. Of several, apart by commas, the texts are joined
+    by line breaks, and the first one is metadata too. The id column is the one named, else "id" if there is one. Names
+    are case-sensitive. separator and decimal_comma are for CSV and TSV.
     Raises CorpusError for a missing, unknown or broken file or column, with the line (from 1, in the
     uncompressed file) where it can be known, for a file without a single text, and for one that changes meanwhile.
     """
@@ -106,11 +116,11 @@ def read_corpus(
             assert split is not None
             divided += _append_passages(append, split(text), text, id, metadata)
 
-        requested = RequestedColumns(text_column, id_column)
+        requested = RequestedColumns(text_column, id_column, separator=separator, decimal_comma=decimal_comma)
         found, files, skipped = _read(path, requested, append_split if split else append, on_progress)
     texts, ids, metadata = stored_columns(passages)
     counts = found.rows - found.passages, found.blank_ids, found.non_finite
-    return Corpus(texts, ids, metadata, *counts, files, skipped, split_texts=divided)
+    return Corpus(texts, ids, metadata, *counts, files, skipped, split_texts=divided, is_csv=found.is_csv)
 
 
 def _append_passages(append: Append, ranges: list[tuple[int, int]], text: str, id: str, metadata: str) -> bool:
@@ -146,6 +156,7 @@ class _Found:
     passages: int = 0
     blank_ids: int = 0
     non_finite: int = 0
+    is_csv: bool = False
     unnamed: "array[int]" = field(default_factory=lambda: array("Q"))  # numbers of the rows without an id
     numbers: "array[int]" = field(default_factory=lambda: array("Q"))  # ids that can be the number of a row
 
@@ -155,7 +166,7 @@ def _read(
 ) -> tuple[_Found, int, tuple[Skipped, ...]]:
     """Append the passages of a file or a folder; return what was found, the number of files, and what was skipped."""
     files, skipped = find_files(path) if path.is_dir() else ([path], ())
-    found = _Found()
+    found = _Found(is_csv=all(map(is_csv, files)))
     for number, file in enumerate(files):
 
         def on_file(step: str, share: float, texts: int = 0, before: int = number) -> None:
@@ -175,8 +186,9 @@ def _read(
 
 
 def _read_file(path: Path, requested: RequestedColumns, append: Append, found: _Found, on_progress: OnProgress) -> None:
-    read_rows, place = rows_of(path)
-    text, identifier = _find_columns(path, read_rows(path, no_progress), requested)
+    read_rows, place = rows_of(path, requested.separator, requested.decimal_comma)
+    columns, identifier = _find_columns(path, read_rows(path, no_progress), requested)
+    left_out = {*(columns if len(columns) == 1 else columns[1:]), identifier}
     unnamed_before, has_ids, known = len(found.unnamed), False, set[str]()
     for number, row in read_rows(path, on_progress):
         where, row_number = place.format(number), found.rows
@@ -185,18 +197,20 @@ def _read_file(path: Path, requested: RequestedColumns, append: Append, found: _
             require_names(path, where, row)
             known |= row.keys()
         has_ids = has_ids or identifier in row
-        passage = row.get(text)
-        if passage is None or (isinstance(passage, str) and not passage.strip()):
+        parts = [(column, row[column]) for column in columns if row.get(column) is not None]
+        for column, part in parts:
+            if not isinstance(part, str):
+                raise _wrong_type(path, where, column, part, "a string")
+        passage = "\n".join(part for _, part in parts if isinstance(part, str) and part.strip())
+        if not passage:
             continue
-        if not isinstance(passage, str):
-            raise _wrong_type(path, where, text, passage, "a string")
         name = "" if identifier is None else _id_of_row(path, where, row, identifier)
         if not name.strip():
             name = str(row_number)
             found.unnamed.append(row_number)
         elif ROW_NUMBER.fullmatch(name):
             found.numbers.append(int(name))
-        others = {key: _plain(row[key], found) for key in row if key not in (text, identifier)}
+        others = {key: _plain(row[key], found) for key in row if key not in left_out}
         try:
             metadata = compact_json({key: value for key, value in others.items() if value is not None})
         except TypeError as error:
@@ -206,18 +220,18 @@ def _read_file(path: Path, requested: RequestedColumns, append: Append, found: _
     found.blank_ids += (len(found.unnamed) - unnamed_before) * has_ids
 
 
-def _find_columns(path: Path, rows: NumberedRows, requested: RequestedColumns) -> tuple[str, str | None]:
-    wanted = {requested.text or "text"} | ({requested.id} if requested.id is not None else set())
+def _find_columns(path: Path, rows: NumberedRows, requested: RequestedColumns) -> tuple[list[str], str | None]:
     columns: dict[str, None] = {}
     for _, row in rows:
         columns.update(dict.fromkeys(row))
+        wanted = {*text_names(requested.text or "text", columns), *filter(None, [requested.id])}
         if wanted <= columns.keys():
             break  # nearly always after the first row
     if not columns:
         remedy = "check that the file was written completely"
         raise corpus_error(path, None, "no rows", "at least one row with a column", remedy)
-    text = find_text_column(path, columns, requested)
-    return text, find_id_column(path, columns, text, requested)
+    texts = find_text_columns(path, columns, requested)
+    return texts, find_id_column(path, columns, texts, requested)
 
 
 def _plain(value: object, found: _Found) -> object:

@@ -1,9 +1,9 @@
 """The metadata of a corpus as typed columns that filters can compare: which types they have, and their tensors.
 
 A column has a type if all its values have it: strings, numbers, booleans, lists of strings, or dates, which are strings
-that all begin like 2024-05-31 and are ISO 8601. Other columns cannot be filtered. A CSV holds only strings, so a column
-of numbers needs --column there. Numbers that no dtype holds exactly are refused, since a filter would find the wrong
-rows. `function/engine/metadata/columns.py` reads the tensors and describes them.
+that all begin like 2024-05-31 and are ISO 8601. Other columns cannot be filtered. A CSV holds only strings, so there a
+column of strings that are all numbers has the type number. Numbers that no dtype holds exactly are refused, since a
+filter would find the wrong rows. `function/engine/metadata/columns.py` reads the tensors and describes them.
 """
 
 import json
@@ -107,14 +107,18 @@ def choose_types(corpus: Corpus, requested: Mapping[str, str], source: Path) -> 
 
 
 def numeric_strings(corpus: Corpus, types: Mapping[str, str]) -> list[str]:
-    """Return which columns of strings have only numbers, as all numbers of a CSV are."""
-    found = {name for name, kind in types.items() if kind == "string"}
+    """Return which columns of strings have only numbers that can be stored exactly, as all numbers of a CSV are."""
+    found = {name: NumberRange() for name, kind in types.items() if kind == "string"}
     for metadata in corpus.metadata:
         if not found:  # after the first rows, unless there is such a column
             break
         row = json.loads(metadata)
-        found -= {name for name in found & row.keys() if stored_values("number", row[name]) is None}
-    return sorted(found)
+        for name in found.keys() & row.keys():
+            if (values := stored_values("number", row[name])) is None:
+                del found[name]
+            else:
+                found[name].add(*values)  # type: ignore[arg-type] # no bytes
+    return sorted(name for name, numbers in found.items() if numbers.dtype is not None)
 
 
 def _types_of(value: object) -> frozenset[str]:

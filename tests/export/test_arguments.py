@@ -22,6 +22,8 @@ CONTENT = {
     "--title": "Old stories",
     "--description": "Told by bakers.",
     "--text-column": "title",
+    "--separator": ";",
+    "--decimal-comma": None,
     "--id-column": "number",
     "--column": "year=number",
     "--split": None,

@@ -296,3 +296,23 @@ def test_pythons_own_documentation_is_replaced_by_itself_but_not_removed(
     assert run(TINY_BERT, "--out", story_bundle).code == 0
     line = error_line(run("model", TINY_BERT, "--out", story_bundle))
     assert f"holds 200 texts from {NAME}" in line
+
+
+def test_several_columns_are_the_text_and_the_first_one_is_its_title(bundle_copy: Path, tmp_path: Path) -> None:
+    corpus = tmp_path / "coats.csv"
+    corpus.write_text(
+        'name;details, in short;price;size\nCoat;"warm; of wool";1.234,50;4,2\nHat;;9,5;12\n;;7;0\n', encoding="utf-8"
+    )
+    words = ("corpus", "--corpus", corpus, "--out", bundle_copy, "--separator", ";", "--decimal-comma")
+    run(*words, "--text-column", "name,size")
+    assert Passages(bundle_copy / PASSAGES).text(0) == "Coat\n4.2"
+    run(*words, "--text-column", "details, in short")
+    assert Passages(bundle_copy / PASSAGES).text(0) == "warm; of wool"
+    corpus.write_text(corpus.read_text().replace("details, in short", "details"))
+    run(*words, "--text-column", "name,details")
+    passages, index = Passages(bundle_copy / PASSAGES), read_manifest(bundle_copy).corpus
+    assert [passages.text(row) for row in range(len(passages))] == ["Coat\nwarm; of wool", "Hat"]
+    assert passages.metadata(0) == {"name": "Coat", "price": "1234.50", "size": "4.2"}
+    assert index.columns == {"name": "string", "price": "number", "size": "number"}
+    assert index.options["title_column"] == "name"
+    assert "expected each column once" in error_line(run(*words, "--text-column", "name,name"))

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from function.engine.bundle import check_bundle
-from tests.export.command_line import contents, error_line, export_texts, run, summary
+from tests.export.command_line import Run, contents, error_line, export_texts, run, summary
 from tests.export.corpus.files import write
 
 COLUMNS_AS_JSON = b"""\
@@ -31,15 +31,23 @@ def test_the_types_of_the_columns_are_said_and_written_and_can_be_chosen(bundle_
     assert said == "isbn (number), mixed (none), new (boolean), tags (none), told (string), year (number)"
 
 
-def test_numbers_of_a_csv_are_said_to_be_compared_as_strings(bundle_copy: Path, tmp_path: Path) -> None:
-    corpus = write(
-        tmp_path, "a.csv", b"text,year,isbn,mixed,the fee\none,2019,007,1,\ntwo,2020.5,12,MMXX,-3\n,x,x,x,x\n"
-    )
+def numbers_in(done: Run) -> list[str]:
+    return [line.removeprefix("numbers").strip() for line in done.out.splitlines() if line.startswith("numbers")]
+
+
+def test_numbers_of_a_csv_are_numbers_unless_another_type_is_asked_for(bundle_copy: Path, tmp_path: Path) -> None:
+    first = b"text,year,isbn,mixed,the fee,exact\none,2019,007,1,,9007199254740993\n"
+    corpus = write(tmp_path, "a.csv", first + b"two,2020.5,12,MMXX,-3,0.5\n,,x,x,x,x\n")
     done = export_texts(corpus, bundle_copy)
-    assert [line.removeprefix("numbers").strip() for line in done.out.splitlines() if line.startswith("numbers")] == [
-        "the fee has only numbers, compared as strings; add --column 'the fee=number' to compare numbers",
-        "year has only numbers, compared as strings; add --column year=number to compare numbers",
+    assert numbers_in(done) == [
+        "the fee has only numbers, compared as numbers; add --column 'the fee=string' to compare strings",
+        "year has only numbers, compared as numbers; add --column year=string to compare strings",
     ]
+    types = "exact (string), isbn (string), mixed (string), the fee (number), year (number)"
+    assert summary(done, "filters") == types
+    json_lines = write(tmp_path, "a.jsonl", b'{"text": "one", "year": "2019"}\n')
+    asked = "year has only numbers, compared as strings; add --column year=number to compare numbers"
+    assert numbers_in(export_texts(json_lines, bundle_copy)) == [asked]
     asked = export_texts(corpus, bundle_copy, "--column", "year=number", "--column", "the fee=string")
     assert "\nnumbers" not in asked.out
 

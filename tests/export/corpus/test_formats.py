@@ -33,7 +33,7 @@ NAN, INFINITY = float("nan"), float("inf")
         (
             "a.csv",
             "id;text\n1;one\n",
-            ", line 1: found the one column 'id;text', expected columns apart by ','; put sep=;",
+            ", line 1: found the one column 'id;text', expected columns apart by ','; add --separator ';'",
         ),
         # JSON lines
         (
