@@ -70,6 +70,7 @@ class Search:
         filter: Mapping[str, Any] | None = None,
         sort: Mapping[str, Literal["asc", "desc"]] | None = None,
         facets: Sequence[str] = (),
+        facets_of: Literal["matching", "results"] = "matching",
         offset: int = 0,
         min_score: float | None = None,
         group_by: str | None = None,

@@ -91,6 +91,11 @@ class SimilarRequest(StrictRequest):
     facets: Annotated[list[ColumnName], Field(max_length=MOST_COLUMNS)] = Field(
         default=[], description="Columns whose values are counted among the texts that pass the filter."
     )
+    facets_of: Literal["matching", "results"] = Field(
+        default="matching",
+        description="Which texts `facets` counts. matching: all that pass the filter and, in mode keyword, have a word "
+        "of the text. results: the best 100 texts, which are the same for all pages.",
+    )
     highlights: bool = Field(
         default=False,
         description="Return for each result a snippet of its text, and which characters of it answer the query.",

@@ -58,6 +58,7 @@ class Query:
     group_size: int = 3
     sort: Mapping[str, str] | None = None
     facets: Sequence[str] = ()
+    facets_of: str = "matching"
     highlights: bool = False
     fusion_weight: float | None = None
     prefix: bool = False

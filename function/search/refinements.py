@@ -103,6 +103,9 @@ class RefinedQuery:
             results = self._show(find_page(ranking.find, query.offset, query.num_results), ranking)
         if not query.facets:
             return Found(results, ranking.is_truncated, corrected=ranking.corrected)
+        if query.facets_of == "results":
+            matching = np.zeros(self._rows, np.bool_)
+            matching[[hit.row for hit in ranking.find(MOST_HITS, None)]] = True
         total = self._rows if matching is None else int(np.count_nonzero(matching))
         return Found(results, ranking.is_truncated, self._count(matching), total, ranking.corrected)
 

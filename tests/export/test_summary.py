@@ -46,8 +46,8 @@ def test_numbers_of_a_csv_are_numbers_unless_another_type_is_asked_for(bundle_co
     types = "exact (string), isbn (string), mixed (string), the fee (number), year (number)"
     assert summary(done, "filters") == types
     json_lines = write(tmp_path, "a.jsonl", b'{"text": "one", "year": "2019"}\n')
-    asked = "year has only numbers, compared as strings; add --column year=number to compare numbers"
-    assert numbers_in(export_texts(json_lines, bundle_copy)) == [asked]
+    hint = "year has only numbers, compared as strings; add --column year=number to compare numbers"
+    assert numbers_in(export_texts(json_lines, bundle_copy)) == [hint]
     asked = export_texts(corpus, bundle_copy, "--column", "year=number", "--column", "the fee=string")
     assert "\nnumbers" not in asked.out
 

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -42,6 +43,13 @@ def test_a_folder_and_a_url_return_the_same(local: Search, remote: Search) -> No
     assert found[0].snippet is not None
     assert local.similar_to("story-007", top_k=2) == remote.similar_to("story-007", top_k=2)
     np.testing.assert_array_equal(local.embed(["the baker"]), remote.embed(["the baker"]))
+
+
+def test_facets_of_results_count_the_best_hundred_texts(local: Search) -> None:
+    page = local.search("the baker", mode="semantic", facets=["who"], facets_of="results", top_k=1, offset=2)
+    best = local.search("the baker", mode="semantic", top_k=100)
+    counts = Counter(hit.metadata["who"] for hit in best if "who" in hit.metadata)
+    assert (page.total, {each["value"]: each["count"] for each in page.facets["who"]}) == (100, counts)
 
 
 async def test_groups_have_their_other_texts(local: Search) -> None:

@@ -135,6 +135,7 @@ def requests(count: int) -> Iterator[dict[str, Any]]:
             request["filter"] = generator.choice(FILTERS)
         if number % 5 == 4:
             request["facets"] = ["who", "places", "true", "chapter"]
+            request["facets_of"] = "results" if number % 2 else "matching"
         if number % 7 == 6:
             request["offset"] = generator.choice([1, 10, 30])
         what = number % 9

@@ -14,6 +14,7 @@ import { Index } from "./semantic.js";
 import { WordPiece } from "./wordpiece.js";
 
 const OF_MARKDOWN = /\.(?:md|markdown)(?:#.*)?:\d+$/is; // ids of such passages
+const MOST_RESULTS = 100; // best texts that facets count with facets_of: "results"
 const MOST_SORTED = 1000; // hits that are sorted by columns in the modes that find every text
 
 /** @type {(content: ArrayBuffer) => string[]} */
@@ -143,7 +144,9 @@ export class Site {
     } else results = await show(findPage(find, offset, count));
     lap("search");
     const words = Array.from(corrected, ([word, each]) => [word, [...each.keys()]]);
-    const reply = { results, truncated, ...(facets.length && counted(matching())) };
+    const best = request.facets_of === "results" && new Set(find(MOST_RESULTS, null).map(({ row }) => row));
+    const found = best ? maskOf(this.rows, (each) => best.has(each)) : matching();
+    const reply = { results, truncated, ...(facets.length && counted(found)) };
     return words.length ? { ...reply, corrected: Object.fromEntries(words) } : reply;
   }
 

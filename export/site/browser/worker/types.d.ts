@@ -46,6 +46,7 @@ export type Request = {
   group_by?: string;
   group_size?: number;
   facets?: string[];
+  facets_of?: string;
   highlights?: boolean;
   correct?: boolean;
   boost?: Boosts;
