@@ -121,12 +121,18 @@ build/clients/installed: tests/clients/requirements.txt
 	touch $@
 
 # checkov and SAM's translator have an environment of their own: they need another pydantic than the function.
-test-template: $(VENV)/installed build/template-tools/installed
+test-template: $(VENV)/installed build/template-tools/installed build/cdk/installed
 	$(BIN)/python -m pytest tests/deploy/tools
 
 build/template-tools/installed: tests/deploy/tools/requirements.txt
 	$(PYTHON) -m venv build/template-tools
 	build/template-tools/bin/pip install --quiet --disable-pip-version-check -r tests/deploy/tools/requirements.txt
+	touch $@
+
+# CDK runs in Node.js. Where it is missing, the test says so and is skipped.
+build/cdk/installed: tests/deploy/tools/cdk.txt
+	$(PYTHON) -m venv build/cdk
+	build/cdk/bin/pip install --quiet --disable-pip-version-check -r tests/deploy/tools/cdk.txt
 	touch $@
 
 # Ray is large, and its warnings are its own. Its environment sees the packages of the other one.
