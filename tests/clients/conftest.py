@@ -13,6 +13,7 @@ import pytest
 from tests.project import ROOT
 
 PYTHON = ROOT / ".venv" / "bin" / "python"
+KEY = "0123456789abcdef0123456789abcdef"
 RUNNING = re.compile(r"running on (http://127\.0\.0\.1:\d+)")
 
 os.environ["HF_HUB_OFFLINE"] = "0"  # the hub's client refuses to ask any server at all if it is offline
@@ -22,7 +23,18 @@ os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 @pytest.fixture(scope="session", params=["server", "events"])
 def address(request: pytest.FixtureRequest) -> Iterator[str]:
     """The address of a running server, then of one that answers through Lambda's events."""
-    command = [PYTHON, "-m", "tests.clients.serve", request.param]
+    yield from running(request.param)
+
+
+@pytest.fixture(scope="session")
+def closed() -> Iterator[str]:
+    """The address of one that answers through Lambda's events, and only with KEY."""
+    yield from running("keys")
+
+
+def running(kind: str) -> Iterator[str]:
+    """Yield the address of a server of this kind while it runs."""
+    command = [PYTHON, "-m", "tests.clients.serve", kind]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         output = ""

@@ -1,6 +1,7 @@
-"""python -m tests.clients.serve server|events: the tests' small bundle, with a reranker, on a port that is free.
+"""python -m tests.clients.serve server|events|keys: the tests' small bundle, with a reranker, on a port that is free.
 
-`server` is python -m function; `events` answers each request as Lambda does, from an event of API Gateway.
+`server` is python -m function; `events` answers each request as Lambda does, from an event of API Gateway. `keys` does
+so with the settings of a stack with ApiKeyHashes.
 """
 
 import logging
@@ -12,8 +13,9 @@ from tempfile import TemporaryDirectory
 from function.app import create_app
 from function.engine.loading import load_bundle
 from function.server import cli as command
-from function.settings import IN_LAMBDA, read_settings
+from function.settings import IN_LAMBDA, hash_key, read_settings
 from function.startup import ColdStart
+from tests.clients.conftest import KEY
 from tests.conftest import make_stories, write_bundle
 from tests.rerankers import add_reranker
 
@@ -24,10 +26,10 @@ def main(kind: str) -> int:
         bundle = add_reranker(write_bundle(Path(folder) / "bundle", make_stories()))
         if kind == "server":
             return command.main(["--bundle", str(bundle), "--port", "0"])
-        return serve_events(bundle)
+        return serve_events(bundle, {"API_KEY_HASHES": f"team-a:{hash_key(KEY)}"} if kind == "keys" else {})
 
 
-def serve_events(bundle: Path) -> int:
+def serve_events(bundle: Path, environment: dict[str, str]) -> int:
     """Serve what Lambda's handler answers, with the limits of Lambda."""
     import uvicorn
 
@@ -35,7 +37,7 @@ def serve_events(bundle: Path) -> int:
 
     cold_start = ColdStart(lambda phases: None)
     cold_start.end({})
-    settings = read_settings({IN_LAMBDA: "tests"})
+    settings = read_settings({IN_LAMBDA: "tests", **environment})
     app = ThroughEvents(create_app(load_bundle(bundle), settings, logging.getLogger("tests"), cold_start))
     with socket.create_server(("127.0.0.1", 0)) as listener:  # connections wait until uvicorn accepts them
         print(f"running on http://127.0.0.1:{listener.getsockname()[1]}", file=sys.stderr, flush=True)

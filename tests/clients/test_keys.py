@@ -1,0 +1,65 @@
+"""Real clients with an API key, and with others, against a function with ApiKeyHashes."""
+
+import asyncio
+import json
+
+import httpx
+import openai
+import pytest
+from huggingface_hub import InferenceClient
+from huggingface_hub.errors import HfHubHTTPError
+from langchain_openai import OpenAIEmbeddings
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.clients.conftest import KEY
+
+WRONG = [KEY[:-1] + "0", "f" + KEY[1:], "none"]  # a revoked key is like any other that is not listed
+
+
+def embed_by_openai(address: str, key: str) -> int:
+    client = openai.OpenAI(base_url=f"{address}/v1", api_key=key, max_retries=0)
+    return len(client.embeddings.create(model="any", input=["the goose won"]).data)
+
+
+def embed_by_langchain(address: str, key: str) -> int:
+    options = {"check_embedding_ctx_length": False, "max_retries": 0}
+    return len(OpenAIEmbeddings(base_url=f"{address}/v1", api_key=key, model="any", **options).embed_documents(["a"]))
+
+
+def embed_by_huggingface(address: str, key: str) -> int:
+    return len(InferenceClient(model=address, token=key).feature_extraction(["the goose won"]))
+
+
+def search_by_mcp(address: str, key: str) -> int:
+    async def search() -> int:
+        headers = {"authorization": f"Bearer {key}"}
+        async with (
+            httpx.AsyncClient(headers=headers) as http,
+            Client(streamable_http_client(f"{address}/mcp", http_client=http)) as client,
+        ):
+            found = await client.call_tool("search_stories", {"text": "goose", "num_results": 1})
+            return len(json.loads(found.content[0].text)["results"])
+
+    return asyncio.run(search())
+
+
+CLIENTS = [embed_by_openai, embed_by_langchain, embed_by_huggingface, search_by_mcp]
+
+
+@pytest.mark.parametrize("ask", CLIENTS)
+def test_a_client_with_the_key_is_answered(ask: object, closed: str) -> None:
+    assert ask(closed, KEY) == 1  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("key", WRONG)
+@pytest.mark.parametrize("ask", CLIENTS[:3])
+def test_a_client_with_another_key_gets_401(ask: object, key: str, closed: str) -> None:
+    with pytest.raises((openai.AuthenticationError, HfHubHTTPError), match="401"):
+        ask(closed, key)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("headers", [{}, {"authorization": KEY}, {"authorization": f"Basic {KEY}"}])
+def test_a_request_without_the_key_as_bearer_gets_401(headers: dict[str, str], closed: str) -> None:
+    reply = httpx.post(f"{closed}/mcp", headers=headers, json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    assert (reply.status_code, reply.headers["www-authenticate"].startswith("Bearer")) == (401, True)
