@@ -148,6 +148,7 @@ def paths(text: str) -> list[str]:
         set(found)
         - {
             "headlines.csv",
+            "packaged.yaml",
             "bundle.md",
             "documents.md",
             layout.MANIFEST,

@@ -34,7 +34,7 @@ def closed() -> Iterator[str]:
 
 def running(kind: str) -> Iterator[str]:
     """Yield the address of a server of this kind while it runs."""
-    command = [PYTHON, "-m", "tests.clients.serve", kind]
+    command = [str(PYTHON), "-m", "tests.clients.serve", kind]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         output = ""
