@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -136,6 +137,22 @@ def test_a_local_bundle_of_another_release_or_without_its_model_does_not_hinder_
         assert ask(client)[0] == version[:12]
         manifest = bundle_copy / "manifest.json"
         manifest.write_text(manifest.read_text().replace('"format_version": 5', '"format_version": 3'))
+
+
+def test_an_image_without_a_bundle_serves_one_from_s3(
+    start: Start, publish: Publish, bundle: Path, tmp_path: Path
+) -> None:
+    (command,) = re.findall(r"^mkdir bundle && .+$", (ROOT / "docs" / "publish.md").read_text(), re.MULTILINE)
+    subprocess.run(command, shell=True, cwd=tmp_path, check=True)
+    lines = re.findall(r"^COPY --from=bundle (.*) /", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    copied = [path.removeprefix("/bundle/") for line in lines for path in line.split()]
+    assert len(copied) == 4
+    assert all(
+        list((tmp_path / "bundle").glob(pattern)) for pattern in copied
+    )  # docker copies no pattern without a file
+    version = publish(bundle)
+    _, client = start(tmp_path / "bundle")
+    assert ask(client)[0] == version[:12]
 
 
 def test_what_a_killed_process_had_fetched_in_part_is_removed(
