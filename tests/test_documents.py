@@ -102,7 +102,9 @@ def test_each_server_command_has_options_that_exist(
 
 
 def test_each_semsearch_command_exists() -> None:
-    assert {words(command, "semsearch")[0] for command in commands("semsearch") if " " in command} <= SECTIONS.keys() | {
+    assert {
+        words(command, "semsearch")[0] for command in commands("semsearch") if " " in command
+    } <= SECTIONS.keys() | {
         "COMMAND",
         "--version",
     }

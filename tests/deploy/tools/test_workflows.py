@@ -32,6 +32,11 @@ def test_a_workflow_is_what_github_reads(tools: Path, tmp_path: Path, workflow: 
 
 
 def test_the_action_is_what_github_reads(tools: Path) -> None:
-    command = [tools / "check-jsonschema", "--builtin-schema", "vendor.github-actions", ROOT / "action.yml"]
+    command: list[str | Path] = [
+        tools / "check-jsonschema",
+        "--builtin-schema",
+        "vendor.github-actions",
+        ROOT / "action.yml",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
