@@ -105,9 +105,8 @@ def add_mcp(app: FastAPI, tools: Tools, settings: Settings) -> None:
             raise HTTPException(404)  # as for any path that there is not
         place = settings.api_base_path.rstrip("/") + request.url.path.removeprefix(OAUTH_METADATA)
         resource = f"https://{request.headers.get('host', '')}{place}"
-        return json_reply(
-            {"resource": resource, "authorization_servers": [issuer], "bearer_methods_supported": ["header"]}
-        )
+        found = {"resource": resource, "authorization_servers": [issuer], "bearer_methods_supported": ["header"]}
+        return Response(json_bytes(found), media_type="application/json")
 
 
 async def respond(
