@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 
 from export.index.query_table import learn_table
 from export.progress import OnProgress, no_progress
-from export.site.browser_model import different_stems, folded_letters, make_browser_model, read_wordpiece
 from export.site.command import MOST_MEGABYTES
 from export.site.files import (
     BOX,
@@ -28,6 +27,7 @@ from export.site.files import (
     installed_packages,
     write_page,
 )
+from export.site.words import different_stems, folded_letters, read_wordpiece
 from function.engine.bundle import PASSAGES, QUERY_TABLE, BundleError, Manifest, check_bundle
 from function.engine.embedder import Embedder
 from function.engine.keyword.analyzer import stop_words_of
@@ -71,6 +71,8 @@ def write_site(
         files.add_tensors("queries", _query_table(bundle, manifest, on_progress))
         libraries = {}
         if with_model:
+            from export.site.browser_model import make_browser_model  # needs the extra `export`
+
             on_progress("model", 0)
             files.add("runtime", (modules / WASM).read_bytes())
             files.add("model", make_browser_model(bundle).SerializeToString())
