@@ -4,6 +4,8 @@ import gzip
 import hashlib
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -182,3 +184,8 @@ def test_the_lock_has_a_hash_for_each_package_and_no_address() -> None:
     locked = {name: entry for name, entry in lock["packages"].items() if name}
     assert all(entry["integrity"].startswith("sha512-") for entry in locked.values())
     assert not any("resolved" in entry for entry in locked.values())
+
+
+def test_a_site_is_written_without_the_packages_that_convert_a_model() -> None:
+    code = "import sys, export.site.site; print({'onnx', 'torch', 'transformers', 'polars'} & sys.modules.keys())"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
