@@ -156,8 +156,7 @@ def _remote(url: str, key: str | None, region: str | None) -> Post:
             with urlopen(Request(url + path, content, headers), timeout=SECONDS) as reply:  # noqa: S310  the user's URL
                 return json.load(reply)
         except HTTPError as error:
-            if error.code not in (404, 413, 422):
-                raise
-            raise ValueError(json.load(error)["error"]) from None
+            is_named = error.code in (404, 413, 422)  # the reply says which argument cannot be used
+            raise (ValueError(json.load(error)["error"]) if is_named else error) from None
 
     return post
