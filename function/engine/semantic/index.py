@@ -46,8 +46,7 @@ Words = Array[np.uint64]  # the bits of signs
 EXHAUSTIVE_ROWS = 8_192  # up to here the exact scan takes little longer than the stages, and it misses nothing
 MOST_HITS = 100  # maximum results of one request
 FEW_HITS = 25  # candidates and rescored (StagesInfo) are for this many hits, and grow with their number
-# A rough search scores at least this many times as many rows as it returns. So it finds 94 % of the 200 abstracts of
-# 9,000 that are nearest to a title.
+# A rough search scores at least this many times as many rows as it returns: it misses only some of the last ones.
 ROUGH_SURPLUS = 2
 ROWS_PER_TAKEN = 16  # if at most one row in 16 is allowed, comparing only their signs beats comparing all
 # A filter that is independent of the query excludes the same share of the nearest rows as of all rows. If it excludes
