@@ -32,7 +32,7 @@ REQUIRED_OPTIONS = {  # an option, and the one without which it has no effect
     **dict.fromkeys(("rerank_revision", "rerank_weight"), "rerank"),
     "calibration_column": "calibration",
 }
-KEYWORD_OPTIONS = ("stem", "title_column", "language_column", "fusion", "fusion_weight")
+KEYWORD_OPTIONS = ("stem", "title_column", "language_column", "fusion", "fusion_weight", "synonyms")
 # The manifest records all other options, and an update uses them. These are not recorded:
 RUN_OPTIONS = (
     *("command", "out", "update", "ray", "strict", "remove_corpus", "learn", "no_cache"),  # how one command runs
@@ -318,6 +318,8 @@ def _add_keywords(parser: argparse.ArgumentParser) -> None:
         "for texts without a language"
     )
     add("--language-column", type=_column_name, metavar="COLUMN", help=languages)
+    same = 'file with words that mean the same, a line such as "sofa, couch" for each; keyword search finds both'
+    add("--synonyms", type=_synonyms, metavar="FILE", help=same)
     order = "how hybrid search orders texts: by both scores (convex, the default) or by both ranks (rrf)"
     add("--fusion", choices=FUSIONS, help=order)
     weight = "share of the meaning in that sum of scores, from 0 (words alone) to 1 (default: 0.6)"
@@ -332,6 +334,16 @@ def _language(text: str) -> str:
     if text not in (languages := [NO_STEMS, *algorithms()]):
         raise argparse.ArgumentTypeError(f"found {text!r}, expected one of {', '.join(languages)}")
     return text
+
+
+def _synonyms(text: str) -> list[list[str]] | None:
+    """Return the words of each line of the file, which the manifest records; None for "" as `_column_name` does."""
+    from export.index.synonyms import read_synonyms  # only this option needs it
+
+    try:
+        return read_synonyms(Path(text)) if text else None
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(f"{text}: {error}") from error
 
 
 def _add_embedding(parser: argparse.ArgumentParser) -> None:

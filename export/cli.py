@@ -346,8 +346,9 @@ def _write_corpus(
     name = NAME if options.corpus is None else as_text(options.corpus.name)
     stemming = None if options.stem == NO_STEMS else options.stem or STEMMING
     weight = FUSION_WEIGHT if options.fusion_weight is None else options.fusion_weight
+    columns = options.title_column, options.language_column
     keywords = (
-        KeywordOptions(stemming, options.fusion or CONVEX, weight, options.title_column, options.language_column)
+        KeywordOptions(stemming, options.fusion or CONVEX, weight, *columns, options.synonyms or ())
         if options.keywords
         else None
     )

@@ -18,6 +18,7 @@ from tokenizers import Tokenizer
 
 from export.corpus import Corpus
 from export.corpus.corpus import corpus_error
+from export.index.synonyms import Synonyms, synonym_terms
 from function.engine.bundle import CONVEX, NO_STEMS, KeywordsInfo
 from function.engine.keyword.analyzer import Stem, find_stemmer, split_terms
 from function.engine.keyword.keywords import K1, B
@@ -78,7 +79,7 @@ REMEMBERED_WORDS = 1 << 14  # words of a language whose terms are cached; some l
 
 @dataclass(frozen=True, slots=True)
 class KeywordOptions:
-    """The options of an export: the language of the stems, how hybrid search adds two scores, and two columns.
+    """The options of an export: the language of the stems, the fusion of hybrid search, two columns, and synonyms.
 
     stemming is None without stems, and a column is None if there is none. With a language column, stemming is the
     language of rows without a value.
@@ -89,6 +90,7 @@ class KeywordOptions:
     fusion_weight: float = FUSION_WEIGHT
     title_column: str | None = None
     language_column: str | None = None
+    synonyms: Synonyms = ()
 
 
 def keyword_tensors(
@@ -118,6 +120,7 @@ def keyword_tensors(
         "terms": np.frombuffer(b"".join(encoded), np.uint8),
         "terms.offsets": np.cumsum([0, *map(len, encoded)], dtype=np.uint64),
     }
+    synonyms = synonym_terms(options.synonyms, used, numbers.keys())
     del numbers, terms, encoded
     tensors |= _postings(occurrences, lengths, len(places))
     tensors["words"] = np.frombuffer("".join(f"{word}\n" for word in sorted(words)).encode(), np.uint8)
@@ -130,6 +133,7 @@ def keyword_tensors(
         fusion=options.fusion,
         fusion_weight=options.fusion_weight,
         languages=[] if languages is None else sorted(language or NO_STEMS for language in used),
+        synonyms=synonyms,
     )
 
 

@@ -98,6 +98,8 @@ class KeywordsInfo:
     languages: list[str] = field(default_factory=list)
     # share of the words of the texts that the tokenizer has as one token; low in another language than the tokenizer's
     known_words: float = 1.0
+    # the terms that can stand for a term of a query, which --synonyms names: see export/index/synonyms.py
+    synonyms: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def stemmers(self) -> list[str | None]:

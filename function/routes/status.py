@@ -83,7 +83,7 @@ def add_info(
             about_bundle = None
             content["index"] = {name: content["index"][name] for name in SHOWN_OF_VIEWS} | {"rows": bundle.rows}
             if content["index"]["keywords"]:
-                content["index"]["keywords"] |= {"terms": None, "postings": None, "known_words": None}
+                content["index"]["keywords"] |= {"terms": None, "postings": None, "known_words": None, "synonyms": None}
             del content["files"]
         content |= {
             "limits": limits,

@@ -122,7 +122,7 @@ class Ranking:
 
     `best` returns its first rows too, and misses more of the last ones. `matching` returns (rows,) bool, or None if
     every text can be found. `corrected` is that of `Found`, and `completed` has the terms that complete the last word
-    of the query. `queries` is that of `Found`.
+    of the query, and synonyms of its words. `queries` is that of `Found`.
     """
 
     find: "Find"

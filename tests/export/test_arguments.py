@@ -38,6 +38,7 @@ CONTENT = {
     "--language-column": "language",
     "--fusion": "rrf",
     "--fusion-weight": "0.7",
+    "--synonyms": str(Path(__file__).parents[1] / "data" / "synonyms.txt"),
     "--boost": '{"told": {"half_life": "30d", "weight": 0.2}}',
 }
 ONE_RUN = {
@@ -135,6 +136,8 @@ def test_an_update_uses_each_option_of_the_export(
         ("--stem german --fusion-weight 0.5 --title A", "--no-keywords", {"keywords": False, "title": "A"}),
         ("--no-keywords", "--keywords --stem german", {"stem": "german"}),
         ("--fusion-weight 0.5", "--fusion rrf", {"fusion": "rrf"}),
+        (f"--synonyms {CONTENT['--synonyms']} --title A", "--synonyms=", {"title": "A"}),
+        (f"--synonyms {CONTENT['--synonyms']} --title A", "--no-keywords", {"keywords": False, "title": "A"}),
     ],
 )
 def test_an_option_of_the_update_replaces_that_of_the_export(

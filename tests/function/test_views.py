@@ -18,6 +18,7 @@ import hypothesis
 import pytest
 
 from export.corpus import Corpus
+from export.index.keywords import KeywordOptions
 from function.api_keys import Views, bound_filter
 from function.app import App
 from function.engine.embedder import Embedder
@@ -62,7 +63,10 @@ def make_texts(tenants: str) -> Corpus:
 @pytest.fixture(scope="module")
 def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("tenants")
-    return {tenants: add_reranker(write_bundle(folder / tenants, make_texts(tenants))) for tenants in ("a", "ab")}
+    options = KeywordOptions(synonyms=[["baker", "ferry", "river"], ["goose", "sister", "snow"], ["silver", "kitchen"]])
+    return {
+        tenants: add_reranker(write_bundle(folder / tenants, make_texts(tenants), options)) for tenants in ("a", "ab")
+    }
 
 
 class ThreadExecutor(Executor):

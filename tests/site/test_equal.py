@@ -290,6 +290,35 @@ def test_other_keywords_rank_as_in_the_function(
     compare(make_site(bundle, tmp_path), function_over(bundle), asked)
 
 
+def test_synonyms_are_found_as_by_the_function(tmp_path: Path, many_scripts: Corpus, function_over: Connect) -> None:
+    synonyms = [
+        *(["sailor", "baker", "bakers", "constructor"], ["Zurich", "zürich", "turicum"], ["wlan", "AB-1234", "c++"]),
+        *(["goose", "ducks", "duck", "mayor"], ["京都", "kyoto"], ["the", "cherry", "river", "key"]),
+    ]
+    words = [word for line in synonyms for word in line]
+    others = [
+        "sailors bakers",
+        "constr",
+        "tur",
+        "baking sailor",
+        '"goose" key',
+        "goose “ducks”",
+        "sailor " * 30,
+        "kyto turicm",
+        '"mayor"',
+    ]
+    bundle = write_site_bundle(tmp_path / "bundle", many_scripts, KeywordOptions(synonyms=synonyms))
+    function = function_over(bundle)
+    asked: list[dict[str, Any]] = [
+        {"text": text, "mode": mode, "num_results": 20, "highlights": True, "prefix": prefix}
+        for text in [*words, *others, *QUERIES]
+        for mode in ("keyword", "hybrid")
+        for prefix in (False, True)
+    ]
+    assert all(function(request)["results"] for request in asked[: 4 * len(words)])
+    compare(make_site(bundle, tmp_path), function, asked)
+
+
 def test_stages_keep_the_rows_that_the_function_keeps(
     tmp_path: Path, function_over: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:

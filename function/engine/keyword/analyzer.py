@@ -10,7 +10,7 @@ quadratic in the length of a run of combining marks, so only the first MOST_MARK
   with the plus or number signs after them. "AB-1234" has the terms "ab", "1234" and "ab-1234", "C++" has "c" and "c++".
 
 Words of letters alone may be stemmed, which brings "searches" and "searching" to "search". A code never is.
-Left out: stop words (frequent words count little in BM25 anyway) and synonyms.
+Left out: stop words (frequent words count little in BM25 anyway).
 """
 
 import re

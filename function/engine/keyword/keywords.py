@@ -54,6 +54,7 @@ KNOWN_TERMS = 4_096  # terms of earlier queries whose numbers are kept, because 
 LONGEST_KNOWN = 64  # bytes of a term whose number is kept; without a limit, long ones could take a gigabyte
 MOST_CHECKED = 100  # texts of a view that are searched for a word before it replaces a misspelled one
 CORRECTED_WEIGHT = 0.5  # weight of a term that replaces a misspelled word: it can be the wrong one
+SYNONYM_WEIGHT = 0.7  # weight of a synonym: its texts come after those with the word itself
 
 
 class Keywords:
@@ -90,7 +91,8 @@ class Keywords:
     def match(self, text: str, allowed: Mask | None = None, *, prefix: bool = False, correct: bool = True) -> Matches:
         """Return the rows that have terms of a text; a repeated term counts as often as it is repeated.
 
-        correct replaces misspelled words of the text by those of the corpus, which count half.
+        correct replaces misspelled words of the text by those of the corpus, which count half. Synonyms stand for words
+        of the text that are not between quotation marks.
 
         If the rows have several languages, a word of the text has the stem of each, because a query does not say its
         language. Every word between quotation marks must occur in a row, in any order. allowed is (rows,) bool: rows
@@ -101,20 +103,25 @@ class Keywords:
         required = set(self.terms_of(quoted))
         languages = [Counter(self._split_by(stem, text)) for stem in self._stems]
         counts = reduce(or_, languages)
-        terms, unknown, most = [], set[str](), dict[str, float]()
+        terms, unknown, most, synonyms = [], set[str](), dict[str, float](), self.info.synonyms
+        completed = set[str]()
         for term, repeats in islice(counts.items(), MOST_TERMS):  # a text with quoted parts is too short for more
             postings = self._postings(term, repeats)
-            if postings is None:
-                unknown.add(term)
-            else:
-                terms.append(Term([postings]))
+            choices = [] if postings is None else [postings]
+            if term in synonyms and term not in required:
+                others = self._synonyms(term, repeats, counts)
+                choices += others.values()
+                completed |= others.keys()
+            if choices:
+                terms.append(Term(choices))
                 most[term] = terms[-1].bound
+            else:
+                unknown.add(term)
         if required:
             holds = np.logical_or.reduce([self._rows_with(self._split_by(stem, quoted)) for stem in self._stems])
             allowed = holds if allowed is None else allowed & holds
         # a row has one language
         attainable = max(sum(most.get(term, 0.0) for term in own) for own in languages)
-        completed = set[str]()
         for beginning in unfinished_words(text) if prefix else ():
             whole = {beginning}.union(*(self._split_by(stem, beginning)[:1] for stem in self._stems))
             if completions := self._completions(beginning, whole):
@@ -136,6 +143,17 @@ class Keywords:
         return Matches(
             terms, self._rows, allowed, len(counts) > MOST_TERMS, corrected, frozenset(completed), attainable
         )
+
+    def _synonyms(self, term: str, repeats: int, counts: Collection[str]) -> dict[str, Postings]:
+        """Return the postings of the synonyms of a term that are no terms of the query themselves, which are `counts`.
+
+        None weighs more than SYNONYM_WEIGHT of the term, or, if no text has that, of itself.
+        """
+        own = self._postings(term, 1)
+        most = math.inf if own is None else float(own.weight)
+        others = (other for other in self.info.synonyms[term] if other not in counts)
+        found = {other: self._postings(other, repeats * SYNONYM_WEIGHT, most) for other in others}
+        return {other: postings for other, postings in found.items() if postings is not None}
 
     def _completions(self, beginning: str, whole: Set[str]) -> dict[str, Postings]:
         """Return the postings of the most frequent terms that begin with a word, without `whole`, the word's own terms.
@@ -203,9 +221,9 @@ class Keywords:
         postings = self._postings(term, 1)
         return np.empty(0, np.uint32) if postings is None else postings.rows
 
-    def _postings(self, term: str, repeats: float) -> Postings | None:
+    def _postings(self, term: str, repeats: float, most: float = math.inf) -> Postings | None:
         place = self._number(term)
-        found = None if place is None else self._postings_at(place, repeats)
+        found = None if place is None else self._postings_at(place, repeats, most)
         return found if found is not None and len(found.rows) else None
 
     def _number(self, term: str) -> int | None:

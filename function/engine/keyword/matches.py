@@ -63,9 +63,9 @@ class Postings:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A term of a query, or the alternatives that replace a misspelled word: a row counts the one that scores most.
+    """A term of a query and its synonyms, or what replaces a misspelled word: a row counts the one that scores most.
 
-    Each alternative has at least one posting.
+    Each of these alternatives has at least one posting.
     """
 
     alternatives: Sequence[Postings]
@@ -103,8 +103,8 @@ class Matches:
 
     terms are in the order of the query, rows is the number of rows of the corpus. allowed is (rows,) bool, None where
     every row may be found. is_truncated: the query had more terms than a search reads. corrected has the terms that
-    replace each misspelled word, completed has the terms that complete its last word. attainable is the score of a text
-    in which every word of the query adds the most that it adds to any text.
+    replace each misspelled word, completed has the terms that complete its last word, and synonyms. attainable is the
+    score of a text in which every word of the query adds the most that it adds to any text.
     """
 
     terms: Sequence[Term]

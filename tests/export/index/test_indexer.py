@@ -57,6 +57,7 @@ def test_the_manifest_says_of_the_index_what_is_in_the_files(bundle: Path, corpu
             "fusion_weight": 0.6,
             "languages": [],
             "known_words": 0.9974,  # three words with accents are no tokens
+            "synonyms": {},
         },
         "vectors": None,
         "heading_prefix": False,

@@ -74,6 +74,62 @@ def test_the_manifest_and_the_summary_name_the_fusion_and_the_stems(
     assert (index.keywords.fusion, index.keywords.fusion_weight) == fusion
 
 
+def write_synonyms(folder: Path, content: str) -> Path:
+    path = folder / "synonyms.txt"
+    path.write_bytes(content.encode())
+    return path
+
+
+def test_synonyms_are_found_by_each_word_of_their_line_and_kept_by_an_update(
+    bundle_copy: Path, texts: Path, tmp_path: Path
+) -> None:
+    file = write_synonyms(tmp_path, "\ufeff# one for a meaning\r\n\r\nhouses, Häuser ,haus,villa\r\nlook,Search\n")
+    info = export(bundle_copy, texts, "--synonyms", str(file))
+    assert found(bundle_copy, info, "villas") == found(bundle_copy, info, "Haus") == [0, 2]
+    assert found(bundle_copy, info, "looked") == [0, 1]
+    file.unlink()
+    done = run("--update", bundle_copy, "--corpus", texts, "--out", bundle_copy)
+    assert done.code == 0, done.err
+    index = check_bundle(bundle_copy).index
+    assert index is not None
+    assert index.keywords == info
+
+
+def test_each_language_has_the_stems_of_the_synonyms_and_a_code_is_one_as_a_whole() -> None:
+    texts = ["Häuser", "houses", "wi-fi", "wi"]
+    synonyms = [["Häuser", "houses"], ["wireless", "Wi-Fi", "wlan"]]
+    _, info = keyword_tensors(texts, KeywordOptions(synonyms=synonyms), None, ["german", "english", "english", None])
+    assert info is not None
+    assert {term: info.synonyms[term] for term in ("haus", "hous", "wireless", "wlan")} == {
+        **{"haus": ["hous"], "hous": ["haus"]},
+        **{"wireless": ["wi-fi"], "wlan": ["wi-fi"]},
+    }
+    assert "wi" not in info.synonyms
+
+
+@pytest.mark.parametrize("phrase", ["living room", "長椅子", "", "sofa => couch"])
+def test_a_phrase_among_the_synonyms_is_refused_with_its_line(tmp_path: Path, phrase: str) -> None:
+    file = write_synonyms(tmp_path, f"sofa,couch\nlounge,{phrase}\n")
+    done = run("corpus", "--corpus", tmp_path / "none.csv", "--synonyms", file)
+    assert done.code == 2
+    assert " ".join(done.err.split()).endswith(
+        f"argument --synonyms: {file}: line 2: found {phrase!r}, expected single words with commas between them, "
+        "such as: sofa, couch; leave out the phrase"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"), [(b"caf\xe9,bar", "'utf-8' codec can't decode"), (None, "No such file or directory")]
+)
+def test_a_file_of_synonyms_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None, reason: str) -> None:
+    if content is not None:
+        (tmp_path / "synonyms.txt").write_bytes(content)
+    done = run("corpus", "--corpus", tmp_path / "none.csv", "--synonyms", tmp_path / "synonyms.txt")
+    assert done.code == 2
+    assert f"{tmp_path / 'synonyms.txt'}: " in done.err
+    assert reason in done.err
+
+
 def test_without_keywords_there_is_no_file_of_them(bundle_copy: Path, texts: Path) -> None:
     done = export_texts(texts, bundle_copy, "--no-keywords")
     assert summary(done, "keywords") == "none: no keyword and no hybrid search"

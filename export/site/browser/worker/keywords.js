@@ -11,6 +11,7 @@ const LARGEST_IMPACT = 255;
 const [SHORTEST_BEGINNING, MOST_COMPLETIONS, COMPLETION] = [2, 32, 0.5]; // letters, terms, and their weight
 const CODE_MARKS = /[-_./:@&+#]/;
 const CORRECTED_WEIGHT = 0.5; // of a term that replaces a misspelled word
+const SYNONYM_WEIGHT = 0.7;
 
 /** The BM25 score of every row for one query: 0 where no term occurs, or where `allowed` is 0. */
 export class Matches {
@@ -51,8 +52,12 @@ export class Matches {
 }
 
 export class Keywords {
-  /** @param {Tensors} tensors @param {import("./analyzer.js").Analyzer} analyzer @param {number} rows of the corpus */
-  constructor(tensors, analyzer, rows) {
+  /**
+   * @param {Tensors} tensors @param {import("./analyzer.js").Analyzer} analyzer @param {number} rows of the corpus
+   * @param {Record<string, string[]>} synonyms of terms
+   */
+  constructor(tensors, analyzer, rows, synonyms) {
+    this.synonyms = new Map(Object.entries(synonyms));
     this.tensors = tensors;
     this.analyzer = analyzer;
     this.rows = rows;
@@ -74,19 +79,10 @@ export class Keywords {
     const unknown = new Set();
     let attainable = 0;
     let found = 0; // postings
-    for (const [term, repeats] of [...counts].slice(0, MOST_TERMS)) {
-      attainable += LARGEST_IMPACT * this.weight(term, repeats);
-      this.eachPosting(term, repeats, (row, score) => (scores[row] += score));
-      found += this.count(term);
-      if (required.has(term)) {
-        const holds = new Uint8Array(this.rows);
-        this.eachPosting(term, repeats, (row) => (holds[row] = 1));
-        allowed = both(holds, allowed);
-      } else if (!this.places.has(term)) unknown.add(term);
-    }
-    /** Add the best of some terms to the score of each row. @type {(terms: string[], repeats: number, most?: number) => void} */
-    const addBest = (terms, repeats, most) => {
-      const best = new Float32Array(this.rows);
+    const completed = [];
+    const known = new Set();
+    /** Add the best of some terms to the score of each row. @type {(terms: string[], repeats: number, most?: number, best?: Float32Array) => void} */
+    const addBest = (terms, repeats, most, best = new Float32Array(this.rows)) => {
       for (const term of terms) {
         this.eachPosting(term, repeats, (row, score) => (best[row] = Math.max(best[row], score)), most);
       }
@@ -94,15 +90,30 @@ export class Keywords {
     };
     /** @type {(terms: string[], repeats: number, most?: number) => number} */
     const highest = (terms, repeats, most) =>
-      LARGEST_IMPACT * Math.max(...terms.map((term) => this.weight(term, repeats, most)));
-    const completed = [];
+      LARGEST_IMPACT * Math.max(0, ...terms.map((term) => this.weight(term, repeats, most)));
+    for (const [term, repeats] of [...counts].slice(0, MOST_TERMS)) {
+      const all = required.has(term) ? [] : (this.synonyms.get(term) ?? []);
+      const others = all.filter((other) => !counts.has(other));
+      const own = this.weight(term, 1);
+      if (own || others.length) known.add(term);
+      attainable += own ? LARGEST_IMPACT * this.weight(term, repeats) : highest(others, repeats * SYNONYM_WEIGHT);
+      const best = others.length ? new Float32Array(this.rows) : scores;
+      this.eachPosting(term, repeats, (row, score) => (best[row] += score));
+      if (others.length) addBest(others, repeats * SYNONYM_WEIGHT, own || Infinity, best);
+      completed.push(...others);
+      found += [term, ...others].reduce((sum, each) => sum + this.count(each), 0);
+      if (required.has(term)) {
+        const holds = new Uint8Array(this.rows);
+        this.eachPosting(term, repeats, (row) => (holds[row] = 1));
+        allowed = both(holds, allowed);
+      } else if (!known.has(term)) unknown.add(term);
+    }
     for (const beginning of isPrefix ? this.analyzer.unfinishedWords(text) : []) {
       const whole = [beginning, ...this.analyzer.terms(beginning).slice(0, 1)];
       const { terms, most } = this.completions(beginning, whole);
       if (!terms.length) continue;
       addBest(terms, COMPLETION, most);
-      if (!whole.some((term) => this.places.has(term) && counts.has(term)))
-        attainable += highest(terms, COMPLETION, most);
+      if (!whole.some((term) => known.has(term))) attainable += highest(terms, COMPLETION, most);
       completed.push(...terms);
       found += terms.reduce((sum, term) => sum + this.count(term), 0);
       whole.forEach((term) => unknown.delete(term));

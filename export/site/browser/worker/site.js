@@ -48,7 +48,8 @@ export class Site {
   }
 
   keywords() {
-    return this.open("keywords", (content) => new Keywords(readTensors(content), this.analyzer, this.rows));
+    const { synonyms } = this.info.index.keywords;
+    return this.open("keywords", (content) => new Keywords(readTensors(content), this.analyzer, this.rows, synonyms));
   }
 
   tokenizer() {

@@ -19,7 +19,7 @@ from export.index.keywords import KeywordOptions, keyword_tensors
 from function.engine.bundle import KeywordsInfo
 from function.engine.keyword.analyzer import LONGEST_QUERY, split_terms
 from function.engine.keyword.highlights import TermsOfWords, highlight
-from function.engine.keyword.keywords import MOST_COMPLETIONS, MOST_TERMS, Keywords
+from function.engine.keyword.keywords import MOST_COMPLETIONS, MOST_TERMS, SYNONYM_WEIGHT, Keywords
 
 UNSTEMMED = KeywordOptions(stemming=None)
 
@@ -266,6 +266,37 @@ def test_texts_with_longer_words_are_found_after_those_with_the_word(file: Path,
     found = [hit.row for hit in matches.best(8)]
     assert (found[: len(rows)], len(found)) == (rows, len(rows))
     assert not matches.corrected
+
+
+SYNONYMS = KeywordOptions(stemming=None, synonyms=[["sofa", "couch", "settee"], ["geese", "goose"]])
+
+
+def test_a_synonym_counts_less_than_the_word_and_once_with_it(file: Path) -> None:
+    texts = ["a sofa here", "a couch here", "sofa and couch", *["a sofa then"] * 9, *["an odd bench"] * 9]
+    keywords, plain = make(file, texts, SYNONYMS), Keywords(file, make(file, texts).info, len(texts))
+    matches, alone = keywords.match("sofa"), plain.match("sofa")
+    scores = alone.scores.copy()
+    scores[1] = scores[0] * np.float32(SYNONYM_WEIGHT)  # a rare synonym weighs no more than a frequent word
+    np.testing.assert_allclose(matches.scores, scores, rtol=0.01)
+    assert matches.attainable == alone.attainable
+    np.testing.assert_array_equal(keywords.match("settee").scores > 0, np.arange(len(texts)) < 12)
+    assert keywords.match("settee").corrected == {}
+    np.testing.assert_array_equal(keywords.match("sofa couch").scores, plain.match("sofa couch").scores)
+
+
+def test_a_quoted_word_has_no_synonyms(file: Path) -> None:
+    texts = ["a goose", "many geese", "a goose and geese, geese, geese and more geese"]
+    keywords, plain = make(file, texts, SYNONYMS), Keywords(file, make(file, texts).info, len(texts))
+    assert best_rows(keywords, "goose") == [0, 2, 1]
+    np.testing.assert_array_equal(keywords.match('"goose"').scores, plain.match('"goose"').scores)
+    assert keywords.match('"goose"').completed == frozenset()
+
+
+def test_highlights_mark_synonyms(file: Path) -> None:
+    keywords, text = make(file, ["One goose, two geese.", "a goose"], SYNONYMS), "One goose, two geese."
+    terms = TermsOfWords("goose", [None], keywords.match("goose").completed)
+    (marks,) = highlight([text], terms, marks_words=True)
+    assert [text[start:end] for start, end in marks.ranges] == ["goose", "geese"]
 
 
 def test_a_word_that_is_complete_finds_no_longer_one(file: Path) -> None:
