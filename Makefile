@@ -77,7 +77,7 @@ format: $(VENV)/checks
 # The search box of the pages searches them: their bundle is kept, so that a changed page is embedded alone.
 docs: build/docs-tools/installed build/site-tools/installed build/pages-bundle
 	rm -rf build/docs-pages && mkdir build/docs-pages
-	cp -r --parents README.md CONTRIBUTING.md CHANGELOG.md template.yaml docs bench/results build/docs-pages
+	cp -r --parents README.md CONTRIBUTING.md CHANGELOG.md template.yaml docs bench/results deploy/cdk deploy/terraform build/docs-pages
 	find build/docs-pages -name '*.md' -exec sed -i 's/<!--[^>]*-->//g' {} +
 	NO_MKDOCS_2_WARNING=1 build/docs-tools/bin/mkdocs build
 	$(BIN)/python -m export --corpus build/docs-site --update build/pages-bundle --queries table --out build/pages-bundle

@@ -23,6 +23,7 @@ CONTENT = {
     "--description": "Told by bakers.",
     "--text-column": "title",
     "--separator": ";",
+    "--exclude": "drafts/*",
     "--decimal-comma": None,
     "--id-column": "number",
     "--column": "year=number",
