@@ -221,7 +221,9 @@ def _print_table(found: Found) -> None:
         line = visible(" ".join(result["text"].split())) if room is None else _snippet(result, room)
         print(f"{score:>6}  {id:{id_width}}  {line}")
     for name, values in (found.facets or {}).items():
-        print(f"{name}: " + ", ".join(visible(f"{each['value']} ({each['count']:,})") for each in values))
+        shown = [each.get("value", f"{each.get('from', '')} to {each.get('to', '')}") for each in values]
+        counts = [f"{value} ({each['count']:,})" for value, each in zip(shown, values, strict=True)]
+        print(f"{name}: " + ", ".join(map(visible, counts)))
     if found.is_truncated:
         print("the text is longer than the search reads; its end was left out")
 

@@ -145,15 +145,27 @@ class FacetValue(BaseModel):
     count: int
 
 
+class FacetRange(BaseModel):
+    """A range of numbers or dates, which the filter {"$gte": from, "$lt": to} finds, and how many texts are in it.
+
+    `from` or `to` is left out if no number or date is so low or high.
+    """
+
+    from_: float | str | None = Field(default=None, alias="from")
+    to: float | str | None = None
+    count: int
+
+
 class SimilarReply(BaseModel):
     """The results, best first. `truncated` is true if the text was too long and its end was ignored.
 
-    `facets` has the most frequent values of each column; `total` is the number of texts that were counted or listed.
+    `facets` has the most frequent values of each column, or ranges of many numbers or dates; `total` is the number of
+    texts that were counted or listed.
     """
 
     results: list[GroupResult]
     truncated: bool
-    facets: dict[str, list[FacetValue]] | None = None
+    facets: dict[str, list[FacetValue] | list[FacetRange]] | None = None
     total: int | None = None
     corrected: dict[str, list[str]] | None = Field(
         default=None, description="the words of the corpus that replaced misspelled words of the text"

@@ -126,10 +126,7 @@ class RefinedQuery:
     def _count(self, allowed: Mask | None) -> dict[str, list[dict[str, Any]]] | None:
         if not self._query.facets:
             return None
-        return {
-            name: [{"value": value, "count": count} for value, count in count_values(self._column(name), allowed)]
-            for name in self._query.facets
-        }
+        return {name: count_values(self._column(name), allowed) for name in self._query.facets}
 
     def _show(self, hits: Sequence[Hit], ranking: Ranking | None = None) -> list[dict[str, Any]]:
         """Return hits as a reply shows them, with their highlights if the query wants them."""

@@ -4,6 +4,7 @@ import json
 import os
 import random
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -273,6 +274,38 @@ def test_odd_names_and_values_are_compared_sorted_and_counted_as_by_the_function
     corpus = Corpus(texts, [f"row-{row}" for row in range(60)], metadata, empty_texts=0, columns=columns)
     bundle = write_site_bundle(tmp_path / "bundle", corpus)
     compare(make_site(bundle, tmp_path), function_over(bundle), list(odd_requests()))
+
+
+def test_ranges_of_facets_are_those_of_the_function(tmp_path: Path, function_over: Connect) -> None:
+    generator = random.Random(17)
+
+    def date(days: float) -> str:
+        return (datetime(1970, 1, 1) + timedelta(days)).isoformat()
+
+    metadata = [
+        {
+            "whole": generator.randint(-700, 700),
+            "cents": generator.randint(-600, 600) / 100,
+            "largest": generator.uniform(-1, 1) * 1.79e308,
+            "tiny": generator.uniform(-1, 1) * 1e-9,
+            "day": date(generator.uniform(-4, 4)),
+            "week": date(generator.uniform(-20, 40)),
+            "month": date(generator.uniform(-100, 100)),
+            "year": date(generator.uniform(-3_000, 9_000)),
+            "any": generator.choice(["9999-12-31T23:59:59-23:59", date(generator.uniform(-719_162, 2_932_896))]),
+        }
+        for _ in range(400)
+    ]
+    columns = {name: "date" if isinstance(value, str) else "number" for name, value in sorted(metadata[0].items())}
+    lines = [json.dumps({name: value for name, value in row.items() if generator.random() < 0.9}) for row in metadata]
+    texts = [f"{WHO[row % 20]} {WHAT[row % 10]}." for row in range(len(lines))]
+    corpus = Corpus(texts, [f"row-{row}" for row in range(len(lines))], lines, empty_texts=0, columns=columns)
+    bundle = write_site_bundle(tmp_path / "bundle", corpus)
+    function = function_over(bundle)
+    filters: list[dict[str, Any]] = [{}, {"whole": {"$gt": -200}}]
+    asked = [{"num_results": 1, "facets": list(columns), "filter": each} for each in filters]
+    assert all("from" in facet[1] for request in asked for facet in function(request)["facets"].values())
+    compare(make_site(bundle, tmp_path), function, asked)
 
 
 @pytest.mark.parametrize(

@@ -203,9 +203,9 @@ def _frequent_values(bundle: Loaded, name: str, kind: str) -> str:
     column = bundle.columns[name]
     assert isinstance(column, Column)
     counts = count_values(column, bundle.allowed, LISTED_VALUES)
-    if 2 * sum(count for _, count in counts) < np.count_nonzero(bundle.among_allowed(column.exists())):
+    if 2 * sum(each["count"] for each in counts) < np.count_nonzero(bundle.among_allowed(column.exists())):
         return ""
-    shown = ", ".join(value for value, _ in counts if len(value) <= LONGEST_VALUE)
+    shown = ", ".join(each["value"] for each in counts if len(each["value"]) <= LONGEST_VALUE)
     return f": {shown}" if shown else ""
 
 
