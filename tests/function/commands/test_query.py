@@ -80,6 +80,16 @@ def test_without_a_text_texts_are_listed_in_order_and_their_values_counted(ask: 
     assert last == "true: " + ", ".join(f"{each['value']} ({each['count']})" for each in counts)
 
 
+def test_ranges_of_facets_are_printed_with_both_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    metadata = [json.dumps({"price": price}) for price in range(101)]
+    texts = [f"{TEXT} {row}" for row in range(101)]
+    corpus = Corpus(texts, texts, metadata, empty_texts=0, columns={"price": "number"})
+    bundle = write_bundle(tmp_path / "bundle", corpus)
+    assert main(["--facet", "price", "--num-results", "1", "--bundle", str(bundle)]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "price: 0 to 20 (20), 20 to 40 (20), 40 to 60 (20), 60 to 80 (20), 80 to 100 (20), 100 to 120 (1)"
+
+
 def test_groups_are_indented_below_their_best_text(ask: Callable[..., str]) -> None:
     lines = ask(TEXT, "--group-by", "who", "--group-size", "2", "--num-results", "2").splitlines()
     reply = json.loads(ask(TEXT, "--group-by", "who", "--group-size", "2", "--num-results", "2", "--json"))

@@ -95,5 +95,6 @@ def test_the_document_says_which_columns_a_filter_may_name_and_what_a_result_may
     assert schemas["StringOperators"]["properties"].keys() == set(OPERATORS)
     assert schemas["ListOperators"]["properties"]["$startsWith"] == {"type": "string"}
     assert schemas["SimilarRequest"]["properties"]["filter"]["anyOf"][0] == {"$ref": "#/components/schemas/Filter"}
+    assert schemas["FacetRange"]["properties"].keys() == {"from", "to", "count"}
     always = set(schemas["Result"]["required"])
     assert schemas["Result"]["properties"].keys() - always == {"scores", "text", "metadata", "highlights", "snippet"}
