@@ -4,13 +4,13 @@ import { make } from "./elements.js";
 import { excerptOf, placeOf, toLink } from "./sources.js";
 import { fill, megabytes } from "./texts.js";
 
-const PAUSE = 100; // milliseconds without a key before a search
-const folder = new URL("../../../", import.meta.url).href; // where relative links begin: around the site's folder
+const PAUSE = 100; // milliseconds without input before a search starts
+const folder = new URL("../../../", import.meta.url).href; // base of relative links: the parent of the site's folder
 
-// Return whether the visitor is spared the megabytes of the search by meaning until he asks for it.
+// Return whether the connection saves data or is slow, so that only a click on the button loads the search by meaning.
 const isSpared = ({ saveData, effectiveType } = {}) => saveData || (effectiveType ?? "4g") !== "4g";
 
-// Make the dialog of an element. Returns the function that shows it; it takes the function that opens the search.
+// Make the dialog of an element. Return the function that shows the dialog, and takes a function that opens the search.
 export function makeBox(element) {
   const { texts } = element;
   const read = (name, value) => element.getAttribute(name) ?? value;
@@ -25,12 +25,12 @@ export function makeBox(element) {
   const hits = make("div", { part: "hits", id: "hits", role: "listbox", "aria-label": texts.results, hidden: true });
   const dialog = make("dialog", { part: "dialog", "aria-label": texts.search });
   dialog.append(make("div", { part: "field" }, input, close), status, ask, hits);
-  dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close()); // beside the box
+  dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close()); // a click beside the box
   element.shadowRoot.append(dialog);
 
-  let source = null; // the search, once it is opened
-  let isGrouped = true; // whether the texts are passages of documents
-  let loading = ""; // of the search by meaning: "now", or "failed"
+  let source = null; // the search, null until it is open
+  let isGrouped = true; // whether results are grouped by document; false if the corpus is a table
+  let loading = ""; // state of loading the search by meaning: "", "now" or "failed"
   let timer = 0;
   let running = new AbortController();
   const options = () => [...hits.querySelectorAll("[role=option]")];
@@ -88,7 +88,7 @@ export function makeBox(element) {
     }
   }
 
-  // Search for documents, and for texts if the corpus is a table.
+  // Search, and group the results by document, unless the corpus is a table, which has no column path.
   async function find(text, body) {
     if (!isGrouped) return source.search(text, body);
     return source.search(text, { ...body, group_by: "path" }).catch((error) => {

@@ -1,16 +1,16 @@
-// The connection of a page to the worker of the site, which all open pages share if the browser can.
+// The connection of a page to the worker of the site. All open pages share one worker if the browser has SharedWorker.
 
-/** @typedef {{total: number, loaded: number, ready: string, hasMeaning: boolean}} State bytes, and what is there */
+/** @typedef {{total: number, loaded: number, ready: string, hasMeaning: boolean}} State total and loaded are bytes */
 /** @typedef {(path: string, options?: {body?: string, signal?: AbortSignal}) => Promise<{content: any, phases: any}>} Ask */
 
-// where scripts need a trusted address, the site's own have one
+// A policy with require-trusted-types-for accepts only addresses that this function returns.
 const trusted = globalThis.trustedTypes?.createPolicy("semantic-search", { createScriptURL: (address) => address });
 export const trust = (/** @type {string} */ address) =>
   /** @type {any} */ (trusted?.createScriptURL(address) ?? address);
 
 /**
- * Connect to the worker in the folder `code`. onState is called when the state has changed. The worker survives the way
- * from a page to the next, where the browser knows extendedLifetime.
+ * Connect to the worker in the folder `code`. onState is called when the state of the worker changes. If the browser
+ * supports extendedLifetime, the worker keeps running while the visitor goes from one page to the next.
  * @type {(code: URL, onState: (state: State) => void) => {ask: Ask, state: State}}
  */
 export function connect(code, onState) {

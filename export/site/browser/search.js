@@ -1,20 +1,21 @@
-// <semantic-search>, a button that opens a search box, and `open`, the same search without a box.
+// The element <semantic-search>, a button that opens the search box, and `open`, the same search without a box.
 
 import { texts } from "./texts.js";
 export { texts };
 
 const code = new URL(".", import.meta.url);
 const home = new URL("../../", code);
-const USED = `semantic-search ${home.pathname}`; // in the session: the part that the visitor has used on another page
-let site; // the search in the files of this folder, once for a page
+const USED = `semantic-search ${home.pathname}`; // sessionStorage key of the part that the visitor last used
+let site; // promise of the search in the files of this folder; a page opens it once
 
-// Keep the part, if one is named, and return what is kept. It is of use only where the browser keeps files.
+// Store the part (keyword or semantic) if one is named, and return the stored one, so that the next page can load it
+// early. Return a false value if the browser caches no files.
 function used(part) {
   try {
     if (part) sessionStorage.setItem(USED, part);
     return "caches" in globalThis && sessionStorage.getItem(USED);
   } catch {
-    return null; // a browser that keeps nothing for pages: each page begins by itself
+    return null; // the browser blocks sessionStorage: no page loads a part early
   }
 }
 
@@ -40,14 +41,14 @@ async function openApi(base, key) {
 }
 
 /**
- * Open the search in the files of this folder, or the API of a function or a server at another address.
- * `search(text, options)` returns what POST /similar returns. In files, a search without a mode is one by words until
- * `load()` has loaded the search by meaning.
+ * Open the search in the files of this folder, or in a function or a server at another address.
+ * `search(text, options)` resolves to what POST /similar returns. In files, a search without a mode is a keyword search
+ * until `load()` has loaded the search by meaning.
  */
 export async function open(address = home, { key = "" } = {}) {
   const base = new URL(address, location.href).href.replace(/\/?$/, "/");
   const isHere = base === home.href;
-  if (isHere) (site ??= openSite()).catch(() => (site = undefined)); // after an error, the next time begins again
+  if (isHere) (site ??= openSite()).catch(() => (site = undefined)); // after an error, the next call tries again
   const opened = await (isHere ? site : openApi(base, key));
   const search = async (text, { signal, ...options } = {}) =>
     (await opened.send(JSON.stringify({ text, num_results: 10, ...options }), signal)).content;
@@ -56,7 +57,7 @@ export async function open(address = home, { key = "" } = {}) {
 
 class SemanticSearch extends HTMLElement {
   connectedCallback() {
-    addEventListener("keydown", this, true); // before the keys of the page's own search
+    addEventListener("keydown", this, true); // in the capture phase, before the page's own search
     if (!this.shadowRoot) this.draw();
     if (used() && !this.hasAttribute("api")) open();
   }

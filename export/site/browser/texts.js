@@ -1,4 +1,4 @@
-// What the box says, by language. A page can change it: import { texts } from "/find/search.js".
+// The texts of the box by language. A page can change them: import { texts } from "/find/search.js".
 
 /** @type {Record<string, Record<string, string>>} */
 export const texts = {
@@ -26,7 +26,7 @@ export const texts = {
   },
 };
 
-/** Put values into a text, each in the place of a {}. @type {(text: string, ...values: unknown[]) => string} */
+/** Replace each {} in a text with the next value. @type {(text: string, ...values: unknown[]) => string} */
 export const fill = (text, ...values) => text.replace(/\{\}/g, () => String(values.shift()));
 
 /** @type {(bytes: number) => string} */

@@ -1,24 +1,24 @@
-// The worker: loads the site's files when they are asked for, and answers the requests of the pages that share it.
+// The worker: loads the site's files when a page needs them, and answers the requests of the pages that share it.
 
 import { readTensors } from "./arrays.js";
 import { Files } from "./files.js";
 import { openModel, openTable } from "./model.js";
 import { Site } from "./site.js";
 
-const MOST_AHEAD = 16_000_000; // bytes of passages and columns that are loaded ahead, so that the site works offline
+const MOST_AHEAD = 16_000_000; // maximum bytes of passages, columns and ids that are loaded in advance, for use offline
 const FIRST = ["keywords", "vocabulary", "index", "queries"];
-const MODEL = ["runtime", "model"]; // of a site with the model: it embeds queries when it has arrived
+const MODEL = ["runtime", "model"]; // files of a site with the model, which embeds queries once it is loaded
 const here = (/** @type {string} */ name) => new URL(name, import.meta.url);
 const load = (/** @type {string} */ name) => import(here(name).href);
 
-const ports = /** @type {any[]} */ ([]); // of the pages
+const ports = /** @type {any[]} */ ([]); // message ports of the pages
 const state = { total: 1, loaded: 0, ready: "", hasMeaning: false };
 const tell = (/** @type {object} */ news) => {
   Object.assign(state, news);
   for (const port of ports) port.postMessage(news);
 };
 
-/** Return the function that does this once, and again after an error. @type {<T>(make: () => Promise<T>) => () => Promise<T>} */
+/** Return a function that calls `make` once, and again after an error. @type {<T>(make: () => Promise<T>) => () => Promise<T>} */
 function once(make) {
   /** @type {ReturnType<typeof make> | undefined} */
   let made;
@@ -43,7 +43,7 @@ const opened = once(async () => {
     site: new Site(described, read, stem, async (text) => (model ?? (await parts.semantic()))(text)),
   };
 });
-/** @type {Record<string, () => Promise<any>>} what a page asks for; each part needs the one before */
+/** @type {Record<string, () => Promise<any>>} loads each part that a page can request; a part needs the one before */
 const parts = {
   keyword: once(async () => {
     const { site } = await opened();
@@ -85,7 +85,7 @@ async function answer(/** @type {any} */ port, /** @type {any} */ { data: { id, 
     else if (path !== "similar") await parts[path]();
     else {
       const isEarly = !state.hasMeaning && site.info.index.keywords && body.text !== undefined;
-      content = await site.similar(isEarly ? { mode: "keyword", ...body } : body, lap); // words first
+      content = await site.similar(isEarly ? { mode: "keyword", ...body } : body, lap); // keyword search first
     }
     port.postMessage({ id, content, phases: { ...phases, total: performance.now() - begin } });
   } catch (error) {
