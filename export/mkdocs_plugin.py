@@ -1,6 +1,6 @@
-"""A plugin of MkDocs: `mkdocs build` also makes the search of the site, and its pages have the box <semantic-search>.
+"""A plugin for MkDocs: `mkdocs build` also writes the search of the site, and adds <semantic-search> to each page.
 
-`mkdocs serve` makes no search, because it builds the site again after each change of a page.
+`mkdocs serve` does not write the search, because it builds the site again after each change of a page.
 """
 
 import re
@@ -17,29 +17,29 @@ from mkdocs.utils import get_relative_url
 from export.cli import main as export
 from function.engine.bundle import MANIFEST
 
-# the places for the element: the end of Material's header, or else the beginning of the page
+# The element is inserted at the end of Material's header, or else at the beginning of the body.
 PLACES = (re.compile(r'<nav class="md-header__inner.*?(?=</nav>)', re.DOTALL), re.compile("<body[^>]*>"))
 
 
 class Options(Config):  # type: ignore[misc]  # its types are not installed
-    """What mkdocs.yml can set."""
+    """The options of the plugin in mkdocs.yml."""
 
-    out = config_options.Type(str, default="find")  # folder of the search in the site
-    bundle = config_options.Type(str, default=".cache/semantic-search")  # beside mkdocs.yml: what an update needs
+    out = config_options.Type(str, default="find")  # folder in the site that the search is written to
+    bundle = config_options.Type(str, default=".cache/semantic-search")  # folder of the index, relative to mkdocs.yml
     exclude = config_options.ListOfItems(config_options.Type(str), default=[])  # patterns of pages to leave out
     packages = config_options.Type(str, default="")  # --packages of `semsearch site`
-    attributes = config_options.Type(dict, default={"keys": "ctrl+k"})  # of the element
+    attributes = config_options.Type(dict, default={"keys": "ctrl+k"})  # attributes of the element
 
 
 class SemanticSearch(BasePlugin[Options]):  # type: ignore[misc]
-    """The plugin `semantic-search`. A page gets two tags and no inline code."""
+    """The plugin `semantic-search`. It adds two tags to each page, and no inline script."""
 
     def on_startup(self, *, command: str, dirty: bool) -> None:
-        """Remember whether the site is built or served."""
+        """Store whether MkDocs builds or serves the site."""
         self._is_served = command == "serve"
 
     def on_post_page(self, output: str, *, page: Any, config: Any) -> str:
-        """Return a page with the script in its head and the element in Material's header, or where its body begins."""
+        """Return the page with the script in the head, and the element in Material's header or first in the body."""
         if self._is_served:
             return output
         script = get_relative_url(f"{self.config.out}/search.js", page.url)
@@ -50,7 +50,7 @@ class SemanticSearch(BasePlugin[Options]):  # type: ignore[misc]
         return output.replace("</head>", f'<script type="module" src="{escape(script)}"></script>\n</head>', 1)
 
     def on_post_build(self, *, config: Any) -> None:
-        """Make or update the index of the pages, and write the search. Raises PluginError."""
+        """Make or update the index of the pages, and write the search into the site. Raises PluginError if it fails."""
         if self._is_served:
             return
         site, bundle = Path(config.site_dir), Path(config.config_file_path).parent / self.config.bundle

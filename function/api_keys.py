@@ -1,7 +1,7 @@
-"""Who may ask, and for which texts: API keys, and filters that are bound to a key or to a claim of a JWT.
+"""Access control: API keys, and filters that are bound to a key or to a claim of a JWT and limit what a caller finds.
 
-A request without a key is refused before its body is read. A request with a bound filter sees a view of the bundle: the
-routes get that view from `Views` and nothing else. Imported only if there are keys or bound filters.
+A request without a key is refused before its body is read. If a filter is bound to a request, `Views` passes the routes
+only a view of the bundle, which contains the texts that match. Imported only if there are keys or bound filters.
 """
 
 import json
@@ -28,37 +28,42 @@ from function.search.search import make_search
 from function.settings import ApiKey, Settings, SettingsError, hash_key, read_hashes
 from function.telemetry import Log
 
-# Paths whose GET and HEAD need no key: they reveal nothing about the texts. Clients of MCP read the last two before
-# they have a token.
+# Paths whose GET and HEAD need no key, because they reveal nothing about the texts. MCP clients request the last two
+# before they have a token.
 OPEN_PATHS = (
     *("/health", "/"),
     *("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"),
 )
 SCHEME = {"type": "http", "scheme": "bearer", "description": "One of the server's API keys."}
-SECONDS_KEPT = 60.0  # keys from AWS are read again after this time, so a removed key is refused after it
-STORE_TIMEOUT = 2.0  # maximum time between two bytes of AWS's answer with the keys
-STORES = {  # service in an ARN, the operation that reads it, the field of the ARN and the path to the content
+SECONDS_KEPT = 60.0  # keys from AWS are read again after this time, so a removed key works for at most this time
+STORE_TIMEOUT = 2.0  # maximum seconds between two bytes of the reply of AWS that contains the keys
+# By the service in an ARN: the operation that reads the keys, the request's field for the ARN, and the path of the keys
+# in the reply.
+STORES = {
     "secretsmanager": ("secretsmanager.GetSecretValue", "SecretId", ("SecretString",)),
     "ssm": ("AmazonSSM.GetParameter", "Name", ("Parameter", "Value")),
 }
 ASK = "ask the operator of this server"
-MOST_VIEWS = 64  # views that are kept open; each takes a byte for each text of the corpus
+MOST_VIEWS = 64  # maximum number of views that are kept open; each takes one byte for each text of the corpus
 
-# The filter that is bound to the key or to the token of the request that is being answered; None for all texts. Without
-# a default: code that runs outside of the request, such as in a thread of an executor, gets a LookupError and no text.
+# The filter that is bound to the key or the token of the current request; None means all texts. It has no default, so
+# code outside of a request, such as in a thread of an executor, raises LookupError and finds no text.
 bound_filter: ContextVar[dict[str, Any] | None] = ContextVar("bound filter")
 
 
 class ApiKeys:
-    """Answers a request without one of the keys with 401, except on OPEN_PATHS, and binds the filter of its key."""
+    """Replies 401 to requests without a valid key, except on OPEN_PATHS; binds the key's filter to other requests."""
 
     def __init__(self, app: ASGIApp, keys: Callable[[], Sequence[ApiKey]]) -> None:
-        """Call `keys` for each request that needs a key."""
+        """Take the app and a function that returns the keys, which is called for each request that needs a key."""
         self._app = app
         self._keys = keys
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request. A direct invocation finds all texts, because its caller has shown AWS credentials."""
+        """Answer one request.
+
+        A direct invocation needs no key and finds all texts, because Lambda has checked its AWS credentials.
+        """
         if _is_open(scope):
             await _answer_bound(self._app, None, scope, receive, send)
         elif (key := self._find_key(scope)) is None:
@@ -68,16 +73,19 @@ class ApiKeys:
             await _answer_bound(self._app, key.filter, scope, receive, send)
 
     def _find_key(self, scope: Scope) -> ApiKey | None:
-        """Return the key of a request. The time does not depend on which key is right, nor on how similar one is."""
+        """Return the key of a request, or None. The time it takes does not reveal which key matches, or how nearly."""
         values = [value for name, value in scope["headers"] if name == b"authorization"]
         scheme, _, given = b"".join(values[:1]).partition(b" ")
         digest = hash_key(given.strip().decode("latin-1"))
-        found = [key for key in self._keys() if compare_digest(key.sha256, digest)]  # always compares all keys
+        found = [key for key in self._keys() if compare_digest(key.sha256, digest)]  # compares all keys, always
         return found[0] if found and len(values) == 1 and scheme.lower() == b"bearer" else None
 
 
 def bind_claim(app: ASGIApp, jwt_filter: str) -> ASGIApp:
-    """Return an app that binds CLAIM=COLUMN, a claim of the token that API Gateway has verified; 403 without it."""
+    """Return an app that limits each request to the texts whose COLUMN equals the CLAIM of its token.
+
+    jwt_filter is CLAIM=COLUMN. API Gateway has verified the token. A token without the claim gets 403.
+    """
     claim, _, column = jwt_filter.rpartition("=")
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
@@ -119,7 +127,7 @@ def _refusal(scope: Scope) -> Reply:
 
 
 def access_layers(bundle: Loaded, settings: Settings, logger: Log) -> list[Callable[[ASGIApp], ASGIApp]]:
-    """Return the layers that the settings need, innermost first.
+    """Return the ASGI layers for the keys and filters of the settings, innermost first.
 
     Raises SettingsError if keys cannot be read, or if a bound filter does not fit the bundle.
     """
@@ -141,20 +149,23 @@ def access_layers(bundle: Loaded, settings: Settings, logger: Log) -> list[Calla
 
 
 class Views:
-    """The bundle and the search of each request, limited to the texts that its bound filter keeps."""
+    """Returns the bundle and the search for each request, limited to the texts that match its bound filter."""
 
     def __init__(self, current: Callable[[], Loaded], search: Search, executor: Executor) -> None:
-        """Take what returns the whole bundle of the request, and the search over it."""
+        """Take the function that returns the whole bundle of the current request, and the search over that bundle."""
         self._whole, self._search, self._executor = current, search, executor
         self._open: dict[str, tuple[Loaded, LoadedTexts, Search]] = {}
 
     def current(self) -> Loaded:
-        """Return the bundle of the request, or its view of it. Raises HttpError with 503 if the filter does not fit."""
+        """Return the bundle for the current request, or a view of it if a filter is bound.
+
+        Raises HttpError with 503 if the filter does not fit the bundle.
+        """
         condition = bound_filter.get()
         return self._whole() if condition is None else self._view(condition)[0]
 
     async def search(self, query: Query, lap: Lap) -> Found:
-        """Search the bundle of the request, or its view of it."""
+        """Search the bundle, or the view of it that the current request may see."""
         condition = bound_filter.get()
         if condition is None:
             return await self._search(query, lap)
@@ -177,14 +188,14 @@ class Views:
             except FilterError as error:
                 raise HttpError(503, f"key: its filter does not fit this bundle; {ASK}") from error
             known = whole, view, make_search(view, self._executor)
-            # views of a bundle that was replaced are closed
+            # drop the views of a bundle that was replaced
             kept = [each for each in self._open.items() if each[1][0] is whole][1 - MOST_VIEWS :]
             self._open = {**dict(kept), name: known}
         return known[1:]
 
 
 class StoredKeys:
-    """Keys that AWS keeps, in a secret of Secrets Manager or a parameter of Systems Manager, read again each minute."""
+    """Keys in a secret of AWS Secrets Manager or a parameter of AWS Systems Manager, read again each minute."""
 
     def __init__(self, settings: Settings, logger: Log, environment: Mapping[str, str] = os.environ) -> None:
         """Read the keys. Raises SettingsError if that fails."""
@@ -193,7 +204,7 @@ class StoredKeys:
         self._keys, self._read_at = self._read(), monotonic()
 
     def get(self) -> Sequence[ApiKey]:
-        """Return the keys, those of the settings included. If they cannot be read again, the former ones stay."""
+        """Return the keys, including those of the settings. If reading them again fails, keep the keys read before."""
         if monotonic() - self._read_at >= SECONDS_KEPT:
             self._read_at = monotonic()
             try:
@@ -204,7 +215,7 @@ class StoredKeys:
 
     def _read(self) -> Sequence[ApiKey]:
         content = self._content(self._arn)
-        if content.startswith("arn:"):  # the stack's parameter names another one
+        if content.startswith("arn:"):  # the parameter of the stack can contain the ARN of ApiKeysArn
             content = self._content(content)
         return *self._others, *(read_hashes(f"API_KEYS_ARN: {self._arn}", content) if content.strip() else ())
 
@@ -240,7 +251,7 @@ class StoredKeys:
 
 
 def check_listener(address: str, settings: Settings, is_open: bool) -> None:
-    """Raise SettingsError if other machines can send requests to this IP address without a key, unless is_open."""
+    """Raise SettingsError if other machines could send requests to this IP address without a key, unless is_open."""
     if not (settings.api_keys or settings.api_keys_arn or is_open or ip_address(address).is_loopback):
         advice = "set API_KEYS, or allow it with --open"
         found = "other machines could send requests, and there are no API keys"
@@ -248,7 +259,7 @@ def check_listener(address: str, settings: Settings, is_open: bool) -> None:
 
 
 def describe_keys(document: dict[str, Any]) -> None:
-    """Add to an OpenAPI document which operations need a key."""
+    """Declare in an OpenAPI document which operations need a key."""
     document["components"]["securitySchemes"] = {"ApiKey": SCHEME}
     document["security"] = [{"ApiKey": []}]
     usual = {"application/json": {"schema": {"$ref": f"#/components/schemas/{ErrorReply.__name__}"}}}

@@ -10,5 +10,6 @@ if TYPE_CHECKING:
 __all__ = ["Hit", "Hits", "Search", "index"]
 
 
-def __getattr__(name: str) -> Any:  # when one is used: `python -m semsearch` has to change sys.path before
+# Import lazily: `python -m semsearch` must change sys.path before the first import of another module.
+def __getattr__(name: str) -> Any:
     return getattr(import_module("semsearch.indexing" if name == "index" else "semsearch.search"), name)

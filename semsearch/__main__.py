@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 if __name__ == "__main__":
-    # `-m` puts the current folder first, where a folder export/ or a file function.py may be the user's own
+    # `-m` puts the current folder first in sys.path, and a folder export/ or a file function.py there can be the user's
     if not sys.flags.safe_path and Path(sys.path[0]) != Path(__file__).parents[1]:
         del sys.path[0]
     from semsearch.cli import main

@@ -1,6 +1,6 @@
-"""The console script `semsearch`: names for the commands of function/, export/ and this package.
+"""The console script `semsearch`: short names for the commands of function/, export/ and this package.
 
-A path comes first, then options, which have the names that they have in those commands.
+The first argument of a command is a path. Its options have the same names as in the command that it calls.
 """
 
 import argparse
@@ -19,31 +19,31 @@ from semsearch.indexing import MODULE, bundle_of, is_bundle, start
 HELP = """\
 index PATH [--out bundle/]         make an index of documents or rows, or update it
   PATH is a folder of Markdown, HTML, PDF, DOCX or text, a CSV, TSV, JSON lines or Parquet file, or python (its docs).
-  --out BUNDLE                     folder of the index; if it is there, it is updated with its own options
+  --out BUNDLE                     folder of the index; an existing index is updated with the options it was made with
   --model MODEL                    a sentence-transformer (default: all-MiniLM-L6-v2)
-  --text-column, --id-column NAME  columns of a table
-  --base-url URL                   where the documents are published
+  --text-column, --id-column NAME  columns of the texts and of the ids, in a table
+  --base-url URL                   address at which the documents are published
   --exclude GLOB                   documents to leave out, such as 404.html or drafts/*
-  --title, --description TEXT      what agents read about the texts
+  --title, --description TEXT      title and description of the texts, which agents read
   --stem LANGUAGE                  language whose word endings keyword search ignores (default: english)
-  --help-all                       all options
-query BUNDLE TEXT                  search it
+  --help-all                       show all options
+query BUNDLE TEXT                  search an index
   --num-results N, --mode semantic|keyword|hybrid, --filter JSON, --sort COLUMN, --facet COLUMN, --json, --help-all
 serve PATH [--watch [FOLDER]]      serve a page, an API and MCP on http://localhost:8000
   PATH is a bundle, s3://BUCKET/PREFIX, or a folder of documents, whose index is kept in a cache.
   --watch [FOLDER]                 update the index when files change; a bundle needs the FOLDER of its files
-  --help-all                       all options
-mcp PATH [--watch]                 be an MCP server on standard input and output, for agents
-  PATH is a bundle, or a folder of documents, whose index is made or updated first, in a cache.
+  --help-all                       show all options
+mcp PATH [--watch]                 run an MCP server for agents on standard input and output
+  PATH is a bundle, or a folder of documents, whose index is made or updated first and kept in a cache.
 install-mcp AGENT PATH [--watch]   show how an agent's configuration changes; --write changes it
   AGENT is claude-code, claude-desktop, cursor or vscode.
-model pack|unpack FILE             carry converted models to a machine without PyTorch
-evaluate BUNDLE --questions FILE   measure how well it answers
+model pack|unpack FILE             write converted models to a file, or read them on a machine without PyTorch
+evaluate BUNDLE --questions FILE   measure how well searches answer your questions
 site BUNDLE --out FOLDER           write a static site that searches in the browser
-publish BUNDLE s3://BUCKET/PREFIX  publish it to S3"""
+publish BUNDLE s3://BUCKET/PREFIX  publish an index to S3"""
 SECTIONS = {section.split()[0]: section for section in re.split(r"\n(?! )", HELP)}
 APPLICATIONS = "~/Library/Application Support" if sys.platform == "darwin" else "~/.config"
-AGENTS = {  # the file of an agent's configuration, and the key of its servers
+AGENTS = {  # the configuration file of each agent, and the key in it that holds the servers
     "claude-code": (".mcp.json", "mcpServers"),
     "claude-desktop": (f"{APPLICATIONS}/Claude/claude_desktop_config.json", "mcpServers"),
     "cursor": ("~/.cursor/mcp.json", "mcpServers"),
@@ -52,8 +52,8 @@ AGENTS = {  # the file of an agent's configuration, and the key of its servers
 
 
 def main() -> None:
-    """Run the command of the command line, and exit."""
-    os.environ["PYTHONSAFEPATH"] = "1"  # child processes never import from the current folder
+    """Run the command that sys.argv names, and exit with its exit code."""
+    os.environ["PYTHONSAFEPATH"] = "1"  # child processes do not import from the current folder
     encoding = "utf-8" if sys.argv[1:2] in (["serve"], ["mcp"]) else None
     sys.exit(run(lambda: dispatch(sys.argv[1:]), encoding, explain_import))
 
@@ -123,14 +123,14 @@ def _serve(place: str, options: list[str]) -> int:
         return fail(f"--watch: found {documents}, expected the folder of the documents; write it after --watch")
     if named.watch is not None or not (is_bundle(place) or place.startswith("s3://")):
         place = str(bundle_of(Path(place)))
-        process = start(documents, Path(place), watch=named.watch is not None)  # ends with this one
+        process = start(documents, Path(place), watch=named.watch is not None)  # ends when this process ends
         if process.stdout is None or process.stdout.readline().strip():
-            return 1  # it has printed the error
+            return 1  # the other process has printed the error
     return serve([*others, "--bundle", place], prog="semsearch serve")
 
 
 def _install(agent: str, folder: str, options: list[str]) -> int:
-    """Print how the agent's file changes, and with --write change it. Return the exit code."""
+    """Print how the configuration of the agent changes, write it if --write is set, and return the exit code."""
     named, key = AGENTS[agent]
     file, place = Path(named).expanduser(), Path(folder).resolve(strict=True)
     before = file.read_text(encoding="utf-8") if file.exists() else ""

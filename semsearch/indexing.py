@@ -1,7 +1,7 @@
-"""Make and update indexes by `semsearch index`: of rows that a program has, of files, and again when files change.
+"""Make and update indexes with `semsearch index`: from rows in memory, from files, and again when files change.
 
-`python -P -m semsearch.indexing FOLDER BUNDLE [--watch]` ends when its standard input is closed, and so with the
-process that started it. A running server notices by itself that its bundle was replaced (function/reloading.py).
+`python -P -m semsearch.indexing FOLDER BUNDLE [--watch]` ends when its standard input is closed, so it ends with the
+process that started it. A running server detects that its bundle was replaced (function/reloading.py).
 """
 
 import json
@@ -17,30 +17,31 @@ from typing import Any
 from function.commands.options import cache_folder
 from function.engine.bundle import FORMAT_VERSION, MANIFEST, MODEL
 
-MODULE = [sys.executable, "-P", "-m"]  # -P: the current folder can hold a folder export/ or a file function.py
-SECONDS_BETWEEN_SCANS = 0.5  # of which two find the same before files are read that were being written
+MODULE = [sys.executable, "-P", "-m"]  # -P: do not import a folder export/ or a file function.py of the current folder
+SECONDS_BETWEEN_SCANS = 0.5  # files are read after two scans that find the same: nothing is writing them any more
 
 
 def is_bundle(path: str | Path) -> bool:
-    """Return whether an export has made this folder."""
+    """Return whether this folder is a bundle, which an export writes."""
     return (Path(path) / MANIFEST).is_file() and (Path(path) / MODEL).is_file()
 
 
 def bundle_of(path: Path) -> Path:
-    """Return the folder itself if it is a bundle, or else that of its index in the cache."""
+    """Return the path itself if it is a bundle, or else the folder in the cache for the index of its documents."""
     whole = path.resolve()
     digest = sha256(os.fsencode(whole)).hexdigest()[:12]
     return path if is_bundle(path) else cache_folder() / "indexes" / f"{whole.name}-{digest}-{FORMAT_VERSION}"
 
 
 def index(data: Any, *, text: str | None = None, id: str | None = None, out: str | Path, **options: Any) -> None:
-    """Make a bundle in the folder `out`, or update it, by `semsearch index` in a process of its own.
+    """Make or update the bundle in the folder `out`, with `semsearch index` in a process of its own.
 
     data is a path, a pandas or polars DataFrame, an Arrow table or a sequence of mappings. text and id name columns.
-    Other options are those of the command: `title="Coats"` is `--title Coats`, True is an option without a value, and a
-    list repeats it. Progress goes to standard error. Raises RuntimeError with the command's error.
+    Other options are those of the command: `title="Coats"` is `--title Coats`. The value True sets an option that takes
+    no value, and a list repeats the option. Progress is printed to standard error. Raises RuntimeError with the
+    command's error.
     """
-    from tempfile import TemporaryDirectory  # the commands do not need it
+    from tempfile import TemporaryDirectory  # imported here, because the commands do not need it
 
     words = []
     for name, value in {"text_column": text, "id_column": id, **options}.items():
@@ -64,29 +65,35 @@ def index(data: Any, *, text: str | None = None, id: str | None = None, out: str
 
 
 def start(path: Path, bundle: Path, *, watch: bool) -> subprocess.Popen[str]:
-    """Return the process that makes the index; it writes a line when the first one is made: its error, or nothing."""
+    """Start the process that makes the index, and return it.
+
+    The process prints one line when the first index is complete or has failed: the error, or an empty line.
+    """
     command = [*MODULE, "semsearch.indexing", str(path), str(bundle), *(["--watch"] if watch else [])]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603
 
 
 def file_states(path: Path) -> dict[str, tuple[int, int]]:
-    """Return size and time of the last change of each file that an index is made of."""
+    """Return the size in bytes, and the time of the last change in nanoseconds, of each file of an index, by path."""
     found = {}
     for folder, folders, files in os.walk(path) if path.is_dir() else [(str(path.parent), [], [path.name])]:
         folders[:] = [name for name in folders if name[0] not in "._"]
         for file in (f"{folder}/{name}" for name in files if name[0] not in "._"):
-            with suppress(FileNotFoundError):  # it has just been removed
+            with suppress(FileNotFoundError):  # the file has just been removed
                 status = os.stat(file)  # noqa: PTH116  a folder can have 100,000 files
                 found[file] = status.st_size, status.st_mtime_ns
     return found
 
 
 def main(path: Path, bundle: Path, *, watch: bool) -> int:
-    """Make the index, with the files as addresses, and again after changes if watch is true; return the exit code."""
+    """Make or update the index, and return the exit code. If watch is true, update it again after each change.
+
+    The `url` of a document in a new index is its file:// address.
+    """
     folder = path if path.is_dir() else path.parent
     indexed, before, error = None, file_states(path), ""
     while True:
-        if (found := file_states(path)) == before != indexed:  # nothing writes the files now
+        if (found := file_states(path)) == before != indexed:  # two scans found the same files
             try:
                 index(path, out=bundle, base_url=None if is_bundle(bundle) else folder.resolve().as_uri())
             except RuntimeError as raised:

@@ -1,4 +1,4 @@
-"""One class that searches: a bundle in this process, or a running function or server by its URL."""
+"""The class `Search`, which searches a bundle in this process, or a running function or server by its URL."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -10,19 +10,19 @@ import numpy as np
 
 from function.engine.quantization import Embeddings
 
-SECONDS = 60.0  # that a request waits for an answer
-Post = Callable[[str, Mapping[str, Any]], Any]  # sends JSON to a route, and returns the JSON of its reply
+SECONDS = 60.0  # timeout of a request to a function or server
+Post = Callable[[str, Mapping[str, Any]], Any]  # sends JSON to a route, and returns the parsed JSON of the reply
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A text that was found. Fields that were not asked for are empty, as in a reply of /similar."""
+    """A text that a search found. Fields that the search did not request are empty."""
 
     id: str
-    score: float | None  # None where texts are listed without a search
+    score: float | None  # None if texts were listed without a query
     text: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
-    index: int = 0  # row of the corpus
+    index: int = 0  # number of the text's row in the corpus
     scores: dict[str, float] | None = None
     highlights: list[list[int]] = field(default_factory=list)
     snippet: dict[str, Any] | None = None
@@ -31,7 +31,7 @@ class Hit:
 
 
 class Hits(list[Hit]):
-    """The hits of a search, best first, with `facets`, `total`, `corrected` and `truncated` of the reply."""
+    """The hits of a search, best first. `facets`, `total`, `corrected` and `truncated` are those of the reply."""
 
     def __init__(self, reply: Mapping[str, Any]) -> None:
         """Take a reply of /similar."""
@@ -44,20 +44,21 @@ class Hits(list[Hit]):
         self.corrected: dict[str, list[str]] = reply.get("corrected") or {}
 
     def to_pandas(self) -> Any:
-        """Return a pandas.DataFrame with a row for each hit: the columns of its metadata, id, score and text."""
+        """Return a pandas.DataFrame with a row for each hit, and columns for its metadata, id, score and text."""
         import pandas
 
         return pandas.DataFrame([{**hit.metadata, "id": hit.id, "score": hit.score, "text": hit.text} for hit in self])
 
 
 class Search:
-    """Search a bundle's folder in this process, or a function or server by its URL. Both return the same objects."""
+    """Search a bundle in this process, or a function or server by its URL. Both return the same objects."""
 
     def __init__(self, place: str | Path, *, key: str | None = None, region: str | None = None) -> None:
-        """Open a folder, or take an address that begins with http:// or https://.
+        """Open a bundle's folder, or take an address that begins with http:// or https://.
 
-        key is an API key. With an AWS region, requests are signed with the credentials of the environment variables, as
-        a function needs whose authorization is IAM. Raises BundleError or TensorsError if the folder cannot be used.
+        key is an API key of the server. region is an AWS region: requests are then signed with the credentials of the
+        environment variables, which a stack with Authorization=IAM requires. Raises BundleError or TensorsError if the
+        folder cannot be used.
         """
         self._post = _remote(str(place).rstrip("/"), key, region) if "://" in str(place) else _local(Path(place))
 
@@ -86,10 +87,11 @@ class Search:
         exact: bool = False,
         id: str | None = None,
     ) -> Hits:
-        """Return the texts that are closest to a text, or to the text with an id; with neither, list texts.
+        """Return the texts that are closest to `text`, or to the text with the id `id`; without both, list texts.
 
-        top_k is `num_results` of /similar, and rerank its number of candidates; docs/api.md explains each argument.
-        Raises ValueError for an argument that the bundle cannot use, and OSError for any other error of a server.
+        The arguments are those of POST /similar, which docs/api.md explains. top_k is its `num_results`, and rerank is
+        the number of candidates. Raises ValueError for an argument that the bundle cannot use, and OSError for any
+        other error of a function or server.
         """
         named = {name: value for name, value in locals().items() if name not in ("self", "top_k", "rerank")}
         candidates = None if rerank is None else {"candidates": rerank}
@@ -100,18 +102,18 @@ class Search:
         return self.search(id=id, **arguments)
 
     def embed(self, texts: Sequence[str], role: Literal["query", "document"] | None = None) -> Embeddings:
-        """Return the unit embeddings of texts, (texts, dim) float32; role is for models with prompts."""
+        """Return the embeddings of texts, (texts, dim) float32, of unit length; role selects the model's prompt."""
         return np.array(self._post("/predict", {"text": list(texts), "prompt_name": role})["embeddings"], np.float32)
 
     async def asearch(self, text: str | None = None, **arguments: Any) -> Hits:
-        """Return what `search` returns; it runs in a thread."""
+        """Return what `search` returns. The search runs in a thread."""
         import asyncio
 
         return await asyncio.to_thread(self.search, text, **arguments)
 
 
 def _local(folder: Path) -> Post:
-    """Return what answers from an open bundle, as the function's own routes do."""
+    """Open a bundle, and return the function that answers requests from it as the routes of a server do."""
     from function.engine.loading import load_bundle
     from function.executor import Executor, finish
     from function.routes.replies import json_bytes
@@ -119,21 +121,21 @@ def _local(folder: Path) -> Post:
     from function.search.search import make_search
 
     bundle = load_bundle(folder)
-    bundle.open_all()  # several threads can search, and an export can replace the folder
+    bundle.open_all()  # now, because several threads can search and an export can replace the folder later
     search = make_search(bundle, Executor(bundle.embedder))
 
     def post(path: str, body: Mapping[str, Any]) -> Any:
         if path == "/predict":
             tokens = bundle.embedder.tokenize(body["text"], role=body["prompt_name"] or "")
             return {"embeddings": bundle.embedder.embed(tokens)}
-        request = SimilarRequest.model_validate_json(json.dumps(body))  # as JSON: a tuple is a list there
+        request = SimilarRequest.model_validate_json(json.dumps(body))  # by way of JSON, which turns tuples into lists
         return json.loads(json_bytes(finish(search(request.query(), lambda phase: None)).reply()))
 
     return post
 
 
 def _remote(url: str, key: str | None, region: str | None) -> Post:
-    """Return what sends requests to a function or server."""
+    """Return the function that sends requests to a function or server on the network."""
     import os
     from datetime import UTC, datetime
     from urllib.error import HTTPError
@@ -156,7 +158,7 @@ def _remote(url: str, key: str | None, region: str | None) -> Post:
             with urlopen(Request(url + path, content, headers), timeout=SECONDS) as reply:  # noqa: S310  the user's URL
                 return json.load(reply)
         except HTTPError as error:
-            is_named = error.code in (404, 413, 422)  # the reply says which argument cannot be used
+            is_named = error.code in (404, 413, 422)  # with these, the reply names the argument that cannot be used
             raise (ValueError(json.load(error)["error"]) if is_named else error) from None
 
     return post

@@ -1,7 +1,7 @@
-"""semsearch mcp: the tools of POST /mcp over standard input and output, a message a line.
+"""The command `semsearch mcp`: the tools of POST /mcp over standard input and output, with one message per line.
 
-Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#stdio. While another process makes the
-index of a folder, `initialize` and `tools/list` are answered at once, and calls wait for the index.
+Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#stdio. Another process makes the index
+of a folder. Meanwhile `initialize` and `tools/list` are answered at once, and tool calls wait for the index.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from function.settings import Settings
 from function.telemetry import Stopwatch
 from semsearch.indexing import bundle_of, is_bundle, start
 
-SECONDS_TO_WAIT = 45.0  # maximum wait of a call for the first index; clients wait for a minute
+SECONDS_TO_WAIT = 45.0  # maximum time that a call waits for the first index; clients wait 60 seconds for a reply
 
 
 def serve(path: Path, *, watch: bool) -> int:
@@ -34,7 +34,7 @@ def serve(path: Path, *, watch: bool) -> int:
     bundle = bundle_of(path)
     process = None if bundle == path else start(path, bundle, watch=watch)
     asyncio.run(_Server(bundle, process).run())
-    return 0  # which ends the process
+    return 0  # the process of the index ends with this one
 
 
 @dataclass
@@ -45,10 +45,10 @@ class _Server:
 
     async def run(self) -> None:
         opening = asyncio.create_task(self._open())
-        await asyncio.sleep(0)  # an index that is there is opened before the first message
+        await asyncio.sleep(0)  # an existing index is opened before the first message is read
         lines, loop = asyncio.Queue[bytes](), asyncio.get_running_loop()
 
-        def read() -> None:  # in a thread, which reads a pipe, a file and a terminal
+        def read() -> None:  # runs in a thread, because asyncio cannot read a file
             with open(0, "rb", closefd=False) as messages:
                 for line in chain(messages, [b""]):
                     loop.call_soon_threadsafe(lines.put_nowait, line)
@@ -61,7 +61,7 @@ class _Server:
         await asyncio.gather(*tasks - {opening})
 
     async def _open(self) -> None:
-        """Open the index when it is there."""
+        """Wait for the index, and open it. If the process that makes it fails, `_tools` becomes its error."""
         is_new, reloader = not is_bundle(self._bundle), FolderReloader(self._bundle)
         while not isinstance(self._tools, Tools):
             try:

@@ -1,12 +1,12 @@
-"""Learn a query table: one vector for each token, whose sums come close to the model's embeddings of texts.
+"""Learn a query table: one vector for each token. The sum of a text's vectors approximates the model's embedding of it.
 
-The table is fitted to what the model itself embeds (distillation): spans of all lengths of the corpus. Documents
-embedded by a model and queries by a lookup: LightRetriever, https://arxiv.org/abs/2505.12260. Vectors start as the
-model's embedding of each token alone with a weight that falls with its frequency, as in model2vec,
-https://github.com/MinishLab/model2vec, which does not learn from the corpus.
+The table is fitted to the model's embeddings of spans of the corpus (distillation). LightRetriever,
+https://arxiv.org/abs/2505.12260, also embeds documents with a model and queries with a lookup. Each vector starts as
+the model's embedding of the token alone, with a weight that falls with the token's frequency. model2vec,
+https://github.com/MinishLab/model2vec, starts in the same way, but does not learn from the corpus.
 
-Left out: a table for pairs of words, which changed nDCG@10 by -0.006 and +0.004 on two collections; and coarser vectors
-for tokens that no span has, which save a tenth of the bytes, but a query of one such word finds 52 instead of 58 % of
+Left out: a table for pairs of words, which changed nDCG@10 by -0.006 and +0.004 on two collections. Coarser vectors for
+tokens that occur in no span, which save a tenth of the bytes: a query of one such word then finds 52 instead of 58 % of
 the model's ten best.
 """
 
@@ -32,22 +32,22 @@ from function.engine.quantization import Codes, Embeddings
 from function.engine.query_table import VECTORS, QueryTable
 from function.engine.semantic.index import Index
 
-FITTED_SPANS = 40_000  # texts to fit to; 160,000 gained nothing on CISI
-SPANS_PER_PASSAGE = 20  # at most
-MOST_NEW = 0.1  # share of the passages that an update can add before the table is learned again
-UNSEEN_SPANS = 500  # spans to measure with
-FITTED_WORDS = (2, 96)  # words of the shortest and the longest span; CISI gains 0.035 nDCG@10 beside up to 32
-TITLE_SHARE = 0.1  # share of the spans that are the titles and headings of passages, where there are some
-HALVING_SHARE = 0.001  # share of a corpus's tokens at which a token's vector starts with half of its length
-# Adam, https://arxiv.org/abs/1412.6980: five epochs; the rate falls to 0
+FITTED_SPANS = 40_000  # maximum number of spans to fit to; 160,000 gained nothing on CISI
+SPANS_PER_PASSAGE = 20  # maximum number of fitted spans divided by the number of passages
+MOST_NEW = 0.1  # maximum share of the passages that updates add before the table is learned again
+UNSEEN_SPANS = 500  # spans that the table is not fitted to, to measure its accuracy
+# Words of the shortest and the longest span. CISI's nDCG@10 is 0.035 higher than with a maximum of 32.
+FITTED_WORDS = (2, 96)
+TITLE_SHARE = 0.1  # share of the spans that are titles and headings, if the drawn passages have any
+HALVING_SHARE = 0.001  # a token that makes up this share of the tokens of all spans starts with half of its length
+# Adam, https://arxiv.org/abs/1412.6980: five epochs of FITTED_SPANS; the rate falls to 0
 STEPS, TEXTS_PER_STEP, LEARNING_RATE = 400, 512, 0.002
 DECAYS, EPSILON = (0.9, 0.999), 1e-8
-# Steps of rounding in the standard deviation of a value. CISI's nDCG@10, semantic and hybrid, with 1.2: 0.373, 0.424;
-# with 8: 0.365, 0.421; by the model: 0.408, 0.443. SciFact's, and the MB that a browser loads, with 1.2: 0.637, 0.724
-# and 3.5 MB; with 1: 0.629, 0.722 and 3.2 MB.
+# Number of rounding steps in one standard deviation of the values. nDCG@10 of SciFact, semantic and hybrid, and what a
+# browser loads: 0.637, 0.724 and 3.5 MB with 1.2 steps; 0.629, 0.722 and 3.2 MB with 1 step.
 STEPS_PER_DEVIATION = 1.2
 SEED = 7
-EMBEDDED_AT_ONCE = 2_048  # texts between two reports of the progress
+EMBEDDED_AT_ONCE = 2_048  # texts that are embedded between two reports of the progress
 LEARNING = "learn the queries"
 
 
@@ -58,9 +58,9 @@ def write_table(
     questions: Sequence[str] = (),
     on_progress: OnProgress = no_progress,
 ) -> Manifest:
-    """Learn the query table of a bundle, write it into the folder, and return the new manifest, which is written too.
+    """Learn the query table of the bundle in a folder. Write the table and the new manifest, and return the manifest.
 
-    embedder is the model of the queries. questions are texts that the table is fitted to besides spans of the corpus.
+    embedder is the model for queries. questions are further texts to fit to, besides the spans of the corpus.
     """
     vectors, info = learn_table(folder, manifest, embedder, questions, on_progress)
     save_tensors(folder / QUERY_TABLE, {VECTORS: vectors})
@@ -68,10 +68,10 @@ def write_table(
 
 
 def keep_table(bundle: Path, folder: Path, manifest: Manifest, new_rows: int) -> Manifest | None:
-    """Copy the query table of an older bundle into a folder, and return the new manifest, which is written too.
+    """Copy the query table of an older bundle into a folder. Write the new manifest, and return it.
 
-    new_rows is how many passages the older bundle lacks. Return None if it has no table, or if more than MOST_NEW of
-    the passages are newer than the table.
+    new_rows is the number of passages that the older bundle lacks. Returns None, and writes nothing, if that bundle has
+    no table or if more than MOST_NEW of the passages are newer than its table.
     """
     older = read_manifest(bundle)
     if older.queries is None or (new := older.queries.new_rows + new_rows) > MOST_NEW * manifest.corpus.rows:
@@ -81,7 +81,7 @@ def keep_table(bundle: Path, folder: Path, manifest: Manifest, new_rows: int) ->
 
 
 def write_queries(folder: Path, manifest: Manifest, info: QueriesInfo) -> Manifest:
-    """Write the manifest of a folder that has a query table, and return it."""
+    """Write the manifest of a folder that contains a query table, and return the manifest."""
     files = manifest.files | {QUERY_TABLE: describe_file(folder / QUERY_TABLE)}
     manifest = replace(manifest, queries=info, files=files)
     write_manifest(folder, manifest)
@@ -95,7 +95,7 @@ def learn_table(
     questions: Sequence[str] = (),
     on_progress: OnProgress = no_progress,
 ) -> tuple[Codes, QueriesInfo]:
-    """Return the vectors of all tokens, (tokens, dim) int8, for a bundle in a folder, and how close they come."""
+    """Return the vectors of all tokens, (tokens, dim) int8, for the bundle in a folder, and their accuracy."""
     passages = Passages(bundle / PASSAGES)
     drawn = draw_spans(passages, min(FITTED_SPANS, SPANS_PER_PASSAGE * len(passages)) + UNSEEN_SPANS)
     tokens = embedder.tokenize([*drawn, *questions], role="query")
@@ -115,9 +115,9 @@ def learn_table(
 
 
 def draw_spans(passages: Passages, count: int) -> list[str]:
-    """Return spans of random lengths and places, and titles and headings of passages, in random order.
+    """Return spans of passages with random lengths and positions, and titles and headings of passages, in random order.
 
-    A word is one of `WORD`, a character in Chinese, Japanese and Thai. A short text is a span as a whole.
+    `WORD` defines a word; in Chinese, Japanese and Thai it is one character. A span never exceeds its text.
     """
     random = np.random.default_rng(SEED)
     shortest, longest = np.log(FITTED_WORDS)
@@ -146,10 +146,10 @@ def _embed(tokens: Sequence[TokenIds], embedder: Embedder, on_progress: OnProgre
 
 
 def fit(start: Embeddings, texts: Sequence[TokenIds], wanted: Embeddings, on_progress: OnProgress) -> Embeddings:
-    """Return vectors (tokens, dim) float32, from `start` on, whose sums over the tokens of texts are close to `wanted`.
+    """Return vectors, (tokens, dim) float32, whose sums over the tokens of each text are close to its row of `wanted`.
 
-    wanted is (texts, dim) float32, of unit length; the cosine of each sum to its row is maximized. Vectors of tokens
-    that no text has stay as they are.
+    start has the vectors to begin with, (tokens, dim) float32, and wanted is (texts, dim) float32, of unit length. The mean
+    cosine similarity of the sums and the rows of wanted is maximized. Vectors of tokens that occur in no text do not change.
     """
     lengths = np.array([len(text.ids) for text in texts])
     used, ids = np.unique(np.concatenate([text.ids for text in texts]), return_inverse=True)
@@ -181,7 +181,10 @@ def fit(start: Embeddings, texts: Sequence[TokenIds], wanted: Embeddings, on_pro
 
 
 def compare(index: Index, wanted: Embeddings, found: Embeddings) -> dict[str, float]:
-    """Return how close embeddings (n, dim) float32 are to the model's: mean cosine, and the share of its best hits."""
+    """Return how close the embeddings `found` are to those of the model, `wanted`; both are (n, dim) float32.
+
+    cosine_mean is their mean cosine similarity. recall_at_10 is the share of the model's ten best hits that are found.
+    """
     hits = [[{hit.row for hit in index.search(query, TOP_K)} for query in each] for each in (wanted, found)]
     shares = [len(own & other) / len(own) for own, other in zip(*hits, strict=True)]
     return {

@@ -1,10 +1,10 @@
-"""Boosts: what columns add to the scores of the best hits. Imported by the first query with a boost.
+"""Boosts: add values of columns to the scores of the best hits. A server imports this when a request first needs it.
 
     {"date": {"half_life": "30d", "weight": 0.2}, "in_stock": {"equals": true, "weight": 0.1},
      "popularity": {"log": true, "weight": 0.05}}
 
-A date adds weight * 0.5 ** (age / half_life), a value that is equal adds weight, and a number adds weight * ln(1 + it).
-A row without a value gets nothing, nor does a negative number; a date in the future counts as now.
+`half_life` adds weight * 0.5 ** (age / half_life) for a date. `equals` adds weight if the value is equal. `log` adds
+weight * ln(1 + number). A row without a value and a negative number add nothing. A date in the future counts as now.
 """
 
 import re
@@ -19,14 +19,17 @@ from function.engine.ranking import Find
 from function.engine.semantic.index import DECIMALS, Hit, Rows, Scored
 from function.engine.tensors import Array
 
-MOST_BOOSTED = 200  # best hits that get a boost
-HEAVIEST = 1_000.0  # maximum weight
+MOST_BOOSTED = 200  # number of best hits whose scores are boosted
+HEAVIEST = 1_000.0  # maximum weight of a boost
 UNIT_SECONDS = {"h": 3_600, "d": 86_400, "w": 604_800}  # seconds of each unit of a half-life
 BOOSTED_KINDS = {"half_life": ("date",), "log": ("number",), "equals": ("string", "number", "boolean", "date", "list")}
 
 
 class Boost(NamedTuple):
-    """A boost of a column. `operand` is the half-life in seconds, or what the column stores of the value to equal."""
+    """A boost by a column. `kind` is a key of BOOSTED_KINDS.
+
+    `operand` is the half-life in seconds, or the value of `equals` as the column stores it, or True for `log`.
+    """
 
     column: str
     kind: str
@@ -35,7 +38,7 @@ class Boost(NamedTuple):
 
 
 def read_boosts(boost: Mapping[str, Any], kinds: Mapping[str, str]) -> list[Boost]:
-    """Return the boosts over columns of these types. Raises FilterError if one cannot be used."""
+    """Check and return the boosts of a request; kinds has the types of the columns. Raises FilterError."""
     return [_read(f"boost.{name}", name, options, kinds) for name, options in boost.items()]
 
 
@@ -66,14 +69,14 @@ def _read(where: str, name: str, options: object, kinds: Mapping[str, str]) -> B
 
 
 def boost_rows(boosts: Sequence[Boost], columns: Columns, rows: Rows, now: float) -> Array[np.float64]:
-    """Return what all boosts add to the scores of rows (n,), (n,) float64; now is in seconds since 1970."""
+    """Return what all boosts together add to the score of each row, (n,) float64; now is in seconds since 1970."""
     total = np.zeros(len(rows))
     for boost in boosts:
         column = columns[boost.column]
         if boost.kind == "equals":
             total += boost.weight * column.equals_any([boost.operand])[rows]
             continue
-        assert isinstance(column, Column)  # only the ids are something else, which are strings
+        assert isinstance(column, Column)  # only the ids have another class, and they are strings
         numbers = column.ordered[rows]
         if column.codes is not None:
             numbers = np.asarray(column.values)[numbers]
@@ -86,9 +89,9 @@ def boost_rows(boosts: Sequence[Boost], columns: Columns, rows: Rows, now: float
 
 
 def boosted(find: Find, candidates: Scored, boosts: Sequence[Boost], columns: Columns, mode: str, now: float) -> Find:
-    """Return what finds the first hits when the candidates, the best rows, are ordered with their boosts.
+    """Return a function like `find` that ranks the candidates, the best rows of `find`, by their boosted scores.
 
-    mode is the name of the ranking's score in the `scores` of a hit.
+    Hits behind the candidates keep their order. mode is the name under which `scores` has the score before the boosts.
     """
     rows, scores, parts = candidates
     added = np.round(boost_rows(boosts, columns, rows, now), DECIMALS)
