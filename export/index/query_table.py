@@ -148,8 +148,9 @@ def _embed(tokens: Sequence[TokenIds], embedder: Embedder, on_progress: OnProgre
 def fit(start: Embeddings, texts: Sequence[TokenIds], wanted: Embeddings, on_progress: OnProgress) -> Embeddings:
     """Return vectors, (tokens, dim) float32, whose sums over the tokens of each text are close to its row of `wanted`.
 
-    start has the vectors to begin with, (tokens, dim) float32, and wanted is (texts, dim) float32, of unit length. The mean
-    cosine similarity of the sums and the rows of wanted is maximized. Vectors of tokens that occur in no text do not change.
+    start has the vectors to begin with, (tokens, dim) float32. wanted is (texts, dim) float32, of unit length. The mean
+    cosine similarity of the sums and the rows of wanted is maximized. Vectors of tokens that occur in no text do not
+    change.
     """
     lengths = np.array([len(text.ids) for text in texts])
     used, ids = np.unique(np.concatenate([text.ids for text in texts]), return_inverse=True)
