@@ -10,6 +10,5 @@ if TYPE_CHECKING:
 __all__ = ["Hit", "Hits", "Search", "index"]
 
 
-# Import lazily: `python -m semsearch` must change sys.path before the first import of another module.
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Any:  # imports lazily, because `python -m semsearch` changes sys.path first
     return getattr(import_module("semsearch.indexing" if name == "index" else "semsearch.search"), name)

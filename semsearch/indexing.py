@@ -37,9 +37,8 @@ def index(data: Any, *, text: str | None = None, id: str | None = None, out: str
     """Make or update the bundle in the folder `out`, with `semsearch index` in a process of its own.
 
     data is a path, a pandas or polars DataFrame, an Arrow table or a sequence of mappings. text and id name columns.
-    Other options are those of the command: `title="Coats"` is `--title Coats`. The value True sets an option that takes
-    no value, and a list repeats the option. Progress is printed to standard error. Raises RuntimeError with the
-    command's error.
+    Other options are those of the command: `title="Coats"` is `--title Coats`, True sets an option without a value, and
+    a list repeats an option. Progress is printed to standard error. Raises RuntimeError with the command's error.
     """
     from tempfile import TemporaryDirectory  # imported here, because the commands do not need it
 
@@ -65,10 +64,7 @@ def index(data: Any, *, text: str | None = None, id: str | None = None, out: str
 
 
 def start(path: Path, bundle: Path, *, watch: bool) -> subprocess.Popen[str]:
-    """Start the process that makes the index, and return it.
-
-    The process prints one line when the first index is complete or has failed: the error, or an empty line.
-    """
+    """Start the process that makes the index. It prints a line when the first one is there: its error, or nothing."""
     command = [*MODULE, "semsearch.indexing", str(path), str(bundle), *(["--watch"] if watch else [])]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603
 
@@ -86,10 +82,7 @@ def file_states(path: Path) -> dict[str, tuple[int, int]]:
 
 
 def main(path: Path, bundle: Path, *, watch: bool) -> int:
-    """Make or update the index, and return the exit code. If watch is true, update it again after each change.
-
-    The `url` of a document in a new index is its file:// address.
-    """
+    """Make or update the index, and again after each change if watch is true; return the exit code."""
     folder = path if path.is_dir() else path.parent
     indexed, before, error = None, file_states(path), ""
     while True:

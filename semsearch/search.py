@@ -56,9 +56,8 @@ class Search:
     def __init__(self, place: str | Path, *, key: str | None = None, region: str | None = None) -> None:
         """Open a bundle's folder, or take an address that begins with http:// or https://.
 
-        key is an API key of the server. region is an AWS region: requests are then signed with the credentials of the
-        environment variables, which a stack with Authorization=IAM requires. Raises BundleError or TensorsError if the
-        folder cannot be used.
+        key is an API key. With an AWS region, requests are signed with the credentials of the environment variables, as
+        Authorization=IAM requires. Raises BundleError or TensorsError if the folder cannot be used.
         """
         self._post = _remote(str(place).rstrip("/"), key, region) if "://" in str(place) else _local(Path(place))
 
@@ -89,9 +88,8 @@ class Search:
     ) -> Hits:
         """Return the texts that are closest to `text`, or to the text with the id `id`; without both, list texts.
 
-        The arguments are those of POST /similar, which docs/api.md explains. top_k is its `num_results`, and rerank is
-        the number of candidates. Raises ValueError for an argument that the bundle cannot use, and OSError for any
-        other error of a function or server.
+        docs/api.md explains the arguments: top_k is `num_results` of /similar, and rerank the number of its candidates.
+        Raises ValueError for an argument that the bundle cannot use, and OSError for any other error of a server.
         """
         named = {name: value for name, value in locals().items() if name not in ("self", "top_k", "rerank")}
         candidates = None if rerank is None else {"candidates": rerank}
