@@ -42,7 +42,7 @@ TITLE_SHARE = 0.1  # share of the spans that are titles and headings, if the dra
 HALVING_SHARE = 0.001  # a token that makes up this share of the tokens of all spans starts with half of its length
 # Adam, https://arxiv.org/abs/1412.6980: five epochs of FITTED_SPANS; the rate falls to 0
 STEPS, TEXTS_PER_STEP, LEARNING_RATE = 400, 512, 0.002
-DECAYS, EPSILON = (0.9, 0.999), 1e-8
+DECAYS, SMALLEST_DIVISOR = (0.9, 0.999), 1e-8
 # Number of rounding steps in one standard deviation of the values. nDCG@10 of SciFact, semantic and hybrid, and what a
 # browser loads: 0.637, 0.724 and 3.5 MB with 1.2 steps; 0.629, 0.722 and 3.2 MB with 1 step.
 STEPS_PER_DEVIATION = 1.2
@@ -174,7 +174,7 @@ def fit(start: Embeddings, texts: Sequence[TokenIds], wanted: Embeddings, on_pro
             moment *= decay
             moment[changed] += (1 - decay) * value
         mean, square = (moment / (1 - decay ** (step + 1)) for moment, decay in zip(moments, DECAYS, strict=True))
-        vectors -= LEARNING_RATE * (1 - step / STEPS) * mean / (np.sqrt(square) + EPSILON)
+        vectors -= LEARNING_RATE * (1 - step / STEPS) * mean / (np.sqrt(square) + SMALLEST_DIVISOR)
         on_progress(LEARNING, 0.8 + 0.19 * step / STEPS)
     fitted = start.copy()
     fitted[used] = vectors

@@ -42,7 +42,7 @@ POLICY = {
 }
 NAMED = re.compile(r'(<link rel="stylesheet" href="|<script src=")([\w.-]+)"')
 SCRIPTS = re.compile(r'(?:<script src="[\w.-]+"></script>\n)+')
-OF_MODULES = re.compile(rb"^(?:import .*\n|export )", re.MULTILINE)  # what scripts have that the box imports too
+MODULE_LINES = re.compile(rb"^(?:import .*\n|export )", re.MULTILINE)  # what scripts have that the box imports too
 HEAD = '<meta name="color-scheme"'
 TITLE = "Semantic search"
 NO_SCRIPT = re.compile(r"(This page needs JavaScript\.)[^<]*(<code>.*?</code>[^<]*)?")
@@ -63,9 +63,9 @@ def write_page(site: Path, title: str, described: dict[str, object], libraries: 
     }
     page, service_worker = contents.pop("index.html").decode(), contents.pop(SERVICE_WORKER)
     scripts = {name: contents[name] for name in re.findall(r'<script src="([\w.-]+)"', page)}
-    for name in [name for name, script in scripts.items() if not OF_MODULES.search(script)]:
+    for name in [name for name, script in scripts.items() if not MODULE_LINES.search(script)]:
         del contents[name]
-    contents[PAGE] = b"".join(OF_MODULES.sub(b"", script) for script in scripts.values())
+    contents[PAGE] = b"".join(MODULE_LINES.sub(b"", script) for script in scripts.values())
     contents["page.css"] += contents.pop(OWN_STYLE)
     contents |= {f"{WORKER}/{name}": source.encode() for name, source in libraries.items()}
     contents["site.json"] = json.dumps(described | {"code": sorted([*contents, "site.json"])}).encode()

@@ -89,9 +89,7 @@ class SimilarRequest(StrictRequest):
         Field(default=None, description="Order the texts by columns instead of by score, such as {'price': 'asc'}.")
     )
     facets: Annotated[list[ColumnName], Field(max_length=MOST_COLUMNS)] = Field(
-        default=[],
-        description="Columns whose values are counted among the texts that pass the filter. More than 100 "
-        "different numbers or dates are counted in ranges.",
+        default=[], description="Columns whose values, or ranges of numbers, are counted among the filtered texts."
     )
     facets_of: Literal["matching", "results"] = Field(
         default="matching",

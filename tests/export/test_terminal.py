@@ -26,7 +26,7 @@ def test_an_ascii_pipe_gets_plain_lines(command: str, bundle_copy: Path) -> None
     code, out, err = run_in_a_shell(command, PYTHONIOENCODING="ascii", COLUMNS="300")
     assert (code, err) == (0, "")
     assert r"1 from \u017c\xf3\u0142w.csv" in out
-    assert r"za\u017c\xf3\u0142\u0107 (string)" in out
+    assert r"za\u017c\xf3\u0142\u0107 (number)" in out
     assert f"{bundle_copy}/ is ready. Try it: " in out
     assert "\nembed texts: 100%, " in out
     assert not {"\x1b", "\r"} & set(out)
