@@ -30,7 +30,7 @@ FORMATS: dict[str, tuple[str, Callable[[Path, str], Document]]] = {
     ".docx": ("DOCX", lambda path, anchors: read_docx(path)),
     ".txt": ("plain text", lambda path, anchors: read_plain(path)),
 }
-# of a built site, which has an index.html: its own search, its error page, indexes of names and licences of scripts
+# pages of a built site (one with an index.html) that are no content: its search, its error page, indexes and licences
 EXCLUDED_OF_SITE = (
     "404.html",
     "search.html",

@@ -33,7 +33,7 @@ CACHED = {"ttlMs": 300_000, "cacheScope": "private"}  # the tool changes with a 
 META = "io.modelcontextprotocol/"
 UNREAD = "Search documents, whose index is being made."
 OAUTH_METADATA = "/.well-known/oauth-protected-resource"
-ISSUER_HEADER = "x-jwt-issuer"  # of template.yaml
+ISSUER_HEADER = "x-jwt-issuer"  # header that template.yaml adds
 LOCAL = {"localhost", "127.0.0.1", "::1"}
 
 
