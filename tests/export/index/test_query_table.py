@@ -20,8 +20,8 @@ def test_a_table_learns_what_a_model_that_adds_the_vectors_of_words_does(bundle:
     manifest = check_bundle(bundle)
     embedder = Embedder.open(bundle, manifest.model)
     first, info = learn_table(bundle, manifest, embedder)
-    assert info.accuracy["cosine_mean"] > 0.9
-    assert info.accuracy["recall_at_10"] > 0.75
+    assert info.accuracy["cosine_mean"] > 0.95  # 0.61 before anything is learned
+    assert info.accuracy["recall_at_10"] > 0.85  # 0.31 before
     again, _ = learn_table(bundle, manifest, embedder)
     np.testing.assert_array_equal(first, again)  # the same input, the same bytes
 
