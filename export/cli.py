@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -31,6 +32,7 @@ from function.engine.bundle import (
     CONVEX,
     NO_STEMS,
     PASSAGES,
+    RERANK_TOKENIZER,
     TOKENIZER,
     BundleError,
     Manifest,
@@ -178,38 +180,45 @@ def _make_models(
     reranker: Source | None,
     on_progress: OnProgress,
 ) -> Manifest:
-    """Write model and reranker into the unfinished bundle and return the manifest; reuse those of a stopped export.
+    """Write model and reranker into the unfinished bundle and return the manifest; reuse what was converted before.
 
     manifest is that of a model which is there already, None to write the model too. An update keeps the reranker of its
     bundle, unless --rerank names another.
     """
-    from export.index.indexer import take_reranker
-    from export.model.model_cache import cached_folder, can_convert, find_cached, keep_model, take_cached
+    from export.index.indexer import take_reranker, write_model
+    from export.model import model_cache
 
-    source, cached = None, None
-    if manifest is None and can_convert():
-        folder, name, revision = find_model(options.model, options.revision)
-        prompts = {"query": options.query_prompt, "document": options.document_prompt}
-        source = read_source(folder, name, revision, options.pooling, options.dimensions, prompts)
-    if manifest is None and not options.no_cache and options.calibration is None:
-        cached = find_cached(options) if source is None else cached_folder(source)
-        if cached is not None and (manifest := take_cached(cached, fresh)) is not None:
-            console.print(escape(f"The model comes from the cache: {cached}"))
-    if manifest is None or reranker is not None:
+    @cache
+    def calibration() -> "CalibrationTexts":
         require_packages("MODEL", "export")
-        from export.model.cached_model import make_model, make_reranker
-
         documentation = corpus if corpus is not None and options.corpus is None else None
-        calibration = _read_calibration(options, on_progress, documentation)
+        return _read_calibration(options, on_progress, documentation)
+
+    own_texts = calibration() if options.no_cache or options.calibration is not None else None
     if manifest is None:
-        assert source is not None  # otherwise packages are missing
-        manifest, is_kept = make_model(source, calibration, fresh, on_progress)
-        if is_kept:
-            console.print("The model is taken over from an export that was stopped.")
-        if cached is not None:
-            keep_model(fresh, cached)
+        source, folder = None, None
+        if model_cache.can_convert():
+            prompts = {"query": options.query_prompt, "document": options.document_prompt}
+            found = find_model(options.model, options.revision)
+            source = read_source(*found, options.pooling, options.dimensions, prompts)
+            folder = model_cache.cached_folder(source, fresh, own_texts)
+        else:
+            folder = model_cache.find_cached(options)
+        manifest = model_cache.take_cached(folder, fresh)
+        if manifest is None:
+            texts = calibration()
+            assert source is not None  # otherwise packages are missing
+            assert folder is not None
+            manifest = model_cache.make_model(source, texts, folder, fresh, on_progress)
+        else:
+            console.print(escape(f"The model comes from the cache: {folder}"))
     if reranker is not None:
-        return make_reranker(reranker, calibration, fresh, on_progress)
+        from export.model.reranker import export_reranker  # imports torch
+
+        info = export_reranker(reranker, calibration(), fresh, on_progress)
+        if (fresh / RERANK_TOKENIZER).read_bytes() == (fresh / TOKENIZER).read_bytes():
+            (fresh / RERANK_TOKENIZER).unlink()
+        return write_model(fresh, manifest.model, info)
     return manifest if options.update is None else take_reranker(options.update, fresh, manifest)
 
 

@@ -1,8 +1,9 @@
-"""Converted models in the user's cache: a model is converted once on a machine, or only on another one, with PyTorch.
+"""Converted models: a model is converted once on a machine, or only on another one, with PyTorch.
 
-A cached model is a folder with the model part of a bundle. Its name has a digest of everything that it depends on.
-Where PyTorch is not installed, that cannot be computed, and a cached model is found by its name and options. Models
-that were calibrated with other texts than Python's own documentation are not kept.
+A converted model is a folder with the model part of a bundle. Its name has a digest of everything that it depends on.
+It is in the user's cache, or in the unfinished bundle if its calibration texts are the user's own. A stopped export
+leaves it there for the next one. Where PyTorch is not installed, the digest cannot be computed, and a model of the
+cache is found by its name and options.
 """
 
 import argparse
@@ -11,48 +12,58 @@ import hashlib
 import json
 import shutil
 import tarfile
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
+from export.corpus.corpus import digest_texts
 from export.errors import EXTRAS
-from export.files import FINISHED, flush
-from export.index.indexer import check_checksum, take_model
+from export.files import FINISHED
+from export.index.indexer import take_model, write_model
+from export.index.shards import name_model
 from export.model.source import DEFAULT_MODEL, RECIPE, Source
+from export.progress import OnProgress, no_progress
 from export.terminal import python_module
 from function.commands.options import cache_folder
 from function.engine.bundle import MANIFEST, BundleError, Manifest, read_manifest
 
+if TYPE_CHECKING:
+    from export.model.calibration import CalibrationTexts
+
 PACKAGES = ("numpy", "onnx", "onnxruntime", "optimum-onnx", "tokenizers", "torch", "transformers")
 MODEL_CODE = ("export/model", "export/corpus/python_*.py", "function/engine")
-DOCUMENTS_MODEL = "documents"  # in a cached model: the folder of the model for passages
+DOCUMENTS_MODEL = "documents"  # in a converted model and an unfinished bundle: the folder of the model for passages
 
 
-def digest_source(source: Source) -> "hashlib._Hash":
-    """Return a digest of a model's files and settings, of the code that converts it, and of its libraries' versions."""
+def models_folder() -> Path:
+    """Return the folder of the user's cache."""
+    return cache_folder() / "models"
+
+
+def cached_folder(source: Source, fresh: Path, own_texts: "CalibrationTexts | None") -> Path:
+    """Return where the model of a source is kept, also if it is not there yet.
+
+    This is in the user's cache, or in the unfinished bundle `fresh` if the user's own texts calibrate the model. The
+    name depends on the model's files and settings, the code that converts it, the versions of its libraries and the
+    own texts.
+    """
     stated = json.dumps(asdict(source), sort_keys=True, default=lambda path: None)  # folders have no influence
     digest = hashlib.sha256(stated.encode())
     for package in PACKAGES:
         digest.update(f"{package} {version(package)}".encode())
     root = Path(__file__).parents[2]
-    code = [path for place in MODEL_CODE for path in [*root.glob(place), *root.glob(f"{place}/**/*.py")]]
+    code = [path for part in MODEL_CODE for path in [*root.glob(part), *root.glob(f"{part}/**/*.py")]]
     folders = [one.folder for one in (source, source.documents) if one is not None]
     stated_in = [path for folder in folders for end in ("json", "txt") for path in sorted(folder.glob(f"*.{end}"))]
     for path in [*sorted(path for path in code if path.is_file()), *stated_in]:
         digest.update(path.read_bytes())
-    return digest
-
-
-def models_folder() -> Path:
-    """Return the folder of the cached models."""
-    return cache_folder() / "models"
-
-
-def cached_folder(source: Source) -> Path:
-    """Return where the model of a source is kept, also if it is not there yet."""
-    return models_folder() / f"{source.name.rpartition('/')[2]}-{digest_source(source).hexdigest()[:32]}"
+    if own_texts is not None:
+        digest.update(digest_texts([*own_texts.calibration, *own_texts.held_out]).tobytes())
+    place = models_folder() if own_texts is None else fresh / FINISHED
+    return place / f"{source.name.rpartition('/')[2]}-{digest.hexdigest()[:32]}"
 
 
 def can_convert() -> bool:
@@ -61,7 +72,7 @@ def can_convert() -> bool:
 
 
 def find_cached(options: argparse.Namespace) -> Path | None:
-    """Return a cached model that has the name and the options of a command line, None if there is none."""
+    """Return a model of the user's cache that has the name and the options of a command line, None if there is none."""
     stated = {"name": options.model or DEFAULT_MODEL, "revision": options.revision, "pooling": options.pooling}
     stated |= {"dim": options.dimensions, "quantization": RECIPE}
     prompts = {"query": options.query_prompt, "document": options.document_prompt}
@@ -73,28 +84,56 @@ def find_cached(options: argparse.Namespace) -> Path | None:
     return None
 
 
-def take_cached(folder: Path, fresh: Path) -> Manifest | None:
-    """Copy a cached model into an unfinished bundle and return its manifest; None if it is missing or damaged."""
-    if not folder.is_dir():
-        return None
-    kept = fresh / FINISHED / f"model-{folder.name}"  # where find_documents_model looks
-    shutil.copytree(folder, kept, dirs_exist_ok=True)
-    try:
-        return take_model(kept, fresh)
-    except BundleError:
-        shutil.rmtree(kept)
-        return None
+def make_model(
+    source: Source, texts: "CalibrationTexts", folder: Path, fresh: Path, on_progress: OnProgress = no_progress
+) -> Manifest:
+    """Convert a model, keep it in this folder, copy it into an unfinished bundle and return the manifest.
 
+    Raises ModelError as `export_model` does.
+    """
+    from export.model.export_model import export_model  # imports torch
 
-def keep_model(fresh: Path, folder: Path) -> None:
-    """Copy the model that an unfinished bundle keeps into the cache."""
-    (made,) = (fresh / FINISHED).glob("model-*")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder.parent, prefix=".") as scratch:
-        copy = Path(shutil.copytree(made, Path(scratch) / folder.name))
-        flush(copy)
+        made = Path(scratch) / folder.name
+        made.mkdir()
+        info = export_model(source, texts, made, on_progress)
+        if source.documents is not None:
+            documents = made / DOCUMENTS_MODEL
+            documents.mkdir()
+            named: OnProgress = lambda step, share, texts=0: on_progress(f"{step} (documents)", share)  # noqa: E731
+            described = export_model(source.documents, texts, documents, named)
+            info = replace(info, documents=name_model(write_model(documents, described)))
+        write_model(made, info)
         shutil.rmtree(folder, ignore_errors=True)
-        copy.rename(folder)
+        made.rename(folder)
+    return _take(folder, fresh)
+
+
+def take_cached(folder: Path | None, fresh: Path) -> Manifest | None:
+    """Copy a converted model into an unfinished bundle and return the manifest; None if it is missing or damaged."""
+    try:
+        return None if folder is None else _take(folder, fresh)
+    except BundleError:
+        return None
+
+
+def _take(folder: Path, fresh: Path) -> Manifest:
+    manifest = take_model(folder, fresh)
+    if manifest.model.documents:
+        (fresh / DOCUMENTS_MODEL).mkdir(exist_ok=True)
+        take_model(folder / DOCUMENTS_MODEL, fresh / DOCUMENTS_MODEL)
+    return manifest
+
+
+def find_documents_model(fresh: Path, manifest: Manifest) -> tuple[Path, Manifest]:
+    """Return the folder of the model that embeds passages, and its manifest; often it is the unfinished bundle's own.
+
+    fresh is the unfinished folder, manifest that of its model.
+    """
+    if not manifest.model.documents:
+        return fresh, manifest
+    return fresh / DOCUMENTS_MODEL, read_manifest(fresh / DOCUMENTS_MODEL)
 
 
 def pack(file: Path) -> None:
@@ -113,21 +152,6 @@ def unpack(file: Path) -> None:
     except tarfile.TarError as error:
         expected = f"{error}, expected a file that `semsearch model pack` has written"
         raise OSError(errno.EINVAL, expected, str(file)) from error
-
-
-def find_documents_model(fresh: Path, manifest: Manifest) -> tuple[Path, Manifest]:
-    """Return the folder of the model that embeds passages, and its manifest: the bundle's own, or a cached one.
-
-    fresh is the unfinished folder, manifest that of its model.
-    Raises BundleError if the cached model is damaged.
-    """
-    if not manifest.model.documents:
-        return fresh, manifest
-    (folder,) = (fresh / FINISHED).glob(f"model-*/{DOCUMENTS_MODEL}")
-    found = read_manifest(folder)
-    for name in found.files:
-        check_checksum(folder, name, found)
-    return folder, found
 
 
 def require_own_documents_model(bundle: Path) -> None:

@@ -16,8 +16,8 @@ from export import cli
 from export.corpus import Corpus
 from export.corpus.python_documentation import python_documentation
 from export.documents import reading
-from export.model import cached_model, reranker
 from export.model import export_model as model
+from export.model import reranker
 from export.model.calibration import CalibrationTexts, split_texts
 from export.model.export_model import export_model
 from export.model.graph import export_graph
@@ -63,7 +63,7 @@ def _quick_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for module in (cli, model, reranker):
             patch.setattr(module, "in_own_process", lambda function, *arguments: function(*arguments))
         patch.setattr(reading, "in_workers", in_this_process)
-        patch.setattr(cached_model, "export_model", export_once)
+        patch.setattr(model, "export_model", export_once)
         yield
 
 
@@ -96,7 +96,7 @@ def whole(stories: Path, calibration: Path, tmp_path_factory: pytest.TempPathFac
     """The bundle of one command that does everything, and what that printed."""
     out = tmp_path_factory.mktemp("whole") / "bundle"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cached_model, "export_model", export_model)  # the real one, for its progress
+        patch.setattr(model, "export_model", export_model)  # the real one, for its progress
         return out, run(TINY_BERT, "--corpus", stories, *STORY_COLUMNS, "--calibration", calibration, "--out", out)
 
 

@@ -79,7 +79,7 @@ def test_an_export_that_failed_late_leaves_its_model_and_rows_to_the_next(
     assert "No space left on device" in line
     assert line.endswith(f" ({out}/.partial keeps what is finished for the next export)")
     done = run(*command)
-    assert "The model is taken over from an export that was stopped." in done.out
+    assert f"The model comes from the cache: {out}/.partial/finished/tiny-bert-" in done.out
     assert "0 texts, 147 rows taken over from an export that was stopped" in done.out
     assert contents(out) == contents(whole[0])
     assert names(out) == names(whole[0])
