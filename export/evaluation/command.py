@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from export.evaluation.measures import HYBRID, MEASURES, SEED, TITLES, advise, figure, randomization_test
+from export.evaluation.measures import HYBRID, MEASURES, SEED, TITLES, figure, randomization_test
 from export.evaluation.questions import Question, read_log, read_questions
 from export.evaluation.report import BundleComparison, Failure, JudgedText, Report, Subset, print_report
 from export.evaluation.search import (
@@ -65,14 +65,6 @@ def run(options: argparse.Namespace, console: Console, errors: Console) -> int:
         for mode, own in subsets[0].modes.items()
         if own[name].value < least
     ]
-    advice = None
-    if results.by_weight is not None:
-        advice = advise(results.by_weight, results.weights, results.measures[HYBRID][:, 0], opened.fusion_weight)
-    rerank_advice = None
-    info, mode = opened.loaded.manifest.rerank, opened.reranked
-    if info is not None and mode is not None and results.by_rerank_weight is not None:
-        base = results.measures[mode][:, 0]
-        rerank_advice = advise(results.by_rerank_weight, results.rerank_weights, base, info.weight)
     report = Report(
         bundle=str(options.bundle),
         texts=len(opened.names),
@@ -81,8 +73,8 @@ def run(options: argparse.Namespace, console: Console, errors: Console) -> int:
         subsets=subsets,
         failures_of=shown,
         failures=_failures(opened, results, shown),
-        advice=advice,
-        rerank_advice=rerank_advice,
+        advice=results.advice.get("fusion"),
+        rerank_advice=results.advice.get("rerank"),
         other=None if options.compare is None else str(options.compare),
         comparisons=comparisons,
         below_floor=below,

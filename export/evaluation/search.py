@@ -19,6 +19,8 @@ from export.evaluation.measures import (
     RERANKED,
     SEARCHES,
     SEMANTIC,
+    Advice,
+    advise,
     measure,
     rank,
     weights_with,
@@ -72,18 +74,14 @@ class OpenBundle:
 class ModeResults:
     """What the searches found for n questions.
 
-    measures has (n, 5) float64 for each mode, in the order of MEASURES. by_weight is (n, weights) float64: nDCG@10 of
-    hybrid search with each of the weights; None without the mode hybrid or with a filter. by_rerank_weight is the same
-    for the weights of the reranker, with `OpenBundle.reranked`.
+    measures has (n, 5) float64 for each mode, in the order of MEASURES. advice is about the weights "fusion", of the
+    mode hybrid, and "rerank", of `OpenBundle.reranked`, if these modes were measured without a filter.
     """
 
     questions: Sequence[Question]
     rankings: dict[str, list[BestHits]]
     measures: dict[str, Array[np.float64]]
-    by_weight: Array[np.float64] | None
-    weights: Sequence[float]
-    by_rerank_weight: Array[np.float64] | None
-    rerank_weights: Sequence[float]
+    advice: dict[str, Advice | None]
 
 
 def open_named(folder: Path, group_by: str | None, on_progress: OnProgress) -> OpenBundle:
@@ -184,12 +182,14 @@ def search_all(
     candidates is how many texts the reranker scores. correct replaces misspelled words. boost replaces the bundle's.
     """
     bundle = opened.loaded if allowed is None else opened.loaded.among(allowed)
-    info, has_weights = bundle.manifest.rerank, HYBRID in modes and allowed is None
-    weights = weights_with(opened.fusion_weight)
-    rerank_weights = weights_with(None if info is None else info.weight)
-    has_rerank_weights = opened.reranked in modes and allowed is None
-    by_weight = np.zeros((len(questions), len(weights)))
-    by_rerank_weight = np.zeros((len(questions), len(rerank_weights)))
+    info = bundle.manifest.rerank
+    weighed = {
+        "fusion": (HYBRID, opened.fusion_weight),
+        "rerank": (opened.reranked, None if info is None else info.weight),
+    }
+    weighed = {kind: each for kind, each in weighed.items() if each[0] in modes and allowed is None}
+    weights = {kind: weights_with(current) for kind, (_, current) in weighed.items()}
+    by_weight: dict[str, list[list[float]]] = {kind: [] for kind in weighed}
     rankings: dict[str, list[BestHits]] = {mode: [] for mode in modes}
     step = f"search {opened.folder}" + ("" if allowed is None else f", {allowed.sum():,} texts")
     for place, question in enumerate(questions):
@@ -202,26 +202,22 @@ def search_all(
             query = replace(plain, mode=base, rerank=candidates if by == "rerank" else None)
             query = replace(query, queries=BY_MODEL if by == BY_MODEL else None)
             rankings[mode].append(_rank(opened, search, query))
-        if has_weights:
+        if "fusion" in weighed:
             query, convex = replace(plain, mode=HYBRID), make_search(_with_convex(bundle), executor)
-            by_weight[place] = [ndcg(convex, replace(query, fusion_weight=weight)) for weight in weights]
-        if has_rerank_weights:
+            by_weight["fusion"].append([ndcg(convex, replace(query, fusion_weight=each)) for each in weights["fusion"]])
+        if "rerank" in weighed:
             query = replace(plain, mode=SEMANTIC if bundle.keywords is None else HYBRID, rerank=candidates)
-            by_rerank_weight[place] = [ndcg(search, replace(query, rerank_weight=weight)) for weight in rerank_weights]
+            by_weight["rerank"].append([ndcg(search, replace(query, rerank_weight=each)) for each in weights["rerank"]])
     on_progress(step, 1)
     measures = {
         mode: np.array([measure(list(own), each.relevant) for own, each in zip(found, questions, strict=True)])
         for mode, found in rankings.items()
     }
-    return ModeResults(
-        questions,
-        rankings,
-        measures,
-        by_weight if has_weights else None,
-        weights,
-        by_rerank_weight if has_rerank_weights else None,
-        rerank_weights,
-    )
+    advice = {
+        kind: advise(np.array(by_weight[kind]), weights[kind], measures[mode or ""][:, 0], current)
+        for kind, (mode, current) in weighed.items()
+    }
+    return ModeResults(questions, rankings, measures, advice)
 
 
 def _ndcg(opened: OpenBundle, question: Question, search: Search, query: Query) -> float:
