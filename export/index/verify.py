@@ -1,23 +1,19 @@
 """Check a bundle: its checksums, its embeddings against their texts, and its search against exact search."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from export.corpus.corpus import heading_prefix
 from export.corpus.passages import stored_columns
-from export.index.columns import column_tensors
 from export.index.embed import embed_texts
 from export.index.recall import LEAST, TOP_K, Recall, sample_spans, search_samples
 from export.progress import OnProgress, no_progress
 from function.engine import bundle as layout
 from function.engine.bundle import check_bundle, describe_file
 from function.engine.embedder import Embedder
-from function.engine.keyword.analyzer import find_stemmer, split_terms
-from function.engine.keyword.keywords import Keywords
 from function.engine.passages import Passages
 from function.engine.quantization import dequantize
 from function.engine.rerank.reranker import Reranker
@@ -77,15 +73,9 @@ def verify(
     yield Check("rows in index, texts, manifest", ", ".join(map(str, lengths)), "the same", is_whole)
     if not is_whole:
         return
-    if info.columns:
-        yield _check_columns(bundle, info.columns, passages)
     rows = [int(row) for row in np.random.default_rng(SEED).permutation(len(index))[:verified]]
     prefixes = [heading_prefix(passages.metadata(row)) if info.heading_prefix else "" for row in rows]
     texts = [prefix + passages.text(row) for prefix, row in zip(prefixes, rows, strict=True)]
-    if info.keywords is not None:
-        missing = _missing_terms(Keywords(bundle / layout.KEYWORDS, info.keywords, info.rows), rows, texts)
-        name, found = f"terms of {len(texts):,} texts without their postings", f"{len(missing):,}"
-        yield Check(name, ", ".join([found, *missing[:3]]), "0", not missing)
     written = map_tensors(bundle / layout.INDEX)
     codes, scales = written["codes"], written["scales"]
     if embedder is not None or not manifest.model.documents:
@@ -107,31 +97,3 @@ def verify(
         name = f"recall@{TOP_K}, first hits of {len(exact[kind].queries)} {kind}"
         found, limit = (f"{each.at_10:.4f}, {each.first:.4f}" for each in (recall, least))
         yield Check(name, found, f">= {limit}", recall.reaches(least))
-
-
-def _check_columns(bundle: Path, columns: Mapping[str, str], passages: Passages) -> Check:
-    metadata = (passages.metadata(row) for row in range(len(passages)))
-    again, written = column_tensors(metadata, columns), map_tensors(bundle / layout.COLUMNS)
-    different = {name for name in again if name in written and not np.array_equal(again[name], written[name])}
-    differing = sorted(again.keys() ^ written.keys() | different)
-    return Check("columns, metadata of the texts", ", ".join(differing) or "equal", "equal", not differing)
-
-
-def _missing_terms(keywords: Keywords, sample: list[int], texts: list[str]) -> list[str]:
-    """Return the terms of these texts, the rows of `sample`, that keyword search does not find.
-
-    In a bundle with several languages, a row must have all terms of its text in one of them.
-    """
-    stems = [find_stemmer(language) for language in keywords.info.stemmers]
-    rows_of = cache(keywords.rows_of)
-
-    def has(row: int, term: str) -> bool:
-        place = np.searchsorted(rows := rows_of(term), row)
-        return bool(place < len(rows) and rows[place] == row)
-
-    missing: list[str] = []
-    for row, text in zip(sample, texts, strict=True):
-        by_stem = [dict.fromkeys(split_terms(text, stem)) for stem in stems]
-        fewest = min(([term for term in terms if not has(row, term)] for terms in by_stem), key=len)
-        missing += fewest
-    return list(dict.fromkeys(missing))
