@@ -71,15 +71,14 @@ class ProgressLines:
         self._console = console
         self._interval = interval
         self._clock = clock
-        self._began: dict[str, tuple[float, float]] = {}  # when each step began, and its share that was done already
+        self._began: dict[str, float] = {}  # when each step began
         self._ended: set[str] = set()
         self._printed = clock()
 
     def __call__(self, step: str, share: float, texts: int = 0) -> None:
         """Print the progress of the step, unless a line was printed just before."""
         now = self._clock()
-        began, taken_over = self._began.setdefault(step, (now, share))
-        took = now - began
+        took = now - self._began.setdefault(step, now)
         if step in self._ended or (share < 1 and now - self._printed < self._interval):
             return
         parts = [f"{int(share * 100)}%"]  # rounded down, so that only a finished step is at 100%
@@ -87,12 +86,6 @@ class ProgressLines:
             parts.append(f"{texts / took:,.0f} texts/s")
         if share >= 1:
             self._ended.add(step)
-            parts.append(f"took {_duration(took)}")
-        elif share > taken_over:
-            parts.append(f"{_duration(took * (1 - share) / (share - taken_over))} left")
+            parts.append(f"took {timedelta(seconds=round(took))}")
         self._printed = now
         self._console.print(f"{step}: {', '.join(parts)}", markup=False)
-
-
-def _duration(seconds: float) -> str:
-    return str(timedelta(seconds=round(seconds)))

@@ -120,9 +120,9 @@ def test_a_line_comes_at_most_every_interval_and_one_at_the_end(
     clock.seconds = 40
     lines("embed texts", 1, 2000)
     assert out.getvalue().splitlines() == [
-        "embed texts: 25%, 50 texts/s, 0:00:30 left",
-        "embed texts: 50%, 50 texts/s, 0:00:20 left",
-        "embed texts: 75%, 50 texts/s, 0:00:10 left",
+        "embed texts: 25%, 50 texts/s",
+        "embed texts: 50%, 50 texts/s",
+        "embed texts: 75%, 50 texts/s",
         "embed texts: 100%, 50 texts/s, took 0:00:40",
     ]
 
