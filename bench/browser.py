@@ -199,7 +199,7 @@ def answer(bundle: LoadedBundle, request: Mapping[str, Any]) -> list[str]:
     searches: dict[str, Callable[[], Sequence[Any]]] = {
         "semantic": lambda: bundle.index.search(query, TOP_K, allowed),
         "keyword": lambda: matches.best(TOP_K),
-        "hybrid": lambda: fuse(bundle.index, query, matches, keywords.info, TOP_K),
+        "hybrid": lambda: fuse(bundle.index, query, matches, keywords.info, TOP_K).hits(),
     }
     return [bundle.passages.id(hit.row) for hit in searches[mode]()]
 

@@ -107,7 +107,7 @@ def rank(work: Path, embedder: Embedder, test: Retrieval, texts: Sequence[tuple[
     keywords = make_keywords(work / "documents.safetensors", contents, KeywordOptions())
     queries = list(zip(embed_texts(embedder, list(test.queries.values())), test.queries.values(), strict=True))
     semantic = [index.search(query, DEPTH) for query, _ in queries]
-    hybrid = [fuse(index, query, keywords.match(text), keywords.info, DEPTH) for query, text in queries]
+    hybrid = [fuse(index, query, keywords.match(text), keywords.info, DEPTH).hits() for query, text in queries]
     best = (
         [list(dict.fromkeys(texts[hit.row][0] for hit in own))[:TOP_K] for own in each] for each in (semantic, hybrid)
     )

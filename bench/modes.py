@@ -115,7 +115,7 @@ def rank(folder: Path, embedder: Embedder, model: str, test: Retrieval) -> dict[
         found[f"keyword, {name}"] = [match.best(TOP_K) for match in matches]
         by_ranks = {"hybrid by ranks": replace(keywords.info, fusion=RRF)} if name == default else {}
         for fusion, info in {"hybrid": keywords.info, **by_ranks}.items():
-            hits = [fuse(index, *pair, info, TOP_K) for pair in zip(embeddings, matches, strict=True)]
+            hits = [fuse(index, *pair, info, TOP_K).hits() for pair in zip(embeddings, matches, strict=True)]
             found[f"{fusion}, {name}"] = hits
     return {name: round(ndcg([[hit.row for hit in own] for own in hits], test), 4) for name, hits in found.items()}
 

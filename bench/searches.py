@@ -101,7 +101,7 @@ def make_searches(
         EXACT: lambda number: index.search(main[number], TOP_K, exact=True),
         **{kind: filtered(int(kind.removeprefix(FILTER))) for kind in FILTERS.values()},
         KEYWORD: lambda number: keywords.match(words[number]).best(TOP_K),
-        HYBRID: lambda number: fuse(index, main[number], keywords.match(words[number]), keywords.info, TOP_K),
+        HYBRID: lambda number: fuse(index, main[number], keywords.match(words[number]), keywords.info, TOP_K).hits(),
         **{kind: of_kind(kind) for kind in queries},
     }
 

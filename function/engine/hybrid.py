@@ -14,7 +14,7 @@ import numpy as np
 from function.engine.bundle import CONVEX, KeywordsInfo
 from function.engine.keyword.matches import Matches
 from function.engine.quantization import Embeddings
-from function.engine.semantic.index import DECIMALS, FEW_HITS, MOST_HITS, Hit, Index, Mask, Rows, Scored
+from function.engine.semantic.index import DECIMALS, FEW_HITS, MOST_HITS, Index, Mask, Rows, Scored
 from function.engine.tensors import Array
 
 # Minimum rows of each search. It is constant, so that the first results do not change with the number of results.
@@ -29,20 +29,6 @@ RRF_RANK = 60  # the constant of the paper: the higher, the less the first ranks
 
 
 def fuse(
-    index: Index,
-    query: Embeddings,
-    matches: Matches,
-    info: KeywordsInfo,
-    top_k: int,
-    allowed: Mask | None = None,
-    *,
-    exact: bool = False,
-) -> list[Hit]:
-    """Return the hits of `fuse_rows`."""
-    return fuse_rows(index, query, matches, info, top_k, allowed, exact=exact).hits()
-
-
-def fuse_rows(
     index: Index,
     query: Embeddings,
     matches: Matches,

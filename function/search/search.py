@@ -170,17 +170,17 @@ class _BundleSearch:
                 matches.corrected,
                 matches.completed,
             )
-        from function.engine.hybrid import fuse, fuse_rows  # only a hybrid search needs it
+        from function.engine.hybrid import fuse  # only a hybrid search needs it
 
         lap("keyword")
         embedding, is_truncated = await embed()
 
         def find_both(count: int, mask: "Mask | None") -> list[Hit]:
-            return fuse(index, embedding, matches, info, count, mask, exact=query.exact)
+            return fuse(index, embedding, matches, info, count, mask, exact=query.exact).hits()
 
         return Ranking(
             find_both,
-            lambda count: fuse_rows(index, embedding, matches, info, count, exact=query.exact, rough=True),
+            lambda count: fuse(index, embedding, matches, info, count, exact=query.exact, rough=True),
             lambda: matches.allowed,
             is_truncated or matches.is_truncated,
             matches.corrected,

@@ -149,7 +149,7 @@ def test_documents_are_measured_by_a_column_of_their_passages(bundle: Path, tmp_
     assert figures["recall@100"]["value"] == 1
     failure = report["failures"][0]
     assert loaded.keywords is not None
-    best = fuse(loaded.index, *_of(loaded, failure["query"]), loaded.keywords.info, 1)[0]
+    best = fuse(loaded.index, *_of(loaded, failure["query"]), loaded.keywords.info, 1).hits()[0]
     assert failure["returned"][0]["text"] == loaded.passages.text(best.row)  # not the first passage of the document
     by_number = write_questions(tmp_path, [{"query": WHO[1], "relevant": [1]}])
     assert evaluate_json(bundle, "--questions", by_number, "--group-by", "chapter")["questions"] == str(by_number)
@@ -230,7 +230,7 @@ def test_the_best_weight_of_a_set_is_advised(bundle: Path, tmp_path: Path) -> No
     info = replace(loaded.keywords.info, fusion_weight=0.3)
     for row, what in enumerate(WHAT * 3):
         query = f"{WHO[(row + row // 10) % 20]} {' '.join(what.split()[1:4])} and {WHO[(row + 7) % 20]}"
-        hits = fuse(loaded.index, *_of(loaded, query), info, 3)
+        hits = fuse(loaded.index, *_of(loaded, query), info, 3).hits()
         lines.append({"query": query, "relevant": [loaded.passages.id(hit.row) for hit in hits]})
     path = write_questions(tmp_path, lines)
     advice = evaluate_json(bundle, "--questions", path)["advice"]

@@ -52,7 +52,7 @@ def test_the_score_is_the_weighted_sum_of_the_cosine_and_of_bm25_divided_by_what
     divisor = max(max(keyword.values()), 0.7 * (sum(most) + unknown))
     assert bool(divisor > max(keyword.values())) == ("zebra" in text)
     expected = {row: weight * semantic[row] + (1 - weight) * keyword[row] / divisor for row in semantic}
-    hits = fuse(index, query, keywords.match(text), replace(keywords.info, fusion_weight=weight), 100)
+    hits = fuse(index, query, keywords.match(text), replace(keywords.info, fusion_weight=weight), 100).hits()
     assert len(hits) == 100
     np.testing.assert_allclose([hit.score for hit in hits], sorted(expected.values(), reverse=True)[:100], atol=1e-5)
     for hit in hits:
@@ -69,7 +69,7 @@ def test_reciprocal_ranks_are_those_of_both_orders(world: tuple[Index, Keywords,
     for row in semantic:
         ranks = [1 + sum(other > scores[row] for other in scores.values()) for scores in (semantic, keyword)]
         expected[row] = 1 / (60 + ranks[0]) + (1 / (60 + ranks[1]) if keyword[row] else 0)
-    hits = fuse(index, query, keywords.match("w12 w20"), replace(keywords.info, fusion=RRF), 100)
+    hits = fuse(index, query, keywords.match("w12 w20"), replace(keywords.info, fusion=RRF), 100).hits()
     np.testing.assert_allclose([hit.score for hit in hits], sorted(expected.values(), reverse=True)[:100], atol=1e-6)
 
 
@@ -81,10 +81,10 @@ def test_a_filter_that_leaves_out_the_best_row_does_not_change_scores(
     matches = keywords.match("w12 w20")
     allowed = np.ones(ROWS, np.bool_)
     allowed[matches.best_rows(1)] = False
-    scores = {hit.row: hit.score for hit in fuse(index, query, matches, keywords.info, ROWS)}
-    hits = fuse(index, query, matches, keywords.info, top_k, allowed)
+    scores = {hit.row: hit.score for hit in fuse(index, query, matches, keywords.info, ROWS).hits()}
+    hits = fuse(index, query, matches, keywords.info, top_k, allowed).hits()
     assert [hit.score for hit in hits] == [scores[hit.row] for hit in hits]
-    assert fuse(index, query, keywords.match("w12 w20", allowed), keywords.info, top_k) == hits
+    assert fuse(index, query, keywords.match("w12 w20", allowed), keywords.info, top_k).hits() == hits
 
 
 @pytest.mark.parametrize("fusion", [CONVEX, RRF])
@@ -101,11 +101,11 @@ def test_exact_finds_the_best_of_all_rows(world: tuple[Index, Keywords, Embeddin
     for number in range(20):
         matches = keywords.match(" ".join(f"w{word}" for word in random.integers(1, 12, 3)))
         mask = allowed if number % 2 else None
-        everything = fuse(index, opposite, matches, info, ROWS, mask)
+        everything = fuse(index, opposite, matches, info, ROWS, mask).hits()
         assert len(everything) == (ROWS if mask is None else np.count_nonzero(allowed))
         assert all(hit.scores is not None and hit.scores["semantic"] == cosines[hit.row] for hit in everything)
-        assert fuse(index, opposite, matches, info, top_k, mask, exact=True) == everything[:top_k]
-        found.append(fuse(index, opposite, matches, info, top_k, mask) == everything[:top_k])
+        assert fuse(index, opposite, matches, info, top_k, mask, exact=True).hits() == everything[:top_k]
+        found.append(fuse(index, opposite, matches, info, top_k, mask).hits() == everything[:top_k])
     assert not all(found) or top_k < 100  # otherwise the test needs no exact search
 
 
@@ -120,17 +120,17 @@ def test_ten_results_are_those_of_more_rows_of_semantic_search(
         query = random.standard_normal(DIM).astype(np.float32)
         query /= np.linalg.norm(query)
         matches = keywords.match(f"w{1 + number % 12} w{1 + number % 7}")
-        many = fuse(index, query, matches, info, FEW_RESULTS + 1)
+        many = fuse(index, query, matches, info, FEW_RESULTS + 1).hits()
         allowed = np.isin(np.arange(ROWS), [hit.row for hit in many[::2]]) | (np.arange(ROWS) % 2 == 0)
-        filtered = fuse(index, query, matches, info, FEW_RESULTS + 1, allowed)
+        filtered = fuse(index, query, matches, info, FEW_RESULTS + 1, allowed).hits()
         for top_k in (1, FEW_RESULTS):
-            assert fuse(index, query, matches, info, top_k) == many[:top_k]
-            assert fuse(index, query, matches, info, top_k, allowed) == filtered[:top_k]
+            assert fuse(index, query, matches, info, top_k).hits() == many[:top_k]
+            assert fuse(index, query, matches, info, top_k, allowed).hits() == filtered[:top_k]
 
 
 def test_without_a_known_word_the_order_is_that_of_the_meaning(world: tuple[Index, Keywords, Embeddings]) -> None:
     index, keywords, query = world
-    hits = fuse(index, query, keywords.match("zebra"), keywords.info, 10)
+    hits = fuse(index, query, keywords.match("zebra"), keywords.info, 10).hits()
     assert [hit.row for hit in hits] == [hit.row for hit in index.search(query, 10)]
 
 
@@ -139,7 +139,7 @@ def test_only_rows_that_are_allowed_and_hold_the_quoted_words_are_found(
 ) -> None:
     index, keywords, query = world
     allowed = np.arange(ROWS) % 7 == 0
-    hits = fuse(index, query, keywords.match('"w9" w3', allowed), keywords.info, 100)
+    hits = fuse(index, query, keywords.match('"w9" w3', allowed), keywords.info, 100).hits()
     expected = {int(row) for row in keywords.rows_of("w9") if row % 7 == 0}
     assert {hit.row for hit in hits} == expected
 
@@ -150,6 +150,6 @@ def test_equal_texts_are_in_the_order_of_the_corpus(tmp_path: Path) -> None:
     save_file(tensors, tmp_path / "keywords.safetensors")
     keywords = Keywords(tmp_path / "keywords.safetensors", info, 4)
     codes, scales = quantize(np.eye(4, dtype=np.float32)[[0, 1, 0, 0]])
-    hits = fuse(Index(codes, scales, None), np.eye(4, dtype=np.float32)[0], keywords.match("goose"), info, 4)
+    hits = fuse(Index(codes, scales, None), np.eye(4, dtype=np.float32)[0], keywords.match("goose"), info, 4).hits()
     assert [hit.row for hit in hits] == [0, 2, 3, 1]
     assert len({hit.score for hit in hits[:3]}) == 1
