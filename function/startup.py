@@ -83,11 +83,7 @@ def warm_up(handler: Handler, *, is_closed: bool = False) -> None:
 
 
 def warm_up_after_restore(
-    handler: Handler,
-    cold_start: ColdStart,
-    restored: Callable[[], None] = lambda: None,
-    *,
-    is_closed: bool = False,
+    handler: Handler, cold_start: ColdStart, restored: Callable[[], None] = lambda: None, *, is_closed: bool = False
 ) -> None:
     """Register a warm-up with Lambda SnapStart, which restores this process instead of starting another.
 

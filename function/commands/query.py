@@ -73,40 +73,39 @@ def parse_arguments(arguments: Sequence[str], prog: str = "python -m function qu
         epilog=EXAMPLES.replace("python -m function query", prog),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("text", nargs="?", help="what to search for")
-    parser.add_argument("--file", metavar="FILE", help="search for each line of a file; - reads standard input")
-    parser.add_argument("--bundle", help="the bundle's folder (default: BUNDLE_DIR, or bundle/)")
+    add = parser.add_argument
+    add("text", nargs="?", help="what to search for")
+    add("--file", metavar="FILE", help="search for each line of a file; - reads standard input")
+    add("--bundle", help="the bundle's folder (default: BUNDLE_DIR, or bundle/)")
     count = number_option(1, MOST_HITS)
-    parser.add_argument("--num-results", type=count, default=5, metavar="N", help=f"1 to {MOST_HITS} (default: 5)")
-    parser.add_argument(
+    add("--num-results", type=count, default=5, metavar="N", help=f"1 to {MOST_HITS} (default: 5)")
+    add(
         "--mode",
         choices=MODES,
         help="search by meaning, by words or by both (default: hybrid; semantic with --like, or without keywords)",
     )
-    parser.add_argument("--prefix", action="store_true", help="find words too that begin with the last word")
-    parser.add_argument(
+    add("--prefix", action="store_true", help="find words too that begin with the last word")
+    add(
         "--fusion-weight",
         type=share,
         metavar="WEIGHT",
         help="with --mode hybrid: share of the meaning in the score, from 0 (words alone) to 1 (default: the bundle's)",
     )
-    parser.add_argument(
+    add(
         "--rerank",
         type=number_option(1, MOST_CANDIDATES),
         metavar="N",
         help=f"score the best N texts again with the bundle's reranker, which is slower: 1 to {MOST_CANDIDATES}",
     )
-    parser.add_argument(
-        "--filter", type=filter_object, metavar="JSON", help="only texts whose metadata pass this filter"
-    )
-    parser.add_argument("--like", metavar="ID", help="texts that are similar to the text with this id, without a text")
+    add("--filter", type=filter_object, metavar="JSON", help="only texts whose metadata pass this filter")
+    add("--like", metavar="ID", help="texts that are similar to the text with this id, without a text")
     number = number_option(0, MOST_OFFSET)
-    parser.add_argument("--offset", type=number, default=0, metavar="N", help="skip the first N results")
-    parser.add_argument("--min-score", type=float, metavar="SCORE", help="leave out results with a lower score")
-    parser.add_argument("--group-by", metavar="COLUMN", help="one result for each value of this column, such as path")
+    add("--offset", type=number, default=0, metavar="N", help="skip the first N results")
+    add("--min-score", type=float, metavar="SCORE", help="leave out results with a lower score")
+    add("--group-by", metavar="COLUMN", help="one result for each value of this column, such as path")
     group = number_option(1, MOST_IN_GROUP)
-    parser.add_argument("--group-size", type=group, default=3, metavar="N", help="texts of a group (default: 3)")
-    parser.add_argument(
+    add("--group-size", type=group, default=3, metavar="N", help="texts of a group (default: 3)")
+    add(
         "--sort",
         type=_sort,
         action="append",
@@ -114,25 +113,17 @@ def parse_arguments(arguments: Sequence[str], prog: str = "python -m function qu
         metavar="COLUMN",
         help="order by a column, or from high to low by COLUMN:desc; may be repeated; needs no text",
     )
-    parser.add_argument(
+    add(
         "--facet",
         action="append",
         default=[],
         metavar="COLUMN",
         help="count the values of a column among the texts that pass the filter; may be repeated; needs no text",
     )
-    parser.add_argument(
-        "--no-correct", action="store_true", help="search for misspelled words as they are, instead of similar ones"
-    )
-    parser.add_argument(
-        "--exact", action="store_true", help="compare with every text, which is slow in a very large corpus"
-    )
-    parser.add_argument(
-        "--highlights", action="store_true", help="with --json: the parts of each text that answer the query"
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="print one object of JSON for each text, for other programs"
-    )
+    add("--no-correct", action="store_true", help="search for misspelled words as they are, instead of similar ones")
+    add("--exact", action="store_true", help="compare with every text, which is slow in a very large corpus")
+    add("--highlights", action="store_true", help="with --json: the parts of each text that answer the query")
+    add("--json", action="store_true", help="print one object of JSON for each text, for other programs")
     options = parser.parse_args(arguments)
     named = [option for option in (options.text, options.file, options.like) if option is not None]
     if len(named) > 1 or not (named or options.filter or options.sort or options.facet):

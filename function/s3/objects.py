@@ -13,14 +13,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import NoReturn, TypeVar
 from urllib.parse import quote
 
-from function.aws import (
-    UNRESERVED,
-    CredentialsError,
-    CredentialSource,
-    Endpoint,
-    named_endpoint,
-    sign,
-)
+from function.aws import UNRESERVED, CredentialsError, CredentialSource, Endpoint, named_endpoint, sign
 from function.engine.bundle import BundleError
 from function.s3.published import split_s3_url
 

@@ -15,16 +15,7 @@ from function.engine.passages import Passage, Passages
 from function.engine.quantization import Embeddings
 from function.engine.semantic.index import Hit, Index, Scored
 from function.executor import Executor
-from function.search.query import (
-    Found,
-    Lap,
-    Query,
-    Ranking,
-    Search,
-    SearchError,
-    filter_error,
-    show_hit,
-)
+from function.search.query import Found, Lap, Query, Ranking, Search, SearchError, filter_error, show_hit
 from function.telemetry import Log
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import resource
 import signal
 import socket
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from importlib.util import find_spec
 
@@ -67,55 +67,29 @@ def main(
 
 def _parser(environment: Mapping[str, str], prog: str) -> argparse.ArgumentParser:
     """Return the parser of the options. Environment variables with the same names in capitals are the defaults."""
-    cores = len(os.sched_getaffinity(0))
     parser = argparse.ArgumentParser(
         prog,
         description="Serve a bundle on this machine, with the app that runs in Lambda.",
         epilog="You can also set these as environment variables: HOST, PORT, WORKERS, THREADS, MAX_QUEUED_TOKENS, "
         "TOKENS_PER_BATCH, MAX_CONNECTIONS and CORS_ORIGINS.",
     )
-    count = number_option(1, MOST_PROCESSES)
+
+    def add(name: str, kind: Callable[[str], object], default: object, explained: str) -> None:
+        value = environment.get(name.upper().replace("-", "_")) or str(default)
+        parser.add_argument(f"--{name}", type=kind, default=value, help=f"{explained} (default: {default})")
+
+    count, queue, others = (number_option(1, most) for most in (MOST_PROCESSES, 10**9, 10**6))
     parser.add_argument("--bundle", help="the bundle's folder, or s3://BUCKET/PREFIX (default: BUNDLE_DIR, or bundle/)")
-    parser.add_argument(
-        "--host", default=environment.get("HOST") or "127.0.0.1", help="default: 127.0.0.1, this machine alone"
-    )
-    parser.add_argument(
-        "--port",
-        type=number_option(0, LAST_PORT, "; 0 takes a port that is free"),
-        default=environment.get("PORT") or "8000",
-        help="default: 8000; 0 takes one that is free",
-    )
+    add("host", str, "127.0.0.1", "address to listen on; the default is for this machine alone")
+    add("port", number_option(0, LAST_PORT, "; 0 takes a port that is free"), 8000, "0 takes one that is free")
     parser.add_argument("--open", action="store_true", help="let other machines send requests without a key")
-    parser.add_argument(
-        "--workers",
-        type=count,
-        default=environment.get("WORKERS") or str(cores),
-        help=f"processes (default: one for each core, here {cores}); they share the bundle's memory",
-    )
-    parser.add_argument(
-        "--threads",
-        type=count,
-        default=environment.get("THREADS") or "1",
-        help="threads that run the model, in each process (default: 1)",
-    )
-    parser.add_argument(
-        "--max-queued-tokens",
-        type=number_option(1, 10**9),
-        default=environment.get("MAX_QUEUED_TOKENS") or str(DEFAULT_QUEUE),
-        help=f"tokens that can wait in each process (default: {DEFAULT_QUEUE}); beyond that, requests get 429",
-    )
-    parser.add_argument(
-        "--tokens-per-batch",
-        type=number_option(1, 10**6),
-        default=environment.get("TOKENS_PER_BATCH") or str(TOKENS_PER_BATCH),
-        help=f"tokens of texts that are embedded together (default: {TOKENS_PER_BATCH}); 1 embeds each text alone",
-    )
-    parser.add_argument(
-        "--max-connections",
-        type=number_option(1, 10**6),
-        default=environment.get("MAX_CONNECTIONS") or str(DEFAULT_CONNECTIONS),
-        help=f"connections of each process (default: {DEFAULT_CONNECTIONS}); those above wait until one is closed",
-    )
+    cores = len(os.sched_getaffinity(0))
+    add("workers", count, cores, "processes, which share the bundle's memory; by default one for each core")
+    add("threads", count, 1, "threads that run the model, in each process")
+    add("max-queued-tokens", queue, DEFAULT_QUEUE, "tokens that can wait in each process; beyond, requests get 429")
+    add("tokens-per-batch", others, TOKENS_PER_BATCH, "tokens that are embedded together; 1 embeds each text alone")
+    above = "connections of each process; those above wait until one is closed"
+    add("max-connections", others, DEFAULT_CONNECTIONS, above)
     parser.add_argument(
         "--cors-origins",
         help="origins of web pages that are allowed to send requests, such as https://example.com, separated by "
