@@ -1,4 +1,4 @@
-"""The fields of requests that hold texts or whole numbers, and the limits of texts, tokens and fields."""
+"""The fields of requests that hold texts or whole numbers, and the limits of texts and tokens."""
 
 from collections.abc import Sequence
 from typing import Annotated, TypeVar
@@ -10,9 +10,6 @@ from function.engine.embedder import TokenIds
 from function.errors import union_tag
 from function.http import HttpError
 from function.settings import CHARACTERS_PER_TEXT, Settings
-
-# maximum fields of one body; pydantic describes each unknown field, which takes seconds for a body of 6 MB
-MOST_FIELDS = 100
 
 TEXT, TEXTS = union_tag("text"), union_tag("texts")  # the forms of a field that takes one text or several
 
@@ -87,13 +84,6 @@ def refuse_truncated(tokens: Sequence[TokenIds], field: str, expected: str) -> N
         if text.is_truncated:
             found = f"more tokens than the model reads, with truncate false, expected at most {expected}"
             raise HttpError(422, f"{field}.{place}: {found}; shorten the text, or let it be truncated")
-
-
-def refuse_fields(found: object, where: str) -> None:
-    """Raise HttpError with status 422 if a JSON value is an object with more than MOST_FIELDS fields."""
-    if isinstance(found, dict) and len(found) > MOST_FIELDS:
-        advice = "send only those that /openapi.json describes"
-        raise HttpError(422, f"{where}: {len(found)} fields, expected at most {MOST_FIELDS}; {advice}")
 
 
 def refuse_tokens(count: int, texts: int, settings: Settings, field: str) -> None:

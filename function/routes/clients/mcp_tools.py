@@ -22,7 +22,7 @@ from function.engine.metadata.filters import STRING_TYPES
 from function.errors import describe_errors, echo
 from function.executor import Executor
 from function.http import HttpError
-from function.routes.fields import RequestText, StrictRequest, refuse_fields, refuse_texts, whole_number
+from function.routes.fields import RequestText, StrictRequest, refuse_texts, whole_number
 from function.routes.replies import json_bytes, json_text
 from function.routes.similar import RerankOptions, SimilarRequest, refuse_large_reply
 from function.search.query import BackendError, Query, Search, SearchError
@@ -105,7 +105,6 @@ class Tools:
         The tools state no schema of their results, so that no client expects them again as `structuredContent`.
         """
         try:
-            refuse_fields(arguments, "arguments")
             if name == "search":
                 content = await self._search_for_ids(SearchArguments.model_validate(arguments).query, stopwatch)
             elif name == "fetch":

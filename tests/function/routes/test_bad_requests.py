@@ -12,7 +12,6 @@ import httpx
 import pytest
 
 from function.app import App
-from function.routes.fields import MOST_FIELDS
 from function.settings import Settings
 
 JSON = {"content-type": "application/json"}
@@ -183,11 +182,8 @@ def test_of_a_long_list_only_the_first_wrong_item_is_described(
 
 
 def test_the_errors_of_very_many_unknown_fields_are_not_described_one_by_one(client: httpx.Client) -> None:
-    body = {"text": "goose"} | {f"field{number}": number for number in range(MOST_FIELDS)}
-    found = f"body: {MOST_FIELDS + 1} fields, expected at most {MOST_FIELDS}; "
-    check_refusal(client.post("/similar", json=body), 422, "invalid", [found])
-    del body["field0"]
-    others = f"field1: extra inputs are not permitted; .*; and {MOST_FIELDS - 4} more"
+    body = {"text": "goose"} | {f"field{number}": number for number in range(100)}
+    others = "field0: extra inputs are not permitted; .*; and 97 more"
     assert re.match(others, client.post("/similar", json=body).json()["error"])
 
 
