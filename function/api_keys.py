@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from http.client import HTTPException
 from ipaddress import ip_address
@@ -220,7 +219,7 @@ class StoredKeys:
         return *self._others, *(read_hashes(f"API_KEYS_ARN: {self._arn}", content) if content.strip() else ())
 
     def _content(self, arn: str) -> str:
-        from function.aws import CredentialsError, CredentialSource, Endpoint, named_endpoint, sign
+        from function.aws import CredentialsError, Service
 
         found = re.match(r"arn:(aws[\w-]*):(secretsmanager|ssm):([a-z0-9-]+):\d{12}:", arn)
         if found is None:
@@ -229,17 +228,12 @@ class StoredKeys:
         partition, service, region = found.groups()
         target, field, path = STORES[service]
         suffix = "amazonaws.com.cn" if partition == "aws-cn" else "amazonaws.com"
-        url = named_endpoint(self._environment, service) or f"https://{service}.{region}.{suffix}"
-        endpoint = Endpoint(url, STORE_TIMEOUT)
+        address = f"https://{service}.{region}.{suffix}"
         body = json.dumps({field: arn} | ({"WithDecryption": True} if service == "ssm" else {})).encode()
         headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": target}
-        now = datetime.now(UTC)
         try:
-            credentials = CredentialSource(self._environment).get(now)
-            signed = sign("POST", endpoint.host, "/", headers, body, credentials, region, service, now)
-            with endpoint.borrow() as connection:
-                connection.request("POST", "/", body, signed)
-                reply = connection.getresponse()
+            store = Service(service, region, address, STORE_TIMEOUT, self._environment)
+            with store.request("POST", "/", headers, body) as reply:
                 content = json.loads(reply.read())
             for name in path:
                 content = content[name]

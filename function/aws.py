@@ -8,12 +8,11 @@ import hmac
 import json
 import ssl
 import time
-import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -96,19 +95,19 @@ class Endpoint:
         # the connections share a TLS context, which takes milliseconds to load
         self._tls = ssl.create_default_context() if parts.scheme == "https" else None
         self._idle: list[tuple[HTTPConnection, float]] = []  # since when; a list's append and pop are atomic
-        weakref.finalize(self, _close_all, self._idle)
 
     @contextmanager
     def borrow(self) -> Iterator[HTTPConnection]:
-        """Yield an idle connection or a new one. After an error it is closed.
+        """Yield an idle connection or a new one. After an error, it and all idle ones are closed.
 
-        An idle one is open (its `sock` is not None), but the other side can have closed it meanwhile.
+        The other side can have closed an idle one meanwhile. Then the same request over a new one can succeed.
         """
         connection = self._take_idle() or self._make()
         try:
             yield connection
         except BaseException:
             connection.close()
+            self.close()
             raise
         self._idle.append((connection, time.time()))
 
@@ -129,12 +128,12 @@ class Endpoint:
 
     def close(self) -> None:
         """Close the idle connections."""
-        _close_all(self._idle)
+        with suppress(IndexError):  # none is left
+            while True:
+                self._idle.pop()[0].close()
 
-
-def _close_all(idle: list[tuple[HTTPConnection, float]]) -> None:
-    while idle:
-        idle.pop()[0].close()
+    def __del__(self) -> None:
+        self.close()
 
 
 RELATIVE, FULL = "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"
@@ -160,7 +159,7 @@ class CredentialSource:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
-        self._found: tuple[Credentials, datetime | None] | None = None  # the latest ones, and when they expire
+        self._found: tuple[Credentials, datetime] | None = None  # the latest ones, and when they expire
 
     def get(self, now: datetime) -> Credentials:
         """Return credentials that are valid now, a time with a time zone. Raises CredentialsError if there are none."""
@@ -168,14 +167,11 @@ class CredentialSource:
         access_key, secret_key = environment.get("AWS_ACCESS_KEY_ID"), environment.get("AWS_SECRET_ACCESS_KEY")
         if access_key and secret_key:
             return Credentials(access_key, secret_key, environment.get("AWS_SESSION_TOKEN") or None)
-        if self._found is not None:
-            credentials, expires = self._found
-            if expires is None or now < expires - EARLY:
-                return credentials
-        self._found = self._request()
+        if self._found is None or now >= self._found[1] - EARLY:
+            self._found = self._request()
         return self._found[0]
 
-    def _request(self) -> tuple[Credentials, datetime | None]:
+    def _request(self) -> tuple[Credentials, datetime]:
         url = self._address()
         try:
             token = self._token()
@@ -188,8 +184,7 @@ class CredentialSource:
                 raise CredentialsError(f"{url}: answered {response.status}, expected 200 with AWS credentials")
             found = json.loads(content)
             credentials = Credentials(found["AccessKeyId"], found["SecretAccessKey"], found.get("Token"))
-            expires = found.get("Expiration")
-            return credentials, datetime.fromisoformat(expires) if expires else None
+            return credentials, datetime.fromisoformat(found["Expiration"])
         except (OSError, HTTPException, ValueError, KeyError, TypeError) as error:
             raise CredentialsError(f"{url}: returned no AWS credentials ({error!r})") from error
 
@@ -215,3 +210,26 @@ class CredentialSource:
         if file := self._environment.get(TOKEN_FILE):  # the file changes while the process runs
             return Path(file).read_text(encoding="ascii").strip()
         return self._environment.get(TOKEN)
+
+
+class Service:
+    """Signed requests to a service of AWS, such as "s3", in a region. Several threads can use it."""
+
+    def __init__(self, name: str, region: str, url: str, timeout: float, environment: Mapping[str, str]) -> None:
+        """Take the service's URL, which the environment can replace; it has the credentials too."""
+        self._name, self._region = name, region
+        self._credentials = CredentialSource(environment)
+        self.endpoint = Endpoint(named_endpoint(environment, name) or url, timeout)
+
+    @contextmanager
+    def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> Iterator[HTTPResponse]:
+        """Yield the response to a request. The percent-encoded path is below the path of the service's URL.
+
+        Raises CredentialsError, OSError or HTTPException.
+        """
+        now, path = datetime.now(UTC), self.endpoint.path + path
+        credentials = self._credentials.get(now)
+        signed = sign(method, self.endpoint.host, path, headers, body, credentials, self._region, self._name, now)
+        with self.endpoint.borrow() as connection:
+            connection.request(method, path, body or None, signed)
+            yield connection.getresponse()

@@ -8,16 +8,14 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from http.client import HTTPConnection, HTTPException, HTTPResponse
+from http.client import HTTPException, HTTPResponse
 from typing import NoReturn, TypeVar
 from urllib.parse import quote
 
-from function.aws import UNRESERVED, CredentialsError, CredentialSource, Endpoint, named_endpoint, sign
+from function.aws import UNRESERVED, CredentialsError, Service, named_endpoint
 from function.engine.bundle import BundleError
 from function.s3.published import split_s3_url
 
-SERVICE = "s3"
 TRIES = 4
 PAUSE = 0.1  # seconds to wait after the first failure; doubled after each further one
 TIMEOUT = 5.0  # maximum seconds between two bytes of a response
@@ -45,13 +43,13 @@ class Objects:
         bucket, prefix = split_s3_url(url)
         self._region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or "us-east-1"
         domain = f"s3.{self._region}.amazonaws.com{'.cn' * self._region.startswith('cn-')}"
-        named = named_endpoint(environment, SERVICE)
+        named = named_endpoint(environment, "s3")
         # Amazon expects the bucket before the domain, but its certificate does not cover bucket names with dots
         is_label = named is None and "." not in bucket
-        self._endpoint = Endpoint(named or f"https://{f'{bucket}.' if is_label else ''}{domain}", timeout)
-        folder = f"{self._endpoint.path}{'' if is_label else f'/{bucket}'}/"
+        address = f"https://{f'{bucket}.' if is_label else ''}{domain}"
+        self._service = Service("s3", self._region, address, timeout, environment)
+        folder = "/" if is_label else f"/{bucket}/"
         self._folder = f"{folder}{prefix}/" if prefix else folder
-        self._credentials = CredentialSource(environment)
         self._is_stopped = False
 
     def read(self, name: str, unless_etag: str | None = None) -> tuple[bytes, str] | None:
@@ -76,7 +74,7 @@ class Objects:
 
     def close(self) -> None:
         """Close the connections; the next request opens a new one."""
-        self._endpoint.close()
+        self._service.endpoint.close()
 
     def stop(self) -> None:
         """Let running requests fail at their next bytes, or after their timeout, because the process ends."""
@@ -86,32 +84,24 @@ class Objects:
         self, name: str, headers: dict[str, str], expected: int, receive: Callable[[HTTPResponse], Received]
     ) -> Received | None:
         """Return what `receive` returns for a response with the expected status, None after a 304."""
+        path = quote(self._folder + name, safe=f"/{UNRESERVED}")
         for number in range(1, TRIES + 1):
             try:
-                with self._endpoint.borrow() as connection:
-                    reply = self._send(connection, name, headers)
+                with self._service.request("GET", path, headers) as reply:
                     if reply.status == 304:
                         reply.read()
                         return None
                     if reply.status != expected:
                         self._refuse(name, reply, expected)
                     return receive(reply)
+            except CredentialsError as error:
+                raise RemoteError(f"{self.url}: {error}") from error
             except (_TransientError, OSError, HTTPException) as error:
                 if number == TRIES or self._is_stopped:
                     reason = f"{str(error) or type(error).__name__}, {number} times"
-                    raise RemoteError(f"{self.url}/{name}: {reason}; is {self._endpoint.host} up?") from error
+                    raise RemoteError(f"{self.url}/{name}: {reason}; is {self._service.endpoint.host} up?") from error
                 time.sleep(PAUSE * 2 ** (number - 1))
         raise AssertionError("the last try returns or raises")
-
-    def _send(self, connection: HTTPConnection, name: str, headers: dict[str, str]) -> HTTPResponse:
-        path, now = quote(self._folder + name, safe=f"/{UNRESERVED}"), datetime.now(UTC)
-        try:
-            credentials = self._credentials.get(now)
-        except CredentialsError as error:
-            raise RemoteError(f"{self.url}: {error}") from error
-        signed = sign("GET", self._endpoint.host, path, headers, b"", credentials, self._region, SERVICE, now)
-        connection.request("GET", path, headers=dict(signed))
-        return connection.getresponse()
 
     def _refuse(self, name: str, reply: HTTPResponse, expected: int) -> NoReturn:
         code = re.search(rb"<Code>(\w+)</Code>", reply.read(4096))
@@ -125,5 +115,5 @@ class Objects:
         elif reply.status in (403, 404):  # without s3:ListBucket, S3 answers 403 for a missing object too
             advice = "publish a bundle there, or allow s3:GetObject"
         else:
-            advice = f"expected {expected}; does {self._endpoint.host} speak S3?"
+            advice = f"expected {expected}; does {self._service.endpoint.host} speak S3?"
         raise RemoteError(f"{self.url}/{name}: {found}; {advice}")

@@ -9,13 +9,12 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from http.client import HTTPException, HTTPResponse
 from typing import Any, TypeVar
 
 import numpy as np
 
-from function.aws import CredentialsError, CredentialSource, Endpoint, named_endpoint, sign
+from function.aws import CredentialsError, Service
 from function.engine.bundle import VectorsInfo
 from function.engine.passages import Passage
 from function.engine.quantization import Embeddings
@@ -23,10 +22,8 @@ from function.engine.semantic.index import DECIMALS
 from function.s3vectors.vectors import ID_KEY, METADATA_KEY, TEXT_KEY, key_of, row_of
 from function.search.query import BackendError
 
-S3_VECTORS_SERVICE = "s3vectors"
-RESPONSE_SECONDS = (
-    10.0  # maximum time between two bytes of a response; Amazon states less than one second for a cold query
-)
+# maximum time between two bytes of a response; Amazon states less than one second for a cold query
+RESPONSE_SECONDS = 10.0
 SERVICE_RETRY_AFTER = 1  # seconds to wait after the service has refused too many requests
 QUERY, GET = "/QueryVectors", "/GetVectors"
 MOST_KEYS = 100  # keys of one GetVectors
@@ -45,9 +42,8 @@ class VectorsClient:
     def __init__(self, info: VectorsInfo, environment: Mapping[str, str] = os.environ) -> None:
         """Take the index, and the environment with AWS's own variables. The first query connects."""
         self._info = info
-        self._credentials = CredentialSource(environment)
-        default = f"https://{S3_VECTORS_SERVICE}.{info.region}.api.aws"
-        self._endpoint = Endpoint(named_endpoint(environment, S3_VECTORS_SERVICE) or default, RESPONSE_SECONDS)
+        address = f"https://s3vectors.{info.region}.api.aws"
+        self._service = Service("s3vectors", info.region, address, RESPONSE_SECONDS, environment)
 
     def nearest(
         self, embedding: Embeddings, top_k: int, condition: ServiceFilter | None, *, has_texts: bool
@@ -119,9 +115,8 @@ class VectorsClient:
             raise BackendError(f"{self._where}: {error}") from error
         except (OSError, HTTPException) as error:
             reason = f"{type(error).__name__}: {error}"
-            raise BackendError(
-                f"{self._where}: {self._endpoint.host} cannot be reached ({reason}); try again"
-            ) from error
+            host = self._service.endpoint.host
+            raise BackendError(f"{self._where}: {host} cannot be reached ({reason}); try again") from error
         said = content[:LONGEST_SHOWN].decode(errors="replace")
         if response.status != 200:
             said = f"{response.status} {response.getheader('x-amzn-errortype', '')}: {said}"
@@ -137,30 +132,21 @@ class VectorsClient:
             raise BackendError(f"{self._where}: answered with {said!r}, expected vectors") from None
         return reply
 
-    def _send(self, target: str, body: bytes) -> tuple[HTTPResponse, bytes]:
+    def _send(self, target: str, body: bytes, tries: int = 2) -> tuple[HTTPResponse, bytes]:
         """Return a response and its content.
 
         The other side can have closed an idle connection, also while the function was frozen. Then the request is sent
-        again over another one; a query changes nothing.
+        again over a new one; a query changes nothing.
         """
-        while True:
-            is_new = True
-            try:
-                with self._endpoint.borrow() as connection:
-                    is_new = connection.sock is None
-                    now, host, path = datetime.now(UTC), self._endpoint.host, self._endpoint.path + target
-                    credentials, headers = self._credentials.get(now), {"content-type": "application/json"}
-                    signed = sign(
-                        "POST", host, path, headers, body, credentials, self._info.region, S3_VECTORS_SERVICE, now
-                    )
-                    connection.request("POST", path, body, dict(signed))
-                    response = connection.getresponse()
-                    return response, response.read()
-            except TimeoutError:
+        try:
+            with self._service.request("POST", target, {"content-type": "application/json"}, body) as response:
+                return response, response.read()
+        except TimeoutError:
+            raise
+        except (OSError, HTTPException):
+            if tries == 1:
                 raise
-            except (OSError, HTTPException):
-                if is_new:
-                    raise
+            return self._send(target, body, tries - 1)
 
 
 def _passage(stored: dict[str, str]) -> Passage:

@@ -92,7 +92,6 @@ class Local(HTTPServer):
     def __init__(self) -> None:
         self.asked: list[tuple[str, str | None]] = []  # path, token
         self.status = 200
-        self.do_expire = True
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -100,8 +99,7 @@ class Local(HTTPServer):
                 outer.asked.append((self.path, self.headers["authorization"]))
                 number = len(outer.asked)
                 reply = {"AccessKeyId": f"key-{number}", "SecretAccessKey": "secret", "Token": "token"}
-                if outer.do_expire:
-                    reply["Expiration"] = (NOW + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+                reply["Expiration"] = (NOW + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
                 self.send_response(outer.status)
                 self.end_headers()
                 self.wfile.write(json.dumps(reply).encode())

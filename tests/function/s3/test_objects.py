@@ -33,7 +33,7 @@ def test_a_request_goes_to_amazons_address_of_the_bucket_or_to_the_one_that_a_va
             assert context is not None
             self._host = host
 
-        def request(self, method: str, path: str, headers: object) -> None:
+        def request(self, method: str, path: str, body: None, headers: object) -> None:
             asked.append((self._host, path))
             raise KeyboardInterrupt
 
