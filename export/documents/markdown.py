@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from export.documents.document import MKDOCS, Block, Document, DocumentPart, Heading, Slugs, decode, trimmed
 
 if TYPE_CHECKING:
-    from yaml import Node, SafeLoader
+    from markdown_it.token import Token
 
 FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\r?\n(.*?)^(?:\1|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 FIELD = re.compile(r"(?:[^\S\n]*(?:#.*)?\n)*+[\"']?[\w.-]+[\"']?\s*[:=]")  # begins front matter even if it is broken
@@ -31,41 +31,16 @@ def read_front_matter(text: str) -> tuple[dict[str, object], int, str]:
 
     is_toml = found[1] == "+++"
     try:
-        fields = tomllib.loads(found[2].replace("\r\n", "\n")) if is_toml else _read_yaml(found[2])
-        kept = {_valid(name): _kept(value) for name, value in (fields or {}).items()}
+        fields = tomllib.loads(found[2].replace("\r\n", "\n")) if is_toml else yaml.safe_load(found[2])
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         if not FIELD.match(found[2]):  # text between two lines across the page
             return {}, 0, ""
         reason = " ".join(str(error).split())
         return {}, found.end(), f"front matter left out, which is not {'TOML' if is_toml else 'YAML'}: {reason}"
-    if fields is None:
+    if not isinstance(fields, dict):
         return {}, 0, ""
+    kept = {_valid(str(name)): _kept(value) for name, value in fields.items()}
     return {name: value for name, value in kept.items() if name.strip() and value not in (None, "")}, found.end(), ""
-
-
-def _read_yaml(text: str) -> dict[str, object] | None:
-    """Return the fields of a mapping, None for other YAML. Raises yaml.YAMLError if it is not YAML."""
-    import yaml
-
-    loader = yaml.SafeLoader(text)  # it makes no objects
-    root = loader.get_single_node()
-    if not isinstance(root, yaml.MappingNode):
-        return None
-    return {name.value: _value(loader, value) for name, value in root.value if isinstance(name, yaml.ScalarNode)}
-
-
-def _value(loader: "SafeLoader", node: "Node") -> object:
-    """Return a scalar, or the scalars of a list. What is no value of its type, such as 2024-02-30, is a string."""
-    import yaml
-
-    if isinstance(node, yaml.SequenceNode):
-        return [_value(loader, each) for each in node.value if isinstance(each, yaml.ScalarNode)]
-    if not isinstance(node, yaml.ScalarNode):
-        return None
-    try:
-        return loader.construct_object(node)
-    except (ValueError, yaml.YAMLError):
-        return str(node.value)
 
 
 def _kept(value: object) -> object:
@@ -87,9 +62,6 @@ def _valid(text: str) -> str:
     """
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
-
-if TYPE_CHECKING:
-    from markdown_it.token import Token
 
 NEWLINE = re.compile(r"\r\n?|\n")  # as markdown-it counts lines
 # a heading {#anchor}, which only MkDocs heeds. The lookahead and the atomic group keep the time linear in the text

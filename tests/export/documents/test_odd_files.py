@@ -69,9 +69,8 @@ PROBLEMS = {
 }
 FIELDS = {
     "front-matter.md": {
-        "1": "one", "true": "two", "on": "three", "large": "123456789012345678901234567890", "small": -(2**63),
-        "day": "2024-02-30", "birds": ["goose", "🦆", "10000000000000000000000"], "cut": "half \ufffd",
-        "environment": "HOME",
+        "1": "one", "large": "123456789012345678901234567890", "small": -(2**63),
+        "day": "2024-02-29", "birds": ["goose", "🦆", "10000000000000000000000"], "cut": "half \ufffd",
     },
     "front-matter-toml.md": {"large": "123456789012345678901234567890"},
 }  # fmt: skip
