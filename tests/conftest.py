@@ -46,11 +46,10 @@ from function.engine.bundle import (
     QueriesInfo,
     check_bundle,
 )
-from function.engine.embedder import Embedder
+from function.engine.embedder import VECTORS, Embedder, QueryTable
 from function.engine.loading import LoadedBundle
 from function.engine.passages import Passages
 from function.engine.quantization import Codes, Embeddings, Scales
-from function.engine.query_table import VECTORS, QueryTable
 from function.engine.semantic.index import Index
 from function.engine.tokenizer import read_tokenizer, save_tokenizer
 from function.executor import Executor

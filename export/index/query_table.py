@@ -25,11 +25,10 @@ from export.index.indexer import take, write_manifest
 from export.index.recall import TOP_K
 from export.progress import OnProgress, no_progress
 from function.engine.bundle import INDEX, PASSAGES, QUERY_TABLE, Manifest, QueriesInfo, describe_file, read_manifest
-from function.engine.embedder import Embedder, TokenIds
+from function.engine.embedder import VECTORS, Embedder, QueryTable, TokenIds
 from function.engine.keyword.analyzer import WORD
 from function.engine.passages import Passages
 from function.engine.quantization import Codes, Embeddings
-from function.engine.query_table import VECTORS, QueryTable
 from function.engine.semantic.index import Index
 
 FITTED_SPANS = 40_000  # maximum number of spans to fit to; 160,000 gained nothing on CISI

@@ -29,10 +29,9 @@ from export.site.files import (
 )
 from export.site.words import different_stems, folded_letters, read_wordpiece
 from function.engine.bundle import PASSAGES, QUERY_TABLE, BundleError, Manifest, check_bundle
-from function.engine.embedder import Embedder
+from function.engine.embedder import VECTORS, Embedder
 from function.engine.keyword.analyzer import stop_words_of
 from function.engine.passages import Passages
-from function.engine.query_table import VECTORS
 from function.engine.tensors import AnyArray, map_tensors
 
 FIRST = ("keywords", "vocabulary", "index", "queries")  # files that a visit loads until it searches by meaning

@@ -2,6 +2,8 @@
 
 The graph includes pooling and normalization. `plan_batches` puts only texts with the same number of tokens into a
 batch, so no text is padded, and its embedding is the same, to the last bit, alone and in any batch.
+
+A query table embeds queries without the model.
 """
 
 import os
@@ -18,12 +20,14 @@ import numpy as np
 from tokenizers import Encoding, Tokenizer
 
 from function.engine.bundle import MODEL, TOKENIZER, BundleError, ModelInfo
-from function.engine.quantization import Embeddings
+from function.engine.quantization import Codes, Embeddings
+from function.engine.tensors import map_tensors
 from function.engine.tokenizer import read_tokenizer, split_word
 
 if TYPE_CHECKING:
     import onnxruntime as ort
 
+VECTORS = "vectors"  # name of the tensor in queries.safetensors
 SHORT_TEXT = 4_000  # characters that are tokenized in about a millisecond
 TOKENS_PER_BATCH = 128  # the activations of larger batches no longer fit a core's cache
 SESSION_OPTIONS = {
@@ -157,6 +161,30 @@ class Embedder:
             attention_mask[row, : len(text)] = 1
         (result,) = self.open_session().run(None, {"input_ids": input_ids, "attention_mask": attention_mask})
         return np.asarray(result, np.float32)
+
+
+class QueryTable:
+    """Embeds a text as the sum of the vectors of its tokens, scaled to unit length.
+
+    The export learns the vectors from the corpus (export/index/query_table.py). They are integers, so each sum is
+    exact: a text has the same embedding on every processor and in every browser. A scale of the integers is left out,
+    because scaling to unit length cancels it. The file is memory-mapped, and a query reads the rows of its own tokens.
+    """
+
+    def __init__(self, vectors: Codes) -> None:
+        """Take the vectors, (tokens, dim) int8; the row of a vector is the id of its token."""
+        self._vectors = vectors
+
+    @classmethod
+    def open(cls, path: Path) -> "QueryTable":
+        """Memory-map a file queries.safetensors. Raises TensorsError if it is not complete."""
+        return cls(map_tensors(path, scattered=True)[VECTORS])
+
+    def embed(self, tokens: Sequence[TokenIds]) -> Embeddings:
+        """Return the embeddings, (n, dim) float32, each of unit length, or zeros if the sum of its vectors is zero."""
+        sums = np.array([self._vectors[text.ids].sum(axis=0, dtype=np.int64) for text in tokens])
+        lengths = np.sqrt((sums * sums).sum(axis=1, keepdims=True))
+        return np.asarray(sums / np.maximum(lengths, 1), np.float32)
 
 
 def open_part(read: Callable[[Path], Part], path: Path) -> Part:

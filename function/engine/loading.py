@@ -16,14 +16,13 @@ from function.engine.bundle import (
     check_bundle,
     read_manifest,
 )
-from function.engine.embedder import Embedder
+from function.engine.embedder import Embedder, QueryTable
 from function.engine.passages import Passages
 from function.engine.semantic.index import Index
 
 if TYPE_CHECKING:
     from function.engine.keyword.keywords import Keywords
     from function.engine.metadata.columns import Columns, IdColumn, Mask
-    from function.engine.query_table import QueryTable
     from function.engine.rerank.reranker import Reranker
 
 
@@ -34,7 +33,7 @@ class Loaded:
     manifest: Manifest
     embedder: Embedder
     folder: Path
-    table: "QueryTable | None" = field(default=None, kw_only=True)  # what embeds queries instead of the embedder
+    table: QueryTable | None = field(default=None, kw_only=True)  # what embeds queries instead of the embedder
 
     @property
     def column_kinds(self) -> dict[str, str]:
@@ -161,11 +160,7 @@ def load(bundle: Path, embedder: Embedder | None = None) -> Loaded:
     Raises BundleError or TensorsError if it cannot be used.
     """
     manifest = check_bundle(bundle)
-    table = None
-    if manifest.queries is not None:
-        from function.engine.query_table import QueryTable  # only a bundle with a table needs it
-
-        table = QueryTable.open(bundle / QUERY_TABLE)
+    table = None if manifest.queries is None else QueryTable.open(bundle / QUERY_TABLE)
     embedder = embedder or Embedder.open(bundle, manifest.model, is_lazy=table is not None)
     tokens = embedder.tokenize(["warm up"], role="query")
     (embedding,) = embedder.embed(tokens) if table is None else table.embed(tokens)

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from function.app import create_app
-from function.engine.embedder import Embedder, TokenIds
+from function.engine.embedder import Embedder, QueryTable, TokenIds
 from function.engine.loading import LoadedBundle, load_bundle
 from function.engine.quantization import Embeddings
-from function.engine.query_table import QueryTable
 from function.settings import Settings
 from function.startup import ColdStart
 from tests.conftest import InProcess, add_table

@@ -17,10 +17,9 @@ from export.index import indexer
 from export.index.keywords import KeywordOptions
 from export.site.site import write_site
 from function.engine.bundle import QUERY_TABLE, RRF, StagesInfo, check_bundle
-from function.engine.embedder import Embedder
+from function.engine.embedder import Embedder, QueryTable
 from function.engine.keyword.analyzer import find_stemmer, split_terms
 from function.engine.keyword.highlights import plain_text
-from function.engine.query_table import QueryTable
 from tests.conftest import STORY_COLUMNS, WHAT, WHO
 from tests.site.conftest import Connect, Function, make_site
 from tests.site.world import PACKAGES, answers, write_site_bundle

@@ -4,7 +4,7 @@
 /** @import { WordPiece } from "./wordpiece.js" */
 
 /**
- * Return the function that embeds a query with the table, as function/engine/query_table.py does.
+ * Return the function that embeds a query with the table, as QueryTable of function/engine/embedder.py does.
  * @type {(tensors: Tensors, tokenizer: WordPiece) => Embed}
  */
 export function openTable({ vectors }, tokenizer) {
