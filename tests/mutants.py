@@ -8,6 +8,7 @@ import argparse
 import ast
 import copy
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from tests.project import ROOT
 
 FOLDERS = ("function", "export/index", "export/model")
 MOST_SECONDS = 300  # for the tests of one change; a change that makes them hang counts as noticed
+MOST_BYTES = 6 << 30  # of memory for the tests of one change, because it can make a loop longer or an array larger
 NOT_COMPUTED = {"annotation", "returns", "decorator_list", "type_params"}
 OPERATORS: dict[type, Any] = {
     **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq},
@@ -105,6 +107,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))  # the tests inherit it
     sources = [path.relative_to(ROOT) for place in options.places for path in sorted(ROOT.glob(f"{place}/**/*.py"))]
     found = [mutant for path in sources for mutant in mutants_of(path)]
     sample = random.Random(options.seed).sample(found, min(options.count, len(found)))
