@@ -31,6 +31,7 @@ export function makeBox(element) {
   let source = null; // the search, null until it is open
   let isGrouped = true; // whether results are grouped by document; false if the corpus is a table
   let loading = ""; // state of loading the search by meaning: "", "now" or "failed"
+  let isEarly = false; // whether the last search came before the search by meaning was loaded
   let timer = 0;
   let running = new AbortController();
   const options = () => [...hits.querySelectorAll("[role=option]")];
@@ -49,8 +50,14 @@ export function makeBox(element) {
   async function load() {
     loading = "now";
     show(source.state);
-    await source.load().then(() => active() || search(), fail);
+    await source.load().catch(fail);
     show(source.state);
+  }
+
+  // Show the bytes that have arrived; search again when meaning can be searched, which another page may have requested.
+  function watch(state) {
+    show(state);
+    if (isEarly && state.hasMeaning && !active()) search();
   }
 
   function fail({ message }) {
@@ -73,6 +80,7 @@ export function makeBox(element) {
     const text = input.value.trim();
     if (!text || !source) return draw([], texts.help);
     const mode = read("mode");
+    isEarly = !source.state.hasMeaning;
     const body = { num_results: Number(read("limit", 8)), highlights: true, signal };
     if (mode && (mode === "keyword" || source.state.hasMeaning)) body.mode = mode;
     if (mode !== "semantic") body.prefix = true;
@@ -150,7 +158,7 @@ export function makeBox(element) {
     input.select();
     try {
       source = await open();
-      source.watch(show);
+      source.watch(watch);
       if (hits.hidden) searchSoon();
     } catch (error) {
       fail(error);
