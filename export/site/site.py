@@ -3,12 +3,17 @@
 index.html, search.js, service-worker.js     the only names that stay the same
 code/HASH/                        the page, the search box, the worker's modules and site.json, which lists the data
 data/NAME-HASH.bin                the data, gzipped: queries, index, keywords, columns, passages, model and runtime
+
+The vectors of the query table are two files. A visit first loads those of the tokens that the corpus has, and loads the
+others in the background or when a query needs one.
 """
 
 import shutil
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+import numpy as np
 
 from export.index.query_table import learn_table
 from export.progress import OnProgress, no_progress
@@ -67,7 +72,8 @@ def write_site(
         starts = add_corpus(files, bundle, index)
         files.add("vocabulary", "\n".join(vocabulary).encode())
         on_progress("corpus", 1)
-        files.add_tensors("queries", _query_table(bundle, manifest, on_progress))
+        for name, vectors in _query_tables(bundle, manifest, on_progress).items():
+            files.add_tensors(name, vectors)
         libraries = {}
         if with_model:
             from export.site.browser_model import make_browser_model  # needs the extra `export`
@@ -99,11 +105,21 @@ def write_site(
     return {name: files.bytes_of(name) for name in files.listed}
 
 
-def _query_table(bundle: Path, manifest: Manifest, on_progress: OnProgress) -> dict[str, AnyArray]:
+def _query_tables(bundle: Path, manifest: Manifest, on_progress: OnProgress) -> dict[str, dict[str, AnyArray]]:
+    """Return the tensors of two files: the tokens that the corpus has with their vectors, and the other tokens."""
+    embedder = Embedder.open(bundle, manifest.model, is_lazy=True)
     if manifest.queries is not None:
-        return map_tensors(bundle / QUERY_TABLE)
-    vectors, _ = learn_table(bundle, manifest, Embedder.open(bundle, manifest.model), (), on_progress)
-    return {VECTORS: vectors}
+        vectors: AnyArray = map_tensors(bundle / QUERY_TABLE)[VECTORS]
+    else:
+        vectors, _ = learn_table(bundle, manifest, embedder, (), on_progress)
+    passages = Passages(bundle / PASSAGES)
+    texts = embedder.tokenize([passages.text(row) for row in range(len(passages))], role="query")
+    is_used = np.zeros(len(vectors), bool)
+    is_used[np.concatenate([text.ids for text in texts])] = True
+    return {
+        name: {"tokens": np.flatnonzero(mask).astype(np.uint32), VECTORS: vectors[mask]}
+        for name, mask in (("queries", is_used), ("others", ~is_used))
+    }
 
 
 def _different_stems(bundle: Path, vocabulary: list[str], modules: Path) -> dict[str, str]:

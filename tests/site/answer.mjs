@@ -10,8 +10,8 @@ const root = pathToFileURL(`${resolve(process.argv[2])}/`);
 const [folder] = readdirSync(new URL("code/", root));
 const code = new URL(`code/${folder}/`, root);
 const load = (name) => import(new URL(`worker/${name}.js`, code));
-const [{ Files }, { Site }, { openModel, openTable }, { stem }, { plainText }, { readTensors }] = await Promise.all(
-  ["files", "site", "model", "porter2", "highlights", "arrays"].map(load),
+const [{ Files }, { Site }, { openModel }, { stem }, { plainText }] = await Promise.all(
+  ["files", "site", "model", "porter2", "highlights"].map(load),
 );
 
 class LocalFiles extends Files {
@@ -25,10 +25,9 @@ const described = JSON.parse(readFileSync(new URL("site.json", code), "utf8"));
 const files = new LocalFiles(root, described.files, () => {});
 let model = null;
 async function embed(text) {
-  const tokenizer = await site.tokenizer();
-  if (!described.files.model) return openTable(readTensors(await files.read("queries")), tokenizer)(text);
+  if (!described.files.model) return (await site.table())(text);
   const ort = await load("ort");
-  model ??= openModel(ort, await files.read("runtime"), await files.read("model"), tokenizer);
+  model ??= openModel(ort, await files.read("runtime"), await files.read("model"), await site.tokenizer());
   return (await model)(text);
 }
 const site = new Site(described, files, stem, embed);

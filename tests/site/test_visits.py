@@ -64,6 +64,21 @@ def test_words_are_searched_before_the_model_has_arrived_and_meaning_after(
     assert found(page) == expected(function, "semantic")
 
 
+def test_a_query_with_a_token_that_the_corpus_lacks_waits_for_the_other_vectors(
+    site: Path, host: Host, visit: Visit, function: Function
+) -> None:
+    own = host(site)
+    own.held["others-"] = Event()
+    page = visit(own)
+    wait_until(page, "semantic")
+    page.get_by_label("Meaning").check()
+    assert found(page) == expected(function, "semantic")
+    page.locator("#query").fill("silver -9-")  # no text has the digit
+    page.wait_for_selector("#hits[aria-busy]")
+    own.held["others-"].set()
+    assert found(page, "silver -9-") == expected(function, "semantic", "silver -9-")
+
+
 def test_filters_facets_and_similar_texts_work_as_with_the_function(site: Path, host: Host, visit: Visit) -> None:
     page = visit(host(site))
     wait_until(page, "semantic")

@@ -4,14 +4,21 @@
 /** @import { WordPiece } from "./wordpiece.js" */
 
 /**
- * Return the function that embeds a query with the table, as QueryTable of function/engine/embedder.py does.
- * @type {(tensors: Tensors, tokenizer: WordPiece) => Embed}
+ * Return the function that embeds a query with the table, as QueryTable of function/engine/embedder.py does. `readOthers`
+ * reads the vectors of the tokens that the corpus lacks.
+ * @type {(table: Tensors, readOthers: () => Promise<Tensors>, tokenizer: WordPiece) => Embed}
  */
-export function openTable({ vectors }, tokenizer) {
-  const dim = vectors.length / tokenizer.tokens.length;
+export function openTable(table, readOthers, tokenizer) {
+  const dim = table.vectors.length / table.tokens.length;
+  const has = (/** @type {number} */ id) => table.tokens.includes(id);
   return async (text) => {
     const { ids, isTruncated } = tokenizer.tokenize(text);
-    const sums = new Float64Array(dim).map((_, i) => ids.reduce((sum, id) => sum + vectors[id * dim + i], 0));
+    const others = ids.every(has) ? table : await readOthers();
+    const rows = ids.map((id) => {
+      const { tokens, vectors } = has(id) ? table : others;
+      return vectors.subarray(dim * tokens.indexOf(id));
+    });
+    const sums = new Float64Array(dim).map((_, i) => rows.reduce((sum, row) => sum + row[i], 0));
     const length = Math.sqrt(sums.reduce((sum, value) => sum + value * value, 0)) || 1;
     return { embedding: Float32Array.from(sums, (value) => value / length), isTruncated };
   };

@@ -9,6 +9,7 @@ import { allowedRows, namesIn } from "./filters.js";
 import { highlight } from "./highlights.js";
 import { fuse } from "./hybrid.js";
 import { Keywords } from "./keywords.js";
+import { openTable } from "./model.js";
 import { findGroups, findPage } from "./ranking.js";
 import { Index } from "./semantic.js";
 import { WordPiece } from "./wordpiece.js";
@@ -55,6 +56,16 @@ export class Site {
   tokenizer() {
     const open = (/** @type {ArrayBuffer} */ content) => new WordPiece(linesOf(content), this.wordpiece);
     return this.open("vocabulary", open);
+  }
+
+  /** Return what embeds a query without the model. @type {() => Promise<Embed>} */
+  async table() {
+    const [table, tokenizer] = await Promise.all([this.open("queries", readTensors), this.tokenizer()]);
+    return openTable(table, () => this.others(), tokenizer);
+  }
+
+  others() {
+    return this.open("others", readTensors);
   }
 
   async lexicon() {

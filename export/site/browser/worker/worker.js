@@ -1,8 +1,7 @@
 // The worker: loads the site's files when a page needs them, and answers the requests of the pages that share it.
 
-import { readTensors } from "./arrays.js";
 import { Files } from "./files.js";
-import { openModel, openTable } from "./model.js";
+import { openModel } from "./model.js";
 import { Site } from "./site.js";
 
 const MOST_AHEAD = 16_000_000; // maximum bytes of passages, columns and ids that are loaded in advance, for use offline
@@ -29,6 +28,7 @@ function once(make) {
   };
 }
 
+let early = /** @type {Promise<any>} */ (Promise.resolve()); // the last reply of a keyword search
 let model = /** @type {import("./types.js").Embed | null} */ (null);
 const opened = once(async () => {
   const [described, { stem }] = await Promise.all([(await fetch(here("../site.json"))).json(), load("porter2.js")]);
@@ -51,18 +51,20 @@ const parts = {
     tell({ ready: "keyword" });
   }),
   semantic: once(async () => {
-    const [{ site, read }] = await Promise.all([opened(), parts.keyword()]);
-    const [tokenizer, table] = await Promise.all([site.tokenizer(), read.read("queries"), site.index()]);
+    const [{ site }] = await Promise.all([opened(), parts.keyword()]);
+    await early; // its texts come before the larger files
+    const [embed] = await Promise.all([site.table(), site.index()]);
     tell({ ready: "semantic", hasMeaning: true });
-    return openTable(readTensors(table), tokenizer);
+    return embed;
   }),
   offline: once(async () => {
     const [{ files, read, bytes, site }] = await Promise.all([opened(), parts.semantic()]);
+    await site.others();
     if (files.model) {
       const [ort, ...graphs] = await Promise.all([load("ort.js"), ...MODEL.map((name) => read.read(name))]);
       model = await openModel(ort, graphs[0], graphs[1], await site.tokenizer());
     }
-    const rest = Object.keys(files).filter((name) => ![...FIRST, ...MODEL].includes(name));
+    const rest = Object.keys(files).filter((name) => ![...FIRST, ...MODEL, "others"].includes(name));
     const isSmall = bytes(rest) <= MOST_AHEAD;
     for (const name of isSmall ? rest : []) await read.read(name);
     tell({ ready: isSmall ? "offline" : "partly" });
@@ -85,7 +87,10 @@ async function answer(/** @type {any} */ port, /** @type {any} */ { data: { id, 
     else if (path !== "similar") await parts[path]();
     else {
       const isEarly = !state.hasMeaning && site.info.index.keywords && body.text !== undefined;
-      content = await site.similar(isEarly ? { mode: "keyword", ...body } : body, lap); // keyword search first
+      const request = isEarly ? { mode: "keyword", ...body } : body;
+      const replied = site.similar(request, lap);
+      if (request.mode === "keyword") early = replied.catch(() => {}); // other modes wait for parts.semantic themselves
+      content = await replied;
     }
     port.postMessage({ id, content, phases: { ...phases, total: performance.now() - begin } });
   } catch (error) {
