@@ -39,20 +39,13 @@ def read(folder: Path, tmp_path: Path, make_splitter: Callable[..., Splitter], m
     return read
 
 
-def merged(levels: int) -> str:
-    """Return front matter in which each mapping has the one before it twice."""
-    levels_of_keys = "".join(f"a{n}: &a{n}\n  <<: [*a{n - 1}, *a{n - 1}]\n" for n in range(1, levels))
-    return f"---\na0: &a0 {{x: 1}}\n{levels_of_keys}own: kept\n---\n"
-
-
 @pytest.mark.parametrize(
     "text",
     [
         "<!-- a -->" * 40 + " ",
-        merged(40),
         "# a" + " " * 100_000 + "b\n\n",
     ],
-    ids=["comments", "merge keys", "blanks in a heading"],
+    ids=["comments", "blanks in a heading"],
 )
 def test_no_pattern_takes_longer_than_its_text_is_long(text: str, folder: Path, read: Read) -> None:
     (folder / "a.md").write_text(f"{text}words that are found\n")
