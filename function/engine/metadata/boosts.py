@@ -96,10 +96,11 @@ def boosted(find: Find, candidates: Scored, boosts: Sequence[Boost], columns: Co
     rows, scores, parts = candidates
     added = np.round(boost_rows(boosts, columns, rows, now), DECIMALS)
     sums = np.round(scores + added, DECIMALS)
-    best = Scored(rows, sums, {**parts, mode: scores, "boost": added}).take(np.argsort(-sums, kind="stable"))
+    best = Scored(rows, sums, {**parts, mode: scores, "boost": added})
+    order = np.argsort(-sums, kind="stable")
 
     def find_boosted(count: int, mask: Mask | None) -> list[Hit]:
-        places = np.arange(len(rows)) if mask is None else np.flatnonzero(mask[best.rows])
+        places = order if mask is None else order[mask[rows[order]]]
         first = best.take(places[:count]).hits()
         if len(first) == count or len(rows) < MOST_BOOSTED:
             return first
