@@ -1,6 +1,7 @@
 """The commands as users type them."""
 
 import hashlib
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from export.cli import main
 from export.corpus import Corpus
 from export.publishing.bucket import Bucket
 from export.publishing.store import Store
-from function.engine.bundle import read_manifest
+from function.engine.bundle import MANIFEST, read_manifest
 from tests.export.command_line import error_line, export_texts, run, summary, write_texts
 from tests.stand_ins.fixtures import Publish
 
@@ -36,7 +37,13 @@ def test_publish_history_rollback_and_prune(
 
 
 def test_a_nightly_job_without_a_disk_embeds_only_new_texts(
-    where: list[str], endpoint: str, bundle: Path, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    where: list[str],
+    endpoint: str,
+    store: Store,
+    bundle: Path,
+    corpus: Corpus,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint)
     texts, nights = list(corpus.texts), []
@@ -53,8 +60,25 @@ def test_a_nightly_job_without_a_disk_embeds_only_new_texts(
         index = read_manifest(new).index
         assert index is not None
         assert index.title == "Stories"
+        questions = tmp_path / "questions.jsonl"
+        questions.write_text(json.dumps({"query": texts[-1], "relevant": [len(texts) - 1]}), encoding="utf-8")
+        judge = ["evaluate", str(new), "--questions", str(questions), "--mode", "keyword", "--floor"]
+        assert main([*judge, "mrr@10=0.9"]) == 0
         assert main(["publish", str(new), *where]) == 0
+        assert_published(new, store, tmp_path / f"fetched-{night}")
+    questions.write_text(json.dumps({"query": texts[-1], "relevant": [0]}), encoding="utf-8")  # another text
+    assert main([*judge, "mrr@10=0.9"]) == 1
+    assert main(["rollback", *where]) == 0
+    assert_published(tmp_path / "night-0", store, tmp_path / "rolled-back")
     assert nights == [f"1 texts, {rows} rows taken over from the bundle of --update" for rows in (200, 201)]
+
+
+def assert_published(bundle: Path, store: Store, folder: Path) -> None:
+    """Fetch the current version, and compare its files with those of a bundle byte by byte."""
+    folder.mkdir()
+    store.fetch(folder)
+    names = [MANIFEST, *read_manifest(bundle).files]
+    assert [name for name in names if (folder / name).read_bytes() != (bundle / name).read_bytes()] == []
 
 
 def test_an_update_needs_a_published_bundle(
