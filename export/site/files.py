@@ -43,6 +43,7 @@ POLICY = {
 NAMED = re.compile(r'(<link rel="stylesheet" href="|<script src=")([\w.-]+)"')
 SCRIPTS = re.compile(r'(?:<script src="[\w.-]+"></script>\n)+')
 MODULE_LINES = re.compile(rb"^(?:import .*\n|export )", re.MULTILINE)  # what scripts have that the box imports too
+IMPORT = re.compile(rb'^import .* from "\./(.*)";\n', re.MULTILINE)
 HEAD = '<meta name="color-scheme"'
 TITLE = "Semantic search"
 NO_SCRIPT = re.compile(r"(This page needs JavaScript\.)[^<]*(<code>.*?</code>[^<]*)?")
@@ -51,10 +52,11 @@ NO_SCRIPT = re.compile(r"(This page needs JavaScript\.)[^<]*(<code>.*?</code>[^<
 def write_page(site: Path, title: str, described: dict[str, object], libraries: Mapping[str, str]) -> None:
     """Write index.html, search.js, the service worker and the folder with the code, named by the hash of its files.
 
-    The scripts of the page become one, page.js. search.js, whose address stays the same, loads the box from the folder.
+    The scripts of the page become one, page.js, and the modules of the worker become one, worker/worker.js: a visit then
+    waits for fewer replies, one after the other. search.js, whose address stays the same, loads the box from the folder.
 
     title is that of the corpus, "" if it has none. described is the content of site.json, to which the names of the
-    files of code are added. libraries are the sources of further modules by their names.
+    files of code are added. libraries are the sources of further modules of the worker by their names.
     """
     contents = {
         path.relative_to(folder).as_posix(): path.read_bytes()
@@ -68,6 +70,9 @@ def write_page(site: Path, title: str, described: dict[str, object], libraries: 
     contents[PAGE] = b"".join(MODULE_LINES.sub(b"", script) for script in scripts.values())
     contents["page.css"] += contents.pop(OWN_STYLE)
     contents |= {f"{WORKER}/{name}": source.encode() for name, source in libraries.items()}
+    runtime = f"{WORKER}/{RUNTIME_CODE}"
+    modules = {name: contents.pop(name) for name in [*contents] if name.startswith(WORKER) and name != runtime}
+    contents[f"{WORKER}/{WORKER}.js"] = _joined(modules, f"{WORKER}/{WORKER}.js")
     contents["site.json"] = json.dumps(described | {"code": sorted([*contents, "site.json"])}).encode()
     digest = hashlib.sha256()
     for name, content in sorted(contents.items()):
@@ -83,7 +88,14 @@ def write_page(site: Path, title: str, described: dict[str, object], libraries: 
 
 
 def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file())
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".ts")
+
+
+def _joined(modules: dict[str, bytes], name: str) -> bytes:
+    """Return a module behind those that it imports, each once; they are taken out of `modules`."""
+    source = modules.pop(name, b"")
+    imported = [_joined(modules, f"{WORKER}/{other.decode()}") for other in IMPORT.findall(source)]
+    return b"".join([*imported, IMPORT.sub(b"", source)])
 
 
 def _own_page(page: str, folder: str, *, has_runtime: bool) -> str:

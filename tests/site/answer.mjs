@@ -10,9 +10,8 @@ const root = pathToFileURL(`${resolve(process.argv[2])}/`);
 const [folder] = readdirSync(new URL("code/", root));
 const code = new URL(`code/${folder}/`, root);
 const load = (name) => import(new URL(`worker/${name}.js`, code));
-const [{ Files }, { Site }, { openModel }, { stem }, { plainText }] = await Promise.all(
-  ["files", "site", "model", "porter2", "highlights"].map(load),
-);
+globalThis.self = { onconnect: null }; // as in a shared worker, which waits for pages
+const { Files, Site, openModel, plainText } = await load("worker");
 
 class LocalFiles extends Files {
   async fetch(url) {
@@ -30,7 +29,7 @@ async function embed(text) {
   model ??= openModel(ort, await files.read("runtime"), await files.read("model"), await site.tokenizer());
   return (await model)(text);
 }
-const site = new Site(described, files, stem, embed);
+const site = new Site(described, files, embed);
 
 const answers = {
   similar: (request) => site.similar(request, () => {}).catch((error) => ({ error: error.message })),

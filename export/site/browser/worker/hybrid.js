@@ -2,9 +2,10 @@
 
 /** @import { Hit, Mask } from "./types.js" */
 import { best, round6 } from "./arrays.js";
+import { FEW_HITS } from "./semantic.js";
 
 const CANDIDATES = 200; // rows that each search adds at least
-const [FEW_RESULTS, FEW_HITS] = [10, 25]; // for few results, semantic search first adds few rows
+const FEW_RESULTS = 10; // for these, semantic search first adds FEW_HITS rows
 const ATTAINABLE = 0.7; // share of the score of a text with all words of the query, by which BM25 scores are divided
 const RRF_RANK = 60;
 /** @typedef {{fusion: string, fusion_weight: number}} Info */

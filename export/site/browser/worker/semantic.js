@@ -5,7 +5,7 @@ import { best, round6, roundEven, rowsOf } from "./arrays.js";
 
 const EXHAUSTIVE_ROWS = 8192;
 const ROWS_PER_TAKEN = 16;
-const FEW_HITS = 25;
+export const FEW_HITS = 25;
 const MOST_EXCLUDED = 1.1;
 
 export class Index {

@@ -1,6 +1,6 @@
 // The site's search: what POST /similar of the function answers, for the fields that the page sends.
 
-/** @import { Correction, Embed, Find, Hit, Lap, Lexicon, Mask, Request, Stem } from "./types.js" */
+/** @import { Correction, Embed, Find, Hit, Lap, Lexicon, Mask, Request } from "./types.js" */
 import { Analyzer } from "./analyzer.js";
 import { both, maskOf, readTensors, rowsOf } from "./arrays.js";
 import { boosted } from "./boosts.js";
@@ -10,6 +10,7 @@ import { highlight } from "./highlights.js";
 import { fuse } from "./hybrid.js";
 import { Keywords } from "./keywords.js";
 import { openTable } from "./model.js";
+import { stem } from "./porter2.js";
 import { findGroups, findPage } from "./ranking.js";
 import { Index } from "./semantic.js";
 import { WordPiece } from "./wordpiece.js";
@@ -22,8 +23,8 @@ const MOST_SORTED = 1000; // hits that are sorted by columns in the modes that f
 const linesOf = (content) => new TextDecoder().decode(content).split("\n");
 
 export class Site {
-  /** @param {any} described site.json @param {import("./files.js").Files} files @param {Stem} stem @param {Embed} embed */
-  constructor(described, files, stem, embed) {
+  /** @param {any} described site.json @param {import("./files.js").Files} files @param {Embed} embed */
+  constructor(described, files, embed) {
     this.info = described.info;
     this.columns = described.columns; // the names in the order of their files
     this.starts = described.starts; // the first row of each shard of passages

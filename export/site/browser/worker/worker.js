@@ -8,7 +8,6 @@ const MOST_AHEAD = 16_000_000; // maximum bytes of passages, columns and ids tha
 const FIRST = ["keywords", "vocabulary", "index", "queries"];
 const MODEL = ["runtime", "model"]; // files of a site with the model, which embeds queries once it is loaded
 const here = (/** @type {string} */ name) => new URL(name, import.meta.url);
-const load = (/** @type {string} */ name) => import(here(name).href);
 
 const ports = /** @type {any[]} */ ([]); // message ports of the pages
 const state = { total: 1, loaded: 0, ready: "", hasMeaning: false };
@@ -31,7 +30,7 @@ function once(make) {
 let early = /** @type {Promise<any>} */ (Promise.resolve()); // the last reply of a keyword search
 let model = /** @type {import("./types.js").Embed | null} */ (null);
 const opened = once(async () => {
-  const [described, { stem }] = await Promise.all([(await fetch(here("../site.json"))).json(), load("porter2.js")]);
+  const described = await (await fetch(here("../site.json"))).json();
   const { files } = described;
   const read = new Files(here("../../../"), files, (bytes) => tell({ loaded: state.loaded + bytes }));
   const bytes = (/** @type {string[]} */ names) => names.reduce((sum, name) => sum + (files[name]?.bytes ?? 0), 0);
@@ -40,7 +39,7 @@ const opened = once(async () => {
     files,
     read,
     bytes,
-    site: new Site(described, read, stem, async (text) => (model ?? (await parts.semantic()))(text)),
+    site: new Site(described, read, async (text) => (model ?? (await parts.semantic()))(text)),
   };
 });
 /** @type {Record<string, () => Promise<any>>} loads each part that a page can request; a part needs the one before */
@@ -61,8 +60,9 @@ const parts = {
     const [{ files, read, bytes, site }] = await Promise.all([opened(), parts.semantic()]);
     await site.others();
     if (files.model) {
-      const [ort, ...graphs] = await Promise.all([load("ort.js"), ...MODEL.map((name) => read.read(name))]);
-      model = await openModel(ort, graphs[0], graphs[1], await site.tokenizer());
+      const ort = import(here("ort.js").href);
+      const [runtime, graph] = await Promise.all(MODEL.map((name) => read.read(name)));
+      model = await openModel(await ort, runtime, graph, await site.tokenizer());
     }
     const rest = Object.keys(files).filter((name) => ![...FIRST, ...MODEL, "others"].includes(name));
     const isSmall = bytes(rest) <= MOST_AHEAD;
