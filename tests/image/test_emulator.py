@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from tests.function.events.event_makers import Event
+from function.settings import hash_key
+from tests.function.events.event_makers import Event, http_api
 from tests.image.docker import LIKE_LAMBDA, docker
 from tests.image.sources import REQUESTS, SOURCES, STATUS, last_line
 
@@ -33,7 +35,13 @@ print(json.dumps(replies))
 @pytest.fixture(scope="module")
 def container(image: str) -> Iterator[str]:
     """The image as it starts by itself, in Lambda's conditions."""
-    name = docker("run", "--detach", *LIKE_LAMBDA, image).strip()
+    with started(image) as name:
+        yield name
+
+
+@contextmanager
+def started(image: str, *options: str) -> Iterator[str]:
+    name = docker("run", "--detach", *LIKE_LAMBDA, *options, image).strip()
     yield name
     docker("rm", "--force", name)
 
@@ -88,3 +96,14 @@ def test_it_lives_through_all_of_it_in_the_memory_it_was_given(
     assert (state["Running"], state["OOMKilled"]) == (True, False)
     assert '"message":"cold start"' in docker("logs", container)
     assert docker("logs", container).count('"message":"cold start"') == 1  # a crash would be followed by another
+
+
+def test_the_image_with_hashes_of_keys_answers_only_with_such_a_key(image: str) -> None:
+    key, other = "0123456789abcdef" * 2, "fedcba9876543210" * 2
+    headers = [{"authorization": f"Bearer {key}"}, {"authorization": f"Bearer {other}"}, {"authorization": key}, {}]
+    event = http_api("POST", "/similar", json.dumps({"text": "an archive"}))
+    with started(image, "--env", f"API_KEY_HASHES=team-a:{hash_key(key)}") as name:
+        replies = send(name, [event | {"headers": event["headers"] | more} for more in headers])
+        logs = docker("logs", name)
+    assert [reply["statusCode"] for reply in replies] == [200, 401, 401, 401]
+    assert not [secret for secret in (key, other) if secret in logs]
