@@ -194,15 +194,15 @@ def _make_models(
         documentation = corpus if corpus is not None and options.corpus is None else None
         return _read_calibration(options, on_progress, documentation)
 
-    own_texts = calibration() if options.no_cache or options.calibration is not None else None
     if manifest is None:
         source, folder = None, None
+        is_own = options.no_cache or options.calibration is not None  # not for other exports
         if model_cache.can_convert():
             prompts = {"query": options.query_prompt, "document": options.document_prompt}
             found = find_model(options.model, options.revision)
             source = read_source(*found, options.pooling, options.dimensions, prompts)
-            folder = model_cache.cached_folder(source, fresh, own_texts)
-        else:
+            folder = model_cache.cached_folder(source, fresh, calibration() if is_own else None)
+        elif not is_own:
             folder = model_cache.find_cached(options)
         manifest = model_cache.take_cached(folder, fresh)
         if manifest is None:
