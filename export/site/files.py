@@ -52,8 +52,9 @@ NO_SCRIPT = re.compile(r"(This page needs JavaScript\.)[^<]*(<code>.*?</code>[^<
 def write_page(site: Path, title: str, described: dict[str, object], libraries: Mapping[str, str]) -> None:
     """Write index.html, search.js, the service worker and the folder with the code, named by the hash of its files.
 
-    The scripts of the page become one, page.js, and the modules of the worker become one, worker/worker.js: a visit then
-    waits for fewer replies, one after the other. search.js, whose address stays the same, loads the box from the folder.
+    The scripts of the page become one, page.js, and the modules of the worker become one, worker/worker.js: a visit
+    then waits for fewer replies, one after the other. search.js, whose address stays the same, loads the box from the
+    folder.
 
     title is that of the corpus, "" if it has none. described is the content of site.json, to which the names of the
     files of code are added. libraries are the sources of further modules of the worker by their names.
