@@ -244,6 +244,10 @@ def test_the_function_answers_the_box_and_says_what_is_wrong_with_a_key(
     page.get_by_role("combobox").fill(QUESTION)
     page.get_by_role("status").filter(has_text="key").wait_for()
     assert not names(own) & {"worker.js", "keywords"}
+    page = open_box(own, f'key="{KEY}"')  # without api
+    page.keyboard.press("Control+k")
+    page.get_by_role("status").filter(has_text="public").wait_for()
+    assert not names(own) & {"worker.js", "keywords"}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

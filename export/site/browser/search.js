@@ -48,6 +48,7 @@ async function openApi(base, key) {
 export async function open(address = home, { key = "" } = {}) {
   const base = new URL(address, location.href).href.replace(/\/?$/, "/");
   const isHere = base === home.href;
+  if (isHere && key) throw new Error("key: the files of a site are public; set api too, or remove the key.");
   if (isHere) (site ??= openSite()).catch(() => (site = undefined)); // after an error, the next call tries again
   const opened = await (isHere ? site : openApi(base, key));
   const search = async (text, { signal, ...options } = {}) =>
