@@ -22,7 +22,7 @@ from tests.project import ROOT
 
 FOLDERS = ("function", "export/index", "export/model")
 MOST_SECONDS = 300  # for the tests of one change; a change that makes them hang counts as noticed
-MOST_BYTES = 6 << 30  # of memory for the tests of one change, because it can make a loop longer or an array larger
+MOST_BYTES = 6 << 30  # memory for the tests of one change, which can make a loop endless or an array too large
 NOT_COMPUTED = {"annotation", "returns", "decorator_list", "type_params"}
 OPERATORS: dict[type, Any] = {
     **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq},
