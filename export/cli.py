@@ -196,7 +196,7 @@ def _make_models(
 
     if manifest is None:
         source, folder = None, None
-        is_own = options.no_cache or options.calibration is not None  # not for other exports
+        is_own = options.no_cache or options.calibration is not None  # only this export uses the converted model
         if model_cache.can_convert():
             prompts = {"query": options.query_prompt, "document": options.document_prompt}
             found = find_model(options.model, options.revision)
